@@ -54,9 +54,8 @@ func readAction(t *testing.T) action {
 // expression is what a runner replaces: ${{ inputs.from }}.
 var expression = regexp.MustCompile(`\$\{\{ ([a-z0-9_.-]+) \}\}`)
 
-// TestActionFile checks that the scripts of action.yml contain no expression, since a
-// runner puts its value into the script as it is, that every input is used, and that the
-// default version is this one.
+// TestActionFile checks that the scripts of action.yml contain no expression, since a runner puts its value into the
+// script as it is, that every input is used, and that the default version is this one.
 func TestActionFile(t *testing.T) {
 	t.Parallel()
 	a := readAction(t)
@@ -72,9 +71,7 @@ func TestActionFile(t *testing.T) {
 	for name := range a.Inputs {
 		expect.That(t, used["inputs."+name], "the input %s is not used", name)
 	}
-	if got := a.Inputs["version"].Default; got != version {
-		t.Errorf("the default version is %s, and this is %s", got, version)
-	}
+	expect.Equal(t, version, a.Inputs["version"].Default, "the default version")
 }
 
 // TestActionLint checks that actionlint finds no fault in the example workflow, in its use of
@@ -95,9 +92,7 @@ func TestActionLint(t *testing.T) {
 
 	example := expect.Value(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))(t)
 	released := "uses: gpudoctor/gpudoctor@v" + version
-	if n := bytes.Count(example, []byte(released)); n != 3 {
-		t.Errorf("%d jobs of the example say %s", n, released)
-	}
+	expect.Equal(t, 3, bytes.Count(example, []byte(released)), "jobs of the example that say %s", released)
 	workflow := file(".github/workflows/example.yml", bytes.ReplaceAll(example, []byte(released), []byte("uses: ./")))
 
 	var document struct {
@@ -142,8 +137,7 @@ type actionRun struct {
 	outputs             map[string]string
 }
 
-// newRunner makes a workspace with files of jobs, and a release whose program runs the one
-// under test.
+// newRunner makes a workspace with files of jobs, and a release whose program runs the one under test.
 func newRunner(t *testing.T) *runnerOf {
 	t.Helper()
 	r := &runnerOf{action: readAction(t), workspace: t.TempDir(), release: writeRelease(t)}
@@ -170,8 +164,7 @@ func writeRelease(t *testing.T) string {
 	return folder
 }
 
-// run runs the steps of the action as a runner does: bash with -e and pipefail, and nothing
-// after a step that failed.
+// run runs the steps of the action as a runner does: bash with -e and pipefail, and nothing after a step that failed.
 func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	t.Helper()
 	temp := t.TempDir()
@@ -181,9 +174,8 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	}
 	values["inputs.release-url"] = "file://" + r.release
 	for name, value := range inputs {
-		if _, ok := r.action.Inputs[name]; !ok {
-			t.Fatalf("there is no input %s", name)
-		}
+		_, ok := r.action.Inputs[name]
+		expect.Must(t, ok, "there is no input %s", name)
 		values["inputs."+name] = value
 	}
 	expand := func(text string) string {
@@ -268,76 +260,50 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestActionDownload checks that nothing is run but a program with the checksum of the
-// release, and the one given.
+// TestActionDownload checks that nothing is run but a program with the checksum of the release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "the scripts run the program one at a time")
-	sums := func(t *testing.T, r *runnerOf, old, by string) {
-		t.Helper()
-		file := filepath.Join(r.release, "SHA256SUMS")
-		raw := expect.Value(os.ReadFile(file))(t)
-		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
-		expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
-		expect.NoError(t, os.WriteFile(file, changed, 0o600))
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(*testing.T, *runnerOf, map[string]string)
-		log    string
-	}{
-		{"other program", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			expect.NoError(t, os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
-		}, "does not have the expected checksum"},
-		{"not listed", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"listed twice", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$0$0")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"no checksum", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$$(touch hacked)  gpudoctor_linux_amd64\n")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"pinned to another", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["sha256"] = strings.Repeat("a", 64)
-		}, "does not have the expected checksum"},
-		{"no release", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["release-url"] = "file:///nowhere"
-		}, "SHA256SUMS of gpudoctor .* could not be downloaded"},
-		{"without TLS", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["release-url"] = "http://127.0.0.1:1"
-		}, "could not be downloaded"},
-		{"version", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["version"] = "1/../../x"
-		}, "neither a version"},
-		{"processor", func(_ *testing.T, r *runnerOf, _ map[string]string) {
-			r.variables = []string{"RUNNER_ARCH=ARM"}
-		}, "this runner has Linux on ARM"},
+	const line = `(?m)^\w+  gpudoctor_linux_amd64\n`
+	for _, tt := range []struct{ name, file, old, by, input, value, log string }{ // A file of the release is changed, or an input set.
+		{"other program", "gpudoctor_linux_amd64", `(?s)\A.*\z`, "#!/bin/sh\ntouch hacked\n", "", "", "does not have the expected checksum"},
+		{"not listed", "SHA256SUMS", line, "", "", "", "does not list gpudoctor_linux_amd64"},
+		{"listed twice", "SHA256SUMS", line, "$0$0", "", "", "does not list gpudoctor_linux_amd64"},
+		{"no checksum", "SHA256SUMS", line, "$$(touch hacked)  gpudoctor_linux_amd64\n", "", "", "does not list gpudoctor_linux_amd64"},
+		{"pinned to another", "", "", "", "sha256", strings.Repeat("a", 64), "does not have the expected checksum"},
+		{"no release", "", "", "", "release-url", "file:///nowhere", "SHA256SUMS of gpudoctor .* could not be downloaded"},
+		{"without TLS", "", "", "", "release-url", "http://127.0.0.1:1", "could not be downloaded"},
+		{"version", "", "", "", "version", "1/../../x", "neither a version"},
+		{"processor", "", "", "", "RUNNER_ARCH", "ARM", "this runner has Linux on ARM"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, inputs := newRunner(t), map[string]string{"from": "deploy"}
-			tt.change(t, r, inputs)
+			if tt.file != "" {
+				file := filepath.Join(r.release, tt.file)
+				raw := expect.Value(os.ReadFile(file))(t)
+				changed := regexp.MustCompile(tt.old).ReplaceAll(raw, []byte(tt.by))
+				expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
+				expect.NoError(t, os.WriteFile(file, changed, 0o600))
+			}
+			switch {
+			case tt.input == "RUNNER_ARCH":
+				r.variables = []string{"RUNNER_ARCH=" + tt.value}
+			case tt.input != "":
+				inputs[tt.input] = tt.value
+			}
 			got := r.run(t, inputs)
-			if got.code != exitError || got.lines != "" || !regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log) {
-				t.Errorf("exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
-			}
-			if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
-				t.Error("it was run")
-			}
+			expect.That(t, got.code == exitError && got.lines == "" && regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log), "exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
+			_, err := os.Stat(filepath.Join(r.workspace, "hacked"))
+			expect.That(t, err != nil, "it was run")
 		})
 	}
 	t.Run("pinned", func(t *testing.T) {
 		r := newRunner(t)
 		raw := expect.Value(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))(t)
 		sum := sha256.Sum256(raw)
-		if got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])}); got.code != exitOK {
-			t.Errorf("exit code %d:\n%s", got.code, got.log)
-		}
+		got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])})
+		expect.That(t, got.code == exitOK, "exit code %d:\n%s", got.code, got.log)
 	})
 }
 
@@ -403,4 +369,89 @@ func extractLaunch(t *testing.T, name, folder string) {
 	t.Helper()
 	a := expect.Value(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))(t)
 	expect.NoError(t, os.CopyFS(folder, expect.Value(txtar.FS(a))(t)))
+}
+
+// preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here mean the same in Go.
+type preCommitHook struct {
+	ID, Language, Entry, Files, Exclude string
+	Args                                []string
+	PassFilenames                       *bool `yaml:"pass_filenames"`
+	RequireSerial                       bool  `yaml:"require_serial"`
+}
+
+func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
+	t.Helper()
+	var list []preCommitHook
+	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../.pre-commit-hooks.yaml"))(t), &list))
+	hooks := map[string]preCommitHook{}
+	for _, h := range list {
+		expect.Equal(t, "golang", h.Language, "%s: language", h.ID)
+		hooks[h.ID] = h
+	}
+	return hooks
+}
+
+// takes reports whether pre-commit gives the hook a file.
+func (h preCommitHook) takes(name string) bool {
+	return regexp.MustCompile(h.Files).MatchString(name) && (h.Exclude == "" || !regexp.MustCompile(h.Exclude).MatchString(name))
+}
+
+// run runs the hook as pre-commit does: the entry, its arguments, and the files.
+func (h preCommitHook) run(t *testing.T, folder string, arguments ...string) (string, int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", h.Entry + ` "$@"`, "sh"}, arguments...)...)
+	c.Dir = folder
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestPreCommitFiles checks which files the hooks are given.
+func TestPreCommitFiles(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	for name, want := range map[string]bool{
+		"Dockerfile": true, "docker/Dockerfile.train": true, "train.Dockerfile": true, "Containerfile": true, "compose.yaml": true,
+		"docker-compose.yml": true, "deploy/docker-compose.gpu.yml": true, "jobs/train.sbatch": true, "train.slurm": true,
+		"etc/slurm.conf": true, "gres.conf": true, "enroot.conf": true, "train $(x).sbatch": true,
+		"values.yaml": false, "pod.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "slurm.conf.md": false, "run.sh": false,
+		"myslurm.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
+	} {
+		expect.That(t, hook.takes(name) == want, "%s: taken %t, want %t", name, !want, want)
+	}
+}
+
+// TestPreCommitNames checks that the name of a file is an argument whatever is in it, and
+// that one file with a fault fails the hook.
+func TestPreCommitNames(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	folder := t.TempDir()
+	for name, from := range map[string]string{"good": "compose-healthy", "bad": "compose-hides-gpus"} {
+		extractLaunch(t, from, filepath.Join(folder, name))
+	}
+	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
+	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
+	expect.Must(t, hook.takes(hostile), "%s is not taken", hostile)
+	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
+		out, code := hook.run(t, folder, names...)
+		expect.That(t, code == want, "%q: exit code %d, want %d:\n%s", names, code, want, out)
+	}
+	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
+}
+
+// TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's arguments.
+func TestPreCommitFolder(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-folder"]
+	expect.That(t, hook.PassFilenames != nil && !*hook.PassFilenames, "it is given files")
+	folder := t.TempDir()
+	extractLaunch(t, "job-healthy", filepath.Join(folder, "deploy"))
+	extractLaunch(t, "pod-hides-gpus", filepath.Join(folder, "k8s"))
+	for want, arguments := range map[int][]string{exitOK: hook.Args, exitFindings: {"--from", "k8s"}, exitError: {"--from", "nowhere"}} {
+		out, code := hook.run(t, folder, arguments...)
+		expect.That(t, code == want, "%s: exit code %d, want %d:\n%s", fmt.Sprint(arguments), code, want, out)
+	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -83,9 +81,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 		from = append(from, examplePrefix+name)
 	}
 	texts, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(texts) == 0 || len(from) == 0 || len(cases) == 0 {
-		t.Fatalf("%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
-	}
+	expect.Must(t, err == nil && len(texts) != 0 && len(from) != 0 && len(cases) != 0, "%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
 	for _, file := range append(from, texts...) {
 		visit(gatherFrom(t, file, file))
 	}
@@ -139,20 +135,16 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 			Facts: s.facts, Verdict: *shared.judged, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
 		})
 	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
+	expect.NoError(t, shared.err)
 	return shared.judged, shared.report
 }
 
-// adviceTally counts what was looked at, so that no check can hold for want of
-// anything to look at.
+// adviceTally counts what was looked at, so that no check can hold for want of anything to look at.
 type adviceTally map[string]int
 
-// TestAdviceFits checks, for all situations, that no advice sets what is in force
-// already, that no variable is both set and unset, that no command has a gap, that
-// all formats tell the advice in one order, and that what an advice takes and how
-// long it lasts are true.
+// TestAdviceFits checks, for all situations, that no advice sets what is in force already, that no variable is both set
+// and unset, that no command has a gap, that all formats tell the advice in one order, and that what an advice takes
+// and how long it lasts are true.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -201,9 +193,8 @@ func TestAdviceFits(t *testing.T) {
 	}
 }
 
-// following are the situations after one advice was followed and nothing became
-// better: what it sets is in force, for a variable in each of the places where it
-// may be set.
+// following are the situations after one advice was followed and nothing became better: what it sets is in force, for a
+// variable in each of the places where it may be set.
 func following(s situation, all []remedies.Advice) []situation {
 	var after []situation
 	add := func(change func(*facts.Facts)) {
@@ -263,9 +254,13 @@ func give(l *facts.Launch, flag string) {
 	case "--network":
 		l.Network = value
 	case "--cap-add":
-		l.CapAdd = append(slices.Clone(l.CapAdd), value)
+		if !slices.Contains(l.CapAdd, value) {
+			l.CapAdd = append(slices.Clone(l.CapAdd), value)
+		}
 	case "--device":
-		l.Devices = append(slices.Clone(l.Devices), value)
+		if !slices.Contains(l.Devices, value) {
+			l.Devices = append(slices.Clone(l.Devices), value)
+		}
 	}
 }
 
@@ -315,8 +310,8 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 
 // exportedBySlurm and setForDocker are variables as advice sets them.
 var (
-	setInShell      = regexp.MustCompile(`^export ([A-Z][A-Z0-9_]*)=(\S+)$`)
-	setForDocker    = regexp.MustCompile(`^-e ([A-Z][A-Z0-9_]*)=(\S*)$`)
+	setInShell      = regexp.MustCompile(`(?m)^export ([A-Z][A-Z0-9_]*)=(\S+)$`)
+	setForDocker    = regexp.MustCompile(`(?m)^-e ([A-Z][A-Z0-9_]*)=(\S*)$`)
 	exportedBySlurm = regexp.MustCompile(`[=,]([A-Z][A-Z0-9_]*)=([^,\s]*)`)
 	setInPod        = regexp.MustCompile(`\{name: ([A-Z][A-Z0-9_]*), value: "?([^"}]*)"?\}`)
 )
@@ -342,26 +337,16 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 	}
 	set := map[string]string{}
 	maps.Copy(set, a.Apply.Environment)
-	matches := func(pattern *regexp.Regexp, text string) {
-		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+	for pattern, texts := range map[*regexp.Regexp][]string{
+		setInShell: a.Apply.Commands, setForDocker: a.Apply.Docker, exportedBySlurm: a.Apply.Slurm, setInPod: {a.Apply.Kubernetes},
+	} {
+		for _, m := range pattern.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
 			set[m[1]] = m[2]
 		}
 	}
-	for _, c := range a.Apply.Commands {
-		matches(setInShell, c)
-	}
-	for _, flag := range a.Apply.Docker {
-		matches(setForDocker, flag)
-	}
-	for _, line := range a.Apply.Slurm {
-		matches(exportedBySlurm, line)
-	}
-	matches(setInPod, a.Apply.Kubernetes)
 	for name, value := range set {
 		seen["set"]++
-		if slices.Contains(inForce[name], strings.ToLower(value)) {
-			t.Errorf("%s sets %s=%s, which is set already", a.ID(), name, value)
-		}
+		expect.That(t, !slices.Contains(inForce[name], strings.ToLower(value)), "%s sets %s=%s, which is set already", a.Remedy, name, value)
 	}
 	var commandLine []string
 	if f.Host != nil {
@@ -372,30 +357,23 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 	}
 	for _, parameter := range a.Apply.KernelCommandLine {
 		seen["kernel parameters"]++
-		if slices.Contains(commandLine, parameter) {
-			t.Errorf("%s adds %s, which is on the kernel's command line already", a.ID(), parameter)
-		}
+		expect.That(t, !slices.Contains(commandLine, parameter), "%s adds %s, which is on the kernel's command line already", a.Remedy, parameter)
 	}
-	if balancing := a.Apply.Sysctl["kernel.numa_balancing"]; balancing != "" && f.NUMA != nil && f.NUMA.Balancing != nil && strconv.Itoa(*f.NUMA.Balancing) == balancing {
-		t.Errorf("%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
-	}
+	balancing := a.Apply.Sysctl["kernel.numa_balancing"]
+	expect.That(t, balancing == "" || f.NUMA == nil || f.NUMA.Balancing == nil || strconv.Itoa(*f.NUMA.Balancing) != balancing, "%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
 	for _, flag := range a.Apply.Docker {
 		seen["docker flags"]++
-		described, has := 0, 0
+		started, changed := 0, 0
 		for _, l := range f.Launches {
-			if !slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect"}, l.Kind) {
-				continue
-			}
-			described++
-			capability, isCapability := strings.CutPrefix(flag, "--cap-add=")
-			device, isDevice := strings.CutPrefix(flag, "--device=")
-			if flag == "--ipc=host" && l.IPC == "host" || flag == "--network=host" && l.Network == "host" || isCapability && slices.Contains(l.CapAdd, capability) || isDevice && slices.Contains(l.Devices, device) {
-				has++
+			with := l
+			give(&with, flag)
+			if slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect"}, l.Kind) {
+				started++
+				changed += map[bool]int{false: 1}[reflect.DeepEqual(with, l)]
 			}
 		}
-		if described > 0 && has == described {
-			t.Errorf("%s gives docker run %s, with which each container is started already", a.ID(), flag)
-		}
+		known := slices.ContainsFunc([]string{"--ipc=", "--network=", "--cap-add=", "--device="}, func(s string) bool { return strings.HasPrefix(flag, s) })
+		expect.That(t, !known || started == 0 || changed > 0, "%s gives docker run %s, with which each container is started already", a.Remedy, flag)
 	}
 }
 
@@ -422,8 +400,7 @@ func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 	}
 }
 
-// gap is what a person would have to fill in. A word of capitals stands for a
-// value, too, where it stands in a command.
+// gap is what a person would have to fill in. A word of capitals stands for a value, too, where it stands in a command.
 var (
 	gap     = regexp.MustCompile(`<[^<>=\s][^<>=]*>|\{\{|\}\}`)
 	capital = regexp.MustCompile(`(?:^|[^$\w])[A-Z]{4,}\b`)
@@ -433,25 +410,20 @@ var (
 func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
-		if found := gap.FindString(text); found != "" {
-			t.Errorf("%s has a gap: %s in %q", a.ID(), found, text)
-		}
+		found := gap.FindString(text)
+		expect.That(t, found == "", "%s has a gap: %s in %q", a.ID(), found, text)
 	}
 	seen["commands"] += len(a.Apply.Commands)
 	seen["steps"] += len(a.Apply.Steps)
 	for _, line := range slices.Concat(a.Apply.Commands, a.Apply.KernelCommandLine, a.Apply.Unset) {
-		if found := capital.FindString(line); found != "" {
-			t.Errorf("%s: %q leaves %s to be filled in", a.ID(), line, found)
-		}
+		found := capital.FindString(line)
+		expect.That(t, found == "", "%s: %q leaves %s to be filled in", a.ID(), line, found)
 	}
 }
 
 // textsOf lists every text in a value's JSON.
 func textsOf(t *testing.T, v any) []string {
 	t.Helper()
-	raw := expect.Value(json.Marshal(v))(t)
-	var tree any
-	expect.NoError(t, json.Unmarshal(raw, &tree))
 	var all []string
 	var walk func(any)
 	walk = func(v any) {
@@ -469,7 +441,7 @@ func textsOf(t *testing.T, v any) []string {
 			}
 		}
 	}
-	walk(tree)
+	walk(asJSON(t, v))
 	return all
 }
 
@@ -495,11 +467,8 @@ func formatsHaveNoGap(t *testing.T, d *report.Document) {
 		expect.Equal(t, "", gap.FindString(text), "a step of a finding has a gap")
 	}
 	for _, format := range []string{"text", "markdown"} {
-		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
-			var b bytes.Buffer
-			expect.NoError(t, f.Write(&b, &own, style))
-			written := markup.ReplaceAllString(b.String(), "")
+			written := markup.ReplaceAllString(writtenAs(format, &own, style), "")
 			written = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(written)
 			expect.Equal(t, "", gap.FindString(written), "%s has a gap", format)
 		}
@@ -520,7 +489,6 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 		a.Title = fmt.Sprintf("Advice %d", i+1)
 		a.Caution = fmt.Sprintf("rank %d", i+1)
 	}
-	var b bytes.Buffer
 	for _, tt := range []struct {
 		name, format string
 		style        report.Style
@@ -533,26 +501,16 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 		{"others in markdown", "markdown", report.Style{}, false, regexp.MustCompile("\n- `[^`]*`: Advice (\\d+) \\(")},
 		{"all in markdown", "markdown", report.Style{}, true, regexp.MustCompile(`\bAdvice (\d+)\b`)},
 	} {
-		f, _ := report.FormatNamed(tt.format)
-		b.Reset()
-		expect.NoError(t, f.Write(&b, &numbered, tt.style))
 		var order []int
-		for _, m := range tt.told.FindAllStringSubmatch(b.String(), -1) {
-			rank, _ := strconv.Atoi(m[1] + m[len(m)-1])
-			if len(m) == 2 {
-				rank, _ = strconv.Atoi(m[1])
-			}
+		for _, m := range tt.told.FindAllStringSubmatch(writtenAs(tt.format, &numbered, tt.style), -1) {
+			rank, _ := strconv.Atoi(strings.Join(m[1:], ""))
 			if !slices.Contains(order, rank) {
 				order = append(order, rank)
 			}
 		}
 		seen["told in "+tt.name] += len(order)
-		if !tt.all && !slices.IsSorted(order) {
-			t.Errorf("%s tells advice in the order %v", tt.name, order)
-		}
-		if tt.all && len(order) != len(d.Advice) {
-			t.Errorf("%s tells %d of %d", tt.name, len(order), len(d.Advice))
-		}
+		expect.That(t, tt.all || slices.IsSorted(order), "%s tells advice in the order %v", tt.name, order)
+		expect.That(t, !tt.all || len(order) == len(d.Advice), "%s tells %d of %d", tt.name, len(order), len(d.Advice))
 	}
 }
 
@@ -611,16 +569,11 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 	}
 	want += " --only "
 	for _, a := range d.Advice {
-		if !strings.HasPrefix(a.Verify, want) {
-			t.Errorf("%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
-		}
+		expect.That(t, strings.HasPrefix(a.Verify, want), "%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
 	}
 	for _, format := range []string{"text", "markdown"} {
-		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
-			var b bytes.Buffer
-			expect.NoError(t, f.Write(&b, d, style))
-			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
+			for _, m := range checkAgain.FindAllStringSubmatch(writtenAs(format, d, style), -1) {
 				seen["check again in "+format]++
 				expect.That(t, strings.HasPrefix(m[1], want), "%s: check again with %q, want it to begin with %q", format, m[1], want)
 			}

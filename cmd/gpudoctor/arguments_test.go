@@ -6,15 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
@@ -40,9 +51,8 @@ func TestFlagsAgree(t *testing.T) {
 		for _, f := range arguments.WithHelp(c.Flags) {
 			for _, n := range f.Names() {
 				k := kind{f.Names()[0], arguments.TakesValue(f)}
-				if before, ok := seen[n]; ok && before != k {
-					t.Errorf("%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
-				}
+				before, ok := seen[n]
+				expect.That(t, !ok || before == k, "%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
 				seen[n] = k
 			}
 		}
@@ -73,9 +83,8 @@ func parse(t *testing.T, args []string) parsed {
 			return nil
 		}
 	}
-	if err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...)); err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
+	err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...))
+	expect.Must(t, err == nil, "%q: %v", args, err)
 	expect.Must(t, saw != nil, "%q: no command was run", args)
 	return *saw
 }
@@ -126,9 +135,8 @@ func form(f cli.Flag, n int) []string {
 	return []string{dashes + name + "=" + value}
 }
 
-// TestAnyOrder checks that every command sees the same, in whatever order its
-// name, its flags and its words are typed: each command, each pair of its
-// flags, none to two words.
+// TestAnyOrder checks that every command sees the same, in whatever order its name, its flags and its words are typed:
+// each command, each pair of its flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -150,14 +158,11 @@ func TestAnyOrder(t *testing.T) {
 				fixed = append(fixed, []string{fmt.Sprint("word", i)})
 			}
 			want := parse(t, slices.Concat(slices.Concat(path...), slices.Concat(given...), slices.Concat(fixed[len(path):]...)))
-			if want.Command != c.HelpName || len(want.Words) != words || len(want.Flags) != len(given) {
-				t.Fatalf("%s with %q: saw %v", c.HelpName, given, want)
-			}
+			expect.Must(t, want.Command == c.HelpName && len(want.Words) == words && len(want.Flags) == len(given), "%s with %q: saw %v", c.HelpName, given, want)
 			for _, args := range orders(slices.Concat(fixed, given), len(fixed)) {
 				lines++
-				if diff := cmp.Diff(want, parse(t, args)); diff != "" {
-					t.Fatalf("%q (-want +got):\n%s", args, diff)
-				}
+				diff := cmp.Diff(want, parse(t, args))
+				expect.Must(t, diff == "", "%q (-want +got):\n%s", args, diff)
 			}
 		}
 		for words := range 3 {
@@ -182,8 +187,7 @@ func TestAnyOrder(t *testing.T) {
 	expect.That(t, lines >= 3000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
 }
 
-// TestArrange checks what becomes of words that look like flags, and of letters
-// in one.
+// TestArrange checks what becomes of words that look like flags, and of letters in one.
 func TestArrange(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"explain a --policy p", "explain --policy=p -- a"},
@@ -217,8 +221,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzArrange checks that no command line is a crash, and that what is arranged
-// stays as it is.
+// FuzzArrange checks that no command line is a crash, and that what is arranged stays as it is.
 func FuzzArrange(f *testing.F) {
 	for _, line := range []string{"check --from a -qv", "explain x --policy\x00p", "-- --", "--=", "-=x check", "help probe p2p", "probe --help nonsense", "check -o= ---"} {
 		f.Add(strings.ReplaceAll(line, " ", "\n"))
@@ -238,8 +241,7 @@ func FuzzArrange(f *testing.F) {
 	})
 }
 
-// TestValueNeeded checks that every flag of every command says by its name that
-// its value is missing or empty.
+// TestValueNeeded checks that every flag of every command says by its name that its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
 	for _, c := range arguments.Leaves(testApp().Commands) {
@@ -263,9 +265,8 @@ func TestValueNeeded(t *testing.T) {
 					args := append(strings.Fields(c.HelpName), tt.args...)
 					var b bytes.Buffer
 					expect.Equal(t, exitError, run(args, io.Discard, &b), "%q ended with", args)
-					if first, hint, _ := strings.Cut(b.String(), "\n"); first != "gpudoctor: "+flag+tt.want || !strings.HasPrefix(hint, "hint: ") {
-						t.Errorf("%q said %q", args, b.String())
-					}
+					first, hint, _ := strings.Cut(b.String(), "\n")
+					expect.That(t, first == "gpudoctor: "+flag+tt.want && strings.HasPrefix(hint, "hint: "), "%q said %q", args, b.String())
 				}
 			}
 		}
@@ -273,8 +274,7 @@ func TestValueNeeded(t *testing.T) {
 	expect.AtLeast(t, 100, tried, "command lines were tried")
 }
 
-// TestUnknownFlag checks that a flag that a command lacks is named as it was
-// typed, with a hint that leads on.
+// TestUnknownFlag checks that a flag that a command lacks is named as it was typed, with a hint that leads on.
 func TestUnknownFlag(t *testing.T) {
 	for line, want := range map[string]string{
 		"check --fial-on high": "unknown flag --fial-on|did you mean --fail-on?|gpudoctor check --help lists the flags",
@@ -299,23 +299,380 @@ func TestUnknownFlag(t *testing.T) {
 	}
 }
 
-// TestHelpEverywhere checks that --help shows the help of the command that is
-// named, wherever it stands.
-func TestHelpEverywhere(t *testing.T) {
+// asked is what complete answers: the words, and what it asks the shell for.
+func asked(t *testing.T, words ...string) (answers []string, files string) {
+	t.Helper()
+	for line := range strings.Lines(complete(testApp(), words)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, ":") {
+			files = line
+			continue
+		}
+		word, _, _ := strings.Cut(line, "\t")
+		expect.That(t, strings.HasPrefix(word, words[len(words)-1]), "%q: the answer %q does not begin as the word", words, word)
+		answers = append(answers, word)
+	}
+	return answers, files
+}
+
+// TestCompletion checks that every beginning of every command, flag and value is completed, in each way in which it can
+// be typed.
+func TestCompletion(t *testing.T) {
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	questions := 0
+	// offers checks that a word is offered for each of its beginnings from the first n letters on, behind others.
+	offers := func(word string, n int, before ...string) {
+		t.Helper()
+		for ; n <= len(word); n++ {
+			questions++
+			answers, _ := asked(t, append(slices.Clone(before), word[:n])...)
+			expect.That(t, slices.Contains(answers, word), "%q is not offered for its first %d letters behind %q", word, n, before)
+		}
+	}
+	// offersValue is the same of a value of a flag, in a word of its own or behind an equals sign.
+	offersValue := func(flag, value string, before ...string) {
+		t.Helper()
+		offers(value, 0, append(slices.Clone(before), flag)...)
+		offers(flag+"="+value, len(flag)+1, before...)
+	}
+	known := expect.Value(learn(""))(t)
 	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
-		path := strings.Fields(c.HelpName)
-		for _, args := range [][]string{
-			append(slices.Clone(path), "--help"), append(slices.Clone(path), "word", "-h"),
-			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
-		} {
-			var b bytes.Buffer
-			arranged := expect.Value(arrange(t.Context(), testApp(), args))(t)
-			if err := newApp(&b).RunContext(context.Background(), arranged); err != nil || !strings.HasPrefix(b.String(), c.HelpName+": ") {
-				t.Errorf("%q: %v, %.60q", args, err, b.String())
+		path := strings.Fields(c.HelpName)[1:]
+		for i, word := range path {
+			offers(word, 0, path[:i]...)
+		}
+		for _, f := range arguments.WithHelp(c.Flags) {
+			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+				continue // An old name.
+			}
+			for _, n := range f.Names() {
+				if len(n) == 1 {
+					continue
+				}
+				offers("--"+n, 1, path...)
+				values := choices[n]
+				if n == formatFlag.Name {
+					values = formatsOf(c)
+				}
+				for _, v := range values {
+					offersValue("--"+n, v, path...)
+					offers(v, 0, append(slices.Clone(path), "--quiet", "--"+n)...)
+				}
 			}
 		}
+		if hasFlag(c, fromFlag.Name) {
+			for _, e := range examples() {
+				offersValue("--from", e, path...)
+			}
+		}
+	}
+	for _, r := range known.rules.Rules() {
+		for _, flag := range []string{"--only", "--skip"} {
+			for _, list := range []string{"", "no-gpu,", "a,b,"} {
+				offers(list+r.ID, len(list+r.ID)-1, "check", flag)
+				offers(flag+"="+list+r.ID, len(flag+"="+list+r.ID)-1, "check")
+			}
+		}
+	}
+	for _, id := range known.names() {
+		offers(id, len(id)-1, "explain")
+	}
+	offers("test-gate", 4, "explain", "--policy", filepath.Join("testdata", "policy"))
+	for _, s := range shellNames() {
+		offers(s, 0, "completion")
+	}
+	expect.AtLeast(t, 2500, questions, "questions were asked")
+}
+
+// freeText are flags that take any text.
+var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
+
+// TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
+// an answer, and that what is there is not offered again.
+func TestCompletionIsTrue(t *testing.T) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)[1:]
+		for _, f := range c.Flags {
+			name := "--" + f.Names()[0]
+			if !arguments.TakesValue(f) {
+				answers, _ := asked(t, append(slices.Clone(path), name, "-")...)
+				expect.That(t, !slices.Contains(answers, name), "%s %s: it is offered again", c.HelpName, name)
+				continue
+			}
+			answers, files := asked(t, append(slices.Clone(path), name, "")...)
+			expect.That(t, len(answers) != 0 || files != "" || slices.Contains(freeText, f.Names()[0]), "%s %s: no value is offered", c.HelpName, name)
+			for _, a := range answers {
+				if choices[name[2:]] != nil {
+					err := oneOf(name[2:], a)
+					expect.That(t, err == nil, "%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
+				}
+			}
+			again, _ := asked(t, append(slices.Clone(path), name, "x", "--")...)
+			_, repeats := f.(*cli.StringSliceFlag)
+			expect.That(t, slices.Contains(again, name) == repeats, "%s %s x: offered again: %v", c.HelpName, name, !repeats)
+		}
+	}
+	for _, tt := range []struct{ line, want, files string }{
+		{"check --format ", strings.Join(report.FormatNames(), " "), ""},
+		{"probe p2p --format ", "text json markdown html", ""},
+		{"diff --format ", "text json markdown", ""},
+		{"check --from x", "", completeFiles},
+		{"check --policy ", "", completeFolders},
+		{"check --only acs-redirect,acs-redirect", "", ""},
+		{"check --from -- ", "", ""},
+		{"explain acs-redirect ", "", ""},
+		{"explain -- disable-m", "disable-mig", ""},
+		{"check -- ", "", ""},
+		{"nonsense ", "", ""},
+		{"-", "--help --version -h", ""},
+		{"--format json ch", "check", ""},
+		{"probe ", "p2p nccl", ""},
+		{"probe --from x p", "p2p", ""},
+		{"completion z", "zsh", ""},
+	} {
+		answers, files := asked(t, strings.Split(tt.line, " ")...)
+		got := strings.Join(answers, " ")
+		expect.That(t, got == tt.want && files == tt.files, "%q: got %q and %q, want %q and %q", tt.line, got, files, tt.want, tt.files)
+	}
+}
+
+// bashWords splits a line as bash does for a completion: at blanks, and at each run of ":" and "=".
+func bashWords(line string) []string {
+	var words []string
+	for word := range strings.SplitSeq(line, " ") {
+		part := ""
+		for i, r := range word {
+			isBreak := r == ':' || r == '='
+			if i > 0 && isBreak != strings.ContainsAny(part[len(part)-1:], ":=") {
+				words, part = append(words, part), ""
+			}
+			part += string(r)
+		}
+		words = append(words, part)
+	}
+	return words
+}
+
+// TestBashCompletion checks that the script for bash, run by bash, offers what
+// complete answers, cut to what bash puts in place.
+func TestBashCompletion(t *testing.T) {
+	slowWithRace(t)
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	lines := map[string][]string{
+		"gpudoctor ch":                                 {"check"},
+		"gpudoctor check --fail":                       {"--fail-on"},
+		"gpudoctor check --fail-on ":                   report.Thresholds(),
+		"gpudoctor check --format m":                   {"markdown"},
+		"gpudoctor check --format=m":                   {"markdown"},
+		"gpudoctor check --format=":                    report.FormatNames(),
+		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from example:":              fixtures.Examples(),
+		"gpudoctor check -q --from example:h200x4 --p": {"--plain-http", "--platform", "--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
+		"gpudoctor check --only acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor check --only=acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor explain disable-m":                  {"disable-mig"},
+		"gpudoctor probe p2p --col":                    {"--color"},
+		"gpudoctor check --from exam":                  append(examples(), "exam.log"),
+		"gpudoctor nonsense ":                          nil,
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"gpudoctor.bash": completionScripts["bash"], "exam.log": ""} {
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	for line, want := range lines {
+		words := bashWords(line)
+		c := exec.Command(bash, append([]string{
+			"--norc", "-c",
+			`. ./gpudoctor.bash; COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpudoctor; printf '%s\n' "${COMPREPLY[@]}"`,
+			"bash",
+		}, words...)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		expect.That(t, err == nil, "%s: %v: %s", line, err, out)
+		got := strings.Fields(string(out))
+		expect.NoDiff(t, slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)), "%s", line)
+	}
+}
+
+func examples() []string {
+	var all []string
+	for _, e := range fixtures.Examples() {
+		all = append(all, examplePrefix+e)
+	}
+	return all
+}
+
+// requestOf reads a command line of "gpudoctor check" as the program does.
+func requestOf(flags ...string) (got request, err error) {
+	c := checkCommand()
+	c.Action = func(c *cli.Context) (err error) {
+		got, err = readRequest(c)
+		return err
+	}
+	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
+	err = app.Run(append([]string{"gpudoctor", "check"}, flags...))
+	got.source.stdin = nil
+	return got, err
+}
+
+// parseRequest is what a command line asks for.
+func parseRequest(t *testing.T, flags []string) request {
+	t.Helper()
+	return expect.Value(requestOf(flags...))(t)
+}
+
+// TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
+func TestRecheckKnowsFlags(t *testing.T) {
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
+	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
+	for _, f := range checkCommand().Flags {
+		name := f.Names()[0]
+		expect.That(t, slices.Contains(repeated, name) || slices.Contains(left, name), "--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
+	}
+}
+
+// TestRecheck checks, for all sets of flags, that the command that checks again asks for the same.
+func TestRecheck(t *testing.T) {
+	slowWithRace(t)
+	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
+		t.Setenv(name, "") // It is as it was after the test.
+		expect.NoError(t, os.Unsetenv(name))
+	}
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"my logs", "b.log", "c.log"} {
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL INFO"), 0o600))
+	}
+	options := [][]string{
+		{"--from", "my logs"},
+		{"--from", "b.log"},
+		{"--with", "c.log"},
+		{"--profile", "image"},
+		{"--policy", policy},
+		{"--waive", "my waivers.yaml"},
+		{"--fail-on", "medium"},
+		{"--strict"},
+		{"--probe", "off"},
+		{"--probe", "quick"},
+		{"--probe", "full"},
+		{"--probe-busy"},
+		{"--probe-timeout", "30s"},
+		{"--deadline", "45s"},
+		{"--max-bytes", "500MB"},
+	}
+	tried := 0
+	for set := range 1 << len(options) {
+		if night.Few() && set%7 > 0 {
+			continue
+		}
+		var flags []string
+		for i, option := range options {
+			if set&(1<<i) != 0 {
+				flags = append(flags, option...)
+			}
+		}
+		if slices.Contains(flags, "--from") && slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--probe") }) {
+			continue // A recording cannot be probed.
+		}
+		tried++
+		want := parseRequest(t, flags)
+		again := want.recheck()
+		got := parseRequest(t, again.Flags)
+		expect.That(t, reflect.DeepEqual(got, want), "%q checks again with %q: %+v, want %+v", flags, again.Flags, got, want)
+		expect.That(t, len(flags) != 0 || len(again.Flags) == 0, "without flags it checks again with %q", again.Flags)
+	}
+	// A target needs files, and its profile.
+	flags := []string{"--from", "my logs", "--exclude", "test/*", "--exclude", "b", "--profile", "launch", "--target", "example:h200x2"}
+	want := parseRequest(t, flags)
+	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)
+	}
+	t.Logf("%d sets of flags", tried)
+}
+
+// TestRecheckOfImage checks the same of the machine that an image is judged for.
+func TestRecheckOfImage(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--profile", "image", "--driver", "550.54"},
+		{"--profile", "image", "--target", "example:model-2x-zeros"},
+		{"--profile", "image", "--target", "example:model-2x-zeros", "--driver", "550.54"},
+		{"--profile", "image", "--from", "docker://127.0.0.1:1/org/app:1", "--driver", "550.54", "--platform", "linux/arm64/v8", "--plain-http"},
+	} {
+		want := parseRequest(t, flags)
+		expect.Must(t, want.driver != "" || want.source.target != "", "%q: no target", flags)
+		expect.That(t, reflect.DeepEqual(parseRequest(t, want.recheck().Flags), want), "%q checks again with %q", flags, want.recheck().Flags)
+	}
+}
+
+// dead is a file system in which files named dead never answer, as on a network share whose server is gone.
+type dead struct {
+	files.OS
+	end chan struct{}
+}
+
+func (d dead) wait(name string) {
+	if strings.HasPrefix(filepath.Base(name), "dead") {
+		<-d.end
+	}
+}
+
+func (d dead) Stat(name string) (fs.FileInfo, error) {
+	d.wait(name)
+	return d.OS.Stat(name)
+}
+
+func (d dead) Open(name string) (files.File, error) {
+	d.wait(name)
+	return d.OS.Open(name)
+}
+
+// TestDeadShare checks that files on a dead network share do not stop the command before it has begun: they are refused
+// where they are all that was given, and else the others are examined.
+func TestDeadShare(t *testing.T) {
+	dir := t.TempDir()
+	log, share := filepath.Join(dir, "job.log"), filepath.Join(dir, "dead.log")
+	for _, name := range []string{log, share} {
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL version 2.21.5+cuda12.4\n"), 0o600))
+	}
+	system := dead{end: make(chan struct{})}
+	t.Cleanup(func() { close(system.end) })
+	// Each answer is waited for up to deadline.Silence; the context ends it sooner.
+	over, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer stop()
+	alone := source{from: []string{share}, system: system}
+	if err := alone.check(over); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("alone: %v", err)
+	}
+	is := alone.isRecording(over, share)
+	expect.That(t, !is, "it is taken for a recording")
+	if _, _, err := alone.openRecording(over, share); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("opened: %v", err)
+	}
+	both := source{from: []string{log, share}, system: system}
+	g := collect(t.Context(), both, gather.Options{Whole: 4 * time.Second})
+	expect.NoError(t, g.err)
+	for _, text := range g.facts.Texts {
+		dead := text.Name == share
+		expect.That(t, dead == (text.Unread == facts.UnreadTime) && dead != (len(text.Kinds) > 0), "%+v", text)
+	}
+}
+
+// TestMaxBytesFlag checks which sizes --max-bytes takes.
+func TestMaxBytesFlag(t *testing.T) {
+	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
+		r, err := requestOf("--max-bytes", value)
+		got := r.source.maxBytes
+		expect.That(t, (err == nil) == (want > 0) && (err != nil || got == want), "%q: got %d, %v, want %d", value, got, err, want)
+		expect.That(t, err == nil || strings.Contains(err.Error(), "--max-bytes"), "%q: %v", value, err)
 	}
 }

@@ -3,8 +3,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -60,16 +59,14 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	for _, cause := range []probe.Cause{probe.CauseNoLibrary, probe.CauseNoDevice} {
 		c := collected(probe.Unknown, cause)
 		c.Arms = []probe.Arm{}
-		if d := judged(c, all[0]); d.Verdict.State != report.Healthy {
-			t.Errorf("%s: %+v", cause, d.Verdict)
-		}
+		d := judged(c, all[0])
+		expect.That(t, d.Verdict.State == report.Healthy, "%s: %+v", cause, d.Verdict)
 	}
 	slow := collected(probe.OK, "")
 	slow.Outcome, slow.Arms[0].Outcome, slow.Arms[0].Reason = probe.Slow, probe.Slow, "x"
 	for _, s := range append(all, selection{name: "no collective-slow", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"collective-slow"}}) {
-		if d := judged(slow, s); d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
-			t.Errorf("slow, %s: %+v", s.name, d.Verdict)
-		}
+		d := judged(slow, s)
+		expect.That(t, d.Verdict.State != report.Healthy && len(d.Verdict.Reasons) != 0, "slow, %s: %+v", s.name, d.Verdict)
 	}
 	try := night.Every(8) // By day also each outcome with each variant and each selection.
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
@@ -93,12 +90,8 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 					continue
 				}
 				d := judged(c, s)
-				if d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
-					t.Errorf("%s, %s, %s: %+v", outcome, what, s.name, d.Verdict)
-				}
-				if c.Outcome.Failed() && d.Verdict.ExitCode == exitOK {
-					t.Errorf("%s, %s, %s: exit code 0: %s", outcome, what, s.name, d.Verdict.Reason)
-				}
+				expect.That(t, d.Verdict.State != report.Healthy && len(d.Verdict.Reasons) != 0, "%s, %s, %s: %+v", outcome, what, s.name, d.Verdict)
+				expect.That(t, !c.Outcome.Failed() || d.Verdict.ExitCode != exitOK, "%s, %s, %s: exit code 0: %s", outcome, what, s.name, d.Verdict.Reason)
 			}
 		}
 	}
@@ -148,67 +141,38 @@ func TestProbeNCCL(t *testing.T) {
 			if c.library != "" {
 				line = append(line, "--nccl", filepath.Join(c.library, "libnccl.so.2"))
 			}
-			cmd := exec.CommandContext(t.Context(), "gpudoctor", append(line, c.args...)...)
-			var stdout, stderr bytes.Buffer
-			mark := "GPUDOCTOR_TEST_MARK=" + strings.ReplaceAll(t.Name(), "/", "_") + fmt.Sprint(time.Now().UnixNano())
-			cmd.Env = slices.Concat([]string{
-				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "LD_LIBRARY_PATH=" + cuda, "NCCL_NVLS_ENABLE=0", "GPUDOCTOR_SIM_GPUS=2", mark,
-			}, c.env)
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			begun := time.Now()
-			_ = cmd.Run() // The exit code says how it went.
-			said := strings.Join(strings.Fields(stdout.String()), " ")
-			if cmd.ProcessState.ExitCode() != c.exit || !strings.Contains(said, c.says) {
-				t.Errorf("exit code %d, want %d; it does not say %q:\n%s%s", cmd.ProcessState.ExitCode(), c.exit, c.says, stdout.String(), stderr.String())
-			}
-			if took := time.Since(begun); took > slack {
-				t.Errorf("it took %s", took)
-			}
-			expect.Len(t, 0, processesWith(t, mark), "processes were left behind")
+			mark, begun := runMarker+"="+rand.Text(), time.Now()
+			said, code := simulatedHost(t, []string{cuda}, t.TempDir(), append([]string{"NCCL_NVLS_ENABLE=0", mark}, c.env...), append(line, c.args...)...)
+			expect.That(t, code == c.exit && strings.Contains(strings.Join(strings.Fields(said), " "), c.says), "exit code %d, want %d; it does not say %q:\n%s", code, c.exit, c.says, said)
+			expect.That(t, time.Since(begun) <= slack, "it took too long")
+			expect.Len(t, 0, processes(mark), "processes were left behind")
 		})
 	}
 }
 
-// processesWith are the processes that have a variable in their environment.
-func processesWith(t *testing.T, mark string) []string {
+// ncclHost skips a test where no simulated machine is, and builds the libraries of one.
+func ncclHost(t *testing.T) []string {
 	t.Helper()
-	files := expect.Value(filepath.Glob("/proc/[0-9]*/environ"))(t)
-	var all []string
-	for _, file := range files {
-		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(mark)) {
-			all = append(all, file)
-		}
-	}
-	return all
+	t.Parallel()
+	night.NotShort(t, "the other tests run the same side by side")
+	needsNoGPU(t)
+	return []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 }
 
 // TestCollectivesReplay checks that a snapshot gives the collectives that were run when it was
 // made, and the same findings.
 func TestCollectivesReplay(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	cuda, nvml, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")
-	file := filepath.Join(t.TempDir(), "host.txtar")
-	run := func(args ...string) (string, int) {
-		cmd := exec.CommandContext(t.Context(), "gpudoctor", args...)
-		var stdout bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "NCCL_NVLS_ENABLE=0",
-			"LD_LIBRARY_PATH=" + strings.Join([]string{cuda, nvml, nccl}, ":"), "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=wrong-cumem@1",
-		}
-		_ = cmd.Run() // The exit code says how it went.
-		return stdout.String(), cmd.ProcessState.ExitCode()
-	}
-	if _, code := run("snapshot", "--probe", "full", "--quiet", "-o", file); code != 0 {
-		t.Fatalf("snapshot: exit code %d", code)
-	}
-	for _, args := range [][]string{{"probe", "nccl", "--from", file}, {"check", "--from", file, "--only", "collective-failed"}} {
-		said, code := run(args...)
-		said = strings.Join(strings.Fields(said), " ")
-		want := map[string]string{"probe": "cumem-off ok", "check": "Without cuMem they work"}[args[0]]
-		expect.That(t, code == 1 && strings.Contains(said, want), "%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
+	libraries, file := ncclHost(t), filepath.Join(t.TempDir(), "host.txtar")
+	for _, c := range []struct {
+		line, says string
+		exit       int
+	}{
+		{"snapshot --probe full --quiet -o " + file, "", exitOK},
+		{"probe nccl --from " + file, "cumem-off ok", exitFindings},
+		{"check --only collective-failed --from " + file, "Without cuMem they work", exitFindings},
+	} {
+		said, code := simulatedHost(t, libraries, t.TempDir(), []string{"NCCL_NVLS_ENABLE=0", "GPUDOCTOR_SIM_NCCL_FAULT=wrong-cumem@1"}, strings.Fields(c.line)...)
+		expect.That(t, code == c.exit && strings.Contains(strings.Join(strings.Fields(said), " "), c.says), "%q: exit code %d; it does not say %q:\n%s", c.line, code, c.says, said)
 	}
 }
 
@@ -227,10 +191,7 @@ func simulatedHost(t *testing.T, libraries []string, home string, env []string, 
 // TestCollectiveCures checks that a plain check, and one with the full probe, finds a setting that breaks collectives
 // or slows them down, tries the cure, and advises it first.
 func TestCollectiveCures(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	libraries := ncclHost(t)
 	topology := filepath.Join(t.TempDir(), "topo.xml")
 	expect.NoError(t, os.WriteFile(topology, []byte("no XML"), 0o600))
 	const (
@@ -267,12 +228,9 @@ func TestCollectiveCures(t *testing.T) {
 				said := strings.Join(strings.Fields(out), " ")
 				_, ranked, _ := strings.Cut(said, " 1 ")
 				cause, command, proof := strings.Index(ranked, c.cause), strings.Index(ranked, c.command), strings.Index(ranked, c.proof)
-				if code != exitFindings || cause < 0 || command < cause || proof < command {
-					t.Errorf("exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", code, cause, command, proof, out)
-				}
-				if first, _, several := strings.Cut(out, "\n2  "); several && !strings.Contains(strings.Join(strings.Fields(first), " "), c.proof) {
-					t.Errorf("it is not first:\n%s", out)
-				}
+				expect.That(t, code == exitFindings && cause >= 0 && command >= cause && proof >= command, "exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", code, cause, command, proof, out)
+				first, _, several := strings.Cut(out, "\n2  ")
+				expect.That(t, !several || strings.Contains(strings.Join(strings.Fields(first), " "), c.proof), "it is not first:\n%s", out)
 			})
 		}
 	}
@@ -281,10 +239,7 @@ func TestCollectiveCures(t *testing.T) {
 // TestLimitCures checks that a soft limit below the hard one with which collectives fail is found, and that raising
 // it is proven.
 func TestLimitCures(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	libraries := strings.Join([]string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}, ":")
+	libraries := strings.Join(ncclHost(t), ":")
 	for _, c := range []struct{ name, lower, needs, says string }{
 		{"open files", "ulimit -Sn 256", "GPUDOCTOR_SIM_NCCL_FILES=257", "are correct after ulimit -Sn $(ulimit -Hn))"},
 		{"locked memory", "ulimit -Sl 64", "GPUDOCTOR_SIM_NCCL_LOCKED=65537", "are correct after ulimit -Sl $(ulimit -Hl))"},
@@ -303,9 +258,7 @@ func TestLimitCures(t *testing.T) {
 			}
 			out, _ := cmd.Output() // The exit code says how it went.
 			said := strings.Join(strings.Fields(string(out)), " ")
-			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "cause of collective-failed") || !strings.Contains(said, c.says) {
-				t.Errorf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
-			}
+			expect.That(t, cmd.ProcessState.ExitCode() == exitFindings && strings.Contains(said, "cause of collective-failed") && strings.Contains(said, c.says), "exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
 		})
 	}
 }
@@ -313,11 +266,8 @@ func TestLimitCures(t *testing.T) {
 // TestCollectivesWithoutReason checks, for each circumstance, whether a check runs collectives that nobody asked for:
 // where a library, a GPU and a reason are there, and nowhere else.
 func TestCollectivesWithoutReason(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	driver := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml")}
-	both := append(slices.Clone(driver), drivers.Build(t, "nccl"))
+	both := ncclHost(t)
+	driver := both[:2]
 	for _, c := range night.Some(5, []struct {
 		name      string
 		libraries []string
@@ -343,8 +293,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, _ := simulatedHost(t, c.libraries, t.TempDir(), c.env, append([]string{"check", "--format", "json"}, c.args...)...)
-			var d struct{ Collectives *probe.Collectives }
-			expect.NoError(t, json.Unmarshal([]byte(out), &d))
+			d := decoded[report.Document](t, out)
 			var arms []string
 			if d.Collectives != nil {
 				for _, a := range d.Collectives.Arms {
@@ -362,10 +311,7 @@ const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
 // TestSlowCollectives checks that a healthy machine gets no finding, that one whose all-reduce is far slower than the
 // links gets one that names the way it takes, and that a setting that explains it is reported instead.
 func TestSlowCollectives(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	libraries := ncclHost(t)
 	for _, c := range night.Some(5, []struct {
 		name      string
 		env, args []string
@@ -384,23 +330,16 @@ func TestSlowCollectives(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json", "--probe-timeout", calmTimeout.String(), "--deadline", "2m"}, c.args...)...)
-			var d report.Document
-			expect.NoError(t, json.Unmarshal([]byte(out), &d))
-			if d.Collectives == nil || d.Collectives.Outcome != c.outcome || d.Collectives.Arms[0].Outcome != c.outcome {
-				t.Fatalf("the collectives are %+v, want %s", d.Collectives, c.outcome)
-			}
+			d := decoded[report.Document](t, out)
+			expect.Must(t, d.Collectives != nil && d.Collectives.Outcome == c.outcome && d.Collectives.Arms[0].Outcome == c.outcome, "the collectives are %+v, want %s", d.Collectives, c.outcome)
 			healthy := c.outcome == probe.OK
 			if c.cause == "" {
-				if (d.Verdict.State == report.Healthy) != healthy || len(d.Findings) > 0 || (code == exitOK) != healthy {
-					t.Errorf("exit code %d, %+v, findings %+v", code, d.Verdict, d.Findings)
-				}
+				expect.That(t, (d.Verdict.State == report.Healthy) == healthy && len(d.Findings) == 0 && (code == exitOK) == healthy, "exit code %d, %+v, findings %+v", code, d.Verdict, d.Findings)
 				return
 			}
 			first := d.Findings[0]
 			under := slices.ContainsFunc(first.Explains, func(f rules.Finding) bool { return f.Rule == "collective-slow" })
-			if code != exitFindings || first.Rule != c.cause || under != c.under || !strings.Contains(first.Message, c.says) || first.Severity != rules.High {
-				t.Errorf("exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
-			}
+			expect.That(t, code == exitFindings && first.Rule == c.cause && under == c.under && strings.Contains(first.Message, c.says) && first.Severity == rules.High, "exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
 		})
 	}
 }
@@ -408,10 +347,7 @@ func TestSlowCollectives(t *testing.T) {
 // TestOwnLog checks that a cause that the probe's library states is reported by the rule of its message, with the failure
 // under it, and that the same warning of collectives that work, or of another arm, reports nothing.
 func TestOwnLog(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
-	needsNoGPU(t)
-	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	libraries := ncclHost(t)
 	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
 	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
 	for _, c := range night.Some(5, []struct {
@@ -429,19 +365,14 @@ func TestOwnLog(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, "NCCL_CROSS_NIC=1"), "check", "--probe", c.probe, "--format", "json")
-			var d report.Document
-			expect.NoError(t, json.Unmarshal([]byte(out), &d))
+			d := decoded[report.Document](t, out)
 			if c.cause == "" {
 				expect.That(t, len(d.Findings) == 0 && code == c.code, "exit code %d, findings %+v", code, d.Findings)
 				return
 			}
-			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {
-				t.Fatalf("exit code %d, findings %+v", code, d.Findings)
-			}
+			expect.Must(t, code == c.code && len(d.Findings) != 0 && d.Findings[0].Rule == c.cause, "exit code %d, findings %+v", code, d.Findings)
 			under := slices.ContainsFunc(d.Findings[0].Explains, func(f rules.Finding) bool { return f.Rule == "collective-failed" })
-			if under != (c.cause != "collective-failed") || slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }) {
-				t.Errorf("findings %+v", d.Findings)
-			}
+			expect.That(t, under == (c.cause != "collective-failed") && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }), "findings %+v", d.Findings)
 		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
@@ -58,9 +60,8 @@ func desk(t *testing.T) string {
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
 		line := "gpudoctor check -o " + name + " --from " + example
-		if out, code := runIn(t, folder, line); code == 2 {
-			t.Fatalf("%s: %s", line, out)
-		}
+		out, code := runIn(t, folder, line)
+		expect.Must(t, code != 2, "%s: %s", line, out)
 	}
 	return folder
 }
@@ -130,9 +131,8 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			tried[line] = true
-			if out, code := runIn(t, folder, line); code != 0 && code != 1 && code != 3 {
-				t.Errorf("%s: %s: exit %d: %s", filepath.Base(name), line, code, out)
-			}
+			out, code := runIn(t, folder, line)
+			expect.That(t, code == 0 || code == 1 || code == 3, "%s: %s: exit %d: %s", filepath.Base(name), line, code, out)
 		}
 	}
 	expect.That(t, len(tried) >= 10, "only %d commands were found: %v", len(tried), tried)
@@ -166,4 +166,146 @@ func TestGoldenDocuments(t *testing.T) {
 		golden.File(t, name, []byte(page))
 	}
 	expect.That(t, shown != 0, "no page shows what a command prints")
+}
+
+// fence is a block of code in a document: what stands behind ```, and the lines.
+var fence = regexp.MustCompile("(?ms)^```(\\S+)(?: (create|append) (\\S+))?\n(.*?)^```$")
+
+// TestContributing follows the recipes of CONTRIBUTING.md, in order, in a copy of the
+// repository: files are created or appended to as the blocks say, each command must
+// succeed, and print what stands below it.
+func TestContributing(t *testing.T) {
+	night.NotShort(t, "it compiles the program anew")
+	night.NotByDay(t, "it compiles the program anew")
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)
+	clone := t.TempDir()
+	packed := exec.Command("sh", "-c", `tar --create --exclude=./.git --exclude=./.carry --exclude=./.out --directory="$0" . | tar --extract --directory="$1" && chmod -R u+w "$1"`, root, clone)
+	out, err := packed.CombinedOutput()
+	expect.Must(t, err == nil, "%v: %s", err, out)
+	edits, commands := 0, 0
+	for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
+		language, action, name, body := block[1], block[2], block[3], block[4]
+		switch {
+		case action != "":
+			edits++
+			edit(t, filepath.Join(clone, name), action, body)
+		case language == "console":
+			for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
+				commands++
+				line, want, _ := strings.Cut(step, "\n")
+				follow(t, clone, line, strings.TrimSpace(want))
+			}
+		default:
+			t.Errorf("a block of %s is neither a file nor commands:\n%s", language, body)
+		}
+	}
+	expect.That(t, edits >= 9 && commands >= 10, "%d files and %d commands were found", edits, commands)
+}
+
+// edit creates a file, which must not exist, or appends to one, which must.
+func edit(t *testing.T, file, action, body string) {
+	t.Helper()
+	old, err := os.ReadFile(file)
+	expect.Must(t, (err == nil) == (action == "append"), "%s %s: %v", action, file, err)
+	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	expect.NoError(t, os.WriteFile(file, append(old, body...), 0o600))
+}
+
+// follow runs a command line. gpudoctor check may end with 1, which means findings.
+func follow(t *testing.T, dir, line, want string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", line)
+	cmd.Dir = dir
+	// What is compiled once is found again in the next copy, whatever its folder.
+	// Its tests run as a developer runs them, by day.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -vet=off", "GPUDOCTOR_TESTS=")
+	out, err := cmd.CombinedOutput()
+	found := strings.Contains(line, "gpudoctor check") && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1
+	expect.Must(t, err == nil || found, "%s: %v\n%s", line, err, out)
+	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
+	flat := strings.Join(strings.Fields(string(out)), " ")
+	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)
+}
+
+// TestExplain checks that every id and every word is explained, and in ASCII where that is asked for.
+func TestExplain(t *testing.T) {
+	known := expect.Value(learn(""))(t)
+	names := known.names()
+	expect.Must(t, len(names) >= 100, "only %d names", len(names))
+	for i, name := range names {
+		if night.Few() && i%10 > 0 {
+			continue // It enumerates, and nothing in it runs side by side.
+		}
+		code, stdout, stderr := inProcess("explain", name, "--ascii")
+		expect.That(t, code == exitOK && len(stdout) >= 40 && stderr == "", "explain %s ends with %d and writes %q and %q", name, code, stdout, stderr)
+		for _, c := range stdout {
+			if c != '\n' && (c < ' ' || c > '~') {
+				t.Errorf("explain %s --ascii writes %q", name, c)
+				break
+			}
+		}
+	}
+}
+
+// TestGoldenManual checks the manual page.
+func TestGoldenManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
+}
+
+// TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
+func TestManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	page := manualPage(app)
+	for _, c := range arguments.Leaves(app.Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
+		about, _, _ = strings.Cut(about, "\n.Ss ")
+		expect.That(t, ok, "the page lacks %s", c.HelpName)
+		for _, f := range c.Flags {
+			if name := " Fl -" + f.Names()[0]; !arguments.Hidden(f) && !strings.Contains(about, name) {
+				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
+			}
+		}
+	}
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		night.Lacks(t, "mandoc is not installed")
+	}
+	lint := exec.Command(mandoc, "-T", "lint", "-W", "style")
+	lint.Stdin = strings.NewReader(page)
+	out, _ := lint.CombinedOutput() // It fails where it says anything.
+	for line := range strings.Lines(string(out)) {
+		// That another page is not installed is no fault of this one.
+		if !strings.Contains(line, "referenced manual not found") && !strings.Contains(line, "outdated mandoc.db") {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+}
+
+// TestNames checks that each name is found, and that every severity has one.
+func TestTermNames(t *testing.T) {
+	for _, name := range termNames() {
+		found := findTerms([]string{name})
+		expect.That(t, (len(found) == 1 || name == "exit") && len(found) != 0, "Find(%q) finds %d terms", name, len(found))
+	}
+	for _, severity := range report.Thresholds() {
+		expect.That(t, severity == string(report.Never) || slices.Contains(termNames(), severity), "the severity %s is not explained", severity)
+	}
+}
+
+// TestDocs checks that the table of exit codes in docs/report.md says the same.
+func TestTermsInDocs(t *testing.T) {
+	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
+	doc := strings.ReplaceAll(string(raw), "`", "")
+	for _, term := range allTerms {
+		row := "| " + term.Name + " | " + term.Means + " |"
+		expect.That(t, term.Kind != exitCodeTerm || strings.Contains(doc, row), "docs/report.md lacks the row %q", row)
+	}
 }

@@ -1,61 +1,338 @@
+//go:build linux && cgo
+
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestExamples checks that the same is said of each recorded machine, in the same words but for the times, when it is
-// asked again. What that is, TestGoldenVerdicts checks.
-func TestExamples(t *testing.T) {
-	slowWithRace(t)
-	for _, name := range fixtures.Examples() {
-		request := request{source: source{from: []string{examplePrefix + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-		first, second := withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t)), withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t))
-		if first != second {
-			t.Errorf("%s: said otherwise the second time:\n%s", name, cmp.Diff(first, second))
+// slurm is a Slurm with two nodes on this machine (fixtures/slurm/cluster), whose GPUs are
+// those of the simulated drivers.
+type slurm struct {
+	folder string
+	logs   string // Where the prolog keeps reports.
+}
+
+// needsSlurm skips a test where Slurm is not installed.
+func needsSlurm(t *testing.T) {
+	t.Helper()
+	needsNoGPU(t)
+	night.NotByDay(t, "it runs a cluster")
+	for _, program := range []string{"slurmctld", "slurmd", "munged"} {
+		if _, err := exec.LookPath(program); err != nil {
+			night.Lacks(t, program+" is not installed")
 		}
 	}
-}
-
-func withoutTimes(t *testing.T, d *report.Document) string {
-	t.Helper()
-	copied := *d
-	copied.Timing = report.Timing{}
-	return string(expect.Value(json.Marshal(copied))(t))
-}
-
-// TestExamplesJudged checks which rules could not be judged on a recorded machine
-// that is healthy: that rules ask for what they need costs it nothing.
-func TestExamplesJudged(t *testing.T) {
-	type want struct {
-		State   report.State
-		Skipped []string
-		Passed  int // At least.
+	if os.Getuid() != 0 {
+		t.Skip("slurmd runs as root")
 	}
-	// The links of a virtual machine are not the real ones, and the recordings are older than the section storage.
-	old := []string{"gds-compat-mode", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
-	for name, w := range map[string]want{
-		"h200x2":        {report.Healthy, old, 17},
-		"h200x4":        {report.Healthy, old, 17},
-		"model-8x-pcie": {report.Healthy, nil, 17},
-		"model-mi300x8": {report.Healthy, nil, 20},
+}
+
+// newSlurm prepares a cluster with the settings of docs/examples/slurm, or without a prolog.
+// The faults are of the simulated CUDA driver, by node.
+func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
+	t.Helper()
+	s := slurm{folder: t.TempDir(), logs: filepath.Join(t.TempDir(), "reports")}
+	write := func(name, content string) {
+		t.Helper()
+		file := filepath.Join(s.folder, name)
+		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil { //nolint:gosec // They are programs.
+			t.Fatal(err)
+		}
+	}
+	var doctor strings.Builder
+	doctor.WriteString("#!/bin/sh\n")
+	for _, variable := range (simulated{}).environment(t) {
+		if name, value, _ := strings.Cut(variable, "="); name == "LD_LIBRARY_PATH" || name == "GPUDOCTOR_SIM_GPUS" {
+			fmt.Fprintf(&doctor, "export %s='%s'\n", name, value)
+		}
+	}
+	for node, fault := range faults {
+		fmt.Fprintf(&doctor, "[ \"$SLURMD_NODENAME\" != '%s' ] || %s\n", node, fault)
+	}
+	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", expect.Value(exec.LookPath("gpudoctor"))(t))
+	write("bin/gpudoctor", doctor.String())
+	write("bin/torchrun", "#!/bin/sh\necho \"torchrun of $SLURMD_NODENAME: $*\"\n")
+	if prolog {
+		const examples = "../../docs/examples/slurm/"
+		script := string(expect.Value(os.ReadFile(examples + "prolog"))(t))
+		settings := string(expect.Value(os.ReadFile(examples + "gpudoctor.conf"))(t))
+		for old, by := range map[string]string{"gpudoctor=/usr/bin/gpudoctor": "gpudoctor=" + s.folder + "/bin/gpudoctor", "logs=/var/log/gpudoctor": "logs=" + s.logs} {
+			expect.Must(t, strings.Count(script, "\n"+old+"\n") == 1, "the prolog has no line %s", old)
+			script = strings.Replace(script, old, by, 1)
+		}
+		write("prolog", script)
+		write("extra.conf", strings.Replace(settings, "/etc/slurm/gpudoctor-prolog", s.folder+"/prolog", 1))
+	}
+	return s
+}
+
+// fault is the order for a fault of the simulated driver.
+func fault(name string) string { return "export GPUDOCTOR_SIM_CUDA_FAULT=" + name }
+
+// run runs a script beside the cluster, and returns what it writes.
+func (s slurm) run(t *testing.T, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, expect.Value(filepath.Abs("../../fixtures/slurm/cluster"))(t), s.folder, "bash", "-c", script)
+	c.Dir = t.TempDir()
+	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = 20 * time.Second
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil || ctx.Err() != nil {
+		t.Fatalf("%v, %v:\n%s", err, ctx.Err(), out)
+	}
+	t.Logf("%s", out)
+	return string(out)
+}
+
+// reports are the names of the reports that the prolog kept.
+func (s slurm) reports(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, file := range expect.Value(filepath.Glob(s.logs + "/*"))(t) {
+		names = append(names, filepath.Base(file))
+	}
+	return names
+}
+
+// nodes prints the nodes, and why they are drained, once no job ends any more.
+const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
+	"\nsinfo --noheader --Node --format='%N %T'; sinfo --noheader --list-reasons --format='%N: %E'"
+
+// TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
+// node of which it says that no job can run there, with the reason, and no other.
+func TestSlurmProlog(t *testing.T) {
+	night.NotShort(t, "it starts a cluster")
+	needsSlurm(t)
+	for _, tt := range []struct{ name, faults, script, want, reports string }{ // Of want, lines in this order.
+		{"good", "", "srun --nodes=2 --gpus-per-node=2 --label hostname | cut -d: -f1 | sort", "0|1|node1 idle|node2 idle", ""},
+		{
+			"transfers with wrong data", "node2: " + fault("zeros"),
+			"srun --nodelist=node1 --gpus=2 echo good; srun --nodelist=node2 --gpus=2 echo bad; srun --nodelist=node1 --gpus=2 echo still",
+			"good|srun: Prolog failure on node node2|still|node1 idle|node2 drained|node2: p2p-broken-platform (gpudoctor)", "job-2.err job-2.prom job-2.txt",
+		},
+		{"driver crashes", "node1: " + fault("crash-init"), "srun --nodelist=node1 --gpus=1 echo bad", "node1 drained|node2 idle|node1: driver-hang (gpudoctor)", "job-1.err job-1.prom job-1.txt"},
+		{
+			"a batch job waits for another node", "node1: " + fault("zeros"),
+			"sbatch --parsable --gpus=2 --wrap=hostname; for i in {1..100}; do squeue --noheader --format=%r | grep -q BeginTime && break; sleep 0.1; done; squeue --noheader --format='%T %r'",
+			"1|PENDING BeginTime|node1 drained|node2 idle|node1: p2p-broken-platform (gpudoctor)", "job-1.err job-1.prom job-1.txt",
+		},
+		{"without GPUs nothing is checked", "node1: " + fault("zeros"), "srun --nodelist=node1 echo good", "good|node1 idle|node2 idle", ""},
+		{"not examined", "node1: unset LD_LIBRARY_PATH", "srun --nodelist=node1 --gpus=2 echo good", "good|node1 idle|node2 idle", "job-1.err job-1.prom job-1.txt"},
+		{"an error", "node1: set -- --no-such-flag", "srun --nodelist=node1 --gpus=2 echo good", "good|node1 idle|node2 idle", "job-1.err"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
-			got := want{State: d.Verdict.State}
-			for _, s := range d.Skipped {
-				got.Skipped = append(got.Skipped, s.Rule)
+		t.Run(tt.name, func(t *testing.T) {
+			node, order, _ := strings.Cut(tt.faults, ": ")
+			s := newSlurm(t, true, map[string]string{cmp.Or(node, "no node"): cmp.Or(order, "true")})
+			rest := s.run(t, tt.script+nodes)
+			for _, line := range strings.Split(tt.want, "|") {
+				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
+				expect.Must(t, ok, "no line %q, or not in this order", line)
+				rest = after
 			}
-			got.Passed = min(w.Passed, len(d.Passed))
-			expect.NoDiff(t, w, got, "judged")
+			expect.That(t, !strings.Contains(rest, ": "), "also drained: %s", rest)
+			expect.Equal(t, tt.reports, strings.Join(s.reports(t), " "), "reports")
 		})
 	}
+}
+
+// TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
+// training starts only if no node has a finding.
+func TestSlurmBatch(t *testing.T) {
+	night.NotShort(t, "it starts a cluster")
+	needsSlurm(t)
+	// Both nodes have the name of this host, so files are named after their numbers.
+	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
+	for name, tt := range map[string]struct {
+		faults  map[string]string
+		code    int
+		started int
+	}{
+		"good": {nil, exitOK, 2},
+		"bad":  {map[string]string{"node2": fault("zeros")}, exitFindings, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSlurm(t, false, tt.faults)
+			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
+			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
+			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
+				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
+			expect.That(t, strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) && strings.Count(out, "torchrun of node") == tt.started, "the exit code or the number of ranks is wrong")
+			for i, node := range []string{"node1", "node2"} {
+				_, report, ok := strings.Cut(out, fmt.Sprintf("==> gpudoctor-1-node%d.txt <==\n", i))
+				report, _, _ = strings.Cut(report, "==> ")
+				verdict := "Healthy."
+				if tt.faults[node] != "" {
+					verdict = "exit 1:"
+				}
+				expect.That(t, ok && strings.Contains(report, "2 x NVIDIA H200") && strings.Contains(report, "\n"+verdict), "the report of %s:\n%s", node, report)
+			}
+		})
+	}
+}
+
+// TestSlurmFiles checks that the prolog names rules that exist, and that the batch script
+// passes gpudoctor's own judgement.
+func TestSlurmFiles(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	_, list, _ := strings.Cut(string(expect.Value(os.ReadFile("../../docs/examples/slurm/prolog"))(t)), "\nunfit=")
+	list, _, _ = strings.Cut(list, "\n")
+	for folder, line := range map[string]string{
+		".":                         "gpudoctor check --from example:h200x2 --only '" + list + "'",
+		"../../docs/examples/slurm": "gpudoctor check --profile launch --strict --from train.sbatch",
+	} {
+		out, code := runIn(t, folder, line)
+		expect.That(t, code == exitOK, "%s: exit code %d:\n%s", line, code, out)
+	}
+}
+
+// gitLabJob is a job of docs/examples/gitlab/gitlab-ci.yml. The keys are those that GitLab
+// knows (docs.gitlab.com/ci/yaml) and the file uses; another one is an error.
+type gitLabJob struct {
+	Extends      string
+	Stage, Image string
+	Tags         []string
+	Rules        []struct{ If string }
+	Variables    map[string]string
+	BeforeScript []string `yaml:"before_script"`
+	Script       []string
+	Artifacts    *struct {
+		When     string
+		ExpireIn string `yaml:"expire_in"`
+		Paths    []string
+		Reports  map[string]string
+	}
+	AllowFailure struct {
+		ExitCodes int `yaml:"exit_codes"`
+	} `yaml:"allow_failure"`
+}
+
+func readGitLabJobs(t *testing.T) map[string]gitLabJob {
+	t.Helper()
+	raw := expect.Value(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))(t)
+	var document map[string]yaml.Node
+	expect.NoError(t, yaml.Unmarshal(raw, &document))
+	jobs := map[string]gitLabJob{}
+	for name, node := range document {
+		if name == "stages" {
+			continue
+		}
+		var job gitLabJob
+		decoder := yaml.NewDecoder(bytes.NewReader(expect.Value(yaml.Marshal(&node))(t)))
+		decoder.KnownFields(true)
+		err := decoder.Decode(&job)
+		expect.That(t, err == nil, "%s: %v", name, err)
+		jobs[name] = job
+	}
+	for name, job := range jobs {
+		if job.Extends == "" {
+			continue
+		}
+		base, ok := jobs[job.Extends]
+		expect.Must(t, ok, "%s extends %s, which is missing", name, job.Extends)
+		job.Variables, job.BeforeScript, job.Artifacts, job.AllowFailure = base.Variables, base.BeforeScript, base.Artifacts, base.AllowFailure
+		jobs[name] = job
+	}
+	return jobs
+}
+
+// run runs the script of a job as GitLab's runner does, with these variables in place of the file's.
+func (j gitLabJob) run(t *testing.T, folder string, variables map[string]string) (string, int) {
+	t.Helper()
+	set := maps.Clone(j.Variables)
+	maps.Copy(set, variables)
+	script := strings.Join(append(slices.Clone(j.BeforeScript), j.Script...), "\n")
+	c := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
+	c.Dir = folder
+	c.Env = os.Environ()
+	for name, value := range set {
+		c.Env = append(c.Env, name+"="+os.Expand(value, func(other string) string { return set[other] }))
+	}
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestGitLab runs the jobs of the example with a release from a folder. The reports that
+// GitLab is told of are there, and exit code 3 is the one that it is to allow.
+func TestGitLab(t *testing.T) {
+	t.Parallel()
+	jobs := readGitLabJobs(t)
+	files, machine := jobs["gpudoctor files"], jobs["gpudoctor machine"]
+	expect.Equal(t, version, files.Variables["GPUDOCTOR_VERSION"], "GPUDOCTOR_VERSION")
+	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
+	night.NotShort(t, "the scripts run the program one at a time")
+	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
+	for _, tt := range []struct {
+		name, launch string
+		extra        string // The content of a further file.
+		code, issues int
+	}{
+		{"healthy", "job-healthy", "", exitOK, 0},
+		{"findings", "pod-hides-gpus", "", exitFindings, 1},
+		{"not examined", "job-healthy", "The cluster has eight nodes.\n", exitUnproven, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			extractLaunch(t, tt.launch, filepath.Join(folder, "deploy"))
+			if tt.extra != "" {
+				expect.NoError(t, os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600))
+			}
+			out, code := files.run(t, folder, from)
+			expect.Must(t, code == tt.code, "exit code %d, want %d:\n%s", code, tt.code, out)
+			artifacts := append(slices.Collect(maps.Values(files.Artifacts.Reports)), files.Artifacts.Paths...)
+			for _, name := range artifacts {
+				info, err := os.Stat(filepath.Join(folder, name))
+				expect.That(t, err == nil && info.Size() != 0, "%s: %v", name, err)
+			}
+			var issues []struct{ Location struct{ Path string } }
+			if err := json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t), &issues); err != nil || len(issues) != tt.issues {
+				t.Fatalf("%d issues: %v, want %d", len(issues), err, tt.issues)
+			}
+			for _, i := range issues {
+				expect.That(t, code != exitFindings || i.Location.Path == "deploy/pod.yaml", "an issue is in %q", i.Location.Path)
+			}
+		})
+	}
+	t.Run("other program", func(t *testing.T) {
+		t.Parallel()
+		release := writeRelease(t)
+		expect.NoError(t, os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
+		folder := t.TempDir()
+		out, code := files.run(t, folder, map[string]string{"GPUDOCTOR_URL": "file://" + release})
+		_, err := os.Stat(filepath.Join(folder, "hacked"))
+		expect.That(t, code != exitOK && err != nil && !strings.Contains(out, "Healthy"), "exit code %d:\n%s", code, out)
+	})
+	t.Run("machine", func(t *testing.T) {
+		t.Parallel()
+		needsNoGPU(t)
+		out, code := machine.run(t, t.TempDir(), from)
+		expect.That(t, code == exitUnproven, "a machine without GPUs: exit code %d:\n%s", code, out)
+	})
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,23 +15,23 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// The tests here hold, by enumeration, that nothing that failed in the probe is
-// ever taken for health: whatever failed, in which stage, with which code, for
-// which profile, and whichever rules were left out.
+// The tests here hold, by enumeration, that nothing that failed in the probe is ever taken for health: whatever failed,
+// in which stage, with which code, for which profile, and whichever rules were left out.
 
 // variant is one way in which the probe of a healthy machine comes out.
 type variant struct {
 	name   string
 	change func(r *probe.Report)
-	// failed is true where something failed, slow where something was slow only.
-	// Else something is unknown.
+	// failed is true where something failed, slow where something was slow only. Else something is unknown.
 	failed, slow bool
 	// harmless is true where what is unknown is no failure of the probe.
 	harmless bool
@@ -58,9 +59,7 @@ func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Docu
 func concluded(tb testing.TB, path string) *report.Document {
 	tb.Helper()
 	g := collect(tb.Context(), source{from: []string{path}}, gather.Options{})
-	if g.err != nil {
-		tb.Fatal(g.err)
-	}
+	expect.NoError(tb, g.err)
 	return judge(tb, learnt(tb), g.facts, selection{profile: rules.Training, failOn: report.Threshold(rules.High)})
 }
 
@@ -68,9 +67,7 @@ func concluded(tb testing.TB, path string) *report.Document {
 func healthyPair(tb testing.TB) *facts.Facts {
 	tb.Helper()
 	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), gather.Options{})
-	if g.err != nil {
-		tb.Fatal(g.err)
-	}
+	expect.NoError(tb, g.err)
 	return g.facts
 }
 
@@ -81,9 +78,7 @@ var allTests = []string{
 }
 
 // stages are the steps of the probe that are no test.
-var stages = []string{
-	"", "load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "kernels", "self-check", "peer access", "cleanup",
-}
+var stages = []string{"", "load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "kernels", "self-check", "peer access", "cleanup"}
 
 // codes are the error codes that cuda.h (CUDA 13, cudaError_enum) and
 // hip_runtime_api.h (ROCm 6, hipError_t) define, and made-up ones.
@@ -97,8 +92,7 @@ var codes = []int{
 // classCodes are one code of each class that rules tell apart, and a made-up one.
 var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 999, 4711}
 
-// ends are the causes of a process that ended, or made no progress, not by the
-// driver's doing.
+// ends are the causes of a process that ended, or made no progress, not by the driver's doing.
 var ends = []probe.Cause{probe.CauseKilled, probe.CauseShortage, probe.CauseBug, probe.CauseEnded, probe.CauseStalled}
 
 // fewCodes are some of them.
@@ -131,8 +125,7 @@ func selections(k knowledge) []selection {
 	}
 }
 
-// transfersOf are the transfers of one test between the two GPUs, or with the
-// host's memory.
+// transfersOf are the transfers of one test between the two GPUs, or with the host's memory.
 func transfersOf(test, a, b string) []probe.Transfer {
 	switch test {
 	case probe.TestHostToDevice:
@@ -268,15 +261,7 @@ func lose(r *probe.Report, address string, as probe.Device) {
 
 // wrong says how a report takes a failure for health; empty where it does not.
 func wrong(d *report.Document, v variant, s selection) string {
-	text := func(style report.Style, name string) string {
-		var b bytes.Buffer
-		f, _ := report.FormatNamed(name)
-		if err := f.Write(&b, d, style); err != nil {
-			return err.Error()
-		}
-		return b.String()
-	}
-	plain, quiet, marked := text(report.Style{}, "text"), text(report.Style{Quiet: true}, "text"), text(report.Style{}, "markdown")
+	plain, quiet, marked := writtenAs("text", d, report.Style{}), writtenAs("text", d, report.Style{Quiet: true}), writtenAs("markdown", d, report.Style{})
 	var document struct {
 		Verdict struct {
 			State    report.State `json:"state"`
@@ -284,7 +269,7 @@ func wrong(d *report.Document, v variant, s selection) string {
 			Reasons  []any        `json:"reasons"`
 		} `json:"verdict"`
 	}
-	if err := json.Unmarshal([]byte(text(report.Style{}, "json")), &document); err != nil {
+	if err := json.Unmarshal([]byte(writtenAs("json", d, report.Style{})), &document); err != nil {
 		return err.Error()
 	}
 	headline := ""
@@ -329,8 +314,7 @@ func blames(d *report.Document) bool {
 	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return slices.Contains([]string{"driver-hang", "transfer-failed"}, f.Rule) })
 }
 
-// learnt is what the program knows, compiled for whatever facts there are. All tests share
-// it, which nothing changes.
+// learnt is what the program knows, compiled for whatever facts there are. All tests share it, which nothing changes.
 func learnt(tb testing.TB) knowledge {
 	tb.Helper()
 	return expect.Value(everything())(tb)
@@ -352,8 +336,7 @@ func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	return k
 }
 
-// TestFailureIsNeverHealth enumerates test x outcome x stage x error code x
-// profile x rules chosen.
+// TestFailureIsNeverHealth enumerates test x outcome x stage x error code x profile x rules chosen.
 func TestFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
 	base := healthyPair(t)
@@ -362,9 +345,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 		known[p] = learntFor(t, p)
 	}
 	chosen := selections(known[rules.Training])
-	if d := judge(t, known[rules.Training], base, chosen[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {
-		t.Fatalf("the machine that faults are put into is %s itself: %v", d.Verdict.State, d.Verdict.Reasons)
-	}
+	d := judge(t, known[rules.Training], base, chosen[0])
+	expect.Must(t, d.Verdict.State == report.Healthy && d.Verdict.ExitCode == exitOK, "the machine that faults are put into is %s itself: %v", d.Verdict.State, d.Verdict.Reasons)
 	a, b := base.Transfers.Devices[0].Address, base.Transfers.Devices[1].Address
 	type one struct {
 		variant
@@ -402,9 +384,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 				f.Transfers = &r
 				o.change(&r)
 				made.Add(1)
-				if why := wrong(judge(t, known[o.profile], &f, o.selection), o.variant, o.selection); why != "" && faults.Add(1) < 40 {
-					t.Errorf("%s; %s: %s", o.variant.name, o.selection.name, why)
-				}
+				why := wrong(judge(t, known[o.profile], &f, o.selection), o.variant, o.selection)
+				expect.That(t, why == "" || faults.Add(1) >= 40, "%s; %s: %s", o.variant.name, o.selection.name, why)
 			}
 		})
 	}
@@ -419,4 +400,152 @@ func TestFailureIsNeverHealth(t *testing.T) {
 		t.Errorf("%d of %d failures are taken for health", n, made.Load())
 	}
 	t.Logf("%d combinations", made.Load())
+}
+
+// exampleFacts are the facts of a recorded machine.
+func exampleFacts(t *testing.T, name string) *facts.Facts {
+	t.Helper()
+	g := source{from: []string{examplePrefix + name}}.machine(t.Context(), gather.Options{})
+	expect.NoError(t, g.err)
+	return g.facts
+}
+
+// oneGPU is a machine that has lost all GPUs but the first.
+func oneGPU(f *facts.Facts) *facts.Facts {
+	one := *f
+	gpus, links, transfers, tree := *f.GPUs, *f.Links, *f.Transfers, *f.PCI
+	first := gpus.Devices[0].Address
+	gpus.Devices, gpus.P2P, transfers.Devices = gpus.Devices[:1], []facts.GPUPeer{}, transfers.Devices[:1]
+	transfers.Peers, transfers.Transfers = []probe.Peer{}, []probe.Transfer{}
+	links.Pairs = slices.DeleteFunc(slices.Clone(links.Pairs), func(p facts.Pair) bool { return p.Kind == "gpu-gpu" })
+	tree.Devices = slices.DeleteFunc(slices.Clone(tree.Devices), func(d facts.PCIDevice) bool { return d.Kind == "gpu" && d.Address != first })
+	one.GPUs, one.Links, one.Transfers, one.PCI = &gpus, &links, &transfers, &tree
+	return &one
+}
+
+// healthyFacts are those of what is healthy, by profile.
+func healthyFacts(t *testing.T) map[rules.Profile]map[string]*facts.Facts {
+	t.Helper()
+	pair := exampleFacts(t, "h200x2")
+	folder, _ := judgedFiles(t, filepath.Join("..", "..", "fixtures", "launches", "pod-rdma-healthy.txtar"), "")
+	return map[rules.Profile]map[string]*facts.Facts{
+		rules.Training: {
+			"two GPUs": pair, "four GPUs": exampleFacts(t, "h200x4"), "one GPU": oneGPU(pair), "eight GPUs of AMD's": exampleFacts(t, "model-mi300x8"),
+			"a container": exampleFacts(t, "model-p5"),
+		},
+		rules.Image:  {"an image": judgeImage(t, imagetest.Write(t, goodImages[0].img, imagetest.Docker), nil).Facts()},
+		rules.Launch: {"files of a job": folder.Facts()},
+	}
+}
+
+// holders are the objects of a document that hold the last part of a path.
+func holders(at any, path []string) []map[string]any {
+	switch at := at.(type) {
+	case []any:
+		var all []map[string]any
+		for _, one := range at {
+			all = append(all, holders(one, path)...)
+		}
+		return all
+	case map[string]any:
+		switch {
+		case len(path) > 1:
+			return holders(at[path[0]], path[1:])
+		case path[0] == "verified" && at["test"] != probe.TestCopy: // Of the others, less is required.
+			return nil
+		}
+		return []map[string]any{at}
+	}
+	return nil
+}
+
+// removing calls a function with documents that lack the fact at a path in one place, the first
+// and the last, or its whole section.
+func removing(t *testing.T, f *facts.Facts, path string, do func(how string, f *facts.Facts)) {
+	t.Helper()
+	keys := strings.Split(strings.ReplaceAll(path, "[]", ""), ".")
+	name := keys[len(keys)-1]
+	try := func(how string, change func(document map[string]any) bool) {
+		document := decoded[map[string]any](t, expect.Value(json.Marshal(f))(t))
+		if !change(document) {
+			return
+		}
+		do(how, decoded[*facts.Facts](t, expect.Value(json.Marshal(document))(t)))
+	}
+	for i, all := 0, len(holders(decoded[map[string]any](t, expect.Value(json.Marshal(f))(t)), keys)); i < all; i += max(1, all-1) { // The first and the last.
+		for _, left := range []any{nil, string(probe.Unknown)} {
+			try(fmt.Sprintf("%s of %d: %v", name, i, left), func(document map[string]any) bool {
+				holder := holders(document, keys)[i]
+				old := holder[name]
+				switch {
+				case name == "sm_tests": // It says why something is missing.
+					holder[name], old = "no PTX compiler", left
+				case left == nil:
+					delete(holder, name)
+				case name == "outcome":
+					holder[name] = left
+				default:
+					return false
+				}
+				return old != nil
+			})
+		}
+	}
+	for _, said := range []bool{false, true} {
+		try("whole section", func(document map[string]any) bool {
+			delete(document, keys[0])
+			if said {
+				document["unknown"] = []any{map[string]any{"section": keys[0], "reason": "permission denied"}}
+			}
+			return true
+		})
+	}
+}
+
+// TestRequiredFacts checks that what is healthy is so as it stands, and in no way in which
+// one of the facts is missing that the table requires.
+func TestRequiredFacts(t *testing.T) {
+	t.Parallel()
+	k := learnt(t)
+	tried, try := map[string]int{}, night.Every(1)
+	for profile, machines := range healthyFacts(t) {
+		for name, f := range machines {
+			s := selection{name: name, profile: profile, failOn: report.Threshold(rules.High)}
+			if d := judge(t, k, f, s); d.Verdict.State != report.Healthy {
+				t.Errorf("%s is %s: %v", name, d.Verdict.State, d.Verdict.Reasons)
+				continue
+			}
+			for _, r := range data.Required().Required {
+				if !slices.Contains(r.Profiles, string(profile)) || r.If == "nvidia-found" && name == "eight GPUs of AMD's" {
+					continue
+				}
+				removing(t, f, r.Fact, func(how string, f *facts.Facts) {
+					if !try(r.Fact) {
+						return
+					}
+					tried[r.Fact]++
+					expect.That(t, judge(t, k, f, s).Verdict.State != report.Healthy, "%s without %s (%s) is healthy", name, r.Fact, how)
+				})
+			}
+		}
+	}
+	for _, r := range data.Required().Required {
+		expect.That(t, tried[r.Fact] != 0, "%s was never missing", r.Fact)
+	}
+	t.Logf("%v", slices.Sorted(maps.Values(tried)))
+}
+
+// TestNVMLIsRequired checks that no answer of NVML but a complete one lets a machine with NVIDIA GPUs be healthy.
+func TestNVMLIsRequired(t *testing.T) {
+	t.Parallel()
+	k, pair := learnt(t), exampleFacts(t, "h200x2")
+	for name, base := range map[string]*facts.Facts{"two GPUs": pair, "one GPU": oneGPU(pair)} {
+		for _, outcome := range []string{"", "hang", "crashed", "ended", "not-found", "not-built", "error", "not-asked", "new word"} {
+			f, gpus := *base, *base.GPUs
+			gpus.NVML = outcome
+			f.GPUs = &gpus
+			d := judge(t, k, &f, selection{profile: rules.Training, failOn: report.Threshold(rules.High)})
+			expect.That(t, d.Verdict.State != report.Healthy, "%s, NVML %q: healthy", name, outcome)
+		}
+	}
 }

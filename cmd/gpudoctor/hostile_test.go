@@ -9,22 +9,24 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// hostile checks what steers a terminal, turns the direction of writing, hides, or
-// is no text: each control character of C0 and C1 but NUL and the line break,
-// sequences of terminals, marks of direction, characters without width, tags,
+// hostile checks what steers a terminal, turns the direction of writing, hides, or is no text: each control character
+// of C0 and C1 but NUL and the line break, sequences of terminals, marks of direction, characters without width, tags,
 // surrogates and bytes that are no UTF-8.
 func hostile() string {
 	var b strings.Builder
@@ -55,15 +57,13 @@ func shown(t *testing.T, what, output string) {
 	}
 }
 
-// runShown runs a command line in this process and checks that nothing that it prints
-// or writes steers a terminal.
+// runShown runs a command line in this process and checks that nothing that it prints or writes steers a terminal.
 func runShown(t *testing.T, what string, args ...string) (code int, stdout string) {
 	t.Helper()
-	var out, err bytes.Buffer
-	code = run(append([]string{"gpudoctor"}, args...), &out, &err)
-	shown(t, what+", standard output", out.String())
-	shown(t, what+", standard error", err.String())
-	return code, out.String()
+	code, stdout, stderr := inProcess(args...)
+	shown(t, what+", standard output", stdout)
+	shown(t, what+", standard error", stderr)
+	return code, stdout
 }
 
 // checkShown examines sources in every format.
@@ -74,9 +74,8 @@ func checkShown(t *testing.T, what string, args ...string) {
 	for _, end := range []string{"json", "md"} {
 		line = append(line, "-o", filepath.Join(dir, "r."+end))
 	}
-	if code, _ := runShown(t, what, append(line, args...)...); code == exitError && !strings.Contains(what, "refused") {
-		t.Errorf("%s: exit code %d", what, code)
-	}
+	code, _ := runShown(t, what, append(line, args...)...)
+	expect.That(t, code != exitError || strings.Contains(what, "refused"), "%s: exit code %d", what, code)
 	for _, name := range []string{"r.json", "r.md"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !strings.Contains(what, "refused") {
@@ -86,8 +85,7 @@ func checkShown(t *testing.T, what string, args ...string) {
 	}
 }
 
-// slowWithRace skips what has nothing side by side that the race detector could
-// look at.
+// slowWithRace skips what has nothing side by side that the race detector could look at.
 func slowWithRace(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -115,20 +113,16 @@ func planted(v any, path string, take func(path string) bool) any {
 	return v
 }
 
-// TestHostileFacts checks it for the strings of facts: of the whole machine, and
-// of each section by itself.
+// TestHostileFacts checks it for the strings of facts: of the whole machine, and of each section by itself.
 func TestHostileFacts(t *testing.T) {
 	slowWithRace(t)
 	facts := filepath.Join(t.TempDir(), "facts.json")
 	_, machine := runShown(t, "facts", "facts", "--from", filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
-	var sections map[string]any
-	expect.NoError(t, json.Unmarshal([]byte(machine), &sections))
-	for _, section := range append(slices.Sorted(maps.Keys(sections)), "all") {
+	for _, section := range append(slices.Sorted(maps.Keys(decoded[map[string]any](t, machine))), "all") {
 		if section == "schema" {
 			continue
 		}
-		var v map[string]any
-		expect.NoError(t, json.Unmarshal([]byte(machine), &v))
+		v := decoded[map[string]any](t, machine)
 		count := 0
 		planted(v, "", func(path string) bool {
 			chosen := path != ".schema" && (section == "all" || strings.HasPrefix(path, "."+section))
@@ -139,14 +133,10 @@ func TestHostileFacts(t *testing.T) {
 		})
 		delete(v, "schema")
 		raw, err := json.Marshal(v) // It writes bytes that are no UTF-8 as U+FFFD.
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeHostile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
+		expect.NoError(t, err)
+		writeTestFile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
 		code, out := runShown(t, "facts of "+section, "facts", "--keep-identifiers", "--from", facts)
-		if code != exitOK || count > 0 && !strings.Contains(out, `\u202e`) {
-			t.Errorf("facts of %s: exit code %d; %d strings are planted", section, code, count)
-		}
+		expect.That(t, code == exitOK && (count <= 0 || strings.Contains(out, `\u202e`)), "facts of %s: exit code %d; %d strings are planted", section, code, count)
 		runShown(t, "probe p2p of "+section, "probe", "p2p", "--verbose", "--from", facts)
 		if section == "all" || section == "env" {
 			checkShown(t, "check of "+section, "--from", facts)
@@ -154,7 +144,8 @@ func TestHostileFacts(t *testing.T) {
 	}
 }
 
-func writeHostile(t *testing.T, file string, raw []byte) {
+// writeTestFile writes a file, and makes its folder.
+func writeTestFile(t *testing.T, file string, raw []byte) {
 	t.Helper()
 	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	expect.NoError(t, os.WriteFile(file, raw, 0o600))
@@ -192,7 +183,7 @@ func TestHostileTexts(t *testing.T) {
 			}
 		}
 		base := fmt.Sprintf("%d%s%s", n, name, filepath.Ext(file))
-		writeHostile(t, filepath.Join(dir, base), b.Bytes())
+		writeTestFile(t, filepath.Join(dir, base), b.Bytes())
 		if archive.Len() < 100<<10 {
 			if err := w.WriteHeader(&tar.Header{Name: base, Size: int64(b.Len()), Mode: 0o600, Format: tar.FormatGNU}); err != nil {
 				return err
@@ -205,7 +196,7 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	tarball := filepath.Join(t.TempDir(), "texts"+name+".tar")
-	writeHostile(t, tarball, archive.Bytes())
+	writeTestFile(t, tarball, archive.Bytes())
 	checkShown(t, "check of a folder", "--from", dir)
 	checkShown(t, "check of an archive", "--from", tarball)
 	runShown(t, "facts of a folder", "facts", "--keep-identifiers", "--from", dir)
@@ -224,10 +215,10 @@ func TestHostileTexts(t *testing.T) {
 		"field":   []byte(`{"schema": "gpudoctor.facts/v1", "` + hostile() + `": 1}`),
 		"syntax":  []byte(`{"schema": "gpudoctor.facts/v1"` + hostile() + `}`),
 	} {
-		writeHostile(t, damaged, raw)
+		writeTestFile(t, damaged, raw)
 		runShown(t, "facts of a recording with a hostile "+what, "facts", "--from", damaged)
 	}
-	writeHostile(t, damaged, bytes.ReplaceAll(host, []byte("NVIDIA"), []byte("NVIDIA"+hostile())))
+	writeTestFile(t, damaged, bytes.ReplaceAll(host, []byte("NVIDIA"), []byte("NVIDIA"+hostile())))
 	checkShown(t, "refused check of a recording", "--from", damaged)
 }
 
@@ -278,8 +269,8 @@ verify: %[1]s
 sources:
   - https://example.com/gate
 `, inYAML)
-	writeHostile(t, filepath.Join(dir, "test_gate.rego"), []byte(rule))
-	writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), []byte(remedy))
+	writeTestFile(t, filepath.Join(dir, "test_gate.rego"), []byte(rule))
+	writeTestFile(t, filepath.Join(dir, "test-remedy.yaml"), []byte(remedy))
 	machine := filepath.Join(t.TempDir(), "machine.json")
 	expect.NoError(t, writeFacts(machine, eightGPUs()))
 	for _, id := range []string{"test-gate", "test-remedy"} {
@@ -297,13 +288,13 @@ sources:
 		broken := maps.Clone(doc)
 		broken[field] = map[string]any{visible: visible}
 		raw := expect.Value(yaml.Marshal(broken))(t)
-		writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), raw)
+		writeTestFile(t, filepath.Join(dir, "test-remedy.yaml"), raw)
 		runShown(t, "explain with a remedy with a hostile "+field, "explain", "test-remedy", "--policy", dir)
 	}
 	name := strings.ReplaceAll(visible, "/", "")[:200] // NAME_MAX, with room for the rest.
 	for _, text := range []string{"package gpudoctor.rules.x\n" + hostile(), "package gpudoctor.rules.x\nx := \"" + hostile() + "\"\n"} {
 		bad := filepath.Join(t.TempDir(), strings.ToValidUTF8(name, ""))
-		writeHostile(t, filepath.Join(bad, strings.ToValidUTF8(name, "")+".rego"), []byte(text))
+		writeTestFile(t, filepath.Join(bad, strings.ToValidUTF8(name, "")+".rego"), []byte(text))
 		runShown(t, "rules list with a broken rule", "rules", "list", "--policy", bad)
 	}
 }
@@ -369,4 +360,84 @@ func TestHostileWords(t *testing.T) {
 	runShown(t, "a word", word)
 	runShown(t, "a flag", "--"+word)
 	runShown(t, "a flag with one dash", "-"+word)
+}
+
+// stoppedRules are the bodies of two rules that would never end.
+var stoppedRules = map[string]string{
+	"endless":     "some i in numbers.range(1, 100000)\n\tsome j in numbers.range(1, 100000)\n\ti * j == -1",
+	"memory-bomb": "x := [[i, j, k] | some i in numbers.range(1, 1000); some j in numbers.range(1, 1000); some k in numbers.range(1, 1000)]\n\tcount(x) == 1",
+}
+
+// TestStoppedRules checks that a rule which is stopped is reported in every format, that
+// what others find is reported, and that nothing is called healthy.
+func TestStoppedRules(t *testing.T) {
+	slowWithRace(t)
+	memory := ruleMemory
+	ruleLimit, ruleMemory = 200*time.Millisecond, 0
+	defer func() { ruleLimit, ruleMemory = 0, memory }()
+	for _, tt := range []struct {
+		name   string
+		honest string // The body of a third rule.
+		args   []string
+		code   int
+		state  report.State
+		found  []string
+	}{
+		{"beside a finding", "true", nil, 1, report.Findings, []string{"honest"}},
+		{"alone", "false", nil, 0, report.Inconclusive, nil},
+		{"alone and strict", "false", []string{"--strict", "--only", "honest,memory-bomb"}, 3, report.Inconclusive, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeRule(t, dir, "honest", tt.honest)
+			for id, body := range stoppedRules {
+				writeRule(t, dir, id, body)
+			}
+			args := []string{
+				"check", "--from", filepath.Join("..", "..", "fixtures", "hosts", "model-8x-pcie.txtar"), "--policy", dir,
+				"--format", "text", "-o", filepath.Join(dir, "r.json"), "-o", filepath.Join(dir, "r.md"),
+			}
+			code, stdout, stderr := inProcess(append(args, tt.args...)...)
+			expect.That(t, code == tt.code && stderr == "", "exit code %d and %q, want %d", code, stderr, tt.code)
+			document := decoded[report.Document](t, expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t))
+			expect.That(t, document.Verdict.State == tt.state && document.Verdict.ExitCode == tt.code, "%+v", document.Verdict)
+			var found []string
+			for _, f := range document.Findings {
+				found = append(found, f.Rule)
+			}
+			expect.That(t, slices.Equal(found, tt.found), "found %v, want %v", found, tt.found)
+			markdown := expect.Value(os.ReadFile(filepath.Join(dir, "r.md")))(t)
+			for id := range stoppedRules {
+				if len(tt.args) > 0 && id == "endless" {
+					continue
+				}
+				i := slices.IndexFunc(document.Skipped, func(s report.Skipped) bool { return s.Rule == id })
+				if i < 0 || !document.Skipped[i].Fault || !strings.HasPrefix(document.Skipped[i].Missing[0], "the rule was stopped: it ") {
+					t.Errorf("%s is not skipped with its reason: %+v", id, document.Skipped)
+					continue
+				}
+				toldInOneLine(t, "text", stdout, id, document.Skipped[i].Missing[0])
+				toldInOneLine(t, "markdown", string(markdown), id, document.Skipped[i].Missing[0])
+			}
+		})
+	}
+}
+
+// writeRule writes a rule that finds something where its body holds.
+func writeRule(t *testing.T, dir, id, body string) {
+	t.Helper()
+	pkg := strings.ReplaceAll(id, "-", "_")
+	text := "# METADATA\n# title: T\n# description: D\n# custom:\n#   severity: high\n#   confidence: likely\n#   remedies: [reboot]\n" +
+		"package gpudoctor.rules." + pkg + "\n\n" +
+		`findings contains {"subject": "host", "message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]} if {` + "\n\t" + body + "\n}\n"
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, pkg+".rego"), []byte(text), 0o600))
+}
+
+// toldInOneLine checks that a rule and its reason stand together, whatever breaks the lines of a terminal. Rules
+// with the same reason share a line.
+func toldInOneLine(t *testing.T, format, text, id, reason string) {
+	t.Helper()
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
+	told := regexp.MustCompile(`(^|[ ,])` + id + `(, [a-z0-9-]+)* (\(` + regexp.QuoteMeta(reason) + `\)|\| ` + regexp.QuoteMeta(reason) + ` \|)`)
+	expect.That(t, told.MatchString(flat), "%s does not say %q of %s:\n%s", format, reason, id, text)
 }

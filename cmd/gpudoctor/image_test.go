@@ -1,19 +1,23 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -42,10 +46,10 @@ func nccl(version string) string { return "\x7fELF\x02 NCCL version " + version 
 func cudaBase() imagetest.Layer {
 	return imagetest.Layer{Command: "COPY cuda /usr/local # buildkit", Files: []imagetest.File{
 		{Name: "etc/os-release", Content: "ID=ubuntu\nVERSION_ID=\"22.04\"\n"},
-		{Name: "bin", Target: "usr/bin"},
+		link("bin", "usr/bin"),
 		{Name: "usr/bin/true", Content: "\x7fELF"},
-		{Name: "usr/local/cuda", Target: "cuda-12.4"},
-		{Name: cuda + "libcudart.so.12", Target: "libcudart.so.12.4.127"},
+		link("usr/local/cuda", "cuda-12.4"),
+		link(cuda+"libcudart.so.12", "libcudart.so.12.4.127"),
 		{Name: cuda + "libcudart.so.12.4.127", Content: "\x7fELF\x02"},
 		{Name: cuda + "stubs/libcuda.so", Content: "\x7fELF\x02", Size: 60_000},
 		{Name: "etc/ld.so.conf", Content: "include /etc/ld.so.conf.d/*.conf\n"},
@@ -55,15 +59,14 @@ func cudaBase() imagetest.Layer {
 
 func ncclLayer(version, cudaVersion string) imagetest.Layer {
 	return imagetest.Layer{Command: "RUN /bin/sh -c apt-get install -y libnccl2 # buildkit", Files: []imagetest.File{
-		{Name: lib + "libnccl.so.2", Target: "libnccl.so." + version},
+		link(lib+"libnccl.so.2", "libnccl.so."+version),
 		{Name: lib + "libnccl.so." + version, Content: nccl(version + "+cuda" + cudaVersion)},
 	}}
 }
 
 var usual = []string{"PATH=/usr/local/cuda/bin:/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}
 
-// issueImage is the image of the issue: a baked driver library, two NCCL, and two
-// variables.
+// issueImage is the image of the issue: a baked driver library, two NCCL, and two variables.
 var issueImage = imagetest.Image{
 	Env: append(slices.Clone(usual), "NCCL_P2P_DISABLE=1", "CUDA_VISIBLE_DEVICES=0"),
 	Layers: []imagetest.Layer{
@@ -73,7 +76,7 @@ var issueImage = imagetest.Image{
 			{Name: site + "nvidia_nccl_cu12-2.26.2.dist-info/METADATA", Content: "Name: nvidia-nccl-cu12\n"},
 		}},
 		{Command: "RUN /bin/sh -c apt-get install -y libnvidia-compute-535 # buildkit", Files: []imagetest.File{
-			{Name: lib + "libcuda.so.1", Target: "libcuda.so.535.104.05"},
+			link(lib+"libcuda.so.1", "libcuda.so.535.104.05"),
 			{Name: lib + "libcuda.so.535.104.05", Content: "\x7fELF\x02", Size: 2 << 20},
 		}},
 	},
@@ -85,12 +88,13 @@ func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
 		name, _, _ := strings.Cut(u, "=")
 		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 	})
-	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{
-		cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files},
-	}}
+	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files}}}
 }
 
 func file(name, content string) imagetest.File { return imagetest.File{Name: name, Content: content} }
+
+// link is a symbolic link.
+func link(name, target string) imagetest.File { return imagetest.File{Name: name, Target: target} }
 
 // elf is a library of so many bytes.
 func elf(name string, size int64) imagetest.File {
@@ -105,47 +109,31 @@ func wheel(name, version string) imagetest.File {
 const full = 2 << 20 // The size of a library that is no stub.
 
 var faultyImages = []imageCase{
-	{name: "issue", img: issueImage, want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES",
-		"medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl",
-	}},
-	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), imagetest.File{Name: lib + "libnvidia-ml.so.1", Target: "libnvidia-ml.so.550.54.15"}), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-	}},
-	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
-	}},
+	{name: "issue", img: issueImage, want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES", "medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl"}},
+	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), link(lib+"libnvidia-ml.so.1", "libnvidia-ml.so.550.54.15")), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"}},
+	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
 	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", full), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05",
 	}},
-	{name: "driver behind a link of folders", img: oneLayer(nil, imagetest.File{Name: "lib64", Target: "usr/lib64"}, elf("usr/lib64/libcuda.so.535.104.05", full), imagetest.File{Name: "usr/lib64/libcuda.so.1", Target: "/usr/lib64/libcuda.so.535.104.05"}), want: []string{
+	{name: "driver behind a link of folders", img: oneLayer(nil, link("lib64", "usr/lib64"), elf("usr/lib64/libcuda.so.535.104.05", full), link("usr/lib64/libcuda.so.1", "/usr/lib64/libcuda.so.535.104.05")), want: []string{
 		"high driver-library-mismatch /lib64/libcuda.so.1",
 	}},
-	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, imagetest.File{Name: cuda + "stubs/libcuda.so.1", Target: "libcuda.so"}), want: []string{
+	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, link(cuda+"stubs/libcuda.so.1", "libcuda.so")), want: []string{
 		"high driver-library-mismatch /usr/local/cuda/targets/x86_64-linux/lib/stubs/libcuda.so.1",
 	}},
-	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
-	}},
-	{name: "two RCCL", img: oneLayer(nil,
-		file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{
-		"medium nccl-in-image rccl",
-	}},
-	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{
-		"medium nccl-in-image nccl",
-	}},
+	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
+	{name: "two RCCL", img: oneLayer(nil, file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{"medium nccl-in-image rccl"}},
+	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{"medium nccl-in-image nccl"}},
 	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
 	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE of another name", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl-site.conf"}, file("opt/conf/nccl-site.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
-	{name: "NCCL_IB_DISABLE", img: oneLayer([]string{"NCCL_IB_DISABLE=1"}), want: []string{"medium env-misconfig NCCL_IB_DISABLE"}},
-	{name: "NCCL_NET", img: oneLayer([]string{"NCCL_NET=Socket"}), want: []string{"medium env-misconfig NCCL_NET"}},
-	{name: "NCCL_HOSTID", img: oneLayer([]string{"NCCL_HOSTID=node1"}), want: []string{"medium env-misconfig NCCL_HOSTID"}},
-	{name: "HIP_VISIBLE_DEVICES", img: oneLayer([]string{"HIP_VISIBLE_DEVICES=0,1"}), want: []string{"high env-misconfig HIP_VISIBLE_DEVICES"}},
+	{name: "several variables", img: oneLayer([]string{"NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "NCCL_HOSTID=node1", "HIP_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=0", "CUDA_LAUNCH_BLOCKING=1"}), want: []string{
+		"high env-misconfig HIP_VISIBLE_DEVICES", "medium env-misconfig CUDA_LAUNCH_BLOCKING", "medium env-misconfig NCCL_HOSTID", "medium env-misconfig NCCL_IB_DISABLE", "medium env-misconfig NCCL_NET",
+		"medium env-misconfig NVIDIA_VISIBLE_DEVICES",
+	}},
 	{name: "no compute", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=graphics,utility"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
 	{name: "no utility", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=compute"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
-	{name: "GPUs by number", img: oneLayer([]string{"NVIDIA_VISIBLE_DEVICES=0"}), want: []string{"medium env-misconfig NVIDIA_VISIBLE_DEVICES"}},
-	{name: "CUDA_LAUNCH_BLOCKING", img: oneLayer([]string{"CUDA_LAUNCH_BLOCKING=1"}), want: []string{"medium env-misconfig CUDA_LAUNCH_BLOCKING"}},
 	{name: "plugin without libfabric", img: oneLayer(nil, file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00")), want: []string{"high network-libraries-missing libfabric"}},
 	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
 	{name: "NVIDIA_REQUIRE_CUDA", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: imagetest.Image{
@@ -154,7 +142,7 @@ var faultyImages = []imageCase{
 	}, want: []string{"high cuda-for-target NVIDIA_REQUIRE_CUDA"}},
 	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
 	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
-		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}), want: []string{"high network-libraries-missing libmlx5"}},
+		elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0")), want: []string{"high network-libraries-missing libmlx5"}},
 	{name: "EFA without the plugin", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing aws-ofi-nccl"}},
 	{name: "NCCL older than the GPUs", target: &facts.TargetFacts{Source: "t.json", Driver: "580.95.05", GPUs: []string{"NVIDIA B200"}}, img: imagetest.Image{
 		Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.20.5", "12.4")},
@@ -162,7 +150,7 @@ var faultyImages = []imageCase{
 	{name: "ROCm older than the GPUs", target: &facts.TargetFacts{Source: "t.json", GPUs: []string{"AMD Radeon RX 9070 XT"}}, img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
 		file("usr/bin/true", "x"), file("opt/rocm-6.2.3/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
 		elf("opt/rocm-6.2.3/lib/libamdhip64.so.6.2.60203", full),
-		{Name: "opt/rocm-6.2.3/lib/libamdhip64.so.6", Target: "libamdhip64.so.6.2.60203"},
+		link("opt/rocm-6.2.3/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60203"),
 		elf("opt/rocm-6.2.3/lib/libhsa-runtime64.so.1.14.60203", full), file("etc/ld.so.conf", "/opt/rocm-6.2.3/lib\n"),
 	}}}}, want: []string{"high known-fault-in-image rocm"}},
 	{name: "a driver that a layer moves", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
@@ -191,21 +179,19 @@ var goodImages = []imageCase{
 		cudaBase(), ncclLayer("2.26.2", "12.2"),
 	}}},
 	{name: "mount points of the driver", img: oneLayer(nil, file(lib+"libcuda.so.1", ""), file(lib+"libnvidia-ml.so.1", ""))},
-	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), imagetest.File{Name: "usr/local/cuda-12.4/compat/libcuda.so.1", Target: "libcuda.so.550.54.15"})},
-	{name: "one NCCL under two names", img: oneLayer(nil, imagetest.File{Name: "opt/nccl/lib/libnccl.so.2", Target: "/usr/lib/x86_64-linux-gnu/libnccl.so.2"})},
+	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), link("usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15"))},
+	{name: "one NCCL under two names", img: oneLayer(nil, link("opt/nccl/lib/libnccl.so.2", "/usr/lib/x86_64-linux-gnu/libnccl.so.2"))},
 	{name: "ROCm", img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
 		file("usr/bin/true", "x"), file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
 		elf("opt/rocm-6.2.0/lib/libamdhip64.so.6.2.60200", full), elf("opt/rocm-6.2.0/lib/libhsa-runtime64.so.1.14.60200", full),
 		file("etc/ld.so.conf", "/opt/rocm-6.2.0/lib\n"),
 	}}}}},
-	{name: "RDMA for the target", target: modern, img: oneLayer(nil,
-		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}, elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
+	{name: "RDMA for the target", target: modern, img: oneLayer(nil, elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0"), elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
 	{name: "EFA for the target", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil,
 		file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00"), elf("opt/amazon/efa/lib/libfabric.so.1.25.0", 100))},
 	{name: "zstd", img: imagetest.Image{Zstd: true, Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2")}}},
 	{name: "harmless variables", img: oneLayer([]string{"NCCL_DEBUG=WARN", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471", "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64"})},
-	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil,
-		imagetest.File{Name: "opt/a", Target: "b"}, imagetest.File{Name: "opt/b", Target: "a"}, imagetest.File{Name: "opt/out", Target: "../../../../etc/passwd"}, file("opt/x y\u00e9\x01", "x"))},
+	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil, link("opt/a", "b"), link("opt/b", "a"), link("opt/out", "../../../../etc/passwd"), file("opt/x y\u00e9\x01", "x"))},
 }
 
 // TestImages judges each image in each form: the findings are the same.
@@ -220,12 +206,8 @@ func TestImages(t *testing.T) {
 				if slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, "high") || strings.HasPrefix(w, "critical") }) {
 					wantExit = 1
 				}
-				if d.Verdict.ExitCode != wantExit {
-					t.Errorf("%s: exit code %d (%s), want %d", form, d.Verdict.ExitCode, d.Verdict.Reason, wantExit)
-				}
-				if len(c.want) == 0 && d.Verdict.State != report.Healthy {
-					t.Errorf("%s: %s: %v", form, d.Verdict.State, d.Verdict.Reasons)
-				}
+				expect.That(t, d.Verdict.ExitCode == wantExit, "%s: exit code %d (%s), want %d", form, d.Verdict.ExitCode, d.Verdict.Reason, wantExit)
+				expect.That(t, len(c.want) != 0 || d.Verdict.State == report.Healthy, "%s: %s: %v", form, d.Verdict.State, d.Verdict.Reasons)
 			}
 		})
 	}
@@ -256,9 +238,7 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 	t.Helper()
 	s := source{from: []string{at}}
 	expect.NoError(t, s.findImage(t.Context()))
-	d := expect.Value(diagnose(context.Background(), request{
-		profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target,
-	}))(t)
+	d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target}))(t)
 	return d
 }
 
@@ -313,15 +293,11 @@ func TestImageRefused(t *testing.T) {
 		"a driver alone":       {[]string{"check", "--driver", "550.54"}, "are for images"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			code := run(append(append([]string{"gpudoctor"}, tt.args...), "-o", output), &stdout, &stderr)
-			first, rest, _ := strings.Cut(stderr.String(), "\n")
-			if code != exitError || stdout.Len() > 0 || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
-				t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
-			}
-			if _, err := os.Stat(output); err == nil {
-				t.Error("a report was written")
-			}
+			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
+			first, rest, _ := strings.Cut(stderr, "\n")
+			expect.That(t, code == exitError && stdout == "" && strings.HasPrefix(first, "gpudoctor: ") && strings.Contains(first, tt.want) && strings.HasPrefix(rest, "hint: "), "exit code %d, %q, %q", code, stdout, stderr)
+			_, err := os.Stat(output)
+			expect.That(t, err != nil, "a report was written")
 		})
 	}
 }
@@ -339,15 +315,9 @@ func TestImageUnknown(t *testing.T) {
 		bare: "a root folder does not hold the variables of its image",
 	} {
 		for _, strict := range []bool{false, true} {
-			args := []string{"gpudoctor", "image", at}
-			wantCode := 0
-			if strict {
-				args, wantCode = append(args, "--strict"), 3
-			}
-			var stdout, stderr bytes.Buffer
-			if code := run(args, &stdout, &stderr); code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) || strings.Contains(stdout.String(), "Healthy") {
-				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout.String(), stderr.String())
-			}
+			wantCode := map[bool]int{false: exitOK, true: exitUnproven}[strict]
+			code, stdout, stderr := inProcess("image", at, fmt.Sprint("--strict=", strict))
+			expect.That(t, code == wantCode && strings.Contains(strings.Join(strings.Fields(stdout), " "), want) && !strings.Contains(stdout, "Healthy"), "%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout, stderr)
 		}
 	}
 }
@@ -359,26 +329,136 @@ func TestImageFacts(t *testing.T) {
 	img.Env = append(slices.Clone(img.Env), "NCCL_CONF_FILE=/opt/site.cfg")
 	img.Layers = append(slices.Clone(img.Layers), imagetest.Layer{Files: []imagetest.File{file("opt/site.cfg", "NCCL_DEBUG=INFO\n")}})
 	for _, form := range []string{imagetest.Layout, imagetest.Docker} {
-		var stdout, stderr bytes.Buffer
-		if code := run([]string{"gpudoctor", "facts", "--from", imagetest.Write(t, img, form), "--no-redact"}, &stdout, &stderr); code != 0 {
-			t.Fatalf("%s: exit code %d: %s", form, code, stderr.String())
-		}
-		var f facts.Facts
-		expect.NoError(t, json.Unmarshal(stdout.Bytes(), &f))
+		code, stdout, stderr := inProcess("facts", "--from", imagetest.Write(t, img, form), "--no-redact")
+		expect.Must(t, code == exitOK, "%s: exit code %d: %s", form, code, stderr)
+		f := decoded[facts.Facts](t, stdout)
 		var set []string
 		for _, v := range f.Env.Variables {
 			set = append(set, v.Name+"="+v.Value)
 		}
-		if !slices.Contains(set, "NCCL_DEBUG=INFO") || f.Image == nil || len(f.Image.Layers) != 5 || len(f.Unknown) > 0 {
-			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
-		}
+		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
-		expect.NoError(t, os.WriteFile(at, stdout.Bytes(), 0o600))
+		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))
 		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
 		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
-	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {
-		t.Errorf("unknown: %v", d.Unknown)
+	expect.That(t, slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }), "unknown: %v", d.Unknown)
+}
+
+// locked is a registry that asks for the password of user.
+func locked(usual http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		if r.Method == http.MethodGet && (name != "user" || password != "secret") {
+			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		usual.ServeHTTP(w, r)
+	})
+}
+
+// TestImageLogin checks that the passwords of docker login are used, and what is said where
+// there is none, a wrong one, or only a program that may know it. That program is not run.
+func TestImageLogin(t *testing.T) {
+	server := imagetest.Serve(t, locked)
+	ref := server.Push(goodImages[0].img.Build(t), "1")
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	helper := "#!/bin/sh\ntouch " + ran + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-keeper"), []byte(helper), 0o700); err != nil { //nolint:gosec // A program.
+		t.Fatal(err)
 	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	auth := func(password string) string {
+		return `{"auths": {"` + server.Host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}}}`
+	}
+	for name, tt := range map[string]struct{ file, want, hint string }{
+		"right":  {file: auth("secret")},
+		"none":   {file: `{}`, want: "denies access: 401", hint: "no file has a password for " + server.Host},
+		"wrong":  {file: auth("wrong"), want: "denies access: 401", hint: "the password was sent"},
+		"helper": {file: `{"credsStore": "keeper"}`, want: "denies access: 401", hint: "only docker-credential-keeper may know the password"},
+		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
+	} {
+		file := filepath.Join(t.TempDir(), "auth.json")
+		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
+		t.Setenv("REGISTRY_AUTH_FILE", file)
+		code, stdout, stderr := inProcess("image", ref)
+		first, rest, _ := strings.Cut(stderr, "\n")
+		switch {
+		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "No problems found")):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case strings.Contains(stdout+stderr, "secret"):
+			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program that keeps passwords was run")
+	}
+}
+
+// TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
+func TestImagePlatform(t *testing.T) {
+	var platforms []v1.Platform
+	var images []v1.Image
+	for _, arch := range []string{"amd64", "arm64"} {
+		img := goodImages[0].img
+		img.Architecture = arch
+		platforms, images = append(platforms, v1.Platform{OS: "linux", Architecture: arch}), append(images, img.Build(t))
+	}
+	ref := imagetest.Serve(t, nil).PushIndex("several", platforms, images)
+	grace := filepath.Join(t.TempDir(), "grace.json")
+	expect.NoError(t, os.WriteFile(grace, []byte(`{"schema": "gpudoctor.facts/v1", "host": {"arch": "arm64"}}`), 0o600))
+	for _, tt := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "linux/amd64"},
+		{[]string{"--target", grace}, "linux/arm64"},
+		{[]string{"--target", grace, "--platform", "linux/amd64"}, "linux/amd64"},
+		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
+	} {
+		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
+		g := r.gather(t.Context())
+		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
+	}
+}
+
+// TestRegistryOnly checks what commands that do not write reports say of a registry.
+func TestRegistryOnly(t *testing.T) {
+	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
+		code, _, stderr := inProcess(append(strings.Fields(command), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")...)
+		first, rest, _ := strings.Cut(stderr, "\n")
+		expect.That(t, code == exitError && strings.Contains(first, want) && strings.HasPrefix(rest, "hint: "), "%s: %s", command, stderr)
+	}
+}
+
+// TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
+func TestImageAgain(t *testing.T) {
+	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
+	expect.NoError(t, s.findImage(t.Context()))
+	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
+	got := parseRequest(t, r.recheck().Flags)
+	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {
+		t.Errorf("it checks again with %q", r.recheck().Flags)
+	}
+}
+
+// TestConnections checks that one package of the program can open connections, that which reads images from a registry;
+// another asks the kernel for the addresses of interfaces, and a third connects a child to itself, where it listens.
+func TestConnections(t *testing.T) {
+	list := expect.Value(exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output())(t)
+	const own, only = "github.com/gpudoctor/gpudoctor/", "github.com/gpudoctor/gpudoctor/checks/image/registry"
+	found := false
+	for line := range strings.Lines(string(list)) {
+		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
+		connects := to == "net" || to == "net/http" || strings.HasPrefix(to, "oras.land/")
+		found = found || connects && from == only
+		asks := to == "net" && (from == own+"checks/internal/netlink" || from == own+"checks/internal/attempt")
+		expect.That(t, !connects || !strings.HasPrefix(from, own) || from == only || asks, "%s imports %s", from, to)
+	}
+	expect.That(t, found, "%s imports no package that opens connections: this test looks for the wrong ones", only)
 }

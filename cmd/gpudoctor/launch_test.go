@@ -1,26 +1,36 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"gopkg.in/yaml.v3"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// launchCase is a case of fixtures/launches. The lines of its comment say what holds:
-// "want: RULE SEVERITY SUBJECT FILE: LINE" is a finding of medium or above with the text of
-// the line that its first evidence names, and "healthy" that there is none; "target: NAME"
-// is the machine.
+// launchCase is a case of fixtures/launches. The lines of its comment say what holds: "want: RULE SEVERITY SUBJECT
+// FILE: LINE" is a finding of medium or above with the text of the line that its first evidence names, and "healthy"
+// that there is none; "target: NAME" is the machine.
 type launchCase struct {
 	want    []string
 	target  string
@@ -99,16 +109,10 @@ func TestLaunchFiles(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			d, got := judgedFiles(t, file, c.target)
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
-			}
+			expect.That(t, slices.Equal(got, c.want), "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			grave := slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, " medium ") })
-			if want := map[bool]int{true: exitFindings, false: exitOK}[grave]; d.Verdict.ExitCode != want {
-				t.Errorf("exit code %d (%s), want %d", d.Verdict.ExitCode, d.Verdict.Reason, want)
-			}
-			if c.healthy && d.Verdict.State != report.Healthy {
-				t.Errorf("the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
-			}
+			expect.Equal(t, map[bool]int{true: exitFindings, false: exitOK}[grave], d.Verdict.ExitCode, "exit code (%s)", d.Verdict.Reason)
+			expect.That(t, !c.healthy || d.Verdict.State == report.Healthy, "the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
 		})
 	}
 	expect.That(t, good >= len(files)/3, "%d of %d cases are good", good, len(files))
@@ -146,9 +150,278 @@ func TestUnitsAreIndependent(t *testing.T) {
 	reversed := slices.Clone(paths)
 	slices.Reverse(reversed)
 	for way, got := range map[string][]string{"together": found(paths...), "in reverse": found(reversed...), "as a folder": found(dir)} {
-		if !slices.Equal(got, alone) {
-			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
-		}
+		expect.NoDiff(t, alone, got, "%s, and alone", way)
 	}
 	expect.AtLeast(t, 8, len(alone), "findings")
+}
+
+// breaks are ways in which a line of a manifest, or what follows it, is damaged.
+var breaks = map[string]func(lines []string, i int) []string{
+	"indented less": func(lines []string, i int) []string { return replaced(lines, i, strings.TrimPrefix(lines[i], " ")) },
+	"indented more": func(lines []string, i int) []string { return replaced(lines, i, "   "+lines[i]) },
+	"tab":           func(lines []string, i int) []string { return replaced(lines, i, "\t"+strings.TrimLeft(lines[i], " ")) },
+	"unclosed quote": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", `: "`, 1))
+	},
+	"unclosed bracket": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": [", 1))
+	},
+	"unclosed brace": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" }") },
+	"no colon":       func(lines []string, i int) []string { return replaced(lines, i, strings.Replace(lines[i], ":", "", 1)) },
+	"second colon": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": a: ", 1))
+	},
+	"key given twice": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+"\n"+lines[i]) },
+	"unknown anchor": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": *none ", 1))
+	},
+	"anchor in itself": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" &a [*a]") },
+	"zero byte":        func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" \x00") },
+	"binary": func(lines []string, i int) []string {
+		return replaced(lines, i, "\x89PNG\x1a\x00\x01\x02\xff\xfe"+strings.Repeat("\x03", 400))
+	},
+	"invalid UTF-8": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
+	"cut":           func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
+	"second document": func(lines []string, i int) []string {
+		return append(slices.Clip(lines), "---", lines[i]+": [")
+	},
+}
+
+func replaced(lines []string, i int, by string) []string {
+	return append(append(lines[:i:i], by), lines[i+1:]...)
+}
+
+// accepted reports whether a YAML parser takes all of a text. Of a key that an object of Kubernetes has twice,
+// the last counts.
+func accepted(text string) bool {
+	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var value any
+		err := d.Decode(&value)
+		if twice, ok := errors.AsType[*yaml.TypeError](err); ok && strings.Contains(text, "apiVersion:") {
+			if !slices.ContainsFunc(twice.Errors, func(s string) bool { return !strings.Contains(s, "already defined at line") }) {
+				continue
+			}
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// gateOf is the exit code for the files of a folder or for one file where no rule finds anything, and what is said of it.
+func gateOf(t *testing.T, path string) (code int, said string) {
+	t.Helper()
+	g := collect(t.Context(), source{from: []string{path}}, gather.Options{})
+	if g.err == nil {
+		g.err = units.DropBroken(g.facts)
+	}
+	if g.err != nil {
+		return exitError, g.err.Error()
+	}
+	v := report.New(report.Input{Facts: g.facts, TextsOnly: true, Profile: rules.Launch, FailOn: report.Threshold(rules.High)}).Verdict
+	for _, r := range v.Reasons {
+		said += string(r.Code) + ": " + r.Text + "\n"
+	}
+	expect.That(t, v.State != report.Healthy || v.ExitCode == exitOK, "healthy, and exit code %d", v.ExitCode)
+	return v.ExitCode, said
+}
+
+// TestBrokenManifests checks that no manifest of fixtures/launches that is damaged, in any line and in any way, gives exit
+// code 0 unless it is still valid: alone it is refused, or its good documents are judged; beside a good file it is named with
+// the line.
+func TestBrokenManifests(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	cases := expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.sh")
+	expect.NoError(t, os.WriteFile(good, []byte("docker run --gpus all --shm-size=16g image\n"), 0o600))
+	code, said := gateOf(t, dir)
+	expect.Must(t, code == exitOK && said == "", "the good file alone gives %d: %s", code, said)
+	every := 7 // All of them take a minute; each way is tried at each line of some manifest.
+	if night.Few() {
+		every *= 5
+	}
+	seen, broken := 0, map[string]int{}
+	for _, file := range cases {
+		for _, f := range expect.Value(txtar.ParseFile(file))(t).Files {
+			if filepath.Ext(f.Name) != ".yaml" {
+				continue
+			}
+			lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
+			for i := range lines {
+				for _, how := range slices.Sorted(maps.Keys(breaks)) {
+					if seen++; seen%every > 0 {
+						continue
+					}
+					text := strings.Join(breaks[how](lines, i), "\n") + "\n"
+					if accepted(text) {
+						continue
+					}
+					broken[how]++
+					checkBroken(t, dir, fmt.Sprintf("%s: %s at line %d", filepath.Base(file), how, i+1), text)
+				}
+			}
+		}
+	}
+	for how := range breaks {
+		expect.That(t, broken[how] != 0, "no manifest was broken by %q", how)
+	}
+}
+
+var namesLine = regexp.MustCompile(`not valid (YAML|JSON) at line \d+: |binary data`)
+
+// checkBroken checks the verdict on a broken manifest, alone and beside a good file.
+func checkBroken(t *testing.T, dir, name, text string) {
+	t.Helper()
+	bad := filepath.Join(dir, "bad.yaml")
+	expect.NoError(t, os.WriteFile(bad, []byte(text), 0o600))
+	defer os.Remove(bad) //nolint:errcheck // The folder is temporary.
+	code, said := gateOf(t, bad)
+	whole := strings.Contains(text, "\n---") // Documents before the broken one may be judged.
+	expect.That(t, (code == exitError || code == exitUnproven && whole) && namesLine.MatchString(said) && (code != exitError || !strings.Contains(said, "\n")), "%s: alone: exit code %d, %s\n%s", name, code, said, text)
+	if code, said := gateOf(t, dir); code != exitUnproven || !strings.Contains(said, "file-broken: bad.yaml (") || !namesLine.MatchString(said) {
+		t.Errorf("%s: beside a good file: exit code %d, %s\n%s", name, code, said, text)
+	}
+}
+
+// TestBrokenLine checks that the line is the one at fault, and which files count as manifests.
+func TestBrokenLine(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: A, value: b}\n"
+	object := "{\n \"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"spec\": {\"containers\": [{\"image\": \"i\"}]}\n}\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"x.yaml", strings.Replace(pod, "    image", "   image", 1), "YAML at line 8"},
+		{"x.yml", strings.Replace(pod, "    image", "\timage", 1), "YAML at line 8"},
+		{"X.YAML", strings.Replace(pod, "name: a", "name: 'a", 1), "YAML at line 4"},
+		{"x", strings.Replace(pod, "b}", "b", 1), "YAML at line 10"},
+		{"x", "# A comment.\n---\n" + strings.Replace(pod, "name: a", "name: *a", 1), "YAML at line 6"},
+		{"x.yaml", "apiVersion: v1: x\n" + pod, "YAML at line 1"},
+		{"x.yaml", pod + "kind: Pod\n", ""},
+		{"x.yaml", "services:\n  a:\n    image: i\n    gpus: 1\n    image: j\n", "YAML at line 5: the key image is given twice"},
+		{"x.yaml", pod + "---\n" + pod + " x\n", "YAML at line 22"},
+		{"x.yaml", strings.ReplaceAll(strings.Replace(pod, "b}", "b", 1), "\n", "\r\n"), "YAML at line 10"},
+		{"x.json", object[:len(object)-2], "JSON at line 4"},
+		{"x", strings.Replace(object, "\",\n", "\"\n", 1), "JSON at line 3"},
+		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), ""},
+		{"x.yaml", strings.ReplaceAll(object, "\n ", "\n\t"), ""},
+		{"x.json", object + object, ""},
+		{"x.yaml", strings.Replace(pod, "image: i", "image: {{ .Values.image }}", 1), ""},
+		{"x.yaml", pod + "{{- if .Values.more }}\n---\n" + pod + "{{- end }}\n", ""},
+		{"x.sh", "docker run --gpus 1 image\nfor x in [; do\n", ""},
+		{"x.yaml", "# nothing else\n" + pod, ""},
+	} {
+		file := filepath.Join(t.TempDir(), tt.name)
+		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
+		g := collect(t.Context(), source{from: []string{file}}, gather.Options{})
+		if g.facts == nil {
+			t.Errorf("%q: %v", tt.text, g.err)
+		} else if got := g.facts.Texts[0]; (got.Problem != "") != (tt.want != "") || !strings.Contains(got.Problem, tt.want) {
+			t.Errorf("%q: %+v, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// kubernetesExamples are the manifests of docs/examples/kubernetes.
+func kubernetesExamples(t *testing.T) []string {
+	t.Helper()
+	files := expect.Value(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))(t)
+	expect.Must(t, len(files) == 2, "manifests: %v", files)
+	return files
+}
+
+// readJob reads a manifest into Kubernetes' own types, with its own decoder: an unknown
+// field, a field twice, a value of another type and a malformed quantity are errors.
+func readJob(raw []byte) (*batchv1.Job, error) {
+	document, err := kyaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, err
+	}
+	var job batchv1.Job
+	strict, err := json.UnmarshalStrict(document, &job)
+	return &job, errors.Join(append(strict, err)...)
+}
+
+// TestKubernetesFields checks that the manifests have the fields of Kubernetes' types and no
+// others, and that a misspelled one is found.
+func TestKubernetesFields(t *testing.T) {
+	t.Parallel()
+	for _, file := range kubernetesExamples(t) {
+		raw := expect.Value(os.ReadFile(file))(t)
+		job, err := readJob(raw)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		checkJob(t, file, job)
+		for old, by := range map[string]string{
+			"securityContext:": "securityContexts:", "mountPath:": "mountpath:", "memory: 8Gi": "memory: 8Gigs", "restartPolicy: Never": "restartPolicy: [Never]",
+			"backoffLimit": "backOffLimit",
+		} {
+			broken := strings.Replace(string(raw), old, by, 1)
+			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
+			_, err := readJob([]byte(broken))
+			expect.That(t, err != nil, "%s: %s is not found", file, by)
+		}
+	}
+}
+
+// checkJob checks what the API server requires beyond types (pkg/apis/batch/validation and
+// pkg/apis/core/validation of Kubernetes), and what gpudoctor needs in a pod.
+func checkJob(t *testing.T, file string, job *batchv1.Job) {
+	t.Helper()
+	expect.That(t, job.APIVersion == "batch/v1" && job.Kind == "Job" && len(validation.IsDNS1123Subdomain(job.Name)) == 0, "%s: %s %s %q", file, job.APIVersion, job.Kind, job.Name)
+	spec := job.Spec.Template.Spec
+	expect.That(t, spec.RestartPolicy == corev1.RestartPolicyNever, "%s: restartPolicy %s: a pod failure policy and a limit per index require Never", file, spec.RestartPolicy)
+	expect.That(t, job.Spec.BackoffLimitPerIndex == nil || job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion, "%s: backoffLimitPerIndex requires the completion mode Indexed", file)
+	volumes := map[string]corev1.Volume{}
+	for _, v := range spec.Volumes {
+		volumes[v.Name] = v
+	}
+	containers := map[string]corev1.Container{}
+	for _, c := range append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...) {
+		expect.That(t, len(validation.IsDNS1123Label(c.Name)) == 0 && containers[c.Name].Name == "", "%s: container %q", file, c.Name)
+		containers[c.Name] = c
+		for _, m := range c.VolumeMounts {
+			v := volumes[m.Name]
+			expect.That(t, m.MountPath != "/dev/shm" || v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory, "%s: %s: /dev/shm is not in memory", file, c.Name)
+		}
+		limits, requests := c.Resources.Limits, c.Resources.Requests
+		for name, q := range requests {
+			limit, ok := limits[name]
+			expect.That(t, !ok || q.Cmp(limit) <= 0, "%s: %s requests more %s than its limit", file, c.Name, name)
+		}
+		gpus := limits["nvidia.com/gpu"]
+		expect.That(t, gpus.Value() == 8, "%s: %s has %s GPUs", file, c.Name, gpus.String())
+	}
+	doctor, ok := containers["gpudoctor"]
+	expect.That(t, ok && len(doctor.Command) == 0 && doctor.Args[0] == "check" && strings.HasSuffix(doctor.Image, ":"+version), "%s: %+v", file, doctor)
+	if p := job.Spec.PodFailurePolicy; p != nil {
+		for _, r := range p.Rules {
+			codes := r.OnExitCodes
+			if r.Action != batchv1.PodFailurePolicyActionFailJob || codes == nil || codes.Operator != batchv1.PodFailurePolicyOnExitCodesOpIn ||
+				codes.ContainerName == nil || *codes.ContainerName != doctor.Name || len(codes.Values) != 2 || codes.Values[0] != exitFindings || codes.Values[1] != exitError {
+				t.Errorf("%s: pod failure policy %+v", file, r)
+			}
+		}
+	}
+}
+
+// TestKubernetesJudged checks that the manifests pass gpudoctor's own judgement of launches,
+// and that the arguments in them are right.
+func TestKubernetesJudged(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	for _, file := range kubernetesExamples(t) {
+		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
+			t.Errorf("%s: exit code %d:\n%s", file, code, out)
+		}
+		job := expect.Value(readJob(expect.Value(os.ReadFile(file))(t)))(t)
+		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
+			if c.Name != "gpudoctor" {
+				continue
+			}
+			out, code := runIn(t, ".", "gpudoctor "+strings.Join(c.Args, " "))
+			expect.That(t, code != exitError, "%s: %v: exit code %d:\n%s", file, c.Args, code, out)
+		}
+	}
 }

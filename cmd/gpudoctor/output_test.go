@@ -23,8 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// oldRecording is longer than a recording of a machine without GPUs: a rest of
-// it would show.
+// oldRecording is longer than a recording of a machine without GPUs: a rest of it would show.
 var oldRecording = []byte(strings.Repeat("before\n", 300_000))
 
 // TestSignalsWhileWriting checks that, whenever a signal ends the program, nothing is left but the file: the old one
@@ -57,9 +56,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		content, err := os.ReadFile(file)
-		if (err != nil || !whole(content)) && (n%2 == 1 || !errors.Is(err, fs.ErrNotExist)) {
-			t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
-		}
+		expect.That(t, err == nil && whole(content) || n%2 != 1 && errors.Is(err, fs.ErrNotExist), "the file holds %d bytes, %.40q..., %v", len(content), content, err)
 		expect.Len(t, 0, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }), "the folder also holds")
 	}
 	t.Logf("%d were ended by the signal, %d had written the file", ended, written)
@@ -70,14 +67,8 @@ func whole(content []byte) bool {
 	return bytes.Equal(content, oldRecording) || !bytes.Contains(content, []byte("before\n")) && bytes.HasSuffix(content, []byte("-- !end --\n"))
 }
 
-func writeTestFile(t *testing.T, file string, content []byte) {
-	t.Helper()
-	expect.NoError(t, os.WriteFile(file, content, 0o600))
-}
-
-// TestSignalsWhileGathering checks that each signal that ends the program does so
-// while it waits for its input, with the code of the signal and without a word;
-// and that a signal that the program was started without is not heard.
+// TestSignalsWhileGathering checks that each signal that ends the program does so while it waits for its input, with
+// the code of the signal and without a word; and that a signal that the program was started without is not heard.
 func TestSignalsWhileGathering(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
@@ -92,9 +83,8 @@ func TestSignalsWhileGathering(t *testing.T) {
 	all.Wait()
 }
 
-// hear lets programs that the test starts hear a signal even if the test itself was
-// started without it, by nohup say: they inherit that a signal is ignored, but not
-// that it is handled.
+// hear lets programs that the test starts hear a signal even if the test itself was started without it, by nohup say:
+// they inherit that a signal is ignored, but not that it is handled.
 func hear(t *testing.T, signal os.Signal) {
 	t.Helper()
 	heard := make(chan os.Signal, 1)
@@ -137,9 +127,8 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	}
 	_ = c.Wait()  // Its state tells how it ended.
 	_ = w.Close() // It may be closed.
-	if got := c.ProcessState.ExitCode(); got != want || said.Len() > 0 {
-		t.Errorf("%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
-	}
+	got := c.ProcessState.ExitCode()
+	expect.That(t, got == want && said.Len() == 0, "%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
 }
 
 // failingOutput fails after some bytes.
@@ -189,9 +178,8 @@ func commandLines(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestOutputFails checks for every command that a report that could not be
-// written gives exit code 2 and one line, and a reader that has gone no word and
-// the code that it would have been.
+// TestOutputFails checks for every command that a report that could not be written gives exit code 2 and one line, and
+// a reader that has gone no word and the code that it would have been.
 func TestOutputFails(t *testing.T) {
 	slowWithRace(t)
 	for line, args := range commandLines(t) {
@@ -218,17 +206,15 @@ func TestOutputFails(t *testing.T) {
 					said = "gpudoctor: write standard output: it is closed\nhint: redirect it to a file; check -o FILE writes a report to one\n"
 				}
 				var stderr bytes.Buffer
-				if got := run(args, &failingOutput{after, reason}, &stderr); got != want || stderr.String() != said {
-					t.Errorf("%s, %v after %d bytes: exit code %d, want %d; said %q, want %q", line, reason, after, got, want, &stderr, said)
-				}
+				got := run(args, &failingOutput{after, reason}, &stderr)
+				expect.That(t, got == want && stderr.String() == said, "%s, %v after %d bytes: exit code %d, want %d; said %q, want %q", line, reason, after, got, want, &stderr, said)
 			}
 		}
 	}
 }
 
-// TestClosedStreams checks, for every set of closed standard streams, that what is
-// meant for one never gets into a file, and that a report that was lost is reported
-// by the exit code.
+// TestClosedStreams checks, for every set of closed standard streams, that what is meant for one never gets into a
+// file, and that a report that was lost is reported by the exit code.
 func TestClosedStreams(t *testing.T) {
 	slowWithRace(t)
 	if !stdio.Held { // Without cgo Go's runtime opens /dev/null before any code of this program runs.
@@ -252,9 +238,8 @@ func TestClosedStreams(t *testing.T) {
 		}
 		for _, line := range lines {
 			c := exec.Command("sh", "-c", line+redirect)
-			var stdout, stderr bytes.Buffer
-			c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
-			_ = c.Run() // Its state tells how it ended.
+			c.Dir = dir
+			got, stdout, stderr := ended(t, c)
 			want, said := exitOK, 0
 			writes := !strings.Contains(line, "snapshot")
 			if set&2 != 0 && writes {
@@ -263,15 +248,12 @@ func TestClosedStreams(t *testing.T) {
 			if set&4 != 0 {
 				said = 0
 			}
-			if got := c.ProcessState.ExitCode(); got != want || strings.Count(stderr.String(), "\n") != said || (set&2 == 0 && writes) != (stdout.Len() > 0) {
-				t.Errorf("%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, &stdout, &stderr)
-			}
+			expect.That(t, got == want && strings.Count(stderr, "\n") == said && (set&2 == 0 && writes) == (stdout != ""), "%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, stdout, stderr)
 		}
 		for _, name := range []string{file, fmt.Sprintf("r%d.txtar", set)} {
 			content, err := os.ReadFile(filepath.Join(dir, name))
-			if head := content[:min(len(content), 3)]; err != nil || string(head) != "## " && string(head) != "-- " && string(head) != "gpu" || bytes.Contains(content, []byte("gpudoctor: w")) {
-				t.Errorf("%s: %s holds %.80q, %v", redirect, name, content, err)
-			}
+			head := content[:min(len(content), 3)]
+			expect.That(t, err == nil && (string(head) == "## " || string(head) == "-- " || string(head) == "gpu") && !bytes.Contains(content, []byte("gpudoctor: w")), "%s: %s holds %.80q, %v", redirect, name, content, err)
 		}
 	}
 }
@@ -289,15 +271,11 @@ func TestFileSizeLimit(t *testing.T) {
 		dir := t.TempDir()
 		writeTestFile(t, filepath.Join(dir, "before.txtar"), oldRecording)
 		c := exec.Command("sh", "-c", "ulimit -f 1; "+line) // Blocks of 512 bytes.
-		var said bytes.Buffer
-		c.Dir, c.Stderr = dir, &said
-		_ = c.Run() // Its state tells how it ended.
-		if got := c.ProcessState.ExitCode(); got != exitError || said.String() != want {
-			t.Errorf("%s: exit code %d, want %d; it said %q, want %q", line, got, exitError, &said, want)
-		}
-		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
-			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
-		}
+		c.Dir = dir
+		code, _, said := ended(t, c)
+		expect.That(t, code == exitError && said == want, "%s: exit code %d, want %d; it said %q, want %q", line, code, exitError, said, want)
+		content, err := os.ReadFile(filepath.Join(dir, "before.txtar"))
+		expect.That(t, err == nil && bytes.Equal(content, oldRecording), "%s: the file holds %.40q, %v", line, content, err)
 		expect.Len(t, 1, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }), "%s: the folder holds", line)
 	}
 }
@@ -309,8 +287,7 @@ func TestOutputs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	const nobody = 65534
-	dir := folderForAll(t)
-	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), dir, "gpudoctor")
+	program, dir := placedForAll(t)
 	for _, to := range []struct {
 		name   string
 		mode   fs.FileMode // Of the file, 0 if there is none.
@@ -360,9 +337,7 @@ func TestOutputs(t *testing.T) {
 			content := expect.Value(os.ReadFile(file))(t)
 			if to.denied {
 				first, hint, _ := strings.Cut(string(out), "\n")
-				if code != exitError || first != "gpudoctor: -o "+file+": permission denied" || !strings.HasPrefix(hint, "hint: ") || !bytes.Equal(content, oldRecording) {
-					t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
-				}
+				expect.That(t, code == exitError && first == "gpudoctor: -o "+file+": permission denied" && strings.HasPrefix(hint, "hint: ") && bytes.Equal(content, oldRecording), "exit code %d, %q; it holds %.40q", code, out, content)
 			} else if code != exitOK || len(out) > 0 || len(content) == 0 || bytes.Contains(content, []byte("before\n")) {
 				t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
 			}

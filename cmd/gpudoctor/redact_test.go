@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
@@ -75,12 +73,8 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 			continue
 		}
 		redacted := recorded.RedactFacts(f)
-		if diff := cmp.Diff(diagnosisOf(t, known, f), diagnosisOf(t, known, redacted)); diff != "" {
-			t.Errorf("%s: redacted facts are judged differently (-before +after):\n%s", file, diff)
-		}
-		if diff := cmp.Diff(redacted, recorded.RedactFacts(redacted)); diff != "" {
-			t.Errorf("%s: redacting twice changes something (-once +twice):\n%s", file, diff)
-		}
+		expect.NoDiff(t, diagnosisOf(t, known, f), diagnosisOf(t, known, redacted), "%s: redacted facts are judged differently", file)
+		expect.NoDiff(t, redacted, recorded.RedactFacts(redacted), "%s: redacting twice changes something", file)
 	}
 }
 
@@ -111,9 +105,7 @@ func TestRedactOddHostNames(t *testing.T) {
 				continue
 			}
 			tried++
-			if diff := cmp.Diff(want, encode(word)); diff != "" {
-				t.Errorf("%s: on a host called %q other facts change:\n%s", file, word, diff)
-			}
+			expect.NoDiff(t, want, encode(word), "%s: on a host called %q other facts change:\n", file, word)
 		}
 	}
 	t.Logf("%d names", tried)
@@ -147,15 +139,12 @@ func factsOf(t *testing.T, file string) *facts.Facts {
 	if errors.Is(err, text.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return read.Facts
 }
 
-// corpus reads the corpus of things that must not be seen, and its lines, each
-// with one of the things of its kind, so that every thing stands somewhere. Package
-// machine, which holds the corpus, tries every thing in every line.
+// corpus reads the corpus of things that must not be seen, and its lines, each with one of the things of its kind, so
+// that every thing stands somewhere. Package machine, which holds the corpus, tries every thing in every line.
 func corpus(t *testing.T) (things, lines []string) {
 	t.Helper()
 	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
@@ -203,9 +192,8 @@ func plantedFacts(lines []string) *facts.Facts {
 	return f
 }
 
-// TestNothingPlantedLeaves runs the program over facts that are full of names and
-// secrets: none may be seen in a file that it writes, and no secret on a terminal
-// either. What stands for a name is the same everywhere.
+// TestNothingPlantedLeaves runs the program over facts that are full of names and secrets: none may be seen in a file
+// that it writes, and no secret on a terminal either. What stands for a name is the same everywhere.
 func TestNothingPlantedLeaves(t *testing.T) {
 	things, lines := corpus(t)
 	dir := t.TempDir()
@@ -214,11 +202,9 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	expect.NoError(t, recorded.WriteFacts(&raw, plantedFacts(lines)))
 	expect.NoError(t, os.WriteFile(input, raw.Bytes(), 0o600))
 	output := func(args ...string) string {
-		var out, failure bytes.Buffer
-		if code := run(append([]string{"gpudoctor"}, args...), &out, &failure); code == exitError {
-			t.Fatalf("%q: %s", args, failure.String())
-		}
-		return out.String()
+		code, stdout, stderr := inProcess(args...)
+		expect.Must(t, code != exitError, "%q: %s", args, stderr)
+		return stdout
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	document := output("facts", "--from", input)
@@ -236,9 +222,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	for i, thing := range things {
 		thing = inJSON(thing)
 		for name, text := range whole {
-			if !strings.Contains(strings.ToLower(text), thing) {
-				t.Errorf("%q is not in %s with --no-redact: the test tests nothing", thing, name)
-			}
+			expect.That(t, strings.Contains(strings.ToLower(text), thing), "%q is not in %s with --no-redact: the test tests nothing", thing, name)
 		}
 		for name, text := range all {
 			text = strings.ToLower(text)
@@ -246,17 +230,13 @@ func TestNothingPlantedLeaves(t *testing.T) {
 				t.Errorf("%q is seen in %s: %q", thing, name, text[max(0, at-80):min(len(text), at+80)])
 			}
 		}
-		if i >= len(things)-secretsPlanted(t) && strings.Contains(strings.ToLower(said), thing) {
-			t.Errorf("the secret %q is seen on standard output", thing)
-		}
+		expect.That(t, i < len(things)-secretsPlanted(t) || !strings.Contains(strings.ToLower(said), thing), "the secret %q is seen on standard output", thing)
 	}
 	for _, name := range []string{"zeus", "dgx-07", "Falcon42"} {
 		expect.That(t, strings.Contains(said, name), "the name %s is not seen in a pipe, where names stay", name)
 	}
 	for name, text := range all {
-		if name != "facts" && !strings.Contains(text, "Names, addresses and secrets are replaced") && !strings.Contains(text, `"redacted": "names"`) {
-			t.Errorf("%s does not say that it is redacted", name)
-		}
+		expect.That(t, name == "facts" || strings.Contains(text, "Names, addresses and secrets are replaced") || strings.Contains(text, `"redacted": "names"`), "%s does not say that it is redacted", name)
 	}
 	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
 	inFacts := map[string]string{}
@@ -281,40 +261,4 @@ func secretsPlanted(t *testing.T) int {
 		n += strings.Count(string(raw), "\n"+kind+"\tthing\t")
 	}
 	return n
-}
-
-// TestRedactWhere checks which version of a report goes where: that with names to a
-// terminal or a pipe alone.
-func TestRedactWhere(t *testing.T) {
-	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "out")))(t)
-	defer file.Close() //nolint:errcheck // Nothing is written.
-	r, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()    //nolint:errcheck // Nothing is read.
-	defer pipe.Close() //nolint:errcheck // Nothing is written.
-	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
-	for _, tt := range []struct {
-		choice                 redactChoice
-		toFile, redirect, pipe report.Redaction
-	}{
-		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
-		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
-		{redactNothing, "", "", ""},
-	} {
-		v := tt.choice.Of(d)
-		for _, got := range []struct {
-			what string
-			d    *report.Document
-			want report.Redaction
-		}{
-			{"-o FILE", v.ToFile(), tt.toFile}, {"> FILE", v.ToStdout(file), tt.redirect}, {"a pipe", v.ToStdout(pipe), tt.pipe}, {"a buffer", v.ToStdout(&bytes.Buffer{}), tt.pipe},
-		} {
-			if got.d.Redacted != got.want || (got.d.Host.Hostname == "atlas7") != (got.want != report.RedactedNames) {
-				t.Errorf("choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
-			}
-		}
-	}
-	expect.That(t, d.Host.Hostname == "atlas7" && d.Redacted == "", "the report itself was changed")
 }

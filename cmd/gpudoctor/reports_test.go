@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"maps"
@@ -10,10 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -36,10 +39,7 @@ func TestReportsOfAll(t *testing.T) {
 		d := tellOf(t.Context(), t, known, s)
 		written := map[string]string{}
 		for _, name := range []string{"text", "markdown", "html"} {
-			f, _ := report.FormatNamed(name)
-			var b bytes.Buffer
-			expect.NoError(t, f.Write(&b, d, report.Style{}))
-			written[name] = b.String()
+			written[name] = writtenAs(name, d, report.Style{})
 		}
 		faults := append(wrongAreas(known, s, d), gfmtest.Faults([]byte(written["markdown"]))...)
 		for _, l := range d.Areas {
@@ -196,8 +196,7 @@ var (
 	variableName = regexp.MustCompile(`\b(?:NCCL|UCX|CUDA|TORCH|NVSHMEM|HSA|HIP|ROCR)_[A-Z0-9_]+[A-Z0-9]\b`)
 )
 
-// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a
-// number from its unit.
+// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a number from its unit.
 func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	seen["units in text"] += len(wholeUnit.FindAllString(written["text"], -1))
 	if found := partedUnit.FindString(written["text"]); found != "" {
@@ -232,9 +231,8 @@ func findingsOf(page string) string {
 	return evidence.ReplaceAllString(body, "")
 }
 
-// explainsTerms checks that a term which a finding of medium severity or above uses in its
-// title or message is explained once in text and Markdown, and that none is explained where
-// there is no such finding.
+// explainsTerms checks that a term which a finding of medium severity or above uses in its title or message is
+// explained once in text and Markdown, and that none is explained where there is no such finding.
 func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	var said []string
 	for _, f := range d.Findings {
@@ -274,12 +272,7 @@ func ruleIDs(findings []rules.Finding) []string {
 
 // misread says how a report in a format differs from the document; empty where it does not.
 func misread(d *report.Document, format string) string {
-	f, _ := report.FormatNamed(format)
-	var b bytes.Buffer
-	if err := f.Write(&b, d, report.Style{}); err != nil {
-		return err.Error()
-	}
-	r, err := formattest.Readers[format](b.Bytes())
+	r, err := formattest.Readers[format]([]byte(writtenAs(format, d, report.Style{})))
 	if err != nil {
 		return err.Error()
 	}
@@ -342,6 +335,262 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 		if cured && !slices.ContainsFunc(r.Entries, func(e formattest.Entry) bool { return e.Rule == f.Rule && remedyLine.MatchString(e.Text) }) {
 			return "it names no remedy for " + f.Rule
 		}
+	}
+	return ""
+}
+
+// isRead says of the areas that rest on one section of the facts whether that was read.
+var isRead = map[rules.Area]func(f *facts.Facts) bool{
+	rules.AreaGPUs:        func(f *facts.Facts) bool { return f.GPUs != nil },
+	rules.AreaPCIe:        func(f *facts.Facts) bool { return f.PCI != nil },
+	rules.AreaIOMMU:       func(f *facts.Facts) bool { return f.IOMMU != nil },
+	rules.AreaNUMA:        func(f *facts.Facts) bool { return f.NUMA != nil },
+	rules.AreaContainer:   func(f *facts.Facts) bool { return f.Container != nil },
+	rules.AreaLibraries:   func(f *facts.Facts) bool { return f.Libraries != nil },
+	rules.AreaEnvironment: func(f *facts.Facts) bool { return f.Env != nil },
+	rules.AreaNetwork:     func(f *facts.Facts) bool { return f.NICs != nil },
+	rules.AreaKernelLog:   func(f *facts.Facts) bool { return f.KernelLog != nil },
+	rules.AreaJob:         func(f *facts.Facts) bool { return f.Logs != nil },
+}
+
+// wrongAreas says where the areas of a report do not follow from its rules and facts.
+func wrongAreas(known knowledge, s situation, d *report.Document) []string {
+	var faults []string
+	lines := map[rules.Area]area.Line{}
+	for _, l := range d.Areas {
+		lines[l.Name] = l
+		if read := isRead[l.Name]; l.State == area.OK && read != nil && !read(s.facts) {
+			faults = append(faults, string(l.Name)+" is ok, and its facts were not read")
+		}
+		if l.Summary == "" {
+			faults = append(faults, string(l.Name)+" has no summary")
+		}
+		if l.State == area.Problem && d.Verdict.State == report.Healthy {
+			faults = append(faults, string(l.Name)+" is a problem, and the verdict is healthy")
+		}
+	}
+	for _, a := range rules.Areas() {
+		if _, ok := lines[a]; !ok && a != rules.AreaPolicy {
+			faults = append(faults, "there is no line for "+string(a))
+		}
+	}
+	areasOf := map[string][]rules.Area{}
+	passed := map[rules.Area]bool{}
+	for _, r := range known.rules.Rules() {
+		areasOf[r.ID] = r.Areas
+		for _, a := range r.Areas {
+			passed[a] = passed[a] || slices.Contains(d.Passed, r.ID)
+		}
+	}
+	found := map[rules.Area]bool{}
+	var visit func(all []rules.Finding)
+	visit = func(all []rules.Finding) {
+		for _, f := range all {
+			told := false
+			for _, a := range areasOf[f.Rule] {
+				found[a] = true
+				l := lines[a]
+				if !slices.Contains(l.Rules, f.Rule) {
+					continue
+				}
+				told = true
+				if grave := f.Severity.Rank() <= rules.Medium.Rank(); grave && l.State != area.Problem || l.State == area.OK || l.State == area.NotApplicable {
+					faults = append(faults, string(a)+" is "+string(l.State)+" with a finding of "+f.Rule)
+				}
+			}
+			if grave := f.Severity.Rank() <= rules.Medium.Rank(); grave && !told {
+				faults = append(faults, "no area tells the finding of "+f.Rule)
+			}
+			if first := lines[areasOf[f.Rule][0]]; first.State == area.OK || first.State == area.NotApplicable {
+				faults = append(faults, string(first.Name)+" is "+string(first.State)+" with a finding of "+f.Rule)
+			}
+			visit(f.Explains)
+		}
+	}
+	visit(d.Findings)
+	for _, skipped := range d.Skipped {
+		for _, a := range areasOf[skipped.Rule] {
+			if state := lines[a].State; state != area.Unknown && state != area.Problem {
+				faults = append(faults, string(a)+" is "+string(state)+", and "+skipped.Rule+" was not judged")
+			}
+		}
+	}
+	for a, l := range lines {
+		if l.State == area.OK && !passed[a] && !found[a] {
+			faults = append(faults, string(a)+" is ok, and no rule passed")
+		}
+	}
+	if r := s.facts.Transfers; r != nil && lines[rules.AreaPaths].State == area.OK && slices.ContainsFunc(r.Transfers, func(x probe.Transfer) bool {
+		return x.Outcome != probe.OK && x.Outcome != probe.Unsupported
+	}) {
+		faults = append(faults, "the paths are ok, and not all transfers are")
+	}
+	return faults
+}
+
+// TestNothingKnownNoAreaIsOK checks that where nothing is known all areas of the machine
+// are unknown, and that an area is not ok without the section that it rests on.
+func TestNothingKnownNoAreaIsOK(t *testing.T) {
+	known := learnt(t)
+	for _, profile := range []rules.Profile{rules.Training, rules.Image} {
+		empty := &facts.Facts{Schema: facts.FactsSchema}
+		d := judge(t, known, empty, selection{profile: profile, failOn: "high"})
+		for _, l := range d.Areas {
+			expect.That(t, l.State == area.Unknown || l.Name == rules.AreaJob, "%s: nothing is known, and %s is %s (%s)", profile, l.Name, l.State, l.Summary)
+		}
+	}
+	whole := healthyPair(t)
+	for name, remove := range map[rules.Area]func(f *facts.Facts){
+		rules.AreaGPUs:        func(f *facts.Facts) { f.GPUs = nil },
+		rules.AreaPaths:       func(f *facts.Facts) { f.Transfers = nil },
+		rules.AreaPCIe:        func(f *facts.Facts) { f.PCI = nil },
+		rules.AreaContainer:   func(f *facts.Facts) { f.Container = nil },
+		rules.AreaLibraries:   func(f *facts.Facts) { f.Libraries = nil },
+		rules.AreaEnvironment: func(f *facts.Facts) { f.Env = nil },
+		rules.AreaKernelLog:   func(f *facts.Facts) { f.KernelLog = nil },
+	} {
+		f := *whole
+		remove(&f)
+		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})
+		i := slices.IndexFunc(d.Areas, func(l area.Line) bool { return l.Name == name })
+		if state := d.Areas[i].State; state != area.Unknown {
+			t.Errorf("without its facts %s is %s (%s)", name, state, d.Areas[i].Summary)
+		}
+	}
+}
+
+// TestAreasOfSomeRules checks that a rule that was left out leaves no area ok.
+func TestAreasOfSomeRules(t *testing.T) {
+	known := learnt(t)
+	whole := healthyPair(t)
+	for i, rule := range known.rules.Rules() {
+		if night.Few() && i%16 > 0 {
+			continue // The race detector makes each many times as slow.
+		}
+		if len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, rules.Training) {
+			continue // It is not judged in any case.
+		}
+		verdicts := judge(t, known, whole, selection{profile: rules.Training, failOn: "high", skip: []string{rule.ID}})
+		for _, l := range verdicts.Areas {
+			expect.That(t, !slices.Contains(rule.Areas, l.Name) || l.State != area.OK, "%s is ok without %s", l.Name, rule.ID)
+		}
+	}
+}
+
+// flatten lists findings and their consequences.
+func flatten(findings []rules.Finding) []rules.Finding {
+	var all []rules.Finding
+	for _, f := range findings {
+		all = append(append(all, f), flatten(f.Explains)...)
+	}
+	return all
+}
+
+// gapsOf are the reasons of a verdict that are no findings.
+func gapsOf(d *report.Document) []string {
+	var gaps []string
+	for _, r := range d.Verdict.Reasons {
+		if r.Code != report.ReasonFinding && r.Code != report.ReasonWaived {
+			gaps = append(gaps, string(r.Code)+" "+r.Text)
+		}
+	}
+	return gaps
+}
+
+// waiving makes the report of a situation with waivers, strict or not.
+func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Result, all []waivers.Waiver, strict bool) *report.Document {
+	t.Helper()
+	in := report.Input{
+		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, Strict: strict, TextsOnly: s.textsOnly,
+		Rules: known.rules.Rules(), Facts: s.facts, Verdict: *verdict, Recheck: s.request.recheck(),
+	}
+	if all != nil {
+		applied := waivers.Apply(*verdict, all, "2027-01-31")
+		in.Waiving = &applied
+	}
+	return report.New(in)
+}
+
+// TestWaiversOfAll checks, for all situations: if every finding is waived, each is listed as
+// waived, in every format, and none counts; what was not examined stays as it was, the exit
+// code of it too, and no verdict becomes healthy. If all waivers have expired, every finding
+// counts as if there were none. A waiver of one rule is for the findings of this rule alone.
+func TestWaiversOfAll(t *testing.T) {
+	t.Parallel()
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	known := learnt(t)
+	waivedFindings, inconclusive := 0, 0
+	try := night.Every(5) // Profiles alternate.
+	situations(t, func(s situation) {
+		if !try(string(s.request.profile)) {
+			return
+		}
+		verdict, _ := judgedAndTold(t.Context(), t, known, s)
+		found := flatten(verdict.Findings)
+		all := []waivers.Waiver{}
+		for i, id := range slices.Compact(ruleIDs(found)) {
+			all = append(all, waivers.Waiver{Rule: id, Reason: "r", Expires: "2027-01-31", File: "f", Line: i + 1})
+		}
+		for _, strict := range []bool{false, true} {
+			plain := waiving(t, known, s, verdict, nil, strict)
+			waived := waiving(t, known, s, verdict, all, strict)
+			waivedFindings += len(waived.Waived)
+			if waived.Verdict.State == report.Inconclusive {
+				inconclusive++
+			}
+			expect.Equal(t, "", wronglyWaived(plain, waived, found, strict), "%s, strict %t", s.name, strict)
+			if !strict {
+				for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
+					expect.Equal(t, "", misread(waived, format), "%s, waived, %s", s.name, format)
+				}
+			}
+			expired := slices.Clone(all)
+			for i := range expired {
+				expired[i].Expires = "2027-01-30"
+			}
+			late := waiving(t, known, s, verdict, expired, strict)
+			if len(late.Findings) != len(plain.Findings)+len(all) || len(late.Waived) > 0 || late.Verdict.ExitCode != plain.Verdict.ExitCode || late.Verdict.State != plain.Verdict.State {
+				t.Errorf("%s: with expired waivers %d findings, exit %d; without %d, exit %d", s.name, len(late.Findings), late.Verdict.ExitCode, len(plain.Findings), plain.Verdict.ExitCode)
+			}
+		}
+		for _, w := range all {
+			one := waivers.Apply(*verdict, []waivers.Waiver{w}, "2027-01-31")
+			expect.That(t, !slices.Contains(ruleIDs(flatten(one.Findings)), w.Rule) && len(flatten(one.Findings))+len(one.Waived) == len(found), "%s: the waiver of %s leaves %v, and waives %d of %d", s.name, w.Rule, ruleIDs(one.Findings), len(one.Waived), len(found))
+		}
+	})
+	least := 25 // Of a twentieth of them.
+	if night.Is() {
+		least = 500
+	}
+	expect.That(t, waivedFindings >= least && inconclusive >= 25, "only %d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)
+	t.Logf("%d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)
+}
+
+// wronglyWaived says how a report in which every finding is waived makes too much of it; empty where it does not.
+func wronglyWaived(plain, waived *report.Document, found []rules.Finding, strict bool) string {
+	v, code := waived.Verdict, 0
+	gaps := gapsOf(plain)
+	switch before := plain.Verdict.ExitCode; {
+	case before == 2, before == 3, before == 1 && strict && len(gaps) > 0:
+		code = max(before, 2)
+		if before == 1 {
+			code = 3
+		}
+	case slices.ContainsFunc(plain.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonFailed || r.Code == report.ReasonProbe }):
+		code = 3
+	}
+	graveWaived := slices.ContainsFunc(waived.Waived, func(w waivers.Waived) bool { return w.Finding.Severity.Rank() <= rules.Medium.Rank() })
+	switch {
+	case len(waived.Findings) > 0 || v.Waived != len(found) || !slices.Equal(ruleIDs(waived.AllFindings()), ruleIDs(found)):
+		return "not every finding is listed as waived"
+	case !slices.Equal(gapsOf(waived), gaps):
+		return "what was not examined differs"
+	case v.State == report.Healthy && (plain.Verdict.State != report.Healthy || graveWaived):
+		return "it became healthy"
+	case len(gaps) == 0 && graveWaived && v.State != report.Findings, len(gaps) > 0 && !graveWaived && v.State != report.Inconclusive:
+		return "its state is " + string(v.State)
+	case v.ExitCode != code:
+		return "the exit code is " + string(rune('0'+v.ExitCode)) + ", want " + string(rune('0'+code))
 	}
 	return ""
 }

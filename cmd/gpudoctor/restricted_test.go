@@ -3,18 +3,24 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -37,24 +43,20 @@ func init() {
 // notRestricted is the exit code of a process that could not be restricted; gpudoctor has no such code.
 const notRestricted = 77
 
-// inContainer runs gpudoctor under a restriction, with two simulated GPUs, where these variables show which
-// runtime started the container.
-func inContainer(t *testing.T, to restricted.To, variables []string, line ...string) string {
+// restrictedTo runs gpudoctor under a restriction with these variables. It skips the test where that is not permitted.
+func restrictedTo(t *testing.T, to restricted.To, env []string, line ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	raw := expect.Value(json.Marshal(to))(t)
 	c := exec.Command("restricted", line...)
-	c.Env = slices.Concat(simulated{}.environment(t), variables, []string{restriction + "=" + string(raw)})
+	c.Env = append(slices.Clone(env), restriction+"="+string(expect.Value(json.Marshal(to))(t)))
 	c.SysProcAttr = to.Attributes()
-	out, err := c.CombinedOutput()
-	switch {
-	case os.IsPermission(err):
-		t.Skipf("namespaces are not permitted here: %v", err)
-	case c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted:
-		t.Skipf("not permitted here: %s", out)
-	case c.ProcessState == nil || c.ProcessState.ExitCode() > exitFindings || c.ProcessState.ExitCode() < 0:
-		t.Fatalf("%v: %s", err, out)
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	err := c.Run()
+	if os.IsPermission(err) || c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted {
+		t.Skipf("not permitted here: %v, %s", err, &out)
 	}
-	return string(out)
+	expect.Must(t, c.ProcessState != nil && c.ProcessState.ExitCode() >= 0 && !strings.Contains(said.String(), "goroutine "), "%q: %v, %s", line, err, &said)
+	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
 // TestGetpidDenied checks that the program does not start where it cannot know its own process
@@ -73,9 +75,7 @@ func TestGetpidDenied(t *testing.T) {
 					t.Skipf("not permitted here: %v, %s", err, out)
 				}
 				want := fmt.Sprintf("gpudoctor: the system denies the process its own ID: getpid returns %d\nhint: run it under a seccomp filter that allows getpid\n", -int(errno))
-				if c.ProcessState.ExitCode() != exitError || string(out) != want {
-					t.Errorf("%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
-				}
+				expect.That(t, c.ProcessState.ExitCode() == exitError && string(out) == want, "%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
 			}
 		}
 	}
@@ -83,9 +83,7 @@ func TestGetpidDenied(t *testing.T) {
 
 // asDocker restricts a process as "docker run" does on a host with a low limit on locked memory, and further: without
 // any capability.
-var asDocker = restricted.To{
-	SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM,
-}
+var asDocker = restricted.To{SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM}
 
 // TestRestrictedContainer checks that, in a process that the kernel really restricts, each of the restrictions is
 // named with what lifts it for the runtime in question.
@@ -101,17 +99,14 @@ func TestRestrictedContainer(t *testing.T) {
 		variables []string
 		fixes     []string
 	}{
-		{"docker", []string{"container=docker"}, []string{
-			"docker run: --shm-size=16g", "docker run: --ulimit memlock=-1", "docker run: --cap-add=SYS_NICE",
-		}},
-		{"podman", []string{"container=podman"}, []string{
-			"podman run: --shm-size=16g", "podman run: --ulimit memlock=-1", "podman run: --cap-add=SYS_NICE",
-		}},
+		{"docker", []string{"container=docker"}, []string{"docker run: --shm-size=16g", "docker run: --ulimit memlock=-1", "docker run: --cap-add=SYS_NICE"}},
+		{"podman", []string{"container=podman"}, []string{"podman run: --shm-size=16g", "podman run: --ulimit memlock=-1", "podman run: --cap-add=SYS_NICE"}},
 		{"kubernetes", []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}, []string{"medium: Memory, sizeLimit: 16Gi", "gpudoctor explain add-ipc-lock", "gpudoctor explain add-sys-nice"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := strings.Join(strings.Fields(inContainer(t, asDocker, tt.variables, "check")), " ")
+			_, out, _ := restrictedTo(t, asDocker, append(simulated{}.environment(t), tt.variables...), "check")
+			got := strings.Join(strings.Fields(out), " ")
 			for _, want := range slices.Concat(named, tt.fixes) {
 				expect.That(t, strings.Contains(got, want), "it does not say %q:\n%s", want, got)
 			}
@@ -124,17 +119,215 @@ func TestUnrestrictedContainer(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	roomy := restricted.To{SHM: "size=8g", Isolated: true}
-	out := inContainer(t, roomy, []string{"container=docker"}, "check", "--format", "json")
+	_, out, _ := restrictedTo(t, roomy, append(simulated{}.environment(t), "container=docker"), "check", "--format", "json")
 	var d report.Document
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal([]byte(out), &d)
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	for _, f := range d.Findings {
-		if slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule) {
-			t.Errorf("it has %s: %s", f.Rule, f.Message)
-		}
+		expect.That(t, !slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule), "it has %s: %s", f.Rule, f.Message)
 	}
 	for _, rule := range []string{"shm-too-small", "container-caps"} {
 		expect.That(t, slices.Contains(d.Passed, rule), "%s did not pass: %v", rule, d.Passed)
 	}
+}
+
+// TestUnlisted checks that no command says that there is no GPU where the PCI devices cannot be listed, and that a check
+// which asked for a probe then says that GPUs are unknown and fails.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	unknown := map[string]int{
+		"check": exitUnproven, "check --probe off": exitOK, "check --profile image": exitOK, "facts": exitOK, "snapshot -o /dev/null": exitOK,
+		"probe p2p": exitUnproven, "topo": exitOK, "advise": exitOK, "check --format json": exitUnproven, "check --verbose": exitUnproven,
+		"check --format markdown": exitUnproven, "check --only gpu-fault": exitUnproven, "check --fail-on none": exitUnproven,
+	}
+	// What they say of what is known.
+	allowed := strings.NewReplacer("no GPU is expected during an image build", "", "No GPU is known", "", "no GPU is visible here", "")
+	for name, hidden := range map[string][]string{"sys": {"/sys"}, "proc": {"/proc"}, "neither": {"/sys", "/proc"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for line, want := range unknown {
+				if night.Few() && line != "check" && line != "topo" {
+					continue
+				}
+				listed := name == "proc" // No GPU is in the list.
+				if listed && want == exitUnproven {
+					want = exitOK
+				}
+				exit, out, said := restrictedTo(t, restricted.To{Hidden: hidden, Isolated: true}, os.Environ(), strings.Fields(line)...)
+				expect.That(t, exit == want, "%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
+				words := strings.Join(strings.Fields(out+said), " ")
+				expect.That(t, listed || !strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu"), "%s: it says that there is no GPU:\n%s", line, out)
+				if line == "check" && !listed && (!strings.Contains(words, "GPUs not known") || strings.Count(words, "not known whether there is a GPU")+strings.Count(words, "; gpus (") < 2) {
+					t.Errorf("%s: headline or closing line do not say that GPUs are unknown:\n%s", line, out)
+				}
+				checkDocument(t, line, out, listed)
+			}
+		})
+	}
+}
+
+// checkDocument checks what the documents for programs say of GPUs.
+func checkDocument(t *testing.T, line, out string, listed bool) {
+	t.Helper()
+	switch line {
+	case "facts":
+		var f facts.Facts
+		err := json.Unmarshal([]byte(out), &f)
+		expect.That(t, err == nil && f.GPUs != nil && (f.GPUs.Devices != nil) == listed, "facts: %v, %+v", err, f.GPUs)
+	case "check --format json":
+		var d report.Document
+		err := json.Unmarshal([]byte(out), &d)
+		expect.That(t, err == nil && d.Verdict.State == report.Inconclusive, "report: %v, %+v", err, d.Verdict)
+		none := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU })
+		expect.That(t, none == listed, "report: %+v", d.Verdict.Reasons)
+	}
+}
+
+// TestUnlistedWithDrivers checks that GPUs are known where a library answers and the PCI devices cannot be listed.
+func TestUnlistedWithDrivers(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, libraries := range [][]string{{"cuda"}, {"nvml"}, {"cuda", "nvml"}} {
+		probed := slices.Contains(libraries, "cuda")
+		want := map[bool]int{true: exitOK, false: exitUnproven}[probed]
+		env := simulated{libraries: libraries}.environment(t)
+		for _, line := range []string{"check", "probe p2p"} {
+			exit, out, said := restrictedTo(t, restricted.To{Hidden: []string{"/sys"}, Isolated: true}, env, strings.Fields(line)...)
+			expect.That(t, exit == want && !strings.Contains(strings.ToLower(out), "no gpu") && !strings.Contains(out, "GPUs not known") && (line != "check" || strings.Contains(out, "2 x ")), "%v: %s: exit code %d, want %d: %s%s", libraries, line, exit, want, out, said)
+		}
+	}
+}
+
+// sysWithNICs writes a /sys with two GPUs and two adapters of NVIDIA, one below a switch with each GPU, whose ports are
+// active, and these kernel modules.
+func sysWithNICs(t *testing.T, modules ...string) string {
+	t.Helper()
+	sys := t.TempDir()
+	file := func(name, text string) {
+		at := filepath.Join(sys, name)
+		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		expect.NoError(t, os.WriteFile(at, []byte(text+"\n"), 0o644))
+	}
+	link := func(target, name string) {
+		at := filepath.Join(sys, name)
+		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		expect.NoError(t, os.Symlink(target, at))
+	}
+	for i := range 2 {
+		address := fmt.Sprintf("0000:%02x:00.0", 0x1c+i)
+		device := "devices/pci0000:10/" + address
+		file(device+"/vendor", "0x15b3")
+		file(device+"/device", "0x1021")
+		file(device+"/class", "0x020700")
+		file(device+"/numa_node", "0")
+		link("../../../"+device, "bus/pci/devices/"+address)
+		name := fmt.Sprintf("mlx5_%d", i)
+		port := device + "/infiniband/" + name + "/ports/1"
+		file(port+"/state", "4: ACTIVE")
+		file(port+"/phys_state", "5: LinkUp")
+		file(port+"/link_layer", "InfiniBand")
+		file(port+"/rate", "400 Gb/sec (4X NDR)")
+		file(port+"/lid", "0x5")
+		file(port+"/sm_lid", "0x1")
+		link("../../"+device+"/infiniband/"+name, "class/infiniband/"+name)
+	}
+	file("class/net/lo/mtu", "65536") // Without the folder, no network is visible.
+	for _, m := range append(modules, "ib_core", "mlx5_ib") {
+		file("module/"+m+"/refcnt", "1")
+	}
+	return sys
+}
+
+// registered is what the whole program makes of NICs that behave in some way.
+type registered struct {
+	finding  string   // That of gdr-module-missing or memlock-limit.
+	unknown  []string // The facts of the section gpudirect that are unknown.
+	unproven bool     // Whether gdr-module-missing has no verdict.
+}
+
+// TestRegistrations runs the whole program on a machine with NICs, whose libibverbs and driver do what was ordered. A
+// way that works is healthy, one that is unknown is neither a finding nor taken for healthy where another is refused,
+// and a recording gives the same.
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	const refused = "gdr-module-missing medium confirmed GPUDirect RDMA"
+	fault, unsupported := "error-peermem=14", "error-dmabuf-mr=95"
+	for name, tt := range map[string]struct {
+		verbs, cuda string
+		modules     []string
+		want        registered
+	}{
+		"healthy":                   {"", "", []string{"nvidia_peermem"}, registered{}},
+		"only DMA-BUF":              {fault, "", nil, registered{}},
+		"only peermem":              {unsupported, "no-dmabuf", []string{"nvidia_peermem"}, registered{}},
+		"neither":                   {fault + "," + unsupported, "", nil, registered{finding: refused}},
+		"neither, no DMA-BUF":       {fault, "no-dmabuf", nil, registered{finding: refused}},
+		"peermem does not register": {fault + "," + unsupported, "", []string{"nvidia_peermem"}, registered{finding: refused}},
+		"one NIC":                   {"error-peermem=14@*>1,error-dmabuf-mr=95@*>1", "", nil, registered{finding: "gdr-module-missing low confirmed GPUDirect RDMA"}},
+		"locked memory":             {"error-host=12", "", []string{"nvidia_peermem"}, registered{finding: "memlock-limit medium likely RLIMIT_MEMLOCK"}},
+		"DMA-BUF crashes":           {fault + ",crash-dmabuf-mr", "", nil, registered{unknown: []string{"nics.dmabuf"}, unproven: true}},
+		"both crash":                {"crash-peermem,crash-dmabuf-mr", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
+		"no access":                 {"error-open=13", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
+		"the list crashes":          {"crash-list", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.host", "nics.peermem"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if night.Few() && name != "healthy" && name != "neither" {
+				t.Skip("not by day")
+			}
+			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
+			env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
+			snapshot := filepath.Join(t.TempDir(), "host.txtar")
+			code, _, said := restrictedTo(t, to, env, "snapshot", "--probe", "full", "-o", snapshot)
+			expect.Must(t, code == exitOK, "exit code %d: %s", code, said)
+			out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // Its exit code is that of the findings.
+			replayed := decoded[report.Document](t, out)
+			if diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
+				t.Errorf("-want +got: %s", diff)
+			}
+			_, checked, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--format", "json")
+			live := decoded[report.Document](t, checked)
+			if diff := cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
+				t.Errorf("the recording differs: %s", diff)
+			}
+		})
+	}
+}
+
+// verdictOf is what a report says of registrations.
+func verdictOf(d *report.Document) registered {
+	var r registered
+	for _, f := range d.Findings {
+		if f.Rule == "gdr-module-missing" || f.Rule == "memlock-limit" && strings.Contains(f.Message, "mlx5_") {
+			r.finding = strings.Join([]string{f.Rule, string(f.Severity), string(f.Confidence), f.Subject}, " ")
+		}
+	}
+	unknown := map[string]bool{}
+	for _, u := range d.Unknown {
+		if u.Section == "gpudirect" {
+			unknown[u.Fact] = true
+		}
+	}
+	r.unknown = slices.Sorted(maps.Keys(unknown))
+	for _, s := range d.Skipped {
+		r.unproven = r.unproven || s.Rule == "gdr-module-missing"
+	}
+	return r
+}
+
+// TestRegistrationHangs checks that a NIC that hangs costs its own outcome, in time, and leaves no process.
+func TestRegistrationHangs(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	night.NotShort(t, "it takes long")
+	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
+	marker := runMarker + "=" + t.Name()
+	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
+	_, out, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
+	d := decoded[report.Document](t, out)
+	got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}})
+	expect.That(t, cmp.Equal(got, want, cmp.AllowUnexported(registered{})), "got %+v, want %+v", got, want)
+	expect.Len(t, 0, processes(marker), "processes are left")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/h200s"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -74,8 +74,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that
-// code.
+// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -101,32 +100,8 @@ func writeFacts(file string, f *facts.Facts) error {
 
 // eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
 func eightGPUs() *facts.Facts {
-	address := func(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
-	f := &facts.Facts{
-		Schema:    facts.FactsSchema,
-		Host:      &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"},
-		PCI:       &facts.PCIFacts{Devices: []facts.PCIDevice{}},
-		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04"}},
-		Links:     &facts.LinkFacts{},
-		Container: &facts.ContainerFacts{Inside: new(false), DeviceNodes: []facts.DeviceNode{}},
-		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
-		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
-		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK},
-	}
-	for i := range 8 {
-		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", InNVML: true, Index: new(i), NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{}})
-		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: address(i), Name: "NVIDIA H200", Outcome: probe.OK})
-		for j := range 8 {
-			if i < j {
-				f.Links.Pairs = append(f.Links.Pairs, facts.Pair{A: address(i), B: address(j), Kind: "gpu-gpu", Bridges: []string{}, NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
-			}
-			if i != j {
-				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: address(i), Destination: address(j), Access: new(true)})
-				f.Transfers.Transfers = append(f.Transfers.Transfers, probe.Transfer{
-					Test: probe.TestCopy, Source: address(i), Destination: address(j), Outcome: probe.OK, GBps: new(395.5), ExpectedGBps: new(450.0), Verified: "gpu",
-				})
-			}
-		}
-	}
+	f := h200s.Facts(8)
+	f.Host = &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"}
+	f.IOMMU, f.NUMA, f.Unknown, f.Links.VirtualTopology = nil, nil, nil, nil
 	return f
 }

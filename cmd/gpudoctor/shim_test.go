@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,9 +23,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// The tests here put the shim of fixtures/drivers between the program and the
-// simulated driver. On a machine with GPUs it stands before the real one, which
-// fixtures/drivers/gpu_run.py does.
+// The tests here put the shim of fixtures/drivers between the program and the simulated driver. On a machine with GPUs
+// it stands before the real one, which fixtures/drivers/gpu_run.py does.
 
 // shimmed is a fault that both the simulated driver and the shim can show.
 type shimmed struct {
@@ -100,9 +98,7 @@ func shimmedFaults() []shimmed {
 	} {
 		list = append(list, errorOf(call, probe.Quick))
 	}
-	for _, call := range []string{
-		"register", "wait@1", "launch-handshake@1", "launch-chase@1", "ipc-open", "export", "import",
-	} {
+	for _, call := range []string{"register", "wait@1", "launch-handshake@1", "launch-chase@1", "ipc-open", "export", "import"} {
 		list = append(list, errorOf(call, probe.Full))
 	}
 	return list
@@ -124,9 +120,8 @@ func (f shimmed) harmless() bool {
 	return f.unseen || slices.ContainsFunc(harmless, func(call string) bool { return f.fault == "error-"+call+"=999" })
 }
 
-// TestShim checks that each fault that the shim shows is the one that the simulated
-// driver shows, by what the program makes of it; that it is not a healthy machine's;
-// and that no process is left. Without an order the shim does nothing.
+// TestShim checks that each fault that the shim shows is the one that the simulated driver shows, by what the program
+// makes of it; that it is not a healthy machine's; and that no process is left. Without an order the shim does nothing.
 func TestShim(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
@@ -136,9 +131,8 @@ func TestShim(t *testing.T) {
 		healthy[mode], _ = observed(t, simulated{mode: mode})
 		for _, order := range []string{"", "GPUDOCTOR_SHIM_FAULT="} {
 			with, _ := observed(t, simulated{mode: mode}, "LD_PRELOAD="+shim, order)
-			if diff := cmp.Diff(healthy[mode], with, cmp.AllowUnexported(judgement{})); diff != "" {
-				t.Fatalf("the shim without an order, %s (-without it +with it):\n%s", mode, diff)
-			}
+			diff := cmp.Diff(healthy[mode], with, cmp.AllowUnexported(judgement{}))
+			expect.Must(t, diff == "", "the shim without an order, %s (-without it +with it):\n%s", mode, diff)
 		}
 	}
 	for _, f := range shimmedFaults() {
@@ -164,9 +158,8 @@ func TestShim(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{})); diff != "" {
-				t.Errorf("(-simulated +shim):\n%s", diff)
-			}
+			diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{}))
+			expect.That(t, diff == "", "(-simulated +shim):\n%s", diff)
 			base := healthy[probe.Quick]
 			if f.mode == probe.Full {
 				base = healthy[probe.Full]
@@ -190,8 +183,7 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	expect.Must(t, e.err == nil, "%v\nstandard error: %.2000s", e.err, e.stderr)
 	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
-	var d report.Document
-	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
+	d := decoded[report.Document](t, e.stdout)
 	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
 		t.Errorf("these processes are left: %v", processes(marker))
 	}
@@ -215,9 +207,7 @@ func TestGPURun(t *testing.T) {
 		t.Skip("there is no python3")
 	}
 	program, err := exec.LookPath("gpudoctor") // Of testscript.
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
 	env := simulated{}.environment(t)
 	shim := drivers.BuildShim(t)
@@ -243,9 +233,7 @@ func TestGPURun(t *testing.T) {
 			c := exec.Command(python, line...)
 			c.Env = env
 			out, err := c.CombinedOutput()
-			if c.ProcessState.ExitCode() != tt.exit {
-				t.Errorf("exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
-			}
+			expect.That(t, c.ProcessState.ExitCode() == tt.exit, "exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
 			for _, words := range tt.contains {
 				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}
@@ -263,7 +251,5 @@ func TestShimActsInTheChild(t *testing.T) {
 	needsNoGPU(t)
 	s := simulated{arguments: []string{"--probe", "off"}}
 	j, _ := observed(t, s, "LD_PRELOAD="+drivers.BuildShim(t), "GPUDOCTOR_SHIM_FAULT=crash-init")
-	if j.exit != 0 || j.transfers != nil {
-		t.Errorf("without a probe: %s", fmt.Sprint(j))
-	}
+	expect.That(t, j.exit == 0 && j.transfers == nil, "without a probe: %s", fmt.Sprint(j))
 }

@@ -48,20 +48,17 @@ var (
 	soakProgram = flag.String("soak.program", "", "the program that TestSoak runs; the test binary itself if empty")
 )
 
-// soakUsers is the first user id of those that runs are made as where root runs
-// the test: the limit on processes, which root does not have, counts those of one
-// run alone then. Others make all runs as themselves, without that limit.
+// soakUsers is the first user id of those that runs are made as where root runs the test: the limit on processes, which
+// root does not have, counts those of one run alone then. Others make all runs as themselves, without that limit.
 const soakUsers = 200_000
 
-// soakPatience is how long a run may take: fifty at once on two cores make one
-// of a second last a minute.
+// soakPatience is how long a run may take: fifty at once on two cores make one of a second last a minute.
 const soakPatience = 10 * time.Minute
 
 // old is what stands in the files of a run that is to overwrite them.
 const old = "an old report\n"
 
-// limitsVariable orders the limits of a run, as NUMBER=VALUE by spaces, and
-// limitedProgram is what sets them.
+// limitsVariable orders the limits of a run, as NUMBER=VALUE by spaces, and limitedProgram is what sets them.
 const (
 	limitsVariable = "GPUDOCTOR_TEST_LIMITS"
 	limitedProgram = "gpudoctor-limited"
@@ -109,29 +106,14 @@ type soakRun struct {
 }
 
 func (r soakRun) String() string {
-	s := fmt.Sprintf("run %d of %s", r.number, r.source.name)
-	if r.overwrites {
-		s += ", over old files"
-	}
-	if r.signal != 0 {
-		to := "it"
-		if r.child {
-			to = "a child"
-		}
-		s += fmt.Sprintf(", %s to %s after %s", unix.SignalName(r.signal), to, r.after)
-	}
-	if r.limit != "" {
-		s += fmt.Sprintf(", %s %d", r.limit, r.value)
-	}
-	return s
+	return fmt.Sprintf("run %d of %s, over old files %t, signal %q, to a child %t, after %s, limit %q %d", r.number, r.source.name, r.overwrites, unix.SignalName(r.signal), r.child, r.after, r.limit, r.value)
 }
 
 // calm is true for a run that nothing disturbs.
 func (r soakRun) calm() bool { return r.signal == 0 && r.limit == "" }
 
-// choose chooses a run by its number and the seed alone.
-// Signals come within the time that a run takes: a third of a second of a
-// processor, shared with the others.
+// choose chooses a run by its number and the seed alone. Signals come within the time that a run takes: a third of a
+// second of a processor, shared with the others.
 func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 	random := mathrand.New(mathrand.NewPCG(seed, uint64(number)))
 	takes := max(1000, 333*atOnce/runtime.NumCPU())
@@ -182,9 +164,8 @@ type soakVerdict struct {
 	Findings []string
 }
 
-// TestSoak checks that whatever disturbs the program on a healthy machine, it
-// names no fault that is not there, leaves no process and no file behind, writes
-// its files whole or not at all, and tells a person in one line what went wrong.
+// TestSoak checks that whatever disturbs the program on a healthy machine, it names no fault that is not there, leaves
+// no process and no file behind, writes its files whole or not at all, and tells a person in one line what went wrong.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
@@ -258,8 +239,7 @@ func newSoakBench(t *testing.T) *soakBench {
 	return b
 }
 
-// sources are what runs examine: the simulated drivers, recorded machines and
-// texts.
+// sources are what runs examine: the simulated drivers, recorded machines and texts.
 func (b *soakBench) sources(t *testing.T) []soakSource {
 	t.Helper()
 	reports := []string{"report.json", "report.md"}
@@ -354,8 +334,7 @@ func (b *soakBench) once(t *testing.T, r soakRun) (soakVerdict, error) {
 	return v, err
 }
 
-// disturb sends the signal to the program, or to one of its children if there
-// is any.
+// disturb sends the signal to the program, or to one of its children if there is any.
 func (r soakRun) disturb(pid int, marker string) {
 	if !r.child {
 		_ = syscall.Kill(pid, r.signal) // It may have ended.

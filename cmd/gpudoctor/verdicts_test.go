@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -50,10 +51,7 @@ func TestGoldenVerdicts(t *testing.T) {
 		fmt.Fprintf(&b, "%s %s: %s %d, facts %s", kind, name, d.Verdict.State, d.Verdict.ExitCode, digestOf(raw))
 		d.Timing, d.RulesDigest = report.Timing{}, "" // They differ from run to run, and with every comment in a rule.
 		for _, format := range []string{"text", "markdown", "html"} {
-			f, _ := report.FormatNamed(format)
-			var text bytes.Buffer
-			expect.NoError(t, f.Write(&text, d, report.Style{}))
-			fmt.Fprintf(&b, ", %s %s", format, digestOf(text.Bytes()))
+			fmt.Fprintf(&b, ", %s %s", format, digestOf([]byte(writtenAs(format, d, report.Style{}))))
 		}
 		b.WriteByte('\n')
 		for _, f := range d.Findings {
@@ -84,9 +82,8 @@ func TestGoldenVerdicts(t *testing.T) {
 	inputs("launch", "../../fixtures/launches/*.txtar", rules.Launch)
 	inputs("fault", "../../fixtures/faults/logs/*", rules.Training)
 	if only.String() != "" {
-		if diff := cmp.Diff(strings.Split(wanted.String(), "\n"), strings.Split(b.String(), "\n")); diff != "" || b.Len() == 0 {
-			t.Errorf("%d bytes, (-want +got):\n%s", b.Len(), diff)
-		}
+		diff := cmp.Diff(strings.Split(wanted.String(), "\n"), strings.Split(b.String(), "\n"))
+		expect.That(t, diff == "" && b.Len() != 0, "%d bytes, (-want +got):\n%s", b.Len(), diff)
 		return
 	}
 	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())
@@ -94,3 +91,77 @@ func TestGoldenVerdicts(t *testing.T) {
 
 // digestOf is the beginning of a digest.
 func digestOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw))[:12] }
+
+// TestExamples checks that the same is said of each recorded machine, in the same words but for the times, when it is
+// asked again. What that is, TestGoldenVerdicts checks.
+func TestExamples(t *testing.T) {
+	slowWithRace(t)
+	for _, name := range fixtures.Examples() {
+		request := request{source: source{from: []string{examplePrefix + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+		first, second := withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t)), withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t))
+		expect.NoDiff(t, first, second, "%s: said otherwise the second time", name)
+	}
+}
+
+func withoutTimes(t *testing.T, d *report.Document) string {
+	t.Helper()
+	copied := *d
+	copied.Timing = report.Timing{}
+	return string(expect.Value(json.Marshal(copied))(t))
+}
+
+// TestExamplesJudged checks which rules could not be judged on a recorded machine
+// that is healthy: that rules ask for what they need costs it nothing.
+func TestExamplesJudged(t *testing.T) {
+	type want struct {
+		State   report.State
+		Skipped []string
+		Passed  int // At least.
+	}
+	// The links of a virtual machine are not the real ones, and the recordings are older than the section storage.
+	old := []string{"gds-compat-mode", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
+	for name, w := range map[string]want{
+		"h200x2":        {report.Healthy, old, 17},
+		"h200x4":        {report.Healthy, old, 17},
+		"model-8x-pcie": {report.Healthy, nil, 17},
+		"model-mi300x8": {report.Healthy, nil, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+			got := want{State: d.Verdict.State}
+			for _, s := range d.Skipped {
+				got.Skipped = append(got.Skipped, s.Rule)
+			}
+			got.Passed = min(w.Passed, len(d.Passed))
+			expect.NoDiff(t, w, got, "judged")
+		})
+	}
+}
+
+// TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds anything in it
+// which it does not find in the recording, unless the recording has what explains it, such as the probe.
+func TestTreesJudged(t *testing.T) {
+	slowWithRace(t)
+	judge := func(from string) *report.Document {
+		t.Helper()
+		d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+		return d
+	}
+	for _, name := range fixtures.Examples() {
+		recording := expect.Value(fixtures.Example(name))(t)
+		entries, _ := treetest.Split(t, recording)
+		file := filepath.Join(t.TempDir(), name+".tgz")
+		expect.NoError(t, os.WriteFile(file, treetest.Gzip(t, treetest.Tar(t, name, entries)), 0o600))
+		whole, copied := judge("example:"+name), judge(file)
+		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
+			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
+		}
+		found := map[string]bool{}
+		for _, f := range whole.Findings {
+			found[f.Rule] = true
+		}
+		for _, f := range copied.Findings {
+			expect.That(t, found[f.Rule], "%s: only its files show %s: %s", name, f.Rule, f.Message)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestHelpOf(t *testing.T) {
@@ -18,11 +20,8 @@ func TestHelpOf(t *testing.T) {
 		{&cli.DurationFlag{Name: "deadline", Usage: "`TIME`: stop"}, FlagHelp{Names: []string{"--deadline"}, Takes: "TIME", Usage: "stop"}},
 	} {
 		got, ok := HelpOf(tt.flag)
-		if diff := cmp.Diff(tt.want, got); !ok || diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff(tt.want, got)
+		expect.That(t, ok && diff == "", "(-want +got):\n%s", diff)
 	}
-	if !Hidden(&cli.BoolFlag{Name: "old", Hidden: true}) || Hidden(&cli.BoolFlag{Name: "new"}) {
-		t.Error("hidden flags are not told from others")
-	}
+	expect.That(t, Hidden(&cli.BoolFlag{Name: "old", Hidden: true}) && !Hidden(&cli.BoolFlag{Name: "new"}), "hidden flags are not told from others")
 }

@@ -34,21 +34,18 @@ func TestDigest(t *testing.T) {
 		{},
 	} {
 		digest := expect.Value(digestOf(all...))(t)
-		if first, known := seen[digest]; known {
-			t.Errorf("the files of %d have the digest of %d", i, first)
-		}
-		if again, _ := digestOf(all...); again != digest {
-			t.Errorf("the files of %d have the digests %s and %s", i, digest, again)
-		}
+		first, known := seen[digest]
+		expect.That(t, !known, "the files of %d have the digest of %d", i, first)
+		again, _ := digestOf(all...)
+		expect.That(t, again == digest, "the files of %d have the digests %s and %s", i, digest, again)
 		seen[digest] = i
 	}
 }
 
 // TestRulesDigest checks that each kind of file is part of the digest of the program.
 func TestRulesDigest(t *testing.T) {
-	if digest := RulesDigest(); !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)) {
-		t.Errorf("the digest is %q", digest)
-	}
+	digest := RulesDigest()
+	expect.That(t, regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)), "the digest is %q", digest)
 	for name, files := range map[string]fs.FS{"rules": rules.Files, "tables": data.Files, "messages": message.Files, "remedies": remedies.Files} {
 		n := 0
 		err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {

@@ -22,12 +22,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -135,9 +137,7 @@ func TestEveryFact(t *testing.T) {
 	}
 	for id, reason := range tables().noise {
 		whole := slices.Contains([]string{"facts.Facts.Texts", "facts.Facts.Origins", "facts.Facts.Comparisons"}, id)
-		if !used[id] && !whole && !strings.HasPrefix(id, "fields.") || reason == "" {
-			t.Errorf("noise names %s, which the facts do not have", id)
-		}
+		expect.That(t, (used[id] || whole || strings.HasPrefix(id, "fields.")) && reason != "", "noise names %s, which the facts do not have", id)
 	}
 }
 
@@ -153,8 +153,7 @@ func identifies(id string) bool {
 	return slices.Contains(tables().identities[id[:at]], id[at+1:])
 }
 
-// TestTables checks that each list of the facts has an identity, and that the tables name
-// what there is.
+// TestTables checks that each list of the facts has an identity, and that the tables name what there is.
 func TestTables(t *testing.T) {
 	known := map[string]bool{}
 	var walk func(t reflect.Type)
@@ -181,9 +180,7 @@ func TestTables(t *testing.T) {
 	walk(reflect.TypeFor[facts.Facts]())
 	for of := range known {
 		whole := []string{"facts.Text", "facts.TextKind", "facts.Origin", "facts.Comparison"} // Lists that are left out.
-		if tables().identities[of] == nil && !slices.Contains(whole, of) {
-			t.Errorf("lists of %v have no identity: their elements would be paired by their order", of)
-		}
+		expect.That(t, tables().identities[of] != nil || slices.Contains(whole, of), "lists of %v have no identity: their elements would be paired by their order", of)
 	}
 	for of, names := range tables().identities {
 		for _, name := range names {
@@ -201,9 +198,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for list, noun := range tables().Nouns {
-		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) && list != "skipped" || noun == "" {
-			t.Errorf("nouns names %s, which the facts do not have", list)
-		}
+		expect.That(t, (slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) || list == "skipped") && noun != "", "nouns names %s, which the facts do not have", list)
 	}
 	for _, k := range kinds {
 		expect.That(t, headings[k] != "", "%s has no heading", k)
@@ -218,9 +213,7 @@ func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	for _, name := range fixtures.Examples() {
 		raw := expect.Value(fixtures.Example(name))(t)
 		h, f, err := recorded.Open(name, bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if f == nil {
 			f, _ = checks.Gather(t.Context(), h, gather.Options{})
 		}
@@ -238,8 +231,7 @@ func copied[T any](t *testing.T, v *T) *T {
 	return out
 }
 
-// shuffle puts every list of a value in another order, but for those whose order means
-// something.
+// shuffle puts every list of a value in another order, but for those whose order means something.
 func shuffle(v reflect.Value, id string, random *rand.Rand) {
 	switch v.Kind() { //nolint:exhaustive // All others hold no list.
 	case reflect.Pointer:
@@ -309,9 +301,8 @@ func TestMirror(t *testing.T) {
 			x := Input{Name: a, Report: reportOf(all[a], finding("one", rules.High, "host"), finding("two", rules.Low, "host")), Facts: all[a]}
 			y := Input{Name: b, Report: reportOf(all[b], finding("two", rules.Critical, "host"), finding("three", rules.Low, "host")), Facts: all[b]}
 			there, back := Compare("1.0", x, y), Compare("1.0", y, x)
-			if diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes")); diff != "" {
-				t.Errorf("%s and %s (-there +back):\n%s", a, b, diff)
-			}
+			diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes"))
+			expect.That(t, diff == "", "%s and %s (-there +back):\n%s", a, b, diff)
 		}
 	}
 }
@@ -383,17 +374,14 @@ func machine() *facts.Facts {
 	return f
 }
 
-// TestMoved checks that a GPU in another slot is the same GPU, and that one of another
-// UUID is not.
+// TestMoved checks that a GPU in another slot is the same GPU, and that one of another UUID is not.
 func TestMoved(t *testing.T) {
 	a := machine()
 	raw := expect.Value(json.Marshal(a))(t)
 	b := &facts.Facts{}
 	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte("0000:86:00.0"), []byte("0000:87:00.0")), b))
 	d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "b", Report: reportOf(b), Facts: b})
-	if len(d.Items) != 1 || d.Items[0].Kind != Part || d.Items[0].Before != "0000:86:00.0" || d.Items[0].After != "0000:87:00.0" {
-		t.Errorf("a GPU in another slot: got %+v", d.Items)
-	}
+	expect.That(t, len(d.Items) == 1 && d.Items[0].Kind == Part && d.Items[0].Before == "0000:86:00.0" && d.Items[0].After == "0000:87:00.0", "a GPU in another slot: got %+v", d.Items)
 	for _, f := range []*facts.Facts{a, b} {
 		for i := range f.GPUs.Devices {
 			f.GPUs.Devices[i].UUID = fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1)
@@ -406,9 +394,7 @@ func TestMoved(t *testing.T) {
 	a, c := machine(), machine()
 	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"
 	d = Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "c", Report: reportOf(c), Facts: c})
-	if len(d.Items) != 1 || d.Items[0].Path != "gpus.devices[0000:86:00.0].uuid" || d.Items[0].Kind != Part {
-		t.Errorf("another GPU in the slot: got %+v", d.Items)
-	}
+	expect.That(t, len(d.Items) == 1 && d.Items[0].Path == "gpus.devices[0000:86:00.0].uuid" && d.Items[0].Kind == Part, "another GPU in the slot: got %+v", d.Items)
 }
 
 // TestMessages checks that what differs from run to run in a message is no difference.
@@ -429,9 +415,7 @@ func TestFigures(t *testing.T) {
 	}{{41.5, 0}, {41.5 * 1.09, 0}, {41.5 / 1.09, 0}, {41.5 * 1.11, 1}, {41.5 / 1.11, 1}, {0, 1}} {
 		a, b := machine(), machine()
 		b.Transfers.Transfers[0].GBps = &tt.rate
-		if items := compareFacts(a, b); len(items) != tt.want {
-			t.Errorf("41.5 and %v GB/s: got %+v, want %d differences", tt.rate, items, tt.want)
-		}
+		expect.Len(t, tt.want, compareFacts(a, b), "differences of 41.5 and %v GB/s", tt.rate)
 	}
 }
 
@@ -442,9 +426,7 @@ func TestGoldenFormats(t *testing.T) {
 		var b bytes.Buffer
 		expect.NoError(t, d.Write(&b, format, report.Style{ASCII: true}))
 		for _, r := range b.String() {
-			if r != '\n' && (r < ' ' || r > '~') && format != "json" {
-				t.Errorf("%s: the character %U is written", format, r)
-			}
+			expect.That(t, r == '\n' || r >= ' ' && r <= '~' || format == "json", "%s: the character %U is written", format, r)
 		}
 		golden.File(t, filepath.Join("testdata", file), b.Bytes())
 	}
@@ -473,17 +455,6 @@ func sample() *Difference {
 	return Compare("1.0", x, y)
 }
 
-// TestOrderOfKinds checks that the most telling stands first.
-func TestOrderOfKinds(t *testing.T) {
-	var got []string
-	for _, i := range sample().Items {
-		got = append(got, string(i.Kind))
-	}
-	if want := []string{"finding", "part", "finding", "version", "setting", "figure", "reading"}; !slices.Equal(slices.Compact(got), want) {
-		t.Errorf("the kinds stand in the order %q, want %q", slices.Compact(got), want)
-	}
-}
-
 // TestFollowsSchema checks that the document keeps the published contract.
 func TestFollowsSchema(t *testing.T) {
 	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
@@ -493,8 +464,138 @@ func TestFollowsSchema(t *testing.T) {
 		var b bytes.Buffer
 		expect.NoError(t, d.Write(&b, "json", report.Style{}))
 		v := expect.Value(validator.UnmarshalJSON(&b))(t)
-		if err := schema.Validate(v); err != nil {
-			t.Errorf("%s: %v", name, err)
+		err := schema.Validate(v)
+		expect.That(t, err == nil, "%s: %v", name, err)
+	}
+}
+
+// TestSince enumerates what a finding may be before and now, and how its rule was judged: each one that was there is
+// cured, remains or is not judged, and it is cured only where its rule was judged without it.
+func TestSince(t *testing.T) {
+	const rule = "acs-redirect"
+	there := finding(rule, rules.High, "0000:17:00.0")
+	for _, before := range []bool{false, true} {
+		for _, now := range []bool{false, true} {
+			for judged, says := range map[string]func(*report.Document){
+				"passed":         func(d *report.Document) { d.Passed = []string{rule} },
+				"skipped":        func(d *report.Document) { d.Skipped = []report.Skipped{{Rule: rule, Missing: []string{"needs root"}}} },
+				"not applicable": func(d *report.Document) { d.NotApplicable = map[string]string{rule: "no GPU"} },
+				"left out":       func(*report.Document) {},
+			} {
+				t.Run(fmt.Sprintf("before %v, now %v, %s", before, now, judged), func(t *testing.T) {
+					was, is := &report.Document{Passed: []string{rule}}, &report.Document{}
+					if before {
+						was.Findings = []rules.Finding{there}
+						was.Advice = []remedies.Advice{{Remedy: "disable-acs", Cures: []remedies.Cure{{Rule: rule, Subject: there.Subject}}}, {Remedy: "other", Cures: []remedies.Cure{{Rule: "other"}}}}
+					}
+					if now {
+						is.Findings = []rules.Finding{there}
+					} else {
+						says(is)
+					}
+					b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+					want := map[string]int{}
+					switch {
+					case before && now:
+						want["remaining"] = 1
+					case before && judged == "passed":
+						want["cured"] = 1
+					case before:
+						want["not judged"] = 1
+					case now:
+						want["new"] = 1
+					}
+					got := map[string][]baseline.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
+					for list, findings := range got {
+						expect.Len(t, want[list], findings, "%s", list)
+						for _, f := range findings {
+							advised := slices.Equal(f.Advised, []string{"disable-acs"})
+							expect.That(t, f.Rule == rule && advised == (list != "new") && (f.Reason != "") == (list == "not judged"), "%s: %+v", list, f)
+						}
+					}
+					expect.That(t, len(b.Entries()) > 0, "nothing is said")
+				})
+			}
+		}
+	}
+}
+
+// TestSinceRates checks that the slowest transfers are compared, and that noise is no difference.
+func TestSinceRates(t *testing.T) {
+	measured := func(gbps ...float64) *report.Document {
+		d := &report.Document{Transfers: &probe.Report{}}
+		for _, g := range gbps {
+			d.Transfers.Transfers = append(d.Transfers.Transfers, probe.Transfer{Test: probe.TestCopy, GBps: new(g)})
+		}
+		return d
+	}
+	for name, tt := range map[string]struct {
+		before, now *report.Document
+		want        []baseline.TestRate
+	}{
+		"faster":       {measured(54, 25), measured(53, 55), []baseline.TestRate{{Test: probe.TestCopy, Before: 25, After: 53}}},
+		"noise":        {measured(54), measured(53.9), nil},
+		"not measured": {measured(), measured(54), nil},
+		"no probe":     {&report.Document{}, measured(54), nil},
+	} {
+		got := Since("1", Input{Report: tt.before}, Input{Report: tt.now}).Rates
+		expect.That(t, slices.Equal(got, tt.want), "%s: %+v, want %+v", name, got, tt.want)
+	}
+}
+
+// TestSinceVariables checks that of findings which differ in their variable alone, one may be
+// cured and the other remain.
+func TestSinceVariables(t *testing.T) {
+	variable := func(name string) rules.Finding {
+		f := finding("env-misconfig", rules.Medium, "environment")
+		f.Params = map[string]any{"variable": name}
+		return f
+	}
+	was := &report.Document{Findings: []rules.Finding{variable("NCCL_A"), variable("NCCL_B")}}
+	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
+	expect.That(t, len(b.Cured) == 1 && len(b.Remaining) == 1 && len(b.New)+len(b.NotJudged) == 0, "%+v", b)
+}
+
+// TestSinceConsequences enumerates what became of a cause and how its consequence was judged: a consequence that was
+// not judged is said to be one of what is cured only where every finding of its cause's rule is.
+func TestSinceConsequences(t *testing.T) {
+	const cause, effect = "wrong-nic", "collective-failed"
+	for _, judged := range []bool{false, true} {
+		for name, now := range map[string]func(*report.Document){
+			"cured":      func(d *report.Document) { d.Passed = []string{cause} },
+			"not judged": func(*report.Document) {},
+			"remains": func(d *report.Document) {
+				d.Findings = []rules.Finding{finding(cause, rules.High, "NCCL_SOCKET_IFNAME")}
+			},
+			"another": func(d *report.Document) { d.Findings = []rules.Finding{finding(cause, rules.High, "another subject")} },
+		} {
+			root := finding(cause, rules.High, "NCCL_SOCKET_IFNAME")
+			root.Explains = []rules.Finding{finding(effect, rules.High, "host")}
+			was, is := &report.Document{Findings: []rules.Finding{root}}, &report.Document{}
+			now(is)
+			if judged {
+				is.Passed = append(is.Passed, effect)
+			} else {
+				is.NotApplicable = map[string]string{effect: "the collectives were not run"}
+			}
+			b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+			said := ""
+			for _, e := range b.Entries() {
+				if strings.Contains(e.Text, "("+effect) {
+					said = e.Label + " " + e.Text
+				}
+			}
+			want := "open "
+			switch {
+			case judged:
+				want = "cured "
+			case name == "cured":
+				want = "gone? "
+			}
+			expect.That(t, strings.HasPrefix(said, want) && strings.Contains(said, "is cured; the consequence itself was not judged") == (want == "gone? "), "the cause: %s, the effect judged: %v: %q, want %q", name, judged, said, want)
+			for _, f := range b.NotJudged {
+				expect.That(t, (f.Rule != effect || (f.CauseCured == cause) == (want == "gone? ")) && (f.Rule == effect || f.CauseCured == ""), "the cause: %s: %+v", name, f)
+			}
 		}
 	}
 }

@@ -4,10 +4,10 @@ package outfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -16,105 +16,125 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// Content before and after a write. The old one is longer, so that a rest of it
-// would show.
+// Content before and after a write. The old one is longer, so that a rest of it would show.
 var (
 	oldContent = []byte(strings.Repeat("old content\n", 1000))
 	newContent = []byte(strings.Repeat("new\n", 500))
 )
 
-// target is what -o may name. make makes it in a folder and returns the name to
-// write to; it skips the test where this machine does not allow it.
+// target is what -o may name, in a folder of its own.
 type target struct {
 	name string
-	make func(t *testing.T, dir string) string
-	// inPlace is true where a new file could be told from the old one, which has
-	// to be written over then. replaced is true where it could not be.
-	inPlace, replaced bool
+	// mode is that of a file r, 0 if there is none, and uid and gid whose it is.
+	mode     fs.FileMode
+	uid, gid int
+	// links are symbolic ones, by their names: in folders that are made, too.
+	links []string
+	// write is the name to write to, r if empty. It is in the current folder where there is no other.
+	write      string
+	here, hard bool // hard is a second name of the file.
+	mount      bool // The file is bound to another.
+	immutable  bool
+	full       bool // The file system is full.
+	limited    bool // No file may be large.
+	// inPlace is true where a new file could be told from the old one, which has to be written over then.
+	inPlace bool
+	// want is why it cannot be written; late is true where only writing tells.
+	want error
+	late bool
 }
 
 // regular are targets that hold content, or get it.
 var regular = []target{
-	{name: "new", make: func(_ *testing.T, dir string) string { return filepath.Join(dir, "r") }},
-	{name: "in the current folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		t.Chdir(dir)
-		return "r"
-	}},
-	{name: "existing", make: existing(0o644), replaced: true},
-	{name: "existing, in the current folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		t.Chdir(dir)
-		existing(0o644)(t, dir)
-		return "r"
-	}, replaced: true},
-	{name: "for the owner alone", make: existing(0o600), replaced: true},
-	{name: "for everyone", make: existing(0o666), replaced: true},
-	{name: "executable", make: existing(0o755), replaced: true},
-	{name: "read-only", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		needsRoot(t)
-		return existing(0o400)(t, dir)
-	}, replaced: true},
-	{name: "of another user", make: owned(1234, 0), replaced: true},
-	{name: "of another group", make: owned(0, 1234), replaced: true},
-	{name: "link", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		existing(0o640)(t, dir)
-		return link(t, dir, "r", "link")
-	}, replaced: true},
-	{name: "link to a link of another folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		do(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
-		existing(0o640)(t, dir)
-		link(t, dir, "../r", "sub/second")
-		return link(t, dir, "sub/second", "first")
-	}, replaced: true},
-	{name: "link that leads nowhere", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return link(t, dir, "r", "link")
-	}},
-	{name: "link that leads nowhere by its full name", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return link(t, dir, filepath.Join(dir, "r"), "link")
-	}},
-	{name: "link that leads nowhere through a linked folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		do(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
-		link(t, dir, "a/b", "folder")
-		link(t, dir, "../second", "a/b/link") // From a/b it is a/second, however one came there.
-		link(t, dir, "../r", "a/second")
-		return filepath.Join(dir, "folder", "link")
-	}},
-	{name: "hard link", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		name := existing(0o644)(t, dir)
-		do(t, os.Link(name, filepath.Join(dir, "other")))
-		return name
-	}, inPlace: true},
-	{name: "bind mount", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		needsRoot(t)
-		name := existing(0o644)(t, dir)
-		source := filepath.Join(t.TempDir(), "source")
-		do(t, os.WriteFile(source, oldContent, 0o600))
-		allowed(t, unix.Mount(source, name, "", unix.MS_BIND, ""))
-		t.Cleanup(func() { _ = unix.Unmount(name, unix.MNT_DETACH) })
-		return name
-	}, inPlace: true},
+	{name: "new"},
+	{name: "in the current folder", here: true},
+	{name: "existing", mode: 0o644},
+	{name: "existing, in the current folder", mode: 0o644, here: true},
+	{name: "for the owner alone", mode: 0o600},
+	{name: "for everyone", mode: 0o666},
+	{name: "executable", mode: 0o755},
+	{name: "read-only", mode: 0o400},
+	{name: "of another user", mode: 0o600, uid: 1234},
+	{name: "of another group", mode: 0o600, gid: 1234},
+	{name: "link", mode: 0o640, links: []string{"l -> r"}, write: "l"},
+	{name: "link to a link of another folder", mode: 0o640, links: []string{"sub/l -> ../r", "l -> sub/l"}, write: "l"},
+	{name: "link that leads nowhere", links: []string{"l -> r"}, write: "l"},
+	{name: "link that leads nowhere by its full name", links: []string{"l -> DIR/r"}, write: "l"},
+	// From a/b, ../l is a/l, however one came there.
+	{name: "link that leads nowhere through a linked folder", links: []string{"a/b/l -> ../l", "folder -> a/b", "a/l -> ../r"}, write: "folder/l"},
+	{name: "hard link", mode: 0o644, hard: true, inPlace: true},
+	{name: "bind mount", mode: 0o644, mount: true, inPlace: true},
 }
 
-func do(t *testing.T, err error) {
+// refused are targets that cannot be written.
+var refused = []target{
+	{name: "folder", write: ".", want: ErrFolder},
+	{name: "link to a folder", links: []string{"l -> ."}, write: "l", want: ErrFolder},
+	{name: "no folder", write: "no/r", want: fs.ErrNotExist},
+	{name: "below a file", mode: 0o600, write: "r/r", want: unix.ENOTDIR},
+	{name: "loop", links: []string{"l -> l"}, write: "l", want: unix.ELOOP},
+	{name: "link into no folder", links: []string{"l -> no/r"}, write: "l", want: fs.ErrNotExist, late: true},
+	{name: "name too long", write: strings.Repeat("x", 256), want: unix.ENAMETOOLONG},
+	{name: "immutable", mode: 0o600, immutable: true, want: fs.ErrPermission},
+	{name: "full file system", full: true, want: unix.ENOSPC, late: true},
+	{name: "existing on a full file system", mode: 0o600, full: true, want: unix.ENOSPC, late: true},
+	{name: "new beyond the limit", limited: true, want: unix.EFBIG, late: true},
+	{name: "existing beyond the limit", mode: 0o600, limited: true, want: unix.EFBIG, late: true},
+}
+
+// make makes a target in a folder and returns the name to write to. It skips the test where this machine does not allow it.
+func (to target) make(t *testing.T, dir string) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	if os.Geteuid() != 0 && (to.mode == 0o400 || to.uid+to.gid > 0 || to.mount || to.immutable || to.full) {
+		t.Skip("needs root")
 	}
+	file := filepath.Join(dir, "r")
+	if to.full {
+		allowed(t, unix.Mount("none", dir, "tmpfs", 0, "size=24k"))
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	if to.mode != 0 {
+		expect.NoError(t, os.WriteFile(file, oldContent, 0o600))
+		expect.NoError(t, os.Chmod(file, to.mode))
+	}
+	if to.uid+to.gid > 0 {
+		expect.NoError(t, os.Chown(file, to.uid, to.gid))
+	}
+	for _, l := range to.links {
+		name, leads, _ := strings.Cut(l, " -> ")
+		expect.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		expect.NoError(t, os.Symlink(strings.Replace(leads, "DIR", dir, 1), filepath.Join(dir, name)))
+	}
+	switch {
+	case to.hard:
+		expect.NoError(t, os.Link(file, filepath.Join(dir, "other")))
+	case to.mount:
+		source := filepath.Join(t.TempDir(), "source")
+		expect.NoError(t, os.WriteFile(source, oldContent, 0o600))
+		allowed(t, unix.Mount(source, file, "", unix.MS_BIND, ""))
+		t.Cleanup(func() { _ = unix.Unmount(file, unix.MNT_DETACH) })
+	case to.immutable:
+		f := expect.Value(os.Open(file))(t)
+		set := func(flags int) error { return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags) }
+		allowed(t, set(unix.STATX_ATTR_IMMUTABLE)) // The same bit as FS_IMMUTABLE_FL.
+		t.Cleanup(func() { _ = errors.Join(set(0), f.Close()) })
+	case to.full:
+		err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 24<<10), 0o600)
+		expect.Must(t, errors.Is(err, unix.ENOSPC) || to.mode == 0, "the file system is not full: %v", err)
+	case to.limited:
+		limit(t)
+	}
+	name := cmp.Or(to.write, "r")
+	if to.here {
+		t.Chdir(dir)
+		return name
+	}
+	return filepath.Join(dir, name)
 }
 
 // allowed skips the test where the machine does not allow or know something.
@@ -123,55 +143,14 @@ func allowed(t *testing.T, err error) {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTSUP) {
 		t.Skip("not allowed here:", err)
 	}
-	do(t, err)
-}
-
-func needsRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-}
-
-func existing(mode fs.FileMode) func(*testing.T, string) string {
-	return func(t *testing.T, dir string) string {
-		t.Helper()
-		name := filepath.Join(dir, "r")
-		do(t, os.WriteFile(name, oldContent, 0o600))
-		do(t, os.Chmod(name, mode))
-		return name
-	}
-}
-
-func owned(uid, gid int) func(*testing.T, string) string {
-	return func(t *testing.T, dir string) string {
-		t.Helper()
-		needsRoot(t)
-		name := existing(0o600)(t, dir)
-		do(t, os.Chown(name, uid, gid))
-		return name
-	}
-}
-
-func link(t *testing.T, dir, to, name string) string {
-	t.Helper()
-	name = filepath.Join(dir, name)
-	do(t, os.Symlink(to, name))
-	return name
-}
-
-// umask sets the umask of the test.
-func umask(t *testing.T, mask int) {
-	t.Helper()
-	before := unix.Umask(mask)
-	t.Cleanup(func() { unix.Umask(before) })
+	expect.NoError(t, err)
 }
 
 // listing is each name below a folder with what must not change about it.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	do(t, filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+	expect.NoError(t, filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -193,35 +172,26 @@ func TestWrite(t *testing.T) {
 		for _, to := range regular {
 			t.Run(fmt.Sprintf("%s, %#o", to.name, perm), func(t *testing.T) {
 				dir := t.TempDir()
-				umask(t, 0o027)
+				before := unix.Umask(0o027)
+				t.Cleanup(func() { unix.Umask(before) })
 				name := to.make(t, dir)
-				before := listing(t, dir)
+				listed := listing(t, dir)
 				old, statErr := os.Stat(name)
 
-				do(t, Check(name))
-				if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-					t.Errorf("Check has changed something (-before +after):\n%s", diff)
-				}
-				do(t, Write(t.Context(), name, newContent, perm))
-				if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, newContent) {
-					t.Errorf("it holds %.40q, %v", got, err)
-				}
+				expect.NoError(t, Check(name))
+				expect.NoDiff(t, listed, listing(t, dir), "Check has changed something")
+				expect.NoError(t, Write(t.Context(), name, newContent, perm))
+				got, err := os.ReadFile(name)
+				expect.That(t, err == nil && bytes.Equal(got, newContent), "it holds %.40q, %v", got, err)
 				after := listing(t, dir)
-				info, err := os.Stat(name)
-				do(t, err)
+				info := expect.Value(os.Stat(name))(t)
 				if statErr == nil {
-					if diff := cmp.Diff(before, after); diff != "" {
-						t.Errorf("(-before +after):\n%s", diff)
-					}
-					if same := os.SameFile(info, old); to.inPlace && !same || to.replaced && same {
-						t.Errorf("the same file: %t; must be in place: %t, must be replaced: %t", same, to.inPlace, to.replaced)
-					}
+					expect.NoDiff(t, listed, after, "what was there")
+					expect.Equal(t, to.inPlace, os.SameFile(info, old), "it is the same file")
 					return
 				}
-				if want := perm &^ 0o027; info.Mode() != want {
-					t.Errorf("mode %s, want %s", info.Mode(), want)
-				}
-				expect.That(t, len(after) == len(before)+1, "these files were there and are there:\n%v\n%v", before, after)
+				expect.Equal(t, perm&^0o027, info.Mode(), "mode")
+				expect.That(t, len(after) == len(listed)+1, "these files were there and are there:\n%v\n%v", listed, after)
 			})
 		}
 	}
@@ -231,7 +201,7 @@ func TestWrite(t *testing.T) {
 func TestDevices(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	do(t, unix.Mkfifo(fifo, 0o600))
+	expect.NoError(t, unix.Mkfifo(fifo, 0o600))
 	read := make(chan []byte)
 	go func() {
 		time.Sleep(50 * time.Millisecond) // The reader comes after the writer.
@@ -239,124 +209,43 @@ func TestDevices(t *testing.T) {
 		read <- b
 	}()
 	large := bytes.Repeat(newContent, 100) // More than a pipe holds.
-	do(t, Check(fifo))
-	do(t, Write(t.Context(), fifo, large, Shared))
-	if got := <-read; !bytes.Equal(got, large) {
-		t.Errorf("the reader of the FIFO got %d bytes, want %d", len(got), len(large))
-	}
+	expect.NoError(t, Check(fifo))
+	expect.NoError(t, Write(t.Context(), fifo, large, Shared))
+	got := <-read
+	expect.That(t, bytes.Equal(got, large), "the reader of the FIFO got %d bytes, want %d", len(got), len(large))
 	for name, want := range map[string]error{"/dev/null": nil, "/dev/full": unix.ENOSPC} {
-		link := link(t, dir, name, filepath.Base(name))
+		link := filepath.Join(dir, filepath.Base(name))
+		expect.NoError(t, os.Symlink(name, link))
 		for _, name := range []string{name, link} {
-			do(t, Check(name))
+			expect.NoError(t, Check(name))
 			expect.ErrorIs(t, want, Write(t.Context(), name, newContent, Shared), "%s", name)
-			if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
-				t.Errorf("%s is %v now, %v", name, info, err)
-			}
+			info, err := os.Stat(name)
+			expect.That(t, err == nil && info.Mode()&fs.ModeCharDevice != 0, "%s is %v now, %v", name, info, err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
 	expect.ErrorIs(t, stop, Write(ctx, fifo, newContent, Shared), "a FIFO that nobody reads")
-	r, err := os.OpenFile(fifo, os.O_RDWR, 0) // A reader that does not read.
-	do(t, err)
-	defer r.Close() //nolint:errcheck // It was only read.
+	r := expect.Value(os.OpenFile(fifo, os.O_RDWR, 0))(t) // A reader that does not read.
+	defer r.Close()                                       //nolint:errcheck // It was only read.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
-	err = Write(ctx, fifo, large, Shared)
-	if failed, ok := errors.AsType[*Error](err); !ok || !failed.Incomplete {
-		t.Errorf("a FIFO whose reader does not read: %v", err)
-	}
-}
-
-// refused are targets that cannot be written, and why.
-var refused = []struct {
-	name string
-	make func(t *testing.T, dir string) string
-	want error
-	// late is true where only writing tells.
-	late bool
-}{
-	{name: "folder", make: func(_ *testing.T, dir string) string { return dir }, want: ErrFolder},
-	{name: "link to a folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return link(t, dir, ".", "l")
-	}, want: ErrFolder},
-	{name: "no folder", make: func(_ *testing.T, dir string) string { return filepath.Join(dir, "no", "r") }, want: fs.ErrNotExist},
-	{name: "below a file", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return existing(0o600)(t, dir) + "/r"
-	}, want: unix.ENOTDIR},
-	{name: "loop", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return link(t, dir, "l", "l")
-	}, want: unix.ELOOP},
-	{name: "link into no folder", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return link(t, dir, "no/r", "l")
-	}, want: fs.ErrNotExist, late: true},
-	{name: "name too long", make: func(_ *testing.T, dir string) string {
-		return filepath.Join(dir, strings.Repeat("x", 256))
-	}, want: unix.ENAMETOOLONG},
-	{name: "immutable", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		needsRoot(t)
-		name := existing(0o600)(t, dir)
-		f, err := os.Open(name)
-		do(t, err)
-		set := func(flags int) error { return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags) }
-		allowed(t, set(unix.STATX_ATTR_IMMUTABLE)) // The same bit as FS_IMMUTABLE_FL.
-		t.Cleanup(func() { _ = errors.Join(set(0), f.Close()) })
-		return name
-	}, want: fs.ErrPermission},
-	{name: "full file system", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return full(t, dir, "", 0)
-	}, want: unix.ENOSPC, late: true},
-	{name: "existing on a full file system", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		return full(t, dir, "r", 0)
-	}, want: unix.ENOSPC, late: true},
-	{name: "new beyond the limit", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		limit(t, least)
-		return filepath.Join(dir, "r")
-	}, want: unix.EFBIG, late: true},
-	{name: "existing beyond the limit", make: func(t *testing.T, dir string) string {
-		t.Helper()
-		name := existing(0o600)(t, dir)
-		limit(t, least)
-		return name
-	}, want: unix.EFBIG, late: true},
-}
-
-// full mounts a file system of 16 KiB that is full, with a small file on it if it
-// has a name.
-func full(t *testing.T, dir, file string, uid int) string {
-	t.Helper()
-	needsRoot(t)
-	allowed(t, unix.Mount("none", dir, "tmpfs", 0, "size=16k"))
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	if file != "" {
-		do(t, os.WriteFile(filepath.Join(dir, file), []byte("old"), 0o600))
-		do(t, os.Chown(filepath.Join(dir, file), uid, 0))
-	}
-	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 16<<10), 0o600); !errors.Is(err, unix.ENOSPC) && file != "" {
-		t.Fatalf("the file system is not full: %v", err)
-	}
-	return filepath.Join(dir, "r")
+	err := Write(ctx, fifo, large, Shared)
+	failed, ok := errors.AsType[*Error](err)
+	expect.That(t, ok && failed.Incomplete, "a FIFO whose reader does not read: %v", err)
 }
 
 // least is the smallest limit: the log of package testing has to fit in.
 const least = 1 << 20
 
 // limit bounds the size of the files that this process may write, and ignores the signal that then comes.
-func limit(t *testing.T, size uint64) {
+func limit(t *testing.T) {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ)
 	var before unix.Rlimit
-	do(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
-	do(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: before.Max}))
+	expect.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
+	expect.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: least, Max: before.Max}))
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &before) })
 }
 
@@ -367,7 +256,7 @@ func TestRefused(t *testing.T) {
 		t.Run(to.name, func(t *testing.T) {
 			dir := t.TempDir()
 			name := to.make(t, dir)
-			before := listing(t, dir)
+			listed := listing(t, dir)
 			content, _ := os.ReadFile(name) // Not every target can be read.
 			if err := Check(name); !to.late && !errors.Is(err, to.want) || to.late && err != nil {
 				t.Errorf("Check: %v, want %v, late %t", err, to.want, to.late)
@@ -379,34 +268,29 @@ func TestRefused(t *testing.T) {
 			} else if !strings.HasPrefix(err.Error(), "write "+name+": ") || strings.Contains(err.Error(), ".gpudoctor-") {
 				t.Errorf("Write: %v", err)
 			}
-			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-				t.Errorf("(-before +after):\n%s", diff)
-			}
-			if got, _ := os.ReadFile(name); !bytes.Equal(got, content) {
-				t.Errorf("it holds %.40q, want %.40q", got, content)
-			}
+			expect.NoDiff(t, listed, listing(t, dir), "what was there")
+			got, _ := os.ReadFile(name)
+			expect.That(t, bytes.Equal(got, content), "it holds %.40q, want %.40q", got, content)
 		})
 	}
 }
 
 // TestIncomplete checks that the error says so where writing over a file fails.
 func TestIncomplete(t *testing.T) {
-	name := existing(0o600)(t, t.TempDir())
-	do(t, os.Link(name, name+"2"))
-	limit(t, least)
+	name := target{mode: 0o600}.make(t, t.TempDir())
+	expect.NoError(t, os.Link(name, name+"2"))
+	limit(t)
 	err := Write(t.Context(), name, bytes.Repeat(newContent, least/len(newContent)+1), Shared)
 	failed, ok := errors.AsType[*Error](err)
-	if !ok || !failed.Incomplete || !strings.HasSuffix(err.Error(), "file too large; the file is incomplete") {
-		t.Errorf("%v, want the file incomplete", err)
-	}
+	expect.That(t, ok && failed.Incomplete && strings.HasSuffix(err.Error(), "file too large; the file is incomplete"), "%v, want the file incomplete", err)
 }
 
 // TestAbandon checks that an exit waits for the file that is being written, that none is begun afterwards, and that
 // what a hanging file system left unfinished is removed.
 func TestAbandon(t *testing.T) {
 	dir := t.TempDir()
-	name, draft := existing(0o600)(t, dir), filepath.Join(dir, "draft")
-	do(t, os.WriteFile(draft, newContent, 0o600))
+	name, draft := target{mode: 0o600}.make(t, dir), filepath.Join(dir, "draft")
+	expect.NoError(t, os.WriteFile(draft, newContent, 0o600))
 	temporary.Store(&draft)
 	writing.Lock()
 	Abandon(time.Millisecond)
@@ -421,50 +305,32 @@ func TestAbandon(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	writing.Unlock()
-	do(t, <-written)
+	expect.NoError(t, <-written)
 }
 
 // TestPlaces checks that two names are the same place where a write to one is a
 // write to the other, for every pair of names.
 func TestPlaces(t *testing.T) {
-	dir := t.TempDir()
-	do(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
-	link(t, dir, "sub", "linked")
-	do(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
-	do(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "hard")))
-	link(t, dir, "a", "soft")
+	t.Chdir(t.TempDir())
+	expect.NoError(t, errors.Join(os.Mkdir("sub", 0o755), os.Symlink("sub", "linked"), os.WriteFile("a", nil, 0o600), os.Link("a", "hard"), os.Symlink("a", "soft")))
 	groups := [][]string{
 		{"a", "./a", "sub/../a", "hard", "soft", "linked/../a"},
 		{"sub/new", "linked/new", "sub//new"},
 		{"new", "./new"},
 		{"sub"},
 	}
-	t.Chdir(dir)
 	for i, as := range groups {
 		for j, bs := range groups {
 			for _, a := range as {
 				for _, b := range bs {
-					p, err := Find(a)
-					do(t, err)
-					q, err := Find(b)
-					do(t, err)
-					if p.Same(q) != (i == j) {
-						t.Errorf("%s and %s are the same place: %t, want %t", a, b, p.Same(q), i == j)
-					}
+					expect.Equal(t, i == j, expect.Value(Find(a))(t).Same(expect.Value(Find(b))(t)), "%s and %s are the same place", a, b)
 				}
 			}
 		}
 	}
-	null, err := Find("/dev/null")
-	do(t, err)
+	null := expect.Value(Find("/dev/null"))(t)
 	expect.That(t, !null.Same(null), "/dev/null can be written to once only")
-	f, err := os.Open("a")
-	do(t, err)
+	f := expect.Value(os.Open("a"))(t)
 	defer f.Close() //nolint:errcheck // It was only read.
-	p, err := PlaceOf(f)
-	do(t, err)
-	if q, err := Find("hard"); err != nil || !p.Same(q) {
-		t.Errorf("an open file is another than that of its name: %v", err)
-	}
-	expect.Value(io.ReadAll(f))(t)
+	expect.That(t, expect.Value(PlaceOf(f))(t).Same(expect.Value(Find("hard"))(t)), "an open file is another than that of its name")
 }

@@ -28,10 +28,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// The tests here look at pages in a real browser, as people do. They need Chromium,
-// and axe-core (github.com/dequelabs/axe-core), which judges accessibility: the
-// variable GPUDOCTOR_AXE names its file axe.min.js. Where they are not there the tests
-// are skipped.
+// The tests here look at pages in a real browser, as people do. They need Chromium, and axe-core
+// (github.com/dequelabs/axe-core), which judges accessibility: the variable GPUDOCTOR_AXE names its file axe.min.js.
+// Where they are not there the tests are skipped.
 
 //go:embed testdata/look.js
 var look string
@@ -54,8 +53,7 @@ var views = []view{
 	{"print", 688, 1017, "light", "print"},
 }
 
-// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not,
-// recorded and built.
+// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not, recorded and built.
 var hosts = []struct{ name, from string }{
 	{"h200x2", "example:h200x2"},
 	{"wrong-data", "example:model-2x-zeros"},
@@ -72,8 +70,7 @@ var hosts = []struct{ name, from string }{
 type seen struct {
 	// Wide is by how many pixels the page is wider than the window.
 	Wide int
-	// Overlaps are pairs of labels of the picture that cover each other, Outside those
-	// that leave the picture.
+	// Overlaps are pairs of labels of the picture that cover each other, Outside those that leave the picture.
 	Overlaps, Outside []string
 	// Labels is how many labels were compared.
 	Labels int
@@ -89,9 +86,7 @@ type seen struct {
 const leastPasses = 15
 
 func TestInBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it looks at pages in a browser, and no code runs side by side")
-	}
+	night.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
 	axe := axeSource(t)
 	program := build(t)
 	folder := t.TempDir()
@@ -110,9 +105,7 @@ func TestInBrowser(t *testing.T) {
 				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
 				s := value[seen](t, b, look)
 				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
-				if len(s.Overlaps)+len(s.Outside) > 0 {
-					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
-				}
+				expect.That(t, len(s.Overlaps)+len(s.Outside) == 0, "labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
 				expect.That(t, (s.Labels > 0) != (h.name == "text"), "the picture has %d labels", s.Labels)
 				expect.That(t, !s.Hacked, "a script of the facts ran")
 				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
@@ -167,9 +160,8 @@ func (b *tab) searches(t *testing.T, file string) {
 	}
 	b.shoot(t, "search")
 	expect.Len(t, 0, rows("no-such-fact"), "a search for what is not there shows")
-	if status := value[string](t, b, `document.getElementById("found").textContent`); !strings.HasPrefix(status, "0 of ") {
-		t.Errorf("the status says %q", status)
-	}
+	status := value[string](t, b, `document.getElementById("found").textContent`)
+	expect.That(t, strings.HasPrefix(status, "0 of "), "the status says %q", status)
 	b.quiet(t)
 }
 
@@ -225,9 +217,7 @@ func writeHosts(t *testing.T, program, folder string) {
 func twice[T any](t *testing.T, list []T) []T {
 	t.Helper()
 	raw, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var again []map[string]any
 	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again))
 	for _, fields := range again {
@@ -254,9 +244,8 @@ func save(t *testing.T, file string, data []byte) {
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gpudoctor")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/gpudoctor/gpudoctor/cmd/gpudoctor").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "build", "-o", program, "github.com/gpudoctor/gpudoctor/cmd/gpudoctor").CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 	return program
 }
 
@@ -264,9 +253,8 @@ func build(t *testing.T) string {
 func report(t *testing.T, program, from, file string) {
 	t.Helper()
 	out, err := exec.Command(program, "check", "--from", from, "-o", file).CombinedOutput()
-	if _, statErr := os.Stat(file); statErr != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	_, statErr := os.Stat(file)
+	expect.Must(t, statErr == nil, "%v\n%s", err, out)
 }
 
 // axeSource is the source of axe-core.
@@ -380,8 +368,7 @@ func (b *tab) open(t *testing.T, file string, v view) {
 	b.do(t, chromedp.EmulateViewport(v.width, v.height), media, chromedp.Navigate("about:blank"), chromedp.Navigate(page.String()))
 }
 
-// shoot keeps a picture of the page in the folder that GPUDOCTOR_SCREENSHOTS names, for
-// a person.
+// shoot keeps a picture of the page in the folder that GPUDOCTOR_SCREENSHOTS names, for a person.
 func (b *tab) shoot(t *testing.T, name string) {
 	t.Helper()
 	folder := os.Getenv("GPUDOCTOR_SCREENSHOTS")

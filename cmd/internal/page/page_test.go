@@ -36,10 +36,7 @@ func TestOutline(t *testing.T) {
 		} `json:"links"`
 		Empty *link `json:"empty"`
 	}{Schema: "v1"}
-	facts.PCI.Devices = []device{
-		{Address: "0000:01:00.0", Link: &link{32}, Flags: []string{"a", "b"}, Parts: []link{{1}, {2}}},
-		{Flags: []string{}},
-	}
+	facts.PCI.Devices = []device{{Address: "0000:01:00.0", Link: &link{32}, Flags: []string{"a", "b"}, Parts: []link{{1}, {2}}}, {Flags: []string{}}}
 	facts.Links.Pairs = []pair{{"x", "y", true}}
 	facts.Links.Bytes = 1 << 53
 	facts.Links.None = []pair{}
@@ -83,13 +80,10 @@ func TestPolicy(t *testing.T) {
 	for _, part := range []struct{ begin, end, directive string }{{"<style>", "</style>", "style-src"}, {"<script>", "</script>", "script-src"}} {
 		_, rest, _ := strings.Cut(page, part.begin)
 		text, _, _ := strings.Cut(rest, part.end)
-		if want := part.directive + " '" + digest(text) + "'"; !strings.Contains(html.UnescapeString(page), want) {
-			t.Errorf("the policy lacks %s", want)
-		}
+		want := part.directive + " '" + digest(text) + "'"
+		expect.That(t, strings.Contains(html.UnescapeString(page), want), "the policy lacks %s", want)
 	}
-	if n := strings.Count(page, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts", n)
-	}
+	expect.Equal(t, 1, strings.Count(page, "<script"), "scripts of the page")
 	for _, banned := range []string{` src=`, `<link`, `style="`, `onclick`, `href="javascript`, `url(`} {
 		expect.That(t, !strings.Contains(page, banned), "the page has %q", banned)
 	}

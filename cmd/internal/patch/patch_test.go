@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +14,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -68,15 +78,9 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	}
 	r.Text = got.Text
 	again, err := Make(t.Context(), r)
-	if err != nil || again.Text != got.Text || len(again.Changes) > 0 {
-		t.Errorf("%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
-	}
-	if !slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }) {
-		t.Errorf("%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
-	}
-	if (len(got.Changes) > 0) != (got.Text != text) {
-		t.Errorf("%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
-	}
+	expect.That(t, err == nil && again.Text == got.Text && len(again.Changes) == 0, "%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
+	expect.That(t, slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	expect.That(t, (len(got.Changes) > 0) == (got.Text != text), "%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
 	keepsLines(t, name, text, got)
 	return got, true
 }
@@ -90,13 +94,9 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 	// An entry of two lines goes with the key above it and its comment.
 	expect.That(t, lost <= 4*len(got.Changes), "%s: %d lines are lost, with %d changes:\n%s", name, lost, len(got.Changes), diff)
 	for l := range strings.Lines(got.Text) {
-		if strings.TrimSpace(l) != "" && strings.HasSuffix(text, "\n") && !strings.HasSuffix(l, "\n") {
-			t.Errorf("%s: a line lost its end: %q", name, l)
-		}
+		expect.That(t, strings.TrimSpace(l) == "" || !strings.HasSuffix(text, "\n") || strings.HasSuffix(l, "\n"), "%s: a line lost its end: %q", name, l)
 	}
-	if strings.HasSuffix(text, "\n") != strings.HasSuffix(got.Text, "\n") && text != "" && got.Text != "" {
-		t.Errorf("%s: the end of the last line changed", name)
-	}
+	expect.That(t, strings.HasSuffix(text, "\n") == strings.HasSuffix(got.Text, "\n") || text == "" || got.Text == "", "%s: the end of the last line changed", name)
 }
 
 // documents are those of a YAML file.
@@ -189,12 +189,8 @@ func TestFiles(t *testing.T) {
 						expect.That(t, after[job] == n, "%s: %s: %d, then %d in\n%s", name, job, n, after[job], got.Text)
 					}
 				}
-				if strings.Contains(form, "\r\n") && strings.Count(got.Text, "\n") != strings.Count(got.Text, "\r\n") {
-					t.Errorf("%s: line ends are mixed", name)
-				}
-				if strings.HasPrefix(form, "\ufeff") != strings.HasPrefix(got.Text, "\ufeff") {
-					t.Errorf("%s: the byte order mark changed", name)
-				}
+				expect.That(t, !strings.Contains(form, "\r\n") || strings.Count(got.Text, "\n") == strings.Count(got.Text, "\r\n"), "%s: line ends are mixed", name)
+				expect.That(t, strings.HasPrefix(form, "\ufeff") == strings.HasPrefix(got.Text, "\ufeff"), "%s: the byte order mark changed", name)
 			}
 		}
 	}
@@ -273,9 +269,8 @@ func TestApplied(t *testing.T) {
 	t.Log(fmt.Sprint(ran))
 }
 
-// TestMutations checks that files with slips of the keyboard are refused or changed as they
-// must be: lines that are lost, doubled, moved in or indented, and characters too many or
-// too few.
+// TestMutations checks that files with slips of the keyboard are refused or changed as they must be: lines that are
+// lost, doubled, moved in or indented, and characters too many or too few.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	all := cases(t)
@@ -343,4 +338,270 @@ func FuzzMake(f *testing.F) {
 		}
 		expect.That(t, len(got.Changes) == 0 || len(jobs(name, got.Text)) >= len(jobs(name, text)), "jobs are lost in\n%s", got.Text)
 	})
+}
+
+// TestRemovalTakesItsComment checks that a removed line takes the comment directly above with it, in each form of
+// file, and that headings of groups, options of batch systems and other comments stay.
+func TestRemovalTakesItsComment(t *testing.T) {
+	for name, form := range map[string]string{
+		"job.sh":       "#!/bin/bash\n%sexport NCCL_P2P_DISABLE=1\n%storchrun --nproc-per-node=8 train.py\n",
+		"job.sbatch":   "#!/bin/bash\n#SBATCH --gpus-per-node=8\n%sexport NCCL_P2P_DISABLE=1\n%ssrun python train.py\n",
+		"Dockerfile":   "FROM a\n%sENV NCCL_P2P_DISABLE=1\n%sCMD torchrun train.py\n",
+		"nccl.env":     "NCCL_DEBUG=WARN\n%sNCCL_P2P_DISABLE=1\n%sNCCL_IB_HCA=mlx5\n",
+		"compose.yaml": "services:\n  a:\n    image: a\n    gpus: all\n    environment:\n      A: b\n%s      NCCL_P2P_DISABLE: \"1\"\n%s      NCCL_DEBUG: INFO\n",
+	} {
+		margin := ""
+		if name == "compose.yaml" {
+			margin = "      "
+		}
+		comment, other := margin+"# The old nodes hang with P2P.\n", margin+"# This stays.\n"
+		for _, c := range []struct{ above, below, left string }{
+			{"", "", ""},
+			{comment, "", ""},
+			{comment + comment, "", ""},
+			{comment, other, other},
+			{"\n" + comment, "\n", "\n\n"},
+			{"\n" + comment, "", "\n" + comment}, // It heads the lines that follow.
+		} {
+			text := strings.Replace(strings.Replace(form, "%s", c.above, 1), "%s", c.below, 1)
+			want := Want{Setting: plan.Setting{Kind: plan.Unset, Name: "NCCL_P2P_DISABLE"}, Values: []string{"1"}}
+			got, err := Make(t.Context(), Request{Name: name, Text: text, Wants: []Want{want}, GPUs: 8, Vendor: "nvidia"})
+			expect.Must(t, err == nil, "%s: %v", name, err)
+			expect.That(t, !strings.Contains(got.Text, "P2P_DISABLE"), "%s: not removed from %q: %v", name, text, got.Manual)
+			n := strings.Count(got.Text, "The old nodes")
+			expect.That(t, n == strings.Count(c.left, "The old nodes") && strings.Contains(got.Text, "This stays") == strings.Contains(c.left, "This stays"), "%s: from %q\ngot  %q", name, text, got.Text)
+		}
+	}
+}
+
+// kinds are the types of Kubernetes that hold pods, with where each holds them.
+var kinds = map[string]func() (any, func() *corev1.PodSpec){
+	"Pod":         holding(func(o *corev1.Pod) *corev1.PodSpec { return &o.Spec }),
+	"Deployment":  holding(func(o *appsv1.Deployment) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"StatefulSet": holding(func(o *appsv1.StatefulSet) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"Job":         holding(func(o *batchv1.Job) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"CronJob":     holding(func(o *batchv1.CronJob) *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }),
+}
+
+// holding makes an object, and says where its pod is.
+func holding[T any](pod func(*T) *corev1.PodSpec) func() (any, func() *corev1.PodSpec) {
+	return func() (any, func() *corev1.PodSpec) {
+		o := new(T)
+		return o, func() *corev1.PodSpec { return pod(o) }
+	}
+}
+
+// podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a
+// field twice, a value of another type and a malformed quantity are errors.
+func podsOf(nodes []*yaml.Node) (all []*corev1.PodSpec, err error) {
+	for _, n := range nodes {
+		kind, version := text(n, "kind"), text(n, "apiVersion")
+		var more []*corev1.PodSpec
+		if create, known := kinds[kind]; known && version != "" {
+			object, spec := create()
+			more, err = []*corev1.PodSpec{spec()}, strict(n, object)
+		} else if kind == "" && value(n, "containers") != nil {
+			spec := new(corev1.PodSpec)
+			more, err = []*corev1.PodSpec{spec}, strict(n, spec)
+		} else {
+			more, err = podsOf(n.Content)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+func strict(n *yaml.Node, into any) error {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return err
+	}
+	raw, err := kyaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	document, err := kyaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return err
+	}
+	unknown, err := json.UnmarshalStrict(document, into)
+	return errors.Join(append(unknown, err)...)
+}
+
+// valid checks what the API server requires of a pod beyond types (pkg/apis/core/validation of
+// Kubernetes): names that exist and are not taken twice, paths that are not mounted twice.
+func valid(spec *corev1.PodSpec) error {
+	volumes := map[string]bool{}
+	for _, v := range spec.Volumes {
+		if len(validation.IsDNS1123Label(v.Name)) > 0 || volumes[v.Name] {
+			return fmt.Errorf("volume %q", v.Name)
+		}
+		volumes[v.Name] = true
+	}
+	for _, c := range spec.Containers {
+		paths, names := map[string]bool{}, map[string]bool{}
+		for _, m := range c.VolumeMounts {
+			if !volumes[m.Name] || paths[m.MountPath] {
+				return fmt.Errorf("%s mounts %s at %s", c.Name, m.Name, m.MountPath)
+			}
+			paths[m.MountPath] = true
+		}
+		for _, e := range c.Env {
+			if names[e.Name] {
+				return fmt.Errorf("%s sets %s twice", c.Name, e.Name)
+			}
+			names[e.Name] = true
+		}
+	}
+	return nil
+}
+
+// TestKubernetes checks that manifests with their changes are manifests of Kubernetes, and
+// that every container with GPUs has what was asked for.
+func TestKubernetes(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for name, text := range cases(t) {
+		before, err := documents(text)
+		if err != nil || !strings.Contains(text, "containers:") {
+			continue
+		}
+		if pods, err := podsOf(before); err != nil || len(pods) == 0 || slices.ContainsFunc(pods, func(p *corev1.PodSpec) bool { return valid(p) != nil }) {
+			continue // It was none before, or a part of one.
+		}
+		// The host's namespace would make a volume at /dev/shm superfluous.
+		got, ok := made(t, name, text, slices.DeleteFunc(settings(), func(w Want) bool { return w.Kind == plan.Namespace }))
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		after := expect.Value(documents(got.Text))(t)
+		pods, err := podsOf(after)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, got.Text)
+			continue
+		}
+		for _, p := range pods {
+			n++
+			err := valid(p)
+			expect.That(t, err == nil, "%s: %v\n%s", name, err, got.Text)
+			if len(got.Manual) == 0 && (len(got.Notes) == 0 || strings.HasPrefix(name, "kubernetes/")) {
+				complete(t, name, p)
+			}
+		}
+	}
+	expect.AtLeast(t, 25, n, "pods were read")
+}
+
+// complete checks that containers with several GPUs have their settings.
+func complete(t *testing.T, name string, p *corev1.PodSpec) {
+	t.Helper()
+	for _, c := range p.Containers {
+		if q := c.Resources.Limits["nvidia.com/gpu"]; q.Value() < 2 {
+			continue
+		}
+		privileged := c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
+		if !privileged && (c.SecurityContext == nil || c.SecurityContext.Capabilities == nil ||
+			!slices.Contains(c.SecurityContext.Capabilities.Add, "IPC_LOCK") || !slices.Contains(c.SecurityContext.Capabilities.Add, "SYS_NICE")) {
+			t.Errorf("%s: %s lacks a capability", name, c.Name)
+		}
+		memory := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.MountPath == "/dev/shm" && slices.ContainsFunc(p.Volumes, func(v corev1.Volume) bool {
+				return v.Name == m.Name && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && (v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Value() >= 1<<30)
+			})
+		})
+		expect.That(t, memory || p.HostIPC, "%s: %s has no /dev/shm of its size", name, c.Name)
+		for _, e := range c.Env {
+			expect.That(t, (e.Name != "NCCL_P2P_DISABLE" || e.Value != "1") && (e.Name != "NCCL_IB_HCA" || e.Value == "=mlx5_0,mlx5_1"), "%s: %s: %s=%s", name, c.Name, e.Name, e.Value)
+		}
+	}
+}
+
+// TestCompose checks that compose files with their changes are read by the library of docker
+// compose, against its schema, and have what was asked for.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for name, text := range cases(t) {
+		if !strings.Contains(text, "services:") {
+			continue
+		}
+		if _, err := project(t, text); err != nil {
+			continue // It was none before.
+		}
+		got, ok := made(t, name, text, settings())
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		p, err := project(t, got.Text)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, got.Text)
+			continue
+		}
+		n++
+		if len(got.Manual) > 0 {
+			continue
+		}
+		for _, s := range p.Services {
+			if len(s.Gpus) == 0 && (s.Deploy == nil || s.Deploy.Resources.Reservations == nil || len(s.Deploy.Resources.Reservations.Devices) == 0) {
+				continue
+			}
+			limit := s.Ulimits["memlock"]
+			locks := limit != nil && (limit.Single == -1 || limit.Soft == -1 && limit.Hard == -1)
+			expect.That(t, (s.Privileged || locks && slices.Contains(s.CapAdd, "SYS_NICE") && len(s.Devices) != 0) && s.Ipc == "host" && slices.Contains(s.GroupAdd, "video"), "%s: %s: %+v\n%s", name, s.Name, limit, got.Text)
+			for variable, want := range map[string]string{"NCCL_IB_HCA": "=mlx5_0,mlx5_1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"} {
+				v := s.Environment[variable]
+				expect.That(t, v != nil && *v == want, "%s: %s: %s", name, s.Name, variable)
+			}
+			if v := s.Environment["NCCL_P2P_DISABLE"]; v != nil && *v == "1" {
+				t.Errorf("%s: %s keeps the variable", name, s.Name)
+			}
+		}
+	}
+	expect.AtLeast(t, 8, n, "compose files were read")
+}
+
+// project reads a compose file.
+func project(t *testing.T, text string) (*types.Project, error) {
+	t.Helper()
+	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir: t.TempDir(), ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}},
+		Environment: map[string]string{"HCA": "mlx5_0", "IMAGE": "image"},
+	}, func(o *loader.Options) { o.SetProjectName("job", true) })
+}
+
+// TestGoldenPatches shows the patches of this package's files, with what is left to a person.
+func TestGoldenPatches(t *testing.T) {
+	all := cases(t)
+	groups := map[string]*bytes.Buffer{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		folder := filepath.Dir(name)
+		if m, err := filepath.Glob("testdata/" + folder + ".txtar"); err != nil || len(m) == 0 {
+			continue
+		}
+		if groups[folder] == nil {
+			groups[folder] = new(bytes.Buffer)
+		}
+		b := groups[folder]
+		got, ok := made(t, name, all[name], settings())
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		diff := expect.Value(got.Unified(filepath.Base(name), all[name]))(t)
+		fmt.Fprintf(b, "== %s\n%s", filepath.Base(name), diff)
+		for _, m := range got.Manual {
+			fmt.Fprintf(b, "by hand: %d: %s: %s: %s\n", m.Line, m.Where, m.What, m.Note)
+		}
+		for _, m := range got.Notes {
+			fmt.Fprintf(b, "note: %s: %s: %s\n", m.Where, m.What, m.Note)
+		}
+	}
+	for folder, b := range groups {
+		golden.File(t, "testdata/"+folder+".golden", b.Bytes())
+	}
 }

@@ -39,9 +39,7 @@ func TestExtract(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if want := strings.Join(lines, "\n") + "\n"; string(got) != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		expect.Equal(t, strings.Join(lines, "\n")+"\n", string(got), "%s", name)
 	}
 }
 

@@ -20,6 +20,12 @@ func built(t *testing.T) *debug.BuildInfo {
 	return info
 }
 
+// names checks that an error names what is wrong.
+func names(t *testing.T, err error, what, words string, args ...any) {
+	t.Helper()
+	expect.That(t, err != nil && strings.Contains(err.Error(), what), words, append(args, err)...)
+}
+
 // TestSBOM checks that a bill of materials names each module of a program, and
 // that one that misses a module, or has one too many, is found out.
 func TestSBOM(t *testing.T) {
@@ -29,9 +35,7 @@ func TestSBOM(t *testing.T) {
 	if err := writeSBOM(&second, info); err != nil || first.String() != second.String() {
 		t.Errorf("the second bill of materials differs from the first: %v", err)
 	}
-	if err := complete(first.Bytes(), info); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, complete(first.Bytes(), info))
 	for i, m := range info.Deps {
 		less, changed := *info, *info
 		less.Deps = append(append([]*debug.Module{}, info.Deps[:i]...), info.Deps[i+1:]...)
@@ -39,14 +43,10 @@ func TestSBOM(t *testing.T) {
 		other.Version += ".1"
 		changed.Deps = append(append([]*debug.Module{}, less.Deps...), &other)
 		for _, with := range []*debug.BuildInfo{&less, &changed} {
-			if err := complete(first.Bytes(), with); err == nil || !strings.Contains(err.Error(), m.Path) {
-				t.Errorf("without %s: %v", m.Path, err)
-			}
+			names(t, complete(first.Bytes(), with), m.Path, "without %s: %v", m.Path)
 			var b bytes.Buffer
 			expect.NoError(t, writeSBOM(&b, with))
-			if err := complete(b.Bytes(), info); err == nil || !strings.Contains(err.Error(), m.Path) {
-				t.Errorf("a bill of materials without %s: %v", m.Path, err)
-			}
+			names(t, complete(b.Bytes(), info), m.Path, "a bill of materials without %s: %v", m.Path)
 		}
 	}
 	expect.Error(t, complete([]byte("{"), info), "half a bill of materials is taken")
@@ -64,18 +64,14 @@ func TestCheck(t *testing.T) {
 			{Key: "vcs.revision", Value: strings.Repeat("0a", 20)},
 		}}
 	}
-	if err := stamped(good(), dynamicBuild); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, stamped(good(), dynamicBuild))
 	for i := range good().Settings {
 		info := good()
 		info.Settings[i].Value += "x"[:min(1, 5-i)] // An empty revision, or another word.
 		if i == 5 {
 			info.Settings[i].Value = ""
 		}
-		if err := stamped(info, dynamicBuild); err == nil || !strings.Contains(err.Error(), info.Settings[i].Key) {
-			t.Errorf("%s is %q: %v", info.Settings[i].Key, info.Settings[i].Value, err)
-		}
+		names(t, stamped(info, dynamicBuild), info.Settings[i].Key, "%s is %q: %v", info.Settings[i].Key, info.Settings[i].Value)
 	}
 	prog := func(t elf.ProgType, f elf.ProgFlag) *elf.Prog {
 		return &elf.Prog{ProgHeader: elf.ProgHeader{Type: t, Flags: f}}
@@ -88,13 +84,9 @@ func TestCheck(t *testing.T) {
 		"writable and executable": {prog(elf.PT_LOAD, elf.PF_W|elf.PF_X), prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W), prog(elf.PT_GNU_RELRO, elf.PF_R)},
 	} {
 		err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_DYN}, Progs: progs})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
-		}
+		expect.That(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%q: %v", want, err)
 	}
-	if err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}); err == nil || !strings.Contains(err.Error(), "not position-independent") {
-		t.Errorf("ET_EXEC: %v", err)
-	}
+	names(t, hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}), "not position-independent", "ET_EXEC: %v")
 }
 
 // TestMachO checks that each thing is looked at that a Mac asks of a program.
@@ -107,9 +99,7 @@ func TestMachO(t *testing.T) {
 			Loads: []macho.Load{&macho.Dylib{Name: "/usr/lib/libSystem.B.dylib"}, &macho.Dylib{Name: "/System/Library/Frameworks/Security.framework/Versions/A/Security"}, signed},
 		}
 	}
-	if err := runsOnMacOS(good()); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, runsOnMacOS(good()))
 	for want, change := range map[string]func(f *macho.File){
 		"not an executable for arm64": func(f *macho.File) { f.Cpu = macho.CpuAmd64 },
 		"not an executable":           func(f *macho.File) { f.Type = macho.TypeDylib },
@@ -121,9 +111,8 @@ func TestMachO(t *testing.T) {
 	} {
 		f := good()
 		change(f)
-		if err := runsOnMacOS(f); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		err := runsOnMacOS(f)
+		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", want, err)
 	}
 }
 
@@ -137,8 +126,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestLinked checks that what this test's own program needs is found: it is linked with
-// glibc, so it is not static.
+// TestLinked checks that what this test's own program needs is found: it is linked with glibc, so it is not static.
 func TestLinked(t *testing.T) {
 	f := expect.Value(elf.Open("/proc/self/exe"))(t)
 	defer f.Close() //nolint:errcheck // It was only read.
@@ -159,7 +147,6 @@ func TestUsage(t *testing.T) {
 	}
 	program := expect.Value(os.Executable())(t)
 	var b bytes.Buffer
-	if err := run([]string{"sbom", program}, &b); err != nil || !strings.Contains(b.String(), "cyclonedx-go") {
-		t.Errorf("sbom: %v", err)
-	}
+	err := run([]string{"sbom", program}, &b)
+	expect.That(t, err == nil && strings.Contains(b.String(), "cyclonedx-go"), "sbom: %v", err)
 }

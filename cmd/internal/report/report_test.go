@@ -2,13 +2,18 @@ package report
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -37,6 +42,13 @@ func TestGolden(t *testing.T) {
 			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
 		}
 	}
+}
+
+// textOf is a report as text.
+func textOf(d *Document, style Style) string {
+	var b bytes.Buffer
+	writeText(&b, d, style)
+	return b.String()
 }
 
 // TestGoldenHTML checks what a page says, without its style and its script.
@@ -92,9 +104,7 @@ func switched() Input {
 
 // TestGoldenTopology checks the picture as a tree, also where there is little room.
 func TestGoldenTopology(t *testing.T) {
-	for file, style := range map[string]Style{
-		"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true},
-	} {
+	for file, style := range map[string]Style{"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true}} {
 		var b bytes.Buffer
 		expect.NoError(t, WriteTopology(&b, New(switched()), style))
 		golden.File(t, filepath.Join("testdata", file+".golden"), b.Bytes())
@@ -102,16 +112,14 @@ func TestGoldenTopology(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > leastWidth {
-				t.Errorf("%d columns: %q", n, line)
-			}
+			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+			expect.That(t, n <= leastWidth, "%d columns: %q", n, line)
 		}
 	}
 	for name, want := range map[string]string{"no-gpu": "No topology: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
 		var b bytes.Buffer
-		if err := WriteTopology(&b, samples()[name], Style{}); err != nil || !strings.Contains(b.String(), want) {
-			t.Errorf("%s: got %v and\n%s", name, err, b.String())
-		}
+		err := WriteTopology(&b, samples()[name], Style{})
+		expect.That(t, err == nil && strings.Contains(b.String(), want), "%s: got %v and\n%s", name, err, b.String())
 	}
 }
 
@@ -133,9 +141,7 @@ func TestGoldenStyles(t *testing.T) {
 		{"steps", "steps-60", Style{Width: 60}},
 		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
 	} {
-		var b bytes.Buffer
-		writeText(&b, samples()[tt.sample], tt.style)
-		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), b.Bytes())
+		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), []byte(textOf(samples()[tt.sample], tt.style)))
 	}
 }
 
@@ -158,8 +164,7 @@ func TestGoldenTransfers(t *testing.T) {
 	}
 }
 
-// TestTransfersExitCode checks that what could not be tried is not taken for
-// well.
+// TestTransfersExitCode checks that what could not be tried is not taken for well.
 func TestTransfersExitCode(t *testing.T) {
 	part := healthy(8)
 	use(&part, 2, probe.User{PID: 1234, Program: "python3"})
@@ -235,23 +240,17 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	all := samples()
 	all["twice"] = New(twice)
 	for name, d := range all {
-		var b bytes.Buffer
-		writeText(&b, d, Style{Verbose: true})
-		for _, m := range reference.FindAllStringSubmatch(b.String(), -1) {
-			if !strings.Contains(b.String(), "\n"+m[1]+"  ") {
-				t.Errorf("%s: %q leads nowhere", name, m[0])
-			}
+		said := textOf(d, Style{Verbose: true})
+		for _, m := range reference.FindAllStringSubmatch(said, -1) {
+			expect.That(t, strings.Contains(said, "\n"+m[1]+"  "), "%s: %q leads nowhere", name, m[0])
 		}
-	}
-	var b bytes.Buffer
-	writeText(&b, all["twice"], Style{Verbose: true})
-	if n := strings.Count(b.String(), "unset NCCL_NVLS_ENABLE\n"); n != 2 {
-		t.Errorf("the cure of two findings without a number is shown %d times, want 2:\n%s", n, b.String())
+		if name == "twice" {
+			expect.Equal(t, 2, strings.Count(said, "unset NCCL_NVLS_ENABLE\n"), "so often the cure of two findings without a number is shown")
+		}
 	}
 }
 
-// TestMissing checks that what is missing is reported with its reasons and with the
-// way to have it.
+// TestMissing checks that what is missing is reported with its reasons and with the way to have it.
 func TestMissing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -278,20 +277,16 @@ func TestOneScreen(t *testing.T) {
 	for name, width := range map[string]int{
 		"healthy": 80, "healthy-pair": 80, "low": 80, "no-gpu": 80, "unproven": 80, "busy": 80, "busy-part": 80, "slow-start": 80, "full": 100,
 	} {
-		var b bytes.Buffer
-		writeText(&b, samples()[name], Style{Width: width, Example: "h200x8"})
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(textOf(samples()[name], Style{Width: width, Example: "h200x8"}), "\n"), "\n")
 		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))
 		for _, l := range lines {
-			if n := utf8.RuneCountInString(l); n > width {
-				t.Errorf("%s: line of %d columns: %s", name, n, l)
-			}
+			n := utf8.RuneCountInString(l)
+			expect.That(t, n <= width, "%s: line of %d columns: %s", name, n, l)
 		}
 	}
 }
 
-// TestNothingUnprintable checks that no character from the machine reaches the
-// terminal that could do harm there.
+// TestNothingUnprintable checks that no character from the machine reaches the terminal that could do harm there.
 func TestNothingUnprintable(t *testing.T) {
 	for _, f := range formats {
 		for _, s := range []Style{{}, {Verbose: true}, {Quiet: true}, {ASCII: true, Verbose: true}} {
@@ -309,24 +304,16 @@ func TestNothingUnprintable(t *testing.T) {
 }
 
 func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
-	var b bytes.Buffer
-	writeText(&b, samples()["low"], Style{Quiet: true})
-	expect.Equal(t, "", b.String(), "it")
+	expect.Equal(t, "", textOf(samples()["low"], Style{Quiet: true}), "it")
 }
 
 func TestVerdict(t *testing.T) {
-	failOn := func(in Input, at Threshold) Input {
-		in.FailOn = at
+	with := func(in Input, strict bool, at Threshold, only ...string) Input {
+		in.Strict, in.FailOn, in.Only = strict, at, only
 		return in
 	}
-	strict := func(in Input) Input {
-		in.Strict = true
-		return in
-	}
-	only := func(in Input, ids ...string) Input {
-		in.Only = ids
-		return in
-	}
+	failOn := func(in Input, at Threshold) Input { return with(in, false, at) }
+	strict := func(in Input, only ...string) Input { return with(in, true, in.FailOn, only...) }
 	corruptUnsaid := healthy(8)
 	corruptUnsaid.Facts.Transfers.Transfers[0].Outcome = probe.Corrupt
 	mild := acs()
@@ -361,14 +348,12 @@ func TestVerdict(t *testing.T) {
 		{"image", strict(image), Healthy, 0},
 		{"not tried", unproven(), Inconclusive, 0},
 		{"not tried, strict", strict(unproven()), Inconclusive, 3},
-		{"only one rule that could be judged", strict(only(unproven(), "env-misconfig")), Healthy, 0},
-		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Inconclusive, 3},
+		{"only one rule that could be judged", strict(unproven(), "env-misconfig"), Healthy, 0},
+		{"only one rule that could not", strict(healthy(8), "acs-redirect"), Inconclusive, 3},
 		{"corrupt, and no rule says so", corruptUnsaid, Inconclusive, 3},
 	} {
 		d := New(tt.in)
-		if d.Verdict.State != tt.state || d.Verdict.ExitCode != tt.exit {
-			t.Errorf("%s: got %s, exit %d (%s), want %s, exit %d", tt.name, d.Verdict.State, d.Verdict.ExitCode, d.Verdict.Reason, tt.state, tt.exit)
-		}
+		expect.That(t, d.Verdict.State == tt.state && d.Verdict.ExitCode == tt.exit, "%s: got %s, exit %d (%s), want %s, exit %d", tt.name, d.Verdict.State, d.Verdict.ExitCode, d.Verdict.Reason, tt.state, tt.exit)
 	}
 }
 
@@ -386,9 +371,8 @@ func TestNewOfNothing(t *testing.T) {
 		for _, verbose := range []bool{false, true} {
 			var b bytes.Buffer
 			d := New(nothing())
-			if err := f.Write(&b, d, Style{Verbose: verbose}); err != nil || b.Len() == 0 {
-				t.Errorf("%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
-			}
+			err := f.Write(&b, d, Style{Verbose: verbose})
+			expect.That(t, err == nil && b.Len() != 0, "%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
 		}
 	}
 }
@@ -458,9 +442,8 @@ func FuzzPrintable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, ascii := range []bool{false, true} {
 			got := lines.Printable(s, ascii)
-			if i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e }); i >= 0 || !utf8.ValidString(got) {
-				t.Errorf("lines.Printable(%q, %v) = %q", s, ascii, got)
-			}
+			i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e })
+			expect.That(t, i < 0 && utf8.ValidString(got), "lines.Printable(%q, %v) = %q", s, ascii, got)
 		}
 		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
 			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
@@ -477,8 +460,268 @@ func TestFormats(t *testing.T) {
 		expect.That(t, f.Name == want && ok == (want != ""), "FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
 	}
 	for _, name := range FormatNames() {
-		if _, ok := FormatNamed(name); !ok {
-			t.Errorf("FormatNamed(%q) finds nothing", name)
+		_, ok := FormatNamed(name)
+		expect.That(t, ok, "FormatNamed(%q) finds nothing", name)
+	}
+}
+
+// TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of the texts was not read, for
+// whatever reason, and that what holds no text is no such reason.
+func TestUnreadIsNeverHealth(t *testing.T) {
+	whole := facts.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []facts.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
+	for _, tt := range []struct {
+		text  facts.Text
+		state State
+	}{
+		{facts.Text{Name: "none", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "binary data", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "no answer", Unread: facts.UnreadError}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "encrypted", Unread: facts.UnreadForm}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "long", Unread: facts.UnreadLines, Lines: 1, Kinds: whole.Kinds}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "limit", Unread: facts.UnreadSize, Lines: 1}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "deadline", Unread: facts.UnreadTime}, Inconclusive},
+		{facts.Text{Name: "and 3 more", Problem: "more than 4096 texts", Unread: facts.UnreadCount, More: 3}, Inconclusive},
+	} {
+		in := healthy(4)
+		in.Facts.Texts = []facts.Text{whole, tt.text}
+		d := New(in)
+		expect.That(t, d.Verdict.State == tt.state, "%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
+		named := false
+		for _, r := range d.Verdict.Reasons {
+			named = named || r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name)
+		}
+		expect.That(t, named == (tt.state != Healthy), "%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
+	}
+}
+
+// TestIn checks, for each term, where it is used and where it is part of something else.
+func TestIn(t *testing.T) {
+	for _, term := range glossary {
+		for text, want := range map[string]bool{
+			term.Name:                        true,
+			"The " + term.Name + ".":         true,
+			"(" + term.Name + ")":            true,
+			"two " + term.Name + "s":         true,
+			"a" + term.Name:                  false,
+			term.Name + "es":                 false,
+			"NCCL_" + term.Name + "_X=1":     false,
+			"/dev/" + term.Name:              false,
+			term.Name + "x and " + term.Name: true,
+			"":                               false,
+		} {
+			expect.Equal(t, want, slices.Contains(TermsIn(text), term), "%s in %q", term.Name, text)
 		}
 	}
+}
+
+// TestTerms checks that each term is explained once, briefly, and in the glossary of the documents.
+func TestTerms(t *testing.T) {
+	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
+	seen := map[string]bool{}
+	for _, term := range glossary {
+		words := len(strings.Fields(term.Means))
+		expect.That(t, words >= 3 && words <= 17, "%s: %d words", term.Name, words)
+		expect.That(t, !seen[term.Name], "%s twice", term.Name)
+		seen[term.Name] = true
+		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
+			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			expect.That(t, !row || name != term.Name || line == "| "+name+" | "+term.Means+" |", "docs/glossary.md explains %s in other words", name)
+			return row && usesTerm(name, term.Name)
+		})
+		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)
+	}
+}
+
+// TestOrigins checks which line of a text evidence is put down to, and that none is better than a wrong one.
+func TestOrigins(t *testing.T) {
+	wrong := int64(3)
+	f := &facts.Facts{
+		Texts: []facts.Text{{Name: "a.txt"}, {Name: "b.txt"}},
+		Origins: []facts.Origin{
+			{Fact: "gpus.devices[0000:01:00.0].name", Source: "a.txt", Line: 1, Value: "NVIDIA A100"},
+			{Fact: "gpus.devices[0000:01:00.0].remapped_rows.pending", Source: "b.txt", Line: 9, Value: "true"},
+			{Fact: "gpus.p2p[GPU0 -> GPU1].read", Source: "a.txt", Line: 4, Value: "ok"},
+			{Fact: "gpus.p2p[GPU0 -> GPU1].write", Source: "a.txt", Line: 4, Value: "ok"},
+			{Fact: "gpus.devices[0000:02:00.0].fabric.state", Source: "a.txt", Line: 5, Value: "completed"},
+			{Fact: "gpus.devices[0000:02:00.0].fabric.status", Source: "a.txt", Line: 6, Value: "SUCCESS"},
+			{Fact: "pci.devices[0000:01:00.0].link.width", Source: "a.txt", Line: 7, Value: "16"},
+			{Fact: "gpus.amd.kernel_config[CONFIG_HSA_AMD_P2P]", Source: "a.txt", Line: 8, Value: "n"},
+			{Fact: "host.command_line", Source: "a.txt", Line: 10, Value: "[quiet iommu=pt]"},
+			{Fact: "host.kernel", Source: "a.txt", Line: 11}, // From a facts file: the value is not told.
+		},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{
+			{Name: "NCCL_DEBUG", Value: "WARN", Source: "a.txt", Line: 2, Effective: true},
+			{Name: "NCCL_DEBUG", Value: "INFO", Source: "b.txt", Line: 3},
+			{Name: "NCCL_ALGO", Value: "Ring", Source: "environment", Effective: true},
+			{Name: "NCCL_PROTO", Value: "LL", Source: "b.txt", Effective: true}, // The line is not known.
+		}},
+		KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{{Message: "NVRM: Xid 79", Source: "b.txt", Line: 12}, {Message: "NVRM: Xid 79", Source: "b.txt", Line: 14}}},
+		Launches: []facts.Launch{
+			{Name: "a", Source: "a.txt", Line: 20, Lines: map[string]int{"shm_bytes": 24, "variables[NCCL_DEBUG]": 22}},
+			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},
+		},
+		Benchmarks: []facts.Benchmark{{
+			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: &wrong, Lines: map[string]int{"wrong": 39},
+			Points: []facts.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
+		}},
+	}
+	for _, c := range []struct {
+		fact   string
+		value  any
+		source string
+		want   string
+	}{
+		{"gpus.devices[0000:01:00.0].remapped_rows.pending", true, "NVML", "b.txt:9"},
+		// Not that of what stands around it.
+		{"gpus.devices[0000:01:00.0].remapped_rows.uncorrected", 4, "NVML", "NVML"},
+		{"gpus.devices[0000:01:00.0].mig", true, "nvidia-smi", "nvidia-smi"},
+		{"gpus.p2p[GPU0 -> GPU1]", "ok", "cudaDeviceCanAccessPeer", "a.txt:4"},
+		// Several lines of one text tell it together.
+		{"gpus.devices[0000:02:00.0].fabric", map[string]any{"state": "completed"}, "NVML", "a.txt"},
+		// The texts say 16; the rule has 8 from elsewhere.
+		{"pci.devices[0000:01:00.0].link.width", 8, "NVML", "NVML"},
+		{"pci.devices[0000:01:00.0].link.width", 16.0, "lspci", "a.txt:7"},
+		{"gpus.amd.kernel_config.CONFIG_HSA_AMD_P2P", "n", "the kernel", "a.txt:8"},
+		{"host.command_line", "quiet iommu=pt", "/proc/cmdline", "a.txt:10"},
+		{"host.kernel", "6.8.0", "/proc", "a.txt:11"},
+		{"env.variables[NCCL_DEBUG]", "WARN", "environment", "a.txt:2"},
+		{"env.variables[NCCL_DEBUG]", "INFO", "environment", "b.txt:3"},
+		{"env.variables[NCCL_ALGO]", "Ring", "environment", "environment"},
+		{"env.variables[NCCL_PROTO]", "LL", "the texts", "b.txt"},
+		{"kernel_log.events[xid]", "NVRM: Xid 79", "the kernel log", "b.txt:12"},
+		{"kernel_log.events[xid]", "NVRM: Xid 48", "the kernel log", "the kernel log"},
+		{"launches[a].shm_bytes", 64, "a.txt:20", "a.txt:24"},
+		{"launches[a].shm_bytes", 64, "b.txt:20", "b.txt:29"},
+		{"launches[a].ipc", "private", "b.txt:20", "b.txt:20"},
+		{"launches[].variables.NCCL_DEBUG", "WARN", "a.txt:20", "a.txt:22"},
+		{"benchmarks[nccl-tests].wrong", 3, "a.txt:30", "a.txt:39"},
+		{"benchmarks", 3, "a.txt:30", "a.txt:39"},
+		{"benchmarks[nccl-tests].points", 40.0, "a.txt:30", "a.txt:34"},
+		{"benchmarks", "all_reduce", "a.txt:30", "a.txt:30"},
+	} {
+		list := []rules.Finding{{Explains: []rules.Finding{{Evidence: []rules.Evidence{{Fact: c.fact, Value: c.value, Source: c.source}}}}}}
+		expect.Equal(t, c.want, fillOrigins(list, f)[0].Explains[0].Evidence[0].Source, "%s = %v of %s is put down to", c.fact, c.value, c.source)
+	}
+}
+
+// plant sets every string that a value can hold, fields without a name in JSON included, to what next returns, and
+// returns where they are. Types that lead to themselves are entered twice.
+func plant(v reflect.Value, at string, depth int, next func() string) []string {
+	if depth == 0 {
+		return nil
+	}
+	if !v.CanSet() && v.CanAddr() { // An unexported field.
+		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+	}
+	switch v.Kind() { //nolint:exhaustive // The others hold no strings.
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(next())
+			return []string{at}
+		}
+	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*facts.Facts]() {
+			return nil // What the report is made of is no part of it.
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		return plant(v.Elem(), at, depth-1, next)
+	case reflect.Struct:
+		var all []string
+		for i := range v.NumField() {
+			all = append(all, plant(v.Field(i), at+"."+v.Type().Field(i).Name, depth-1, next)...)
+		}
+		return all
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		return plant(v.Index(0), at+"[]", depth-1, next)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		all := plant(value, at+"{}", depth-1, next)
+		v.SetMapIndex(reflect.ValueOf("a").Convert(v.Type().Key()), value)
+		return all
+	case reflect.Interface:
+		if v.NumMethod() == 0 {
+			v.Set(reflect.ValueOf(map[string]any{"list": []any{next()}}))
+			return []string{at}
+		}
+	}
+	return nil
+}
+
+// TestRedactReachesEverything checks that every string of a report is redacted, but
+// those that are words of ours: rules, remedies and links.
+func TestRedactReachesEverything(t *testing.T) {
+	const depth = 12
+	for _, tt := range []struct {
+		what    string
+		planted string
+		redact  func(*Document) *Document
+	}{
+		{"a name", "atlas%d.hpc.acme.example:4021:4077 [0] NCCL INFO /home/alice/x", (*Document).Redact},
+		{"a secret", "hf_%dAbCdEfGhIjKlMnOpQrStUvWx", (*Document).WithoutSecrets},
+		{"a secret", "hf_%dAbCdEfGhIjKlMnOpQrStUvWx", (*Document).Redact},
+	} {
+		d := &Document{}
+		n := 0
+		places := plant(reflect.ValueOf(d).Elem(), "", depth, func() string { n++; return fmt.Sprintf(tt.planted, n) })
+		d.shown = func() *facts.Facts { return &facts.Facts{} }
+		before := dump(reflect.ValueOf(d).Elem(), "", depth)
+		after := dump(reflect.ValueOf(tt.redact(d)).Elem(), "", depth)
+		expect.Must(t, len(places) >= 150, "only %d strings were planted", len(places))
+		expect.That(t, reflect.DeepEqual(before, dump(reflect.ValueOf(d).Elem(), "", depth)), "the report itself was changed")
+		kept := 0
+		for at, text := range after {
+			if strings.Contains(text, "alice") || strings.Contains(text, "atlas") || strings.Contains(text, "hf_") {
+				if kept++; !ours(at) {
+					t.Errorf("%s is seen in %s: %q", tt.what, at, text)
+				}
+			}
+		}
+		t.Logf("%d strings, %d of them words of ours", len(places), kept)
+	}
+}
+
+// ours reports whether a place holds what no input reaches.
+func ours(at string) bool {
+	for _, end := range []string{
+		".Schema", ".ID", ".Rule", ".Remedy", ".Kind", ".Test", ".Program", ".Role", ".Section", ".Outcome", ".Mode", ".Code", ".FoundBy", ".Links[]", ".Remedies[]", ".Passed[]", ".Cause",
+	} {
+		if strings.HasSuffix(at, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// dump lists all strings of a value by their places.
+func dump(v reflect.Value, at string, depth int) map[string]string {
+	all := map[string]string{}
+	if depth == 0 {
+		return all
+	}
+	add := func(v reflect.Value, at string) {
+		maps.Copy(all, dump(v, at, depth-1))
+	}
+	switch v.Kind() { //nolint:exhaustive // The others hold no strings.
+	case reflect.String:
+		all[at] = v.String()
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*facts.Facts]() {
+			add(v.Elem(), at)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			add(v.Field(i), at+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			add(v.Index(i), at+"[]")
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			add(v.MapIndex(k), at+"{}")
+		}
+	}
+	return all
 }

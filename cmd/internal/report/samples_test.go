@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/h200s"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -66,9 +67,8 @@ func withRules(in Input) Input {
 	return in
 }
 
-// accounted lets the findings of a sample account for all that failed or was slow
-// in it, as those of real rules do. The test of what no finding accounts for does
-// without.
+// accounted lets the findings of a sample account for all that failed or was slow in it, as those of real rules do. The
+// test of what no finding accounts for does without.
 func accounted(in Input) Input {
 	for _, t := range in.Facts.Transfers.Transfers {
 		for i := range in.Verdict.Findings {
@@ -79,8 +79,7 @@ func accounted(in Input) Input {
 	return in
 }
 
-// waived is a machine with a finding that is waived; another waiver has expired, a third
-// matches nothing.
+// waived is a machine with a finding that is waived; another waiver has expired, a third matches nothing.
 func waived() Input {
 	in := acs()
 	waiving := waivers.Apply(in.Verdict, []waivers.Waiver{
@@ -92,59 +91,11 @@ func waived() Input {
 	return in
 }
 
-func gpuAt(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
-
-// nvswitch is the facts of a virtual machine with n H200s on NVSwitches, as
-// the eight of a public cloud show themselves.
-func nvswitch(n int) *facts.Facts {
-	f := &facts.Facts{
-		Schema: facts.FactsSchema,
-		Host: &facts.HostFacts{
-			Hostname: "host-1", Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
-			Virtualization: &facts.Virtualization{Kind: "kvm", Guest: true, Source: "/proc/cpuinfo"},
-			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
-		},
-		PCI:       &facts.PCIFacts{Devices: []facts.PCIDevice{}},
-		IOMMU:     &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"},
-		NUMA:      &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-95"}, {ID: 1, CPUs: "96-191"}}},
-		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
-		Links:     &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: new(true)},
-		Container: &facts.ContainerFacts{Inside: new(false)},
-		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
-		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
-		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, DriverVersion: "13.0"},
-		Unknown: []facts.Unknown{
-			{Section: "pci", Fact: "devices.acs", Reason: "no bridge above the GPUs is visible in this virtual machine"},
-			{Section: "kernel_log", Reason: "open /dev/kmsg: permission denied", Hint: "run as root"},
-		},
-	}
-	for i := range n {
-		g := facts.GPU{Address: gpuAt(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA H200", MemoryBytes: 150754820096}
-		for l := range 18 {
-			g.NVLinks = append(g.NVLinks, facts.NVLink{Link: l, Active: true, Version: 4, SpeedMBps: 26562})
-		}
-		f.GPUs.Devices = append(f.GPUs.Devices, g)
-		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: g.Address, Name: g.Name, Outcome: probe.OK})
-		for j := range n {
-			if i < j {
-				f.Links.Pairs = append(f.Links.Pairs, facts.Pair{A: gpuAt(i), B: gpuAt(j), Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
-			}
-			if i != j {
-				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: gpuAt(i), Destination: gpuAt(j), Access: new(true)})
-				f.Transfers.Transfers = append(f.Transfers.Transfers, transfer(probe.TestCopy, i, j, 395.2+float64((3*i+5*j)%9)/8, 450))
-			}
-		}
-	}
-	return f
-}
-
-// transfer is a transfer that went well.
-func transfer(test string, i, j int, gbps, expected float64) probe.Transfer {
-	return probe.Transfer{
-		Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Bytes: 268435456, Verified: "gpu",
-		GBps: &gbps, ExpectedGBps: &expected, Fraction: new(gbps / expected), Threshold: new(0.85), Basis: "18 NVLinks of 25 GB/s",
-	}
-}
+// gpuAt and transfer are short names.
+var (
+	gpuAt    = h200s.Address
+	transfer = h200s.Transfer
+)
 
 var passed = []string{
 	"bar-too-small", "container-caps", "cuda-driver-too-old", "driver-library-mismatch", "env-misconfig", "fabric-manager", "gpu-fault",
@@ -154,7 +105,7 @@ var passed = []string{
 func healthy(n int) Input {
 	return Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high",
-		Facts: nvswitch(n),
+		Facts: h200s.Facts(n),
 		Verdict: rules.Result{
 			Passed: passed,
 			Skipped: []rules.Skipped{
@@ -369,8 +320,7 @@ func many() Input {
 	return accounted(in)
 }
 
-// hostile is a machine whose every name was chosen to do harm where it is
-// printed.
+// hostile is a machine whose every name was chosen to do harm where it is printed.
 func hostile() Input {
 	const bad = "x\x1b[2J\x1b]0;owned\a\u202egpj.exe\u200b\x9b31m`|<script>alert(1)</script> @everyone https://evil.example/ **b** \xff\r\nline2"
 	in := low()
@@ -530,9 +480,7 @@ func deliberate() Input {
 		f.Params = map[string]any{"variable": name}
 		return f
 	}
-	in.Verdict.Findings = []rules.Finding{
-		variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
-	}
+	in.Verdict.Findings = []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info)}
 	in.Advice = nil
 	for _, f := range in.Verdict.Findings {
 		in.Advice = append(in.Advice, unset(f.Subject, f.Rule))

@@ -48,9 +48,7 @@ func TestSplit(t *testing.T) {
 		for _, v := range u.Facts.Env.Variables {
 			settings = append(settings, v.Value+map[bool]string{true: " true", false: " false"}[v.Effective])
 		}
-		if u.String() != w.object || u.Line != w.line || !slices.Equal(kinds, w.kinds) || !slices.Equal(settings, w.settings) {
-			t.Errorf("unit %d is %s at line %d: %v, %v; want %+v", i, u.Object, u.Line, kinds, settings, w)
-		}
+		expect.That(t, u.String() == w.object && u.Line == w.line && slices.Equal(kinds, w.kinds) && slices.Equal(settings, w.settings), "unit %d is %s at line %d: %v, %v; want %+v", i, u.Object, u.Line, kinds, settings, w)
 		expect.That(t, len(u.Facts.Texts) <= 1, "%s has %d texts", u.Object, len(u.Facts.Texts))
 	}
 }

@@ -2,7 +2,6 @@ package waivers
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,13 +32,11 @@ func TestParse(t *testing.T) {
 		{Rule: "a", Reason: "r", Expires: "2027-05-31", File: "f", Line: 4},
 		{Rule: "a", Subject: "*:00.0", Reason: "r", Expires: "2027-06-01", Owner: "o", File: "f", Line: 7},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("(-want +got):\n%s%v", diff, err)
-	}
+	diff := cmp.Diff(want, got)
+	expect.That(t, diff == "" && err == nil, "(-want +got):\n%s%v", diff, err)
 	for _, empty := range []string{"", "waivers:\n", "waivers: []\n", "strict: true\n"} {
-		if got, err := parseText(empty); len(got) > 0 || err != nil {
-			t.Errorf("%q: got %v and %v", empty, got, err)
-		}
+		got, err := parseText(empty)
+		expect.That(t, len(got) == 0 && err == nil, "%q: got %v and %v", empty, got, err)
 	}
 }
 
@@ -75,15 +72,12 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			continue
 		}
-		if hints := strings.Join(fault.Hints, "\n"); !strings.HasPrefix(hints, tt.hint) || tt.hint == "" && hints != "" && name != "a list of a list" {
-			t.Errorf("%s: got the hints %q, want %q", name, hints, tt.hint)
-		}
+		hints := strings.Join(fault.Hints, "\n")
+		expect.That(t, strings.HasPrefix(hints, tt.hint) && (tt.hint != "" || hints == "" || name == "a list of a list"), "%s: got the hints %q, want %q", name, hints, tt.hint)
 	}
 	err := CheckRules([]Waiver{{Rule: "acs-redirect"}, {Rule: "acs-rediect", File: "f", Line: 7}}, []string{"acs-redirect", "shm-too-small"})
 	fault, ok := errors.AsType[*settings.Error](err)
-	if !ok || err.Error() != `f:7: the waiver names the unknown rule "acs-rediect"` || fault.Hints[0] != "did you mean acs-redirect?" {
-		t.Errorf("an unknown rule: %v", err)
-	}
+	expect.That(t, ok && err.Error() == `f:7: the waiver names the unknown rule "acs-rediect"` && fault.Hints[0] == "did you mean acs-redirect?", "an unknown rule: %v", err)
 }
 
 func TestLoad(t *testing.T) {
@@ -101,20 +95,15 @@ func TestLoad(t *testing.T) {
 		file := filepath.Join(dir, name)
 		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		all, err := Load(file)
-		if len(all) != tt.n || (err == nil) != (tt.want == "") || err != nil && err.Error() != file+tt.want {
-			t.Errorf("%s: got %d and %v, want %q", name, len(all), err, tt.want)
-		}
+		expect.That(t, len(all) == tt.n && (err == nil) == (tt.want == "") && (err == nil || err.Error() == file+tt.want), "%s: got %d and %v, want %q", name, len(all), err, tt.want)
 	}
-	if _, err := Load(filepath.Join(dir, "none")); err == nil {
-		t.Error("a file that does not exist is taken")
-	}
-	if _, err := Load(dir); err == nil {
-		t.Error("a folder is taken")
+	for _, wrong := range []string{filepath.Join(dir, "none"), dir} {
+		_, err := Load(wrong)
+		expect.Error(t, err, "%s is taken", wrong)
 	}
 }
 
-// TestMatches goes through all patterns and texts of up to five characters, and compares with
-// a regular expression.
+// TestMatches goes through all patterns and texts of up to five characters, and compares with a regular expression.
 func TestMatches(t *testing.T) {
 	words := func(letters string, most int) []string {
 		all := []string{""}
@@ -135,9 +124,8 @@ func TestMatches(t *testing.T) {
 		re := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 		for _, text := range texts {
 			tried++
-			if got, want := Matches(pattern, text), re.MatchString(text); got != want {
-				t.Errorf("Matches(%q, %q) = %t", pattern, text, got)
-			}
+			got, want := Matches(pattern, text), re.MatchString(text)
+			expect.That(t, got == want, "Matches(%q, %q) = %t", pattern, text, got)
 		}
 	}
 	expect.AtLeast(t, 20000, tried, "were tried")
@@ -202,9 +190,7 @@ func TestApply(t *testing.T) {
 		var waived []rules.Finding
 		for _, w := range r.Waived {
 			waived = append(waived, w.Finding)
-			if !w.Waiver.covers(w.Finding) || w.Waiver.expired("2027-01-31") {
-				t.Errorf("%s: %v is waived by %v", name, w.Finding, w.Waiver)
-			}
+			expect.That(t, w.Waiver.covers(w.Finding) && !w.Waiver.expired("2027-01-31"), "%s: %v is waived by %v", name, w.Finding, w.Waiver)
 		}
 		var unused []string
 		for _, w := range r.Unused {
@@ -217,8 +203,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestAdd checks that a waiver that is added is read back, with all that stood there before,
-// comments included.
+// TestAdd checks that a waiver that is added is read back, with all that stood there before, comments included.
 func TestAdd(t *testing.T) {
 	const entry = "  - rule: b\n    subject: '*:00.0'\n    reason: 'a: b # c'\n    expires: 2027-05-31\n    owner: me\n"
 	for name, tt := range map[string]struct{ before, want string }{
@@ -243,9 +228,8 @@ func TestAdd(t *testing.T) {
 			continue
 		}
 		all, err := parseText(string(got))
-		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.Rule == "b" }); err != nil || i < 0 || all[i].Line != line {
-			t.Errorf("%s: read back %v and %v, line %d", name, all, err, line)
-		}
+		i := slices.IndexFunc(all, func(o Waiver) bool { return o.Rule == "b" })
+		expect.That(t, err == nil && i >= 0 && all[i].Line == line, "%s: read back %v and %v, line %d", name, all, err, line)
 		if _, _, err := Add("f", got, w); err == nil || !strings.Contains(err.Error(), "is already waived") {
 			t.Errorf("%s: it is added twice: %v", name, err)
 		}
@@ -255,8 +239,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// FuzzAdd checks that a waiver with any texts, added to any file, is read back as it was, or
-// that the file is refused.
+// FuzzAdd checks that a waiver with any texts, added to any file, is read back as it was, or that the file is refused.
 func FuzzAdd(f *testing.F) {
 	f.Add("strict: true\n", "NCCL_DEBUG", "r: # x", "me")
 	f.Add("waivers:\n- {rule: a, reason: r, expires: 2027-01-31}\n\n# x\nstrict: true\n", "a -> b", "\"", "'")
@@ -281,11 +264,7 @@ func FuzzAdd(f *testing.F) {
 // TestTerms checks what is said of a waiver.
 func TestTerms(t *testing.T) {
 	w := Waiver{Rule: "a", Subject: "x", Reason: "Fixed in May.", Expires: "2027-05-31", Owner: "me", File: "f", Line: 3}
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me (f:3): Fixed in May." {
-		t.Error(got)
-	}
+	expect.Equal(t, "a (x); waived until 2027-05-31 by me (f:3): Fixed in May.", w.About()+"; "+w.Terms(), "it")
 	w.Owner, w.Subject = "", ""
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a; waived until 2027-05-31 (f:3): Fixed in May." {
-		t.Error(got)
-	}
+	expect.Equal(t, "a; waived until 2027-05-31 (f:3): Fixed in May.", w.About()+"; "+w.Terms(), "it")
 }

@@ -29,28 +29,23 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 		{"modprobe.d", "text", []string{"options nvidia a=b"}},
 		{"by hand", "", []string{"Open the lid."}},
 	}
-	if diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{})); diff != "" {
-		t.Errorf("primary (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{}))
+	expect.That(t, diff == "", "primary (-want +got):\n%s", diff)
 	var where []string
 	for _, i := range others {
 		where = append(where, i.Where)
 	}
-	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
-		t.Errorf("others: got %q, want %q", where, want)
-	}
-	if only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, ""); len(only) != 1 || only[0].Lines[0] != "--ipc=host" {
-		t.Errorf("a remedy for Docker alone: got %v", only)
-	}
+	expect.NoDiff(t, []string{"docker run", "Slurm", "Kubernetes"}, where, "others")
+	only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, "")
+	expect.That(t, len(only) == 1 && only[0].Lines[0] == "--ipc=host", "a remedy for Docker alone: got %v", only)
 }
 
 // TestInstructionsWhereTheJobRuns checks that what starts the job comes first.
 func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	a := remedies.Apply{Docker: []string{"--ipc=host"}, Slurm: []string{"srun"}, Kubernetes: "hostIPC: true"}
 	for runs, want := range map[string]string{"": "docker run", "Kubernetes": "Kubernetes", "Slurm": "Slurm", "mpirun": "docker run"} {
-		if primary, _ := Instructions(a, runs); primary[0].Where != want {
-			t.Errorf("%q: %s comes first, want %s", runs, primary[0].Where, want)
-		}
+		primary, _ := Instructions(a, runs)
+		expect.Equal(t, want, primary[0].Where, "%q: first", runs)
 	}
 	pod := &facts.Facts{Launches: []facts.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
 	expect.Equal(t, "Kubernetes", RunsBy(pod), "a pod runs by")
@@ -77,15 +72,13 @@ func TestInContainer(t *testing.T) {
 		expect.Equal(t, want, got, "%q", runs)
 	}
 	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
-		if i, ok := InContainer(a, "docker run"); ok {
-			t.Errorf("%v is applied by %v", a, i)
-		}
+		i, ok := InContainer(a, "docker run")
+		expect.That(t, !ok, "%v is applied by %v", a, i)
 	}
 }
 
-// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds
-// until the next boot needs no reboot and does not persist, and all else takes what the
-// remedy takes.
+// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds until the next boot needs no
+// reboot and does not persist, and all else takes what the remedy takes.
 func TestEfforts(t *testing.T) {
 	set := expect.Value(remedies.Load())(t)
 	both := 0

@@ -18,11 +18,9 @@ func known() *facts.Facts {
 		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{
 			{Kind: "gpu", Link: &facts.PCIeLink{MaxSpeedGTs: 32, MaxWidth: 16}}, {Kind: "gpu", Link: &facts.PCIeLink{MaxSpeedGTs: 16, MaxWidth: 8}}, {Kind: "nic"},
 		}},
-		IOMMU: &facts.IOMMUFacts{Mode: "passthrough"},
-		NUMA:  &facts.NUMAFacts{Nodes: []facts.NUMANode{{}, {ID: 1}}, Balancing: new(1)},
-		Container: &facts.ContainerFacts{
-			Inside: new(true), Runtime: "docker", SHM: &facts.FileSystem{SizeBytes: 64 << 20}, MemlockSoftBytes: new(int64(8 << 20)),
-		},
+		IOMMU:     &facts.IOMMUFacts{Mode: "passthrough"},
+		NUMA:      &facts.NUMAFacts{Nodes: []facts.NUMANode{{}, {ID: 1}}, Balancing: new(1)},
+		Container: &facts.ContainerFacts{Inside: new(true), Runtime: "docker", SHM: &facts.FileSystem{SizeBytes: 64 << 20}, MemlockSoftBytes: new(int64(8 << 20))},
 		Libraries: &facts.LibraryFacts{Files: []facts.Library{{Kind: "libnccl", Version: "2.28.3"}, {Kind: "libnccl", Version: "2.28.9"}, {Kind: "libcuda", Version: "580"}}},
 		Env: &facts.EnvFacts{Variables: []facts.Variable{
 			{Name: "A", Effective: true}, {Name: "B", Effective: true}, {Name: "C", Effective: true}, {Name: "D", Effective: true}, {Name: "E"},
@@ -122,15 +120,10 @@ func TestLines(t *testing.T) {
 				rules.AreaPaths: {State: Unknown, Summary: "no transfer was tried"},
 			},
 		},
-		{
-			"findings",
-			rules.Result{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}},
-			Line{State: OK, Summary: "2 of 2"},
-			map[rules.Area]Line{
-				rules.AreaPCIe: {State: Problem, Summary: "ACS redirects", Rules: []string{"acs"}}, rules.AreaKernelLog: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}},
-				rules.AreaGPUs: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}}, rules.AreaPaths: {State: Problem, Summary: "2 of 2; a consequence of acs", Rules: []string{"copy"}},
-			},
-		},
+		{"findings", rules.Result{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}}, Line{State: OK, Summary: "2 of 2"}, map[rules.Area]Line{
+			rules.AreaPCIe: {State: Problem, Summary: "ACS redirects", Rules: []string{"acs"}}, rules.AreaKernelLog: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}},
+			rules.AreaGPUs: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}}, rules.AreaPaths: {State: Problem, Summary: "2 of 2; a consequence of acs", Rules: []string{"copy"}},
+		}},
 	} {
 		got := map[rules.Area]Line{}
 		for _, l := range Lines(Input{Facts: known(), Rules: all, Verdict: tt.verdict, Paths: tt.paths}) {

@@ -59,14 +59,11 @@ func TestWrite(t *testing.T) {
 		for _, want := range []string{"2.28.9", "/lib/libnccl.so.2", "/other/libnccl.so.2", "as-configured", "hang", "p2p-off", "rank 1", "last words", "shm"} {
 			expect.That(t, strings.Contains(b.String(), want), "%s does not say %q:\n%s", format, want, b.String())
 		}
-		if format == "markdown" && strings.Contains(b.String(), "<b>") {
-			t.Errorf("markdown passes HTML on:\n%s", b.String())
-		}
+		expect.That(t, format != "markdown" || !strings.Contains(b.String(), "<b>"), "markdown passes HTML on:\n%s", b.String())
 		if format == "json" {
 			var back probe.Collectives
-			if err := json.Unmarshal(b.Bytes(), &back); err != nil || back.Outcome != probe.Hang || len(back.Arms) != 2 {
-				t.Errorf("%v: %s", err, b.String())
-			}
+			err := json.Unmarshal(b.Bytes(), &back)
+			expect.That(t, err == nil && back.Outcome == probe.Hang && len(back.Arms) == 2, "%v: %s", err, b.String())
 		}
 		b.Reset()
 		if err := Write(&b, format, nil, false); err != nil || b.Len() == 0 {
@@ -99,11 +96,7 @@ func TestGains(t *testing.T) {
 	}
 	slow := arm(probe.ArmConfigured, 27.6)
 	slow.Outcome, slow.Operations[0].Outcome = probe.Slow, probe.Slow
-	c := &probe.Collectives{Arms: []probe.Arm{
-		slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B"),
-	}}
-	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	c := &probe.Collectives{Arms: []probe.Arm{slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B")}}
+	expect.Equal(t, "NCCL_B costs 91 %", strings.Join(Gains(c), "; "), "it")
 	expect.That(t, Gains(nil) == nil && Gains(&probe.Collectives{}) == nil, "what was not run gains something")
 }

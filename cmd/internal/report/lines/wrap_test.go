@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestWrapKeepsUnits checks, at every width, that no line parts a number from its unit and
@@ -13,21 +15,15 @@ func TestWrapKeepsUnits(t *testing.T) {
 	whole := []string{"25.1 GB/s", "(40 %", "63.0 GB/s),", "64 MiB", "3 ms,", "5.0 x16;"}
 	for width := range 120 {
 		broken := Wrap(s, width)
-		if got := strings.Join(broken, " "); got != s {
-			t.Fatalf("width %d: %q", width, got)
-		}
+		got := strings.Join(broken, " ")
+		expect.Must(t, got == s, "width %d: %q", width, got)
 		for _, part := range whole {
-			if !slices.ContainsFunc(broken, func(l string) bool { return strings.Contains(l, part) }) {
-				t.Errorf("width %d parts %q", width, part)
-			}
+			expect.That(t, slices.ContainsFunc(broken, func(l string) bool { return strings.Contains(l, part) }), "width %d parts %q", width, part)
 		}
 		for _, l := range broken {
-			if len(l) > width && strings.Contains(l, " ") && !slices.Contains(whole, l) {
-				t.Errorf("width %d: %q is too long", width, l)
-			}
+			expect.That(t, len(l) <= width || !strings.Contains(l, " ") || slices.Contains(whole, l), "width %d: %q is too long", width, l)
 		}
 	}
-	if got, want := KeepUnits("5 GB/s, 40 % of 5.0 x16 in 3 s; 8 GPUs, 2 seconds, 1 GBs"), "5\u00a0GB/s, 40\u00a0% of 5.0\u00a0x16 in 3\u00a0s; 8 GPUs, 2 seconds, 1 GBs"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	const said = "5 GB/s, 40 % of 5.0 x16 in 3 s; 8 GPUs, 2 seconds, 1 GBs"
+	expect.Equal(t, "5\u00a0GB/s, 40\u00a0% of 5.0\u00a0x16 in 3\u00a0s; 8 GPUs, 2 seconds, 1 GBs", KeepUnits(said), "it")
 }

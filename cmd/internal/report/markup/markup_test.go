@@ -86,9 +86,8 @@ func TestProgramsOfCommands(t *testing.T) {
 	for _, c := range commands {
 		name, _, _ := strings.Cut(strings.TrimPrefix(c, "sudo "), " ")
 		name = strings.TrimSuffix(name, ";")
-		if _, known := programs[name]; !known && !variable.MatchString(name) && !slices.Contains(own, name) {
-			t.Errorf("%s of %q", name, c)
-		}
+		_, known := programs[name]
+		expect.That(t, known || variable.MatchString(name) || slices.Contains(own, name), "%s of %q", name, c)
 	}
 	for name := range programs {
 		expect.That(t, len(Spans("Run "+name+" -v to see it.")) == 3, "%s -v is not found", name)
