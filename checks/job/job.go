@@ -149,8 +149,8 @@ func (s *story) byItself(d *facts.Death) bool {
 		return true
 	case d.Class == "SIGABRT" || d.Class == "SIGKILL": // These may come from outside, and from PyTorch when a watchdog aborted.
 		return !s.outOfMemory()
-	case d.What == "signal": // A launcher ends the other ranks with SIGTERM.
-		return d.Class == "SIGTERM" && d.First
+	case d.What == "signal": // A launcher ends the other ranks with SIGTERM, and a full /dev/shm with SIGBUS.
+		return d.First && d.Class != "SIGBUS"
 	case d.Code != nil && *d.Code != exceptionCode:
 		return true
 	}
@@ -247,11 +247,13 @@ func itsOwn(printed string) bool {
 	if programming[leaf(class)] {
 		return true
 	}
-	said := deviceNumber.ReplaceAllString(printed[len(class):], "")
+	said := wrapper.ReplaceAllString(printed[len(class):], "")
 	return !foreignClass().MatchString(leaf(class)) && !foreignWords().MatchString(said)
 }
 
-var deviceNumber = lazy.New(`cuda:\d+`)
+// wrapper is what says where an exception of the program was: on a GPU, or in a process whose exceptions PyTorch
+// raises again (torch/_utils.py, ExceptionWrapper).
+var wrapper = lazy.New(`cuda:\d+|Caught \w+ in (?:DataLoader worker process|replica|pin memory thread)`)
 
 // leaf is a class without its modules, and of Ray's wrapper the class that it wraps.
 func leaf(class string) string {

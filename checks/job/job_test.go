@@ -39,7 +39,7 @@ func TestItsOwn(t *testing.T) {
 	t.Parallel()
 	for printed, want := range map[string]bool{
 		"KeyError: 'x'": true, "ValueError: bad": true, "trainer.BadBatch: no label": true, "ray.exceptions.RayTaskError(ValueError): bad": true,
-		"AssertionError: ": true, "TypeError: nccl": true, "RuntimeError: expected cuda:0": true,
+		"AssertionError: ": true, "TypeError: nccl": true, "RuntimeError: expected cuda:0": true, "ValueError: Caught ValueError in DataLoader worker process 0.": true,
 		"torch.distributed.DistBackendError: x": false, "RuntimeError: NCCL error in: x": false, "torch.OutOfMemoryError: x": false,
 		"ConnectionResetError: [Errno 104]": false, "ImportError: libcudart.so.12: cannot open shared object file": false, "EOFError: ": false,
 		"OSError: [Errno 24] Too many open files": false, "KeyboardInterrupt: ": false, "RuntimeError: CUDA error: x": false,
@@ -82,6 +82,8 @@ func TestFirst(t *testing.T) {
 		"SIGKILL without memory":              {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, oom: true},
 		"SIGTERM of the launcher":             {deaths: []facts.Death{ended("signal", "SIGTERM", -1, 1)}},
 		"SIGTERM first":                       {deaths: []facts.Death{with(ended("signal", "SIGTERM", -1, 1), first)}, class: "SIGTERM", rank: 1},
+		"SIGHUP first":                        {deaths: []facts.Death{with(ended("signal", "SIGHUP", -1, 1), first)}, class: "SIGHUP", rank: 1},
+		"SIGBUS first":                        {deaths: []facts.Death{with(ended("signal", "SIGBUS", -1, 1), first)}},
 		"exit behind communication":           {deaths: []facts.Death{raised("DistBackendError", "NCCL"), ended("exit", "", 1, 1)}},
 		"an assertion of its own":             {deaths: []facts.Death{{What: "assertion", Class: "-", File: "Loss.cu"}}, class: "-", rank: -1},
 		"an assertion of a library":           {deaths: []facts.Death{{What: "assertion", Class: "-", File: "src/nccl_net.c"}}},

@@ -188,7 +188,7 @@ func errnoCode(words string) (data.Code, bool) {
 	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
 		return codes[i], true
 	}
-	if m := errnoNumber.Find(words); m != nil {
+	if m := errnoNumber.Find(words); m != nil && !strings.Contains(words, "exitcode") {
 		return byNumber(codes, strings.Join(m[1:], ""))
 	}
 	return data.Code{}, false

@@ -74,9 +74,9 @@ cause(d) := sprintf("died of an exception in the program: %s", [printed(d)]) if 
 	d.what == "assertion"
 } else := sprintf("was killed from outside (%s): by the kernel when memory runs out, by a job system or by a person", [d.class]) if {
 	d.class == "SIGKILL"
-} else := sprintf("was ended from outside (%s): by a job system, for example at a time limit or for another job, or by a person", [d.class]) if {
-	d.class == "SIGTERM"
 } else := sprintf("died of %s: %s", [d.class, signals[d.class]]) if {
+	signals[d.class]
+} else := sprintf("was ended from outside (%s): by a job system, for example at a time limit or for another job, by a terminal that closed, or by a person", [d.class]) if {
 	d.what == "signal"
 } else := sprintf("exited on its own with code %d", [d.code]) if {
 	is_number(d.code)
@@ -139,7 +139,9 @@ confidence(d) := "confirmed" if {
 } else := "confirmed" if {
 	d.what == "assertion"
 } else := "possible" if {
-	d.class in {"SIGKILL", "SIGTERM"}
+	d.what == "signal"
+	d.class != "SIGABRT"
+	not signals[d.class]
 } else := "possible" if {
 	d.what == "exit"
 	object.get(d, "code", 1) == 1
