@@ -133,7 +133,7 @@ type RankValue struct {
 	Line   int    `json:"line,omitempty"`
 }
 
-// Lost is a process that ended without a word.
+// Lost is a process that ended silently.
 type Lost struct {
 	// Rank is its rank, or the ranks of several; empty if nobody names it.
 	Rank string `json:"rank,omitempty"`

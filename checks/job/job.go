@@ -216,7 +216,7 @@ func (s *story) claimed(d *facts.Death) bool {
 }
 
 // lost are the processes of which others only say that they are gone; nil where something else is
-// wrong too.
+// wrong.
 func (s *story) lost() *facts.Lost {
 	gone := message.PeerGone()
 	var l facts.Lost

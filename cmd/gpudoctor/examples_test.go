@@ -147,7 +147,7 @@ func TestSlurmProlog(t *testing.T) {
 			node, order, _ := strings.Cut(tt.faults, ": ")
 			s := newSlurm(t, true, map[string]string{cmp.Or(node, "no node"): cmp.Or(order, "true")})
 			rest := s.run(t, tt.script+nodes)
-			for _, line := range strings.Split(tt.want, "|") {
+			for line := range strings.SplitSeq(tt.want, "|") {
 				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
 				expect.Must(t, ok, "no line %q, or not in this order", line)
 				rest = after
