@@ -15,8 +15,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/h200s"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -100,7 +100,7 @@ func writeFacts(file string, f *facts.Facts) error {
 
 // eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
 func eightGPUs() *facts.Facts {
-	f := h200s.Facts(8)
+	f := fixtures.H200s(8)
 	f.Host = &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"}
 	f.IOMMU, f.NUMA, f.Unknown, f.Links.VirtualTopology = nil, nil, nil, nil
 	return f

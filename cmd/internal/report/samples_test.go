@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
-	"github.com/gpudoctor/gpudoctor/fixtures/h200s"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -93,8 +93,8 @@ func waived() Input {
 
 // gpuAt and transfer are short names.
 var (
-	gpuAt    = h200s.Address
-	transfer = h200s.Transfer
+	gpuAt    = fixtures.H200Address
+	transfer = fixtures.H200Transfer
 )
 
 var passed = []string{
@@ -105,7 +105,7 @@ var passed = []string{
 func healthy(n int) Input {
 	return Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high",
-		Facts: h200s.Facts(n),
+		Facts: fixtures.H200s(n),
 		Verdict: rules.Result{
 			Passed: passed,
 			Skipped: []rules.Skipped{
