@@ -20,15 +20,19 @@ func TestStatementsNeed(t *testing.T) {
 		}
 	}
 	for _, row := range message.Statements() {
-		like, unlike := regexp.MustCompile(row.Like), regexp.MustCompile(row.Unlike)
+		like, unlike := regexp.MustCompile(withoutBlank(row.Like)), regexp.MustCompile(withoutBlank(row.Unlike))
 		for line := range lines {
 			if !slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
 				continue
 			}
-			want := like.MatchString(line) && (row.Unlike == "" || !unlike.MatchString(line))
+			plain := withoutBlank(line)
+			want := like.MatchString(plain) && (row.Unlike == "" || !unlike.MatchString(plain))
 			if _, got := row.Match(line); got != want {
 				t.Errorf("%s: %q: got %t, want %t", row.ID, line, got, want)
 			}
 		}
 	}
 }
+
+// withoutBlank is a line or a form without a blank before a colon, as they are compared.
+func withoutBlank(text string) string { return strings.ReplaceAll(text, " : ", ": ") }

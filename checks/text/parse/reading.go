@@ -296,7 +296,7 @@ func (r *Reading) line(l Line) {
 	r.recognised("messages", l.Number, 1)
 	if said := fields[ncclSaid]; said != "" { // XLA quotes NCCL in its own line.
 		l.said = message.AsWarning(said)
-		if quoted, fields, ok := message.Of(l.said); ok {
+		if quoted, fields, ok := message.Of(l.said); ok && quoted.Role != "warning" {
 			r.Sink.messages.add(quoted.ID, fields, l)
 		}
 	}
