@@ -147,8 +147,8 @@ func TestWrappings(t *testing.T) {
 			switch {
 			case how == "80 kB of progress bars" && len(text) > 8<<10:
 				continue // It is the same of all of them, and slow.
-			case strings.HasPrefix(text, "#!") && (how == "80 kB of progress bars" || how == "more zeros than a line may be"):
-				continue // A script has none of them before it.
+			case strings.HasPrefix(text, "#!") && (strings.Contains(how, "progress bars") || strings.Contains(how, "zeros")):
+				continue // A script has none of them.
 			case slices.Contains(breaking, how) && launch.IsManifest("", text):
 				continue // A zero byte in YAML is an error.
 			case !try("text "+name, how):
