@@ -64,6 +64,8 @@ remote(m) := m.fields.remote if {
 	m.fields.remote
 } else := m.fields.host if {
 	networks.address(m.fields.host)
+} else := m.fields.host if {
+	networks.loopback(m.fields.host) # "localhost"
 } else := ""
 
 # hard_failures are those of a last attempt.
