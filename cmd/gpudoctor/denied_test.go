@@ -37,6 +37,8 @@ func placed(t *testing.T, from, dir, name string) string {
 	t.Helper()
 	raw := expect.Value(os.ReadFile(from))(t)
 	to := filepath.Join(dir, name)
+	syscall.ForkLock.RLock() // A child that starts meanwhile would hold the file open for writing, and it could not be executed.
+	defer syscall.ForkLock.RUnlock()
 	expect.NoError(t, os.WriteFile(to, raw, 0o755))
 	return to
 }

@@ -16,7 +16,7 @@
 #   confidence: confirmed
 #   cause: app-failure
 #   needs: [job-told]
-#   remedies: [install-matching-wheels, fix-visible-devices]
+#   remedies: [install-matching-wheels, fix-application, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported
