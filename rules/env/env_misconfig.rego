@@ -51,8 +51,8 @@
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
-#         The ranks of one communicator have different values of {subject}: {values:comma}. They must agree on it:
-#         otherwise they send data that the others do not expect, or over a way that the others do not use
+#         The ranks of one communicator differ in {values:comma}. They must agree: otherwise they send data that the
+#         others do not expect, or over a way that the others do not use
 #     segments:
 #       severity: medium
 #       confidence: possible
@@ -225,7 +225,7 @@ findings contains {
 	"subject": facts.list({u.name | some u in differing}),
 	"about": {"values": [of_ranks(u) | some u in differing]},
 	"evidence": [{"fact": "logs.unequal", "value": sprintf("%s=%s", [u.name, v.value]), "source": logs.at(v)} | some u in differing; some v in u.values; v.set],
-	"params": {"variable": differing[0].name, "source": variables.guide},
+	"params": {"variables": [u.name | some u in differing], "source": variables.guide},
 	"order": logs.first(logs.complaints).order,
 } if {
 	count(differing) > 0
@@ -235,11 +235,11 @@ findings contains {
 
 differing := [u | some u in input.logs.unequal; u.name in variables.joint]
 
-of_ranks(u) := concat(" and ", [sprintf("%s on rank %d", [setting_of(u, v), v.rank]) | some v in u.values])
+of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d", [setting_of(v), v.rank]) | some v in u.values])])
 
-setting_of(u, v) := sprintf("%s=%s", [u.name, v.value]) if {
+setting_of(v) := v.value if {
 	v.set
-} else := sprintf("%s not set", [u.name])
+} else := "not set"
 
 died if input.logs.job.first
 
