@@ -275,6 +275,9 @@ func parse(files map[string][]byte, metadata bool) (map[string]*ast.Module, []er
 	for name, text := range files {
 		wg.Go(func() {
 			m, err := ast.ParseModuleWithOpts(name, string(text), opts)
+			if err == nil {
+				sortKeys(m)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -287,6 +290,20 @@ func parse(files map[string][]byte, metadata bool) (map[string]*ast.Module, []er
 	wg.Wait()
 	slices.SortFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return modules, faults
+}
+
+// sortKeys sorts the keys of a module's objects and sets, as OPA does when somebody first reads them in order. Several
+// goroutines read a module, and one may copy what another sorts.
+func sortKeys(m *ast.Module) {
+	ast.WalkTerms(m, func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case ast.Object:
+			v.Keys()
+		case ast.Set:
+			v.Slice()
+		}
+		return false
+	})
 }
 
 // problems turns OPA's errors, which span several lines, into one Problem
