@@ -61,7 +61,9 @@ type story struct {
 	// complaints are the messages that something is wrong, without those that the job outlived;
 	// trouble are those of communication, a GPU or the machine, in order.
 	complaints, trouble []*facts.Message
-	wentOn              bool
+	// began is the time of the first trouble that has one.
+	began  string
+	wentOn bool
 	// ends are the words of launchers that a process ended.
 	ends []*facts.Death
 	// launcher is the report of the process that failed first.
@@ -106,6 +108,9 @@ func newStory(f *facts.Facts) *story {
 		s.complaints = append(s.complaints, m)
 		if m.Role != "consequence" && !ofProcess(m) {
 			s.trouble = append(s.trouble, m)
+			if m.Time != "" && (s.began == "" || m.Time < s.began) {
+				s.began = m.Time
+			}
 		}
 	}
 	return s
@@ -191,19 +196,8 @@ func (s *story) preceded(d *facts.Death) bool {
 		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
 			return false
 		}
-		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began()
+		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began
 	})
-}
-
-// began is the time of the first trouble that has one.
-func (s *story) began() string {
-	first := ""
-	for _, m := range s.trouble {
-		if m.Time != "" && (first == "" || m.Time < first) {
-			first = m.Time
-		}
-	}
-	return first
 }
 
 // claimed reports whether the line of an exception, or of one like it, is a message of the catalogue.
