@@ -33,11 +33,9 @@ func Of(f *facts.Facts) *facts.Job {
 	}
 	s := newStory(f)
 	j := &facts.Job{WentOn: s.wentOn, Ended: len(s.ends) > 0}
-	var own []*facts.Death
-	for i := range f.Logs.Deaths {
-		if d := &f.Logs.Deaths[i]; s.byItself(d) && !s.preceded(d) {
-			own = append(own, d)
-		}
+	own := s.deaths(s.byItself)
+	if len(own) == 0 {
+		own = s.deaths(s.beforeOthersWaited)
 	}
 	j.First = s.first(own)
 	if j.First == nil {
@@ -61,6 +59,8 @@ type story struct {
 	// complaints are the messages that something is wrong, without those that the job outlived;
 	// trouble are those of communication, a GPU or the machine, in order.
 	complaints, trouble []*facts.Message
+	// waiting are those in which a rank says that it waits for others, and what it says after that.
+	waiting map[*facts.Message]bool
 	// began is the time of the first trouble that has one.
 	began  string
 	wentOn bool
@@ -76,7 +76,7 @@ type story struct {
 var waits = map[string]bool{"torch-watchdog-timeout": true, "torch-work-status": true, "torch-other-rank-failed": true, "vllm-workers-stuck": true}
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: f, lines: map[string]int{}}
+	s := &story{facts: f, lines: map[string]int{}, waiting: map[*facts.Message]bool{}}
 	for _, t := range f.Texts {
 		s.lines[t.Name] = max(s.lines[t.Name], t.Lines)
 	}
@@ -100,12 +100,20 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
+	waited := map[[2]any]bool{} // By the text and the rank.
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		if s.wentOn && waits[m.ID] || !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
+		if m.Rank != nil {
+			speaker := [2]any{m.Source, *m.Rank}
+			waited[speaker] = waited[speaker] || waits[m.ID]
+			s.waiting[m] = waited[speaker]
+		} else {
+			s.waiting[m] = waits[m.ID]
+		}
 		if m.Role != "consequence" && !ofProcess(m) {
 			s.trouble = append(s.trouble, m)
 			if m.Time != "" && (s.began == "" || m.Time < s.began) {
@@ -119,6 +127,17 @@ func newStory(f *facts.Facts) *story {
 // ofProcess reports whether a message only says that a process ended, or how.
 func ofProcess(m *facts.Message) bool {
 	return strings.HasPrefix(m.ID, "process-") || m.ID == "torch-first-failure" || m.ID == "cuda-assert"
+}
+
+// deaths are the ends of that kind before which there was no trouble.
+func (s *story) deaths(kind func(*facts.Death) bool) []*facts.Death {
+	var all []*facts.Death
+	for i := range s.facts.Logs.Deaths {
+		if d := &s.facts.Logs.Deaths[i]; kind(d) && !s.preceded(d) {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // first is the end that the others follow: a launcher's report of the rank counts more than the order.
@@ -161,6 +180,26 @@ func (s *story) byItself(d *facts.Death) bool {
 	}
 	return !slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == "exception" && s.cameThrough(&o) && !launchers[leaf(o.Class)]
+	})
+}
+
+// beforeOthersWaited reports whether an exception that may come from the machine or a server, but not from communication, ended one
+// rank, and all trouble of the others is that they wait for it and what follows, or comes after the end that a
+// launcher saw first.
+func (s *story) beforeOthersWaited(d *facts.Death) bool {
+	if d.What != "exception" || d.Rank == nil || !s.cameThrough(d) || ofCommunication(printed(d)) && !outside.MatchString(printed(d)) || s.claimed(d) || s.interruptedTogether(d) {
+		return false
+	}
+	witnessed := s.launcher != nil && s.launcher.First && sameRank(s.launcher.Rank, d.Rank)
+	return (witnessed || len(s.trouble) > 0) && !slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
+		return !s.waiting[m] && !(witnessed && m.Source == d.Source && m.Line > d.Line)
+	})
+}
+
+// interruptedTogether reports whether several ranks were interrupted, as a person does with a job that hangs.
+func (s *story) interruptedTogether(d *facts.Death) bool {
+	return d.Class == "KeyboardInterrupt" && slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
+		return o.Class == d.Class && o.Rank != nil && *o.Rank != *d.Rank
 	})
 }
 
@@ -241,13 +280,21 @@ func itsOwn(printed string) bool {
 	if programming[leaf(class)] {
 		return true
 	}
-	said := wrapper.ReplaceAllString(printed[len(class):], "")
-	return !foreignClass().MatchString(leaf(class)) && !foreignWords().MatchString(said)
+	return !ofCommunication(printed) && !machineClass().MatchString(leaf(class)) && !machineWords().MatchString(wrapper.ReplaceAllString(printed[len(class):], ""))
+}
+
+// ofCommunication reports whether an exception speaks of communication between ranks or of GPUs.
+func ofCommunication(printed string) bool {
+	class, _, _ := strings.Cut(printed, ":")
+	return communicationClass().MatchString(leaf(class)) || communicationWords().MatchString(wrapper.ReplaceAllString(printed[len(class):], ""))
 }
 
 // wrapper is what says where an exception of the program was: on a GPU, or in a process whose exceptions PyTorch
 // raises again (torch/_utils.py, ExceptionWrapper).
 var wrapper = lazy.New(`cuda:\d+|Caught \w+ in (?:DataLoader worker process|replica|pin memory thread)`)
+
+// outside is what an exception says that comes from a server of data or models, and not from another rank.
+var outside = lazy.New(`^(?:requests|urllib3|httpx|aiohttp|huggingface_hub|botocore)\.[\w.]+: .*https://|HTTPSConnectionPool|https://huggingface\.co`)
 
 // leaf is a class without its modules, and of Ray's wrapper the class that it wraps.
 func leaf(class string) string {
@@ -270,21 +317,23 @@ func setOf(names ...string) map[string]bool {
 }
 
 var (
-	libraries    = anyOf(`(?i)nccl|rccl|ucx|ucp_|uct_|ibv|libfabric|gloo|psm2`)
-	foreignClass = anyOf(
+	libraries          = anyOf(`(?i)nccl|rccl|ucx|ucp_|uct_|ibv|libfabric|gloo|psm2`)
+	communicationClass = anyOf(
 		`(?i)nccl|rccl|cuda|hip|nvml|xla|jax|accelerator|outofmemory|memoryerror|^oom`,
 		`dist(?:backend|network|store|queue|error)|rendezvous|collective|barrier`,
 		`connect|timeout|timedout|expired|network|socket|gaierror|brokenpipe|eoferror|grpc|rpc|http|ssl|zmq`,
-		`died|crash|dead|killed|cancel|interrupt|childfailed|calledprocess|processraised|processexited|brokenprocess|signal|^empty$|systemexit|actor`,
-		`permission`,
+		`childfailed|calledprocess|processraised|processexited|brokenprocess|signal|systemexit|actor|died|crash|dead|killed|cancel`,
 	)
-	foreignWords = anyOf(
+	communicationWords = anyOf(
 		`(?i)nccl|rccl|\bcuda|cudnn|cublas|cusolver|\bhip\b|hiperror|\bhsa\b|\bgpus?\b|\bdriver|nvidia|nvml|triton|kernel image`,
 		`gloo|c10d|\bucx\b|\bmpi\b|rdma|ibv_|libfabric|infiniband|store|socket|connect|\btcp|\bport\b|address (?:already )?in use|unreachable|resolve`,
 		`time(?:d)?[ -]?out|collective|all_?reduce|all_?gather|process group|default group|\bpeer|p2p|nvlink|rank \d+ |world[ _]size`,
-		`shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied`,
-		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|failed|died|exited|proc)|exited unexpectedly|background process`,
-		`root cause|see (?:the )?(?:stack trace|log|above|error)|terminated|killed|signal`,
+		`root cause|see (?:the )?(?:stack trace|log|above|error)|worker\w* (?:failed|died)|background process`,
+	)
+	machineClass = anyOf(`(?i)interrupt|^empty$|permission`)
+	machineWords = anyOf(
+		`(?i)shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied`,
+		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|exited|proc)|exited unexpectedly|terminated|killed|signal`,
 	)
 )
 

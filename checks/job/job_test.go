@@ -67,6 +67,9 @@ func TestFirst(t *testing.T) {
 	other.Rank = new(int)
 	own := other
 	own.Rank = exit9.Rank
+	denied, wait := of(raised("PermissionError", "[Errno 13] Permission denied: '/dev/x'"), 1), said("torch-watchdog-timeout", "category", 30)
+	interrupted := of(raised("KeyboardInterrupt", ""), 1)
+	wait.Rank, other.Line = new(int), 35
 	for name, c := range map[string]struct {
 		deaths   []facts.Death
 		messages []facts.Message
@@ -103,8 +106,19 @@ func TestFirst(t *testing.T) {
 		"some steps of others, and an end":    {deaths: []facts.Death{steps(3), ended("exit", "", 1, -1)}, class: "KeyError", rank: -1},
 		// What others say of a rank that the launcher saw end first is its consequence, unless Python's exit code
 		// hides an exception.
-		"witnessed, others in trouble":       {deaths: []facts.Death{exit9}, messages: []facts.Message{other}, rank: 1},
-		"witnessed, itself in trouble":       {deaths: []facts.Death{exit9}, messages: []facts.Message{own}, class: "none"},
+		"witnessed, others in trouble": {deaths: []facts.Death{exit9}, messages: []facts.Message{other}, rank: 1},
+		"witnessed, itself in trouble": {deaths: []facts.Death{exit9}, messages: []facts.Message{own}, class: "none"},
+		// What may come from the machine or a server counts where the others only wait for the rank.
+		"denied, then a wait":                {deaths: []facts.Death{denied}, messages: []facts.Message{wait}, class: "PermissionError", rank: 1},
+		"denied, a wait and what follows":    {deaths: []facts.Death{denied}, messages: []facts.Message{wait, other}, class: "PermissionError", rank: 1},
+		"denied, and trouble":                {deaths: []facts.Death{denied}, messages: []facts.Message{other}, class: "none"},
+		"denied, and nothing else":           {deaths: []facts.Death{denied}, class: "none"},
+		"a wait, then denied":                {deaths: []facts.Death{denied}, messages: []facts.Message{said("torch-watchdog-timeout", "category", 3)}, class: "none"},
+		"denied, witnessed":                  {deaths: []facts.Death{denied, with(ended("exit", "", 1, 1), first)}, messages: []facts.Message{other}, class: "PermissionError", rank: 1},
+		"interrupted, then a wait":           {deaths: []facts.Death{interrupted}, messages: []facts.Message{wait}, class: "KeyboardInterrupt", rank: 1},
+		"interrupted together":               {deaths: []facts.Death{interrupted, of(interrupted, 0)}, messages: []facts.Message{wait}, class: "none"},
+		"a peer's connection, then a wait":   {deaths: []facts.Death{of(raised("ConnectionResetError", "[Errno 104] Connection reset by peer"), 1)}, messages: []facts.Message{wait}, class: "none"},
+		"a server's connection, then a wait": {deaths: []facts.Death{of(raised("requests.exceptions.ConnectionError", "HTTPSConnectionPool(host='huggingface.co', port=443)"), 1)}, messages: []facts.Message{wait}, class: "requests.exceptions.ConnectionError", rank: 1},
 		"witnessed with an exception's code": {deaths: []facts.Death{with(ended("exit", "", 1, 1), first)}, messages: []facts.Message{other}, class: "none"},
 	} {
 		f := &facts.Facts{Texts: []facts.Text{{Name: "a.log", Lines: 50}}, Logs: &facts.LogFacts{Deaths: c.deaths, Messages: c.messages}}

@@ -22,7 +22,7 @@ type endForm struct {
 // endForms are those of, in order: torch/distributed/elastic/multiprocessing/api.py;
 // deepspeed/launcher/launch.py; Slurm's srun (src/srun/libsrun/launch.c and
 // task_state.c); Open MPI and PRRTE (help-prun.txt, help-orterun.txt); MPICH's and
-// Intel's Hydra; HPE's PALS; torch/multiprocessing/spawn.py; horovod/runner/gloo_run.py; vLLM's
+// Intel's Hydra; HPE's PALS; torch/multiprocessing/spawn.py; torch/csrc/DataLoader.cpp; horovod/runner/gloo_run.py; vLLM's
 // multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); a
 // kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
@@ -40,6 +40,7 @@ var endForms = []endForm{
 	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`), false},
 	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`), false},
 	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
+	{"dataloader", []string{" is killed by signal: "}, lazy.New(`DataLoader worker \(pid (?P<pid>\d+)\) is killed by signal: (?P<name>[A-Z][\w ]+?)\.`), false},
 	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
 	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`), false},
 	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`), false},
