@@ -166,7 +166,7 @@ func sameRank(a, b *int) bool { return a == b || a != nil && b != nil && *a == *
 func (s *story) byItself(d *facts.Death) bool {
 	switch {
 	case d.What == "exception":
-		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d)
+		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "cause", "category", "consequence")
 	case d.What == "assertion":
 		return !libraries().MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
@@ -187,12 +187,13 @@ func (s *story) byItself(d *facts.Death) bool {
 // rank, and all trouble of the others is that they wait for it and what follows, or comes after the end that a
 // launcher saw first.
 func (s *story) beforeOthersWaited(d *facts.Death) bool {
-	if d.What != "exception" || d.Rank == nil || !s.cameThrough(d) || ofCommunication(printed(d)) && !outside.MatchString(printed(d)) || s.claimed(d) || s.interruptedTogether(d) {
+	if d.What != "exception" || d.Rank == nil || !s.cameThrough(d) || ofCommunication(printed(d)) && !elsewhere.MatchString(d.RaisedIn) || s.claimed(d, "cause") || s.interruptedTogether(d) {
 		return false
 	}
 	witnessed := s.launcher != nil && s.launcher.First && sameRank(s.launcher.Rank, d.Rank)
 	return (witnessed || len(s.trouble) > 0) && !slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
-		return !s.waiting[m] && !(witnessed && m.Source == d.Source && m.Line > d.Line)
+		ofItself := m.Source == d.Source && m.Line >= d.Begins && m.Line <= d.Line
+		return !s.waiting[m] && !ofItself && !(witnessed && m.Source == d.Source && m.Line > d.Line)
 	})
 }
 
@@ -239,11 +240,11 @@ func (s *story) preceded(d *facts.Death) bool {
 	})
 }
 
-// claimed reports whether the line of an exception, or of one like it, is a message of the catalogue.
-func (s *story) claimed(d *facts.Death) bool {
+// claimed reports whether the line of an exception, or of one like it, is a message of the catalogue with one of these roles.
+func (s *story) claimed(d *facts.Death, roles ...string) bool {
 	return slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == d.What && o.Class == d.Class && o.Said == d.Said && slices.ContainsFunc(s.complaints, func(m *facts.Message) bool {
-			return m.Source == o.Source && m.Line == o.Line && !strings.HasPrefix(m.ID, "process-")
+			return m.Source == o.Source && m.Line == o.Line && slices.Contains(roles, m.Role) && !strings.HasPrefix(m.ID, "process-")
 		})
 	})
 }
@@ -293,8 +294,9 @@ func ofCommunication(printed string) bool {
 // raises again (torch/_utils.py, ExceptionWrapper).
 var wrapper = lazy.New(`cuda:\d+|Caught \w+ in (?:DataLoader worker process|replica|pin memory thread)`)
 
-// outside is what an exception says that comes from a server of data or models, and not from another rank.
-var outside = lazy.New(`^(?:requests|urllib3|httpx|aiohttp|huggingface_hub|botocore)\.[\w.]+: .*https://|HTTPSConnectionPool|https://huggingface\.co`)
+// elsewhere are libraries that have nothing to do with communication between ranks, whatever words they use: they load
+// data and models.
+var elsewhere = lazy.New(`/(?:torch/utils/data|torch/serialization|requests|urllib3|httpx|aiohttp|huggingface_hub|fsspec|botocore|datasets|safetensors|tokenizers|numpy|pandas|pyarrow|PIL|wandb)\b`)
 
 // leaf is a class without its modules, and of Ray's wrapper the class that it wraps.
 func leaf(class string) string {

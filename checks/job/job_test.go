@@ -115,10 +115,12 @@ func TestFirst(t *testing.T) {
 		"denied, and nothing else":           {deaths: []facts.Death{denied}, class: "none"},
 		"a wait, then denied":                {deaths: []facts.Death{denied}, messages: []facts.Message{said("torch-watchdog-timeout", "category", 3)}, class: "none"},
 		"denied, witnessed":                  {deaths: []facts.Death{denied, with(ended("exit", "", 1, 1), first)}, messages: []facts.Message{other}, class: "PermissionError", rank: 1},
+		"denied by a row, then a wait":       {deaths: []facts.Death{denied}, messages: []facts.Message{said("python-invalid-argument", "category", 20), wait}, class: "PermissionError", rank: 1},
+		"a row's cause, then a wait":         {deaths: []facts.Death{denied}, messages: []facts.Message{said("vllm-memory-short", "cause", 20), wait}, class: "none"},
 		"interrupted, then a wait":           {deaths: []facts.Death{interrupted}, messages: []facts.Message{wait}, class: "KeyboardInterrupt", rank: 1},
 		"interrupted together":               {deaths: []facts.Death{interrupted, of(interrupted, 0)}, messages: []facts.Message{wait}, class: "none"},
 		"a peer's connection, then a wait":   {deaths: []facts.Death{of(raised("ConnectionResetError", "[Errno 104] Connection reset by peer"), 1)}, messages: []facts.Message{wait}, class: "none"},
-		"a server's connection, then a wait": {deaths: []facts.Death{of(raised("requests.exceptions.ConnectionError", "HTTPSConnectionPool(host='huggingface.co', port=443)"), 1)}, messages: []facts.Message{wait}, class: "requests.exceptions.ConnectionError", rank: 1},
+		"a server's connection, then a wait": {deaths: []facts.Death{with(of(raised("requests.exceptions.ConnectionError", "HTTPSConnectionPool(host='huggingface.co', port=443)"), 1), func(d *facts.Death) { d.RaisedIn = "/usr/lib/python3/dist-packages/requests/adapters.py" })}, messages: []facts.Message{wait}, class: "requests.exceptions.ConnectionError", rank: 1},
 		"witnessed with an exception's code": {deaths: []facts.Death{with(ended("exit", "", 1, 1), first)}, messages: []facts.Message{other}, class: "none"},
 	} {
 		f := &facts.Facts{Texts: []facts.Text{{Name: "a.log", Lines: 50}}, Logs: &facts.LogFacts{Deaths: c.deaths, Messages: c.messages}}

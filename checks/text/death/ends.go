@@ -13,10 +13,9 @@ type endForm struct {
 	reporter string
 	anchors  []string
 	// form may name the groups rank, pid, host, code, signal (a number), name (of a
-	// signal, or what strsignal calls it), file, line, function and words.
+	// signal, or what strsignal calls it), file, line, function, words (of an assertion) and
+	// first (a word by which the launcher speaks of the process that ended first).
 	form *lazy.Regexp
-	// assertion is true if it states an assertion.
-	assertion bool
 }
 
 // endForms are those of, in order: torch/distributed/elastic/multiprocessing/api.py;
@@ -26,29 +25,29 @@ type endForm struct {
 // multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); a
 // kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
-	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`), false},
-	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`), false},
-	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`), false},
+	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
+	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`)},
+	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`)},
 	{
 		"mpirun",
 		[]string{"noticed that process rank"},
-		lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`), false,
+		lazy.New(`(?P<first>noticed) that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`),
 	},
-	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`), false},
-	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*Exit code:\s+(?P<code>\d+)\s*$`), false},
-	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`), false},
-	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`), false},
-	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`), false},
-	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
-	{"dataloader", []string{" is killed by signal: "}, lazy.New(`DataLoader worker \(pid (?P<pid>\d+)\) is killed by signal: (?P<name>[A-Z][\w ]+?)\.`), false},
-	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
-	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`), false},
-	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`), false},
+	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`)},
+	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*(?P<first>Exit) code:\s+(?P<code>\d+)\s*$`)},
+	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`)},
+	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`)},
+	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`)},
+	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`)},
+	{"dataloader", []string{" is killed by signal: "}, lazy.New(`DataLoader worker \(pid (?P<pid>\d+)\) is killed by signal: (?P<name>[A-Z][\w ]+?)\.`)},
+	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`)},
+	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`)},
+	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`)},
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
-		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`), false},
-	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`), false},
-	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`), true},
-	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed"), true},
+		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`)},
+	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
+	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`)},
+	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
 
 // strsignal is what strsignal(3) calls the signals, as shells and Slurm print it.
@@ -133,10 +132,10 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 		return false
 	}
 	d := ended(code, signal)
-	if f.assertion {
+	if g["words"] != "" {
 		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
-	d.Reporter, d.Host, d.PID, d.Rank = f.reporter, g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
+	d.Reporter, d.First, d.Host, d.PID, d.Rank = f.reporter, g["first"] != "", g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
 	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {
 		d.Rank = e.process
 	}
