@@ -296,7 +296,7 @@ var wrapper = lazy.New(`cuda:\d+|Caught \w+ in (?:DataLoader worker process|repl
 
 // elsewhere are libraries that have nothing to do with communication between ranks, whatever words they use: they load
 // data and models.
-var elsewhere = lazy.New(`/(?:torch/utils/data|torch/serialization|requests|urllib3|httpx|aiohttp|huggingface_hub|fsspec|botocore|datasets|safetensors|tokenizers|numpy|pandas|pyarrow|PIL|wandb)\b`)
+var elsewhere = lazy.New(`/(?:torch/utils/data|torch/serialization|requests|urllib3?|http/client|httpx|aiohttp|huggingface_hub|fsspec|botocore|datasets|safetensors|tokenizers|numpy|pandas|pyarrow|PIL|wandb)\b`)
 
 // leaf is a class without its modules, and of Ray's wrapper the class that it wraps.
 func leaf(class string) string {
