@@ -211,7 +211,7 @@ func TestBroken(t *testing.T) {
 		"a link out of it": {at: layer(tarOf(t, imagetest.File{Name: "usr/lib/libcuda.so.1", Target: "../../../etc/shadow", Hard: true})), want: "a path leaves the image"},
 		"other digest": {at: bad(func(b blobs, l, _, _ map[string]any) {
 			damage(b, l["digest"].(string), gzipped(append(slices.Clone(good), 0)))
-		}), want: "the layer is damaged"},
+		}), want: "it is damaged"},
 		"other manifest": {at: bad(func(b blobs, _, m, i map[string]any) {
 			d := b.document(m)
 			damage(b, d["digest"].(string), []byte("{}"))
@@ -225,8 +225,8 @@ func TestBroken(t *testing.T) {
 		"no container image": {at: bad(func(_ blobs, _, m, _ map[string]any) {
 			m["config"].(map[string]any)["mediaType"] = "application/vnd.cncf.helm.config.v1+json"
 		}), is: image.ErrNotImage},
-		"digest that escapes": {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "sha256:../../../../etc/passwd" }), want: "digest"},
-		"unknown digest":      {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "md5:d41d8cd98f00b204e9800998ecf8427e" }), want: "digest"},
+		"digest that escapes": {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "sha256:../../../../etc/passwd" }), want: "non-hex character in hash"},
+		"unknown digest":      {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "md5:d41d8cd98f00b204e9800998ecf8427e" }), want: "unsupported hash"},
 		"schema 1":            {at: bad(func(_ blobs, _, m, _ map[string]any) { m["schemaVersion"] = 1 }), want: "schema 1"},
 		"Windows": {at: bad(func(b blobs, _, m, _ map[string]any) {
 			c := b.document(map[string]any{"os": "windows"})
@@ -255,7 +255,7 @@ func TestBroken(t *testing.T) {
 			at := blobFile(b, l["digest"].(string))
 			_ = os.Remove(at)
 			_ = os.Symlink("/etc/passwd", at)
-		}), want: "not a regular file"},
+		}), want: "path escapes"},
 		"a blob that is a pipe": {at: bad(func(b blobs, l, _, _ map[string]any) {
 			at := blobFile(b, l["digest"].(string))
 			_ = os.Remove(at)

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -42,12 +43,9 @@ type layer struct {
 	// removed are paths that the layer takes out of those below it, emptied folders of
 	// which nothing below it remains.
 	removed, emptied []string
-	// others are the hashes of the paths of files that do not matter: each may take the
-	// place of one that does.
+	// others are the hashes of the paths of files that do not matter.
 	others map[uint64]struct{}
 	files  int
-	// packed is the size of the blob.
-	packed int64
 }
 
 // scanner reads layers. It keeps what matters and counts the rest.
@@ -58,6 +56,8 @@ type scanner struct {
 	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
+	// ready are the layers of a compressed archive, by their names in it.
+	ready map[string]readyLayer
 }
 
 // headBytes is how much of a library is kept: enough for the head of an ELF file.
@@ -67,40 +67,39 @@ const headBytes = 64
 const copyBytes = 256 << 10
 
 // archive reads a layer: a tar archive, compressed with gzip or zstd or not at all.
-func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
-	counted := &countingReader{ctx: ctx, from: r}
-	plain, done, err := decompress(counted)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	unpacked := s.bounded(ctx, plain, counted)
-	l, err := s.tar(ctx, unpacked, isLayer)
-	if err != nil {
-		return nil, err
-	}
-	// Read on to the end, for the checksum of the packing and for the digest.
-	if _, err := io.Copy(io.Discard, unpacked); err != nil {
-		return nil, fmt.Errorf("broken layer: %w", err)
-	}
-	if _, err := io.Copy(io.Discard, counted); err != nil {
-		return nil, fmt.Errorf("broken layer: %w", err)
-	}
-	l.packed = counted.n.Load()
-	return l, nil
+func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *layer, err error) {
+	err = s.unpack(ctx, r, func(r io.Reader) (err error) { l, err = s.tar(ctx, r, isLayer); return err })
+	return l, err
 }
 
-// bounded counts what a stream is unpacked to, and ends it at the limits.
-func (s *scanner) bounded(ctx context.Context, plain io.Reader, packed *countingReader) *countingReader {
-	c := &countingReader{ctx: ctx, from: plain}
-	c.check = func(n int64) error {
-		if err := s.budget.take(n); err != nil {
-			return err
-		}
-		return s.limits.ratio(c.n.Load(), packed.n.Load())
+// unpack reads what a stream is unpacked to, to its end: for the checksum of the packing and
+// for the digest.
+func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) error) error {
+	packed := &countingReader{ctx: ctx, from: r}
+	plain, done, err := decompress(packed)
+	if err != nil {
+		return err
 	}
-	return c
+	defer done()
+	unpacked := &countingReader{ctx: ctx, from: plain}
+	unpacked.check = func(n int64) error {
+		return cmp.Or(s.budget.take(n), s.limits.ratio(unpacked.n.Load(), packed.n.Load()))
+	}
+	if err := read(unpacked); err != nil {
+		return err
+	}
+	for _, rest := range []io.Reader{unpacked, packed} {
+		if _, err := io.Copy(io.Discard, rest); err != nil {
+			return fmt.Errorf("broken archive: %w", err)
+		}
+	}
+	return nil
 }
+
+const magicGzip = "\x1f\x8b" // RFC 1952.
+
+// isPacked reports whether a stream is compressed, by its first bytes.
+func isPacked(head []byte) bool { return bytes.HasPrefix(head, []byte(magicGzip)) || zst.Is(head) }
 
 // decompress unpacks a stream; its first bytes tell how.
 func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
@@ -110,7 +109,7 @@ func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
 		return nil, nil, err
 	}
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(head, []byte(magicGzip)):
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, nil, fmt.Errorf("broken gzip: %w", err)

@@ -7,10 +7,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,12 +77,13 @@ func Write(tb testing.TB, img Image, form string) string {
 	at := filepath.Join(dir, "image")
 	switch form {
 	case Registry:
-		return Serve(tb, nil).Push(img.build(tb, types.OCILayer), "1.2")
+		return Serve(tb, nil).Push(img.Build(tb), "1.2")
 	case Folder:
-		must(tb, img.unpack(at))
+		must(tb, unpack(img.flat(tb), at))
 	case Tar:
-		must(tb, img.unpack(at+".root"))
-		must(tb, tarOf(at+".root", at+".tar"))
+		raw, err := io.ReadAll(img.flat(tb))
+		must(tb, err)
+		must(tb, os.WriteFile(at+".tar", raw, 0o600))
 		return at + ".tar"
 	case Docker:
 		ref, err := name.NewTag("example.com/image:latest")
@@ -90,7 +93,7 @@ func Write(tb testing.TB, img Image, form string) string {
 	case Layout, Archive:
 		path, err := layout.Write(at, empty.Index)
 		must(tb, err)
-		must(tb, path.AppendImage(img.build(tb, types.OCILayer)))
+		must(tb, path.AppendImage(img.Build(tb)))
 		if form == Archive {
 			must(tb, tarOf(at, at+".tar"))
 			return at + ".tar"
@@ -108,7 +111,12 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// build makes the image in memory.
+// Build makes the image in memory.
+func (i Image) Build(tb testing.TB) v1.Image {
+	tb.Helper()
+	return i.build(tb, types.OCILayer)
+}
+
 func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 	tb.Helper()
 	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
@@ -172,55 +180,49 @@ func (f File) content() string {
 	return f.Content
 }
 
-// unpack writes what the layers leave, and the variables as enroot does.
-func (i Image) unpack(root string) error {
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return err
-	}
-	for _, l := range i.Layers {
-		for _, f := range l.Files {
-			if err := f.unpack(root); err != nil {
-				return err
-			}
+// flat is a root folder as an archive: what the layers leave, and the variables as enroot
+// writes them.
+func (i Image) flat(tb testing.TB) io.ReadCloser {
+	tb.Helper()
+	enroot := Layer{Files: []File{{Name: "etc/rc", Content: "exec \"$@\"\n"}, {Name: "etc/environment", Content: strings.Join(i.Env, "\n") + "\n"}}}
+	i.Layers = append(slices.Clone(i.Layers), enroot)
+	return mutate.Extract(i.Build(tb))
+}
+
+// unpack writes a root folder. Its archive names a link before what is below it.
+func unpack(archive io.Reader, root string) error {
+	members := tar.NewReader(archive)
+	for {
+		head, err := members.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-	}
-	for name, content := range map[string]string{"rc": "exec \"$@\"\n", "environment": strings.Join(i.Env, "\n") + "\n"} {
-		if err := (File{Name: "etc/" + name, Content: content}).unpack(root); err != nil {
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(root, filepath.FromSlash(head.Name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		switch head.Typeflag {
+		case tar.TypeDir:
+			err = os.MkdirAll(at, 0o755)
+		case tar.TypeLink:
+			err = os.Link(filepath.Join(root, head.Linkname), at)
+		case tar.TypeSymlink:
+			err = os.Symlink(head.Linkname, at)
+		case tar.TypeReg:
+			var content []byte
+			if content, err = io.ReadAll(members); err == nil {
+				err = os.WriteFile(at, content, 0o755) //nolint:gosec // As in an image.
+			}
+		default:
+			err = fmt.Errorf("%s: a member of type %q cannot be unpacked", head.Name, head.Typeflag)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (f File) unpack(root string) error {
-	at := filepath.Join(root, filepath.FromSlash(f.Name))
-	dir, base := filepath.Split(at)
-	if base == ".wh..wh..opq" {
-		names, err := os.ReadDir(dir)
-		for _, n := range names {
-			_ = os.RemoveAll(filepath.Join(dir, n.Name())) // Another error follows.
-		}
-		return err
-	}
-	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
-		return os.RemoveAll(filepath.Join(dir, hidden))
-	}
-	if strings.HasSuffix(f.Name, "/") {
-		return os.MkdirAll(at, 0o755)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	_ = os.Remove(at) // If it is there.
-	switch {
-	case f.Type != 0:
-		return fmt.Errorf("%s: a member of type %q cannot be unpacked", f.Name, f.Type)
-	case f.Hard:
-		return os.Link(filepath.Join(root, f.Target), at)
-	case f.Target != "":
-		return os.Symlink(f.Target, at)
-	}
-	return os.WriteFile(at, []byte(f.content()), 0o755) //nolint:gosec // As in an image.
 }
 
 // tarOf packs a folder.
