@@ -199,7 +199,7 @@ func commandWords(by string) string {
 const maxLabels = 64
 
 // facts are what the configuration says.
-func (c *configuration) facts(layers []machine.Layer) *facts.ImageFacts {
+func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
 		User:       escape.Printable(c.config.Config.User, maxShown),
@@ -207,9 +207,6 @@ func (c *configuration) facts(layers []machine.Layer) *facts.ImageFacts {
 	}
 	if c.config.OS != "" || c.config.Architecture != "" {
 		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
-	}
-	for _, l := range layers {
-		f.Layers = append(f.Layers, facts.ImageLayer{Index: l.Index, Digest: l.Digest, Command: l.Command})
 	}
 	for name, value := range c.config.Config.Labels {
 		if isGPULabel(name) && len(f.Labels) < maxLabels {

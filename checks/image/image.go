@@ -266,14 +266,14 @@ func isRoot(tops []string, sure bool) bool {
 
 // fromRoot makes an image of the files of a root folder.
 func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, error) {
-	t := newTree(s.seed)
-	t.apply(l, 0)
+	t := s.newTree()
+	if err := t.apply(l, 0); err != nil {
+		return nil, err
+	}
 	t.unread = append(t.unread, unread...)
-	f := &facts.ImageFacts{Form: form, Files: l.files}
 	src := t.source(nil)
 	env, from := environmentOf(src.Memory)
-	f.Environment = from
-	return finish(src, t, f, env), nil
+	return finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
 }
 
 // fromLayers makes an image of its layers and its configuration.
@@ -295,17 +295,17 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	t := newTree(s.seed)
-	files := 0
+	t, f := s.newTree(), c.facts()
 	layers := make([]machine.Layer, len(read))
 	for i, l := range read {
-		t.apply(l, i+1)
-		files += l.files
+		if err := t.apply(l, i+1); err != nil {
+			return nil, err
+		}
+		f.Files += l.files
 		layers[i] = machine.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
+		f.Layers = append(f.Layers, facts.ImageLayer(layers[i]))
 	}
-	f := c.facts(layers)
-	f.Files = files
-	return finish(t.source(layers), t, f, c.config.Config.Env), nil
+	return finish(t.source(layers), f, c.config.Config.Env), nil
 }
 
 // layer reads a layer, unless it was read when it came.
@@ -322,8 +322,9 @@ func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
 }
 
 // finish gives the questions that no file answers.
-func finish(src *source, t *tree, f *facts.ImageFacts, env []string) *Image {
-	for _, name := range t.unread[:min(len(t.unread), maxUnread)] {
+func finish(src *source, f *facts.ImageFacts, env []string) *Image {
+	unread := src.tree.unread
+	for _, name := range unread[:min(len(unread), maxUnread)] {
 		f.Unread = append(f.Unread, escape.Printable(name, maxShown))
 	}
 	if f.Environment == "" {
