@@ -3,7 +3,6 @@ package image_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,12 +21,8 @@ func BenchmarkOpen(b *testing.B) {
 		data := imagetest.File{Name: fmt.Sprint("usr/share/", i), Content: string(random) + strings.Repeat("\x00", half)}
 		img.Layers = append(img.Layers, imagetest.Layer{Files: append(small.Layers[0].Files, data)})
 	}
-	gz := imagetest.Write(b, img, imagetest.Docker) + ".gz"
-	expect.NoError(b, os.WriteFile(gz, gzipped(expect.Value(os.ReadFile(strings.TrimSuffix(gz, ".gz")))(b)), 0o600))
-	for form, at := range map[string]string{
-		imagetest.Docker: strings.TrimSuffix(gz, ".gz"), imagetest.Docker + ".gz": gz,
-		imagetest.Layout: imagetest.Write(b, img, imagetest.Layout), imagetest.Tar: imagetest.Write(b, img, imagetest.Tar),
-	} {
+	for _, form := range []string{imagetest.Docker, imagetest.Docker + ".gz", imagetest.Layout, imagetest.Tar} {
+		at := written(b, img, form)
 		b.Run(form, func(b *testing.B) {
 			b.SetBytes(int64(len(img.Layers)) * 2 * half)
 			b.ReportAllocs()

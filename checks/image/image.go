@@ -16,7 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,7 +138,7 @@ func Open(ctx context.Context, name string, sure bool, o Options) (*Image, error
 }
 
 func newScanner(o Options) *scanner {
-	return &scanner{limits: o.Limits, platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
+	return &scanner{platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
@@ -208,11 +208,11 @@ func formOfFile(f *os.File, sure bool) (form string, packed bool, err error) {
 	n, _ := f.ReadAt(head, 0) // A short file is no image.
 	members := tar.NewReader(f)
 	if packed = isPacked(head[:n]); packed {
-		plain, done, err := decompress(f)
+		plain, err := decompress(f)
 		if err != nil {
 			return "", true, err
 		}
-		defer done()
+		defer plain.Close() //nolint:errcheck // It was only read.
 		members = tar.NewReader(io.LimitReader(plain, maxUnpacked))
 	}
 	var tops []string
@@ -339,46 +339,36 @@ func finish(src *source, f *facts.ImageFacts, env []string) *Image {
 // errNoEnvironment is why the variables of a root folder are unknown.
 var errNoEnvironment = fmt.Errorf("a root folder does not hold the variables of its image: %w", errors.ErrUnsupported)
 
-// budget is what may still be read of an image. Layers that are read at the same time
-// share it.
+// budget is what was read of an image. Layers that are read at the same time share it.
 type budget struct {
-	limits Limits
-	mu     sync.Mutex
-	used   Limits
+	limits               Limits
+	entries, bytes, held atomic.Int64
 }
 
-func (b *budget) entry() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used.Entries++; b.used.Entries > b.limits.Entries {
-		return fmt.Errorf("%w: more than %d files", ErrTooLarge, b.limits.Entries)
+// spend counts what was read against a limit, which a message shows in units.
+func spend(used *atomic.Int64, n, limit, unit int64, what string) error {
+	if used.Add(n) > limit {
+		return fmt.Errorf("%w: more than %d %s", ErrTooLarge, limit/unit, what)
 	}
 	return nil
 }
 
+func (b *budget) entry() error { return spend(&b.entries, 1, b.limits.Entries, 1, "files") }
+
+// keep counts what is kept of an entry in memory.
 func (b *budget) keep(n int) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	const overhead = 200 // Of an entry and its node.
-	if b.used.Kept += int64(n) + overhead; b.used.Kept > b.limits.Kept {
-		return fmt.Errorf("%w: more than %d MiB of folders, links and libraries", ErrTooLarge, b.limits.Kept>>20)
-	}
-	return nil
+	return spend(&b.held, int64(n)+overhead, b.limits.Kept, 1<<20, "MiB of folders, links and libraries")
 }
 
 // take counts what was unpacked.
 func (b *budget) take(n int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used.Bytes += n; b.used.Bytes > b.limits.Bytes {
-		return fmt.Errorf("%w: more than %d GiB unpacked", ErrTooLarge, b.limits.Bytes>>30)
-	}
-	return nil
+	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
 }
 
 // ratio rejects a stream that is unpacked to far more than its size.
-func (l Limits) ratio(unpacked, packed int64) error {
-	if unpacked > l.Free && unpacked-l.Free > maxRatio*packed {
+func (b *budget) ratio(unpacked, packed int64) error {
+	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
 		return ErrBomb
 	}
 	return nil

@@ -50,7 +50,6 @@ type layer struct {
 
 // scanner reads layers. It keeps what matters and counts the rest.
 type scanner struct {
-	limits   Limits
 	platform Platform
 	seed     maphash.Seed
 	budget   *budget
@@ -76,14 +75,14 @@ func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *la
 // for the digest.
 func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) error) error {
 	packed := &countingReader{ctx: ctx, from: r}
-	plain, done, err := decompress(packed)
+	plain, err := decompress(packed)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer plain.Close() //nolint:errcheck // It was only read.
 	unpacked := &countingReader{ctx: ctx, from: plain}
 	unpacked.check = func(n int64) error {
-		return cmp.Or(s.budget.take(n), s.limits.ratio(unpacked.n.Load(), packed.n.Load()))
+		return cmp.Or(s.budget.take(n), s.budget.ratio(unpacked.n.Load(), packed.n.Load()))
 	}
 	if err := read(unpacked); err != nil {
 		return err
@@ -102,29 +101,29 @@ const magicGzip = "\x1f\x8b" // RFC 1952.
 func isPacked(head []byte) bool { return bytes.HasPrefix(head, []byte(magicGzip)) || zst.Is(head) }
 
 // decompress unpacks a stream; its first bytes tell how.
-func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
+func decompress(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, copyBytes)
 	head, err := b.Peek(blockBytes)
 	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte(magicGzip)):
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, nil, fmt.Errorf("broken gzip: %w", err)
+			return nil, fmt.Errorf("broken gzip: %w", err)
 		}
-		return z, func() { _ = z.Close() }, nil
+		return z, nil
 	case zst.Is(head):
 		z, err := zst.NewReader(b)
 		if err != nil {
-			return nil, nil, fmt.Errorf("broken zstd: %w", err)
+			return nil, fmt.Errorf("broken zstd: %w", err)
 		}
-		return z, z.Close, nil
+		return z.IOReadCloser(), nil
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")), bytes.HasPrefix(head, []byte("BZh")):
-		return nil, nil, errPacking
+		return nil, errPacking
 	}
-	return b, func() {}, nil
+	return io.NopCloser(b), nil
 }
 
 // tar reads the members of a layer, or of the archive of a root folder.
@@ -264,19 +263,12 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 		return nil
 	}
 	_, _ = found.Write(e.content) // It never fails.
-	if _, err := io.CopyBuffer(onlyWriter{found}, onlyReader{r}, make([]byte, copyBytes)); err != nil {
+	if _, err := io.CopyBuffer(found, r, make([]byte, copyBytes)); err != nil {
 		return err
 	}
 	e.text, e.paths = text.Text(), paths.Paths()
 	return nil
 }
-
-// onlyReader and onlyWriter hide methods that io.CopyBuffer would use instead of its
-// buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
 
 // countingReader counts what is read, and ends with its context.
 type countingReader struct {

@@ -117,20 +117,14 @@ func TestRemoteHostile(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"401":                    {manifest, status(401), denied, "401 Unauthorized (told"},
-		"401 and a challenge":    {manifest, status(401, "Www-Authenticate", `Basic realm="x"`), denied, "401 Unauthorized"},
-		"401 and a strange one":  {"/v2/", status(401, "Www-Authenticate", `Bearer realm="ftp://x"`), registry.ErrAnswer, `scheme "ftp" not allowed`},
-		"401 and a broken one":   {"/v2/", status(401, "Www-Authenticate", `Bearer realm=":"`), registry.ErrAnswer, "missing protocol scheme"},
-		"an endless greeting":    {"/v2/", endless(""), registry.ErrAnswer, "more than 4 MiB"},
-		"403":                    {manifest, status(403), denied, "403 Forbidden"},
-		"404":                    {manifest, status(404), registry.ErrNotFound, "does not have it"},
-		"429":                    {manifest, status(429), registry.ErrBusy, "429"},
-		"500":                    {manifest, status(500), registry.ErrAnswer, "500 Internal Server Error"},
-		"204":                    {manifest, status(204), registry.ErrAnswer, "204 No Content"},
-		"304":                    {manifest, status(304), registry.ErrAnswer, "304 Not Modified"},
-		"a redirect to nowhere":  {manifest, status(302), registry.ErrAnswer, ""},
-		"a redirect in a circle": {manifest, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, registry.ErrAnswer, "redirects more than"},
-		"no media type":          {manifest, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "") }, nil, "broken manifest"},
+		"401":                   {manifest, status(401), denied, "401 Unauthorized (told"},
+		"401 and a strange one": {"/v2/", status(401, "Www-Authenticate", `Bearer realm="ftp://x"`), registry.ErrAnswer, `scheme "ftp" not allowed`},
+		"an endless greeting":   {"/v2/", endless(""), registry.ErrAnswer, "more than 4 MiB"},
+		"403":                   {manifest, status(403), denied, "403 Forbidden"},
+		"404":                   {manifest, status(404), registry.ErrNotFound, "does not have it"},
+		"429":                   {manifest, status(429), registry.ErrBusy, "429"},
+		"500":                   {manifest, status(500), registry.ErrAnswer, "500 Internal Server Error"},
+		"no media type":         {manifest, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "") }, nil, "broken manifest"},
 		"a page": {manifest, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>")
@@ -141,11 +135,8 @@ func TestRemoteHostile(t *testing.T) {
 		"an endless manifest":      {manifest, endless("application/json"), registry.ErrAnswer, "more than 4 MiB"},
 		"an endless configuration": {about, endless(""), image.ErrDamaged, "it does not have"},
 		"an endless layer":         {blob, endless(""), nil, "layer 1"},
-		"404 for a layer":          {blob, status(404), registry.ErrNotFound, "layer 1"},
 		"403 for a layer":          {blob, status(403), denied, "layer 1"},
-		"403 for a configuration":  {about, status(403), denied, "configuration"},
 		"another configuration":    {about, sends([]byte(`{"os": "linux"}`)), nil, "error verifying sha256"},
-		"no configuration":         {about, sends(nil), nil, "error verifying sha256"},
 		"another layer":            {blob, sends(gzipped(tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}))), nil, "error verifying sha256"},
 		"a layer and more":         {blob, sends(append(bytes.Clone(layer), 0)), nil, "layer 1"},
 		"a changed layer":          {blob, sends(flipped), nil, "layer 1"},

@@ -7,10 +7,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,7 +78,8 @@ func Write(tb testing.TB, img Image, form string) string {
 	case Registry:
 		return Serve(tb, nil).Push(img.Build(tb), "1.2")
 	case Folder:
-		must(tb, unpack(img.flat(tb), at))
+		must(tb, os.Mkdir(at, 0o755))
+		runTar(tb, img.flat(tb), "-x", "--no-same-owner", "-C", at, "-f", "-")
 	case Tar:
 		raw, err := io.ReadAll(img.flat(tb))
 		must(tb, err)
@@ -95,7 +95,7 @@ func Write(tb testing.TB, img Image, form string) string {
 		must(tb, err)
 		must(tb, path.AppendImage(img.Build(tb)))
 		if form == Archive {
-			must(tb, tarOf(at, at+".tar"))
+			runTar(tb, nil, "-c", "-C", at, "-f", at+".tar", ".")
 			return at + ".tar"
 		}
 	default:
@@ -189,54 +189,13 @@ func (i Image) flat(tb testing.TB) io.ReadCloser {
 	return mutate.Extract(i.Build(tb))
 }
 
-// unpack writes a root folder. Its archive names a link before what is below it.
-func unpack(archive io.Reader, root string) error {
-	members := tar.NewReader(archive)
-	for {
-		head, err := members.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		at := filepath.Join(root, filepath.FromSlash(head.Name))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err
-		}
-		switch head.Typeflag {
-		case tar.TypeDir:
-			err = os.MkdirAll(at, 0o755)
-		case tar.TypeLink:
-			err = os.Link(filepath.Join(root, head.Linkname), at)
-		case tar.TypeSymlink:
-			err = os.Symlink(head.Linkname, at)
-		case tar.TypeReg:
-			var content []byte
-			if content, err = io.ReadAll(members); err == nil {
-				err = os.WriteFile(at, content, 0o755) //nolint:gosec // As in an image.
-			}
-		default:
-			err = fmt.Errorf("%s: a member of type %q cannot be unpacked", head.Name, head.Typeflag)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// tarOf packs a folder.
-func tarOf(folder, file string) error {
-	f, err := os.Create(file)
+// runTar runs tar, which unpacks and packs as users do.
+func runTar(tb testing.TB, input io.Reader, args ...string) {
+	tb.Helper()
+	c := exec.CommandContext(tb.Context(), "tar", args...)
+	c.Stdin = input
+	out, err := c.CombinedOutput()
 	if err != nil {
-		return err
+		tb.Fatalf("tar %v: %v: %s", args, err, out)
 	}
-	w := tar.NewWriter(f)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return f.Close()
 }

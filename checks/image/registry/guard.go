@@ -39,11 +39,16 @@ func isLoopback(host string) bool {
 }
 
 // isItself reports whether a host is the machine itself, or a link-local address, where
-// clouds answer with the secrets of a machine.
+// clouds answer with the secrets of a machine. So may be what only resembles an address: the
+// C library takes 127.1 for one, and no domain ends in a number.
 func isItself(host string) bool {
 	at, err := netip.ParseAddr(host)
+	if err != nil {
+		last := host[strings.LastIndexByte(host, '.')+1:]
+		return isLoopback(host) || last != "" && last[0] >= '0' && last[0] <= '9'
+	}
 	at = at.Unmap()
-	return isLoopback(host) || err == nil && (at.IsLinkLocalUnicast() || at.IsUnspecified())
+	return at.IsLoopback() || at.IsLinkLocalUnicast() || at.IsUnspecified()
 }
 
 // maxRedirects is how many redirects are followed: registries have one, to their storage.
