@@ -1,7 +1,6 @@
 package image_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -9,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +58,12 @@ func TestForms(t *testing.T) {
 	var want []string
 	more := []string{imagetest.Docker + ".gz", imagetest.Archive + ".gz", imagetest.Tar + ".gz", imagetest.Registry}
 	for _, form := range slices.Backward(slices.Concat(imagetest.Forms, more)) {
-		img, err := open(t, written(t, small, form), form)
+		at := written(t, small, form)
+		read := func() (*image.Image, error) { return image.Open(t.Context(), at, true, usualOptions) }
+		if form == imagetest.Registry {
+			read = func() (*image.Image, error) { return openRemote(t, at, time.Minute, usualOptions) }
+		}
+		img, err := read()
 		expect.Must(t, err == nil, "%s: %v", form, err)
 		form, _ = strings.CutSuffix(form, ".gz")
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
@@ -282,9 +286,10 @@ func TestLimits(t *testing.T) {
 	}{
 		"entries": {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Entries = 999 }, want: image.ErrTooLarge},
 		"kept":    {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
+		"folders": {layer: tarOf(t, imagetest.File{Name: strings.Repeat("a/", 1000) + "libcuda.so.1"}), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
 		"bytes":   {layer: gzipped(zeros), change: func(l *image.Limits) { l.Bytes = 32 << 20 }, want: image.ErrTooLarge},
 		"bomb":    {layer: gzipped(zeros), change: func(l *image.Limits) { l.Free = 1 << 20 }, want: image.ErrBomb},
-		"sparse":  {layer: sparse(t, 1<<40), change: func(l *image.Limits) { l.Bytes = 1 << 30 }, want: image.ErrTooLarge},
+		"sparse":  {layer: sparse(t), change: func(l *image.Limits) { l.Bytes = 1 << 30 }, want: image.ErrTooLarge},
 		"none":    {layer: gzipped(zeros), change: func(*image.Limits) {}},
 	} {
 		limits := image.DefaultLimits
@@ -294,35 +299,13 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// sparse is a layer with a file of which the archive holds nothing (GNU, PAX 1.0).
-func sparse(tb testing.TB, size int64) []byte {
+// sparse is a layer with a large file of which the archive holds nothing.
+func sparse(tb testing.TB) []byte {
 	tb.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	content := "0\n"
-	content += strings.Repeat("\x00", 512-len(content))
-	expect.NoError(tb, w.WriteHeader(&tar.Header{
-		Name: "usr/lib/GNUSparseFile.0/libnccl.so.2", Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg, Format: tar.FormatPAX,
-		PAXRecords: map[string]string{"comment": strings.Repeat("s", 400)},
-	}))
-	expect.Value(io.WriteString(w, content))(tb)
-	expect.NoError(tb, w.Close())
-	// Package tar does not write sparse files; a comment of equal length holds the place.
-	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "usr/lib/libnccl.so.2") + record("GNU.sparse.realsize", fmt.Sprint(size))
-	whole := record("comment", strings.Repeat("s", 400))
-	records += record("comment", strings.Repeat("s", len(whole)-len(records)-len("000 comment=\n")))
-	expect.Must(tb, len(records) == len(whole), "%d bytes of records, want %d", len(records), len(whole))
-	return bytes.Replace(b.Bytes(), []byte(whole), []byte(records), 1)
-}
-
-// record is one of a PAX header: its own length, and NAME=VALUE.
-func record(name, value string) string {
-	rest := " " + name + "=" + value + "\n"
-	n := len(rest)
-	for len(fmt.Sprint(n))+len(rest) != n {
-		n++
-	}
-	return fmt.Sprint(n) + rest
+	dir := tb.TempDir()
+	write(tb, filepath.Join(dir, lib, "libnccl.so.2"), nil)
+	expect.NoError(tb, os.Truncate(filepath.Join(dir, lib, "libnccl.so.2"), 1<<40))
+	return expect.Value(exec.CommandContext(tb.Context(), "tar", "-c", "-S", "-H", "posix", "-C", dir, "usr").Output())(tb)
 }
 
 // TestCancelled checks that a reading ends with its context.
@@ -360,7 +343,7 @@ func FuzzLayer(f *testing.F) {
 	f.Add(tarOf(f, small.Layers[0].Files...))
 	f.Add(gzipped(tarOf(f, small.Layers[1].Files...)))
 	f.Add(tarOf(f, imagetest.File{Name: "usr/.wh..wh..opq"}, imagetest.File{Name: "usr/.wh.lib"}, imagetest.File{Name: "usr/lib", Target: "../usr/lib"}))
-	f.Add(sparse(f, 1<<40))
+	f.Add(sparse(f))
 	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20, Free: 4 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		img, err := image.Open(t.Context(), layout(t, raw, nil), true, image.Options{Limits: limits})

@@ -26,28 +26,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// openRemote reads an image in a registry that may send nothing for a minute, which it does on no
-// machine, however busy.
-func openRemote(ctx context.Context, t *testing.T, name string, o image.Options) (*image.Image, error) {
-	t.Helper()
-	return openRemoteWithin(ctx, t, name, time.Minute, o)
-}
-
-// openRemoteWithin does so where the registry may send nothing for some time.
-func openRemoteWithin(ctx context.Context, t *testing.T, name string, silence time.Duration, o image.Options) (*image.Image, error) {
-	t.Helper()
-	return image.OpenRemote(ctx, expect.Value(registry.Parse(name))(t), registry.Options{Silence: silence}, o)
-}
-
 var usualOptions = image.Options{Limits: image.DefaultLimits}
 
-// open reads an image of any form.
-func open(t *testing.T, at, form string) (*image.Image, error) {
+// openRemote reads an image in a registry that may send nothing for some time: a minute is as good
+// as for ever, however busy the machine is.
+func openRemote(t *testing.T, name string, silence time.Duration, o image.Options) (*image.Image, error) {
 	t.Helper()
-	if form == imagetest.Registry {
-		return openRemote(t.Context(), t, at, usualOptions)
-	}
-	return image.Open(t.Context(), at, true, usualOptions)
+	return image.OpenRemote(t.Context(), expect.Value(registry.Parse(name))(t), registry.Options{Silence: silence}, o)
 }
 
 // answers changes what a registry sends for addresses that contain a word.
@@ -175,7 +160,7 @@ func TestRemoteHostile(t *testing.T) {
 			if errors.Is(tt.is, registry.ErrSilent) {
 				silence = time.Second
 			}
-			_, err := openRemoteWithin(t.Context(), t, ref, silence, usualOptions)
+			_, err := openRemote(t, ref, silence, usualOptions)
 			expect.Must(t, err != nil, "it was read")
 			expect.That(t, (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.want), "got %v, want %s, %v", err, tt.want, tt.is)
 			expect.That(t, !strings.ContainsAny(err.Error(), "\n\x1b") && len(err.Error()) <= 500, "not a line: %q", err)
@@ -191,20 +176,20 @@ func TestRemoteLies(t *testing.T) {
 	server := imagetest.Serve(t, nil)
 	server.Push(built, "1")
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
-	_, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions)
+	_, err := openRemote(t, server.Host+"/org/app@"+digest, time.Minute, usualOptions)
 	expect.That(t, err == nil, "by its digest: %v", err)
 	other := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.
 	}))
 	other.Push(built, "1")
-	expect.Fails(openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions))(t, registry.ErrAnswer, "another manifest")
+	expect.Fails(openRemote(t, other.Host+"/org/app@"+digest, time.Minute, usualOptions))(t, registry.ErrAnswer, "another manifest")
 	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
 		var m v1.Manifest
 		expect.NoError(t, json.Unmarshal(raw, &m))
 		m.Layers[0].Size += by
 		ref := server.Push(&remote.Descriptor{Manifest: expect.Value(json.Marshal(m))(t), Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1}}, "lie")
-		expect.Fails(openRemote(t.Context(), t, ref, usualOptions))(t, nil, "a layer of %d bytes more: it was read", by)
+		expect.Fails(openRemote(t, ref, time.Minute, usualOptions))(t, nil, "a layer of %d bytes more: it was read", by)
 	}
 }
 
@@ -253,7 +238,7 @@ func TestPlatforms(t *testing.T) {
 		if tt.platform != "" {
 			o.Platform, _ = image.ParsePlatform(tt.platform)
 		}
-		img, err := openRemote(t.Context(), t, tt.ref, o)
+		img, err := openRemote(t, tt.ref, time.Minute, o)
 		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().Labels["com.nvidia.of"] == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
 		if err == nil && img.Facts().Name != tt.ref {
 			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
@@ -272,7 +257,7 @@ func TestRemoteEnds(t *testing.T) {
 		ref := imagetest.Serve(t, answers("/blobs/", answer)).Push(small.Build(t), "1")
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		expect.Fails(openRemote(ctx, t, ref, usualOptions))(t, nil, "%s: it was read", name)
+		expect.Fails(image.OpenRemote(ctx, expect.Value(registry.Parse(ref))(t), registry.Options{Silence: time.Minute}, usualOptions))(t, nil, "%s: it was read", name)
 		cancel()
 		for range 100 {
 			if runtime.NumGoroutine() <= before {
