@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Server is a registry on this machine.
@@ -46,8 +48,8 @@ func Serve(tb testing.TB, wrap func(http.Handler) http.Handler) Server {
 func (s Server) Push(what remote.Taggable, tag string) string {
 	s.tb.Helper()
 	path := "/org/app:" + tag
-	ref, err := name.ParseReference(s.inner + path)
-	must(s.tb, err)
+	ref := expect.Value(name.ParseReference(s.inner + path))(s.tb)
+	var err error
 	switch what := what.(type) {
 	case v1.Image:
 		err = remote.Write(ref, what)
@@ -56,7 +58,7 @@ func (s Server) Push(what remote.Taggable, tag string) string {
 	default:
 		err = remote.Put(ref, what)
 	}
-	must(s.tb, err)
+	expect.NoError(s.tb, err)
 	return s.Host + path
 }
 
