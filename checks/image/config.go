@@ -156,7 +156,7 @@ func candidates(ctx context.Context, st store, manifests []v1.Descriptor, depth 
 // digest is how a layer is called: by its blob, or by its content where the archive names
 // blobs otherwise.
 func (c *configuration) digest(i int) string {
-	if d := c.layers[i].digest; d != (v1.Hash{}) {
+	if d := c.layers[i].Digest; d != (v1.Hash{}) {
 		return d.String()
 	}
 	if ids := c.config.RootFS.DiffIDs; i < len(ids) {

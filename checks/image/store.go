@@ -18,7 +18,6 @@ import (
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
@@ -34,29 +33,26 @@ type store interface {
 type blob struct {
 	// name is where an archive or a layout holds it.
 	name string
-	// digest and size are what the document says that names it; they are empty and unknown
-	// (-1) where it says nothing.
-	digest v1.Hash
-	size   int64
-	media  types.MediaType
+	// Descriptor is what a manifest or an index says of it. Where none does, its digest is
+	// empty and its size unknownSize.
+	v1.Descriptor
 }
 
-// unknownSize is the size of a blob of which only the name is known.
 const unknownSize = -1
 
 // named is a blob of which only the name is known; that may be its digest.
 func named(name string) blob {
-	b := blob{name: path.Clean(name), size: unknownSize}
+	b := blob{path.Clean(name), v1.Descriptor{Size: unknownSize}}
 	if rest, ok := strings.CutPrefix(b.name, "blobs/"); ok {
-		b.digest, _ = v1.NewHash(strings.Replace(rest, "/", ":", 1)) // It may be called otherwise.
+		b.Digest, _ = v1.NewHash(strings.Replace(rest, "/", ":", 1)) // It may be called otherwise.
 	}
 	return b
 }
 
 // described is a blob that a manifest or an index describes.
 func described(d v1.Descriptor) blob {
-	name := path.Join("blobs", d.Digest.Algorithm, d.Digest.Hex)
-	return blob{name: name, digest: d.Digest, size: d.Size, media: d.MediaType}
+	d.Size = max(d.Size, 0) // It is known.
+	return blob{path.Join("blobs", d.Digest.Algorithm, d.Digest.Hex), d}
 }
 
 // short is the name of a blob for a message.
@@ -75,7 +71,7 @@ type verified struct {
 
 // verify compares what is read of a blob with its description.
 func (b blob) verify(from io.ReadCloser) io.ReadCloser {
-	sum, _ := v1.Hasher(b.digest.Algorithm) // nil for none; others than those it knows were rejected.
+	sum, _ := v1.Hasher(b.Digest.Algorithm) // nil for none; others than those it knows were rejected.
 	return &verified{ReadCloser: from, blob: b, sum: sum}
 }
 
@@ -86,12 +82,12 @@ func (v *verified) Read(p []byte) (int, error) {
 		_, _ = v.sum.Write(p[:n]) // It never fails.
 	}
 	ended := errors.Is(err, io.EOF)
-	if size := v.blob.size; size != unknownSize && (v.n > size || ended && v.n < size) {
+	if size := v.blob.Size; size != unknownSize && (v.n > size || ended && v.n < size) {
 		return 0, fmt.Errorf("it is %w: it does not have %d bytes", ErrDamaged, size)
 	}
 	if ended && v.sum != nil {
-		if got := hex.EncodeToString(v.sum.Sum(nil)); got != v.blob.digest.Hex {
-			return 0, fmt.Errorf("it is %w: its digest is %s:%.12s", ErrDamaged, v.blob.digest.Algorithm, got)
+		if got := hex.EncodeToString(v.sum.Sum(nil)); got != v.blob.Digest.Hex {
+			return 0, fmt.Errorf("it is %w: its digest is %s:%.12s", ErrDamaged, v.blob.Digest.Algorithm, got)
 		}
 	}
 	return n, err
@@ -251,13 +247,13 @@ type remoteStore struct {
 
 func (r *remoteStore) open(ctx context.Context, b blob) (io.ReadCloser, error) {
 	switch {
-	case b.digest == r.top.Digest:
+	case b.Digest == r.top.Digest:
 		return b.verify(io.NopCloser(bytes.NewReader(r.raw))), nil
-	case b.media.IsImage() || b.media.IsIndex():
-		raw, err := r.from.Manifest(ctx, b.digest)
+	case b.MediaType.IsImage() || b.MediaType.IsIndex():
+		raw, err := r.from.Manifest(ctx, b.Digest)
 		return io.NopCloser(bytes.NewReader(raw)), err
 	}
-	body, err := r.from.Blob(ctx, b.digest) // Which compares the digest.
+	body, err := r.from.Blob(ctx, b.Digest) // Which compares the digest.
 	if err != nil {
 		return nil, err
 	}
