@@ -14,12 +14,12 @@ func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
 	l := &layer{others: make(map[uint64]struct{})}
 	var unread []string
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		at := path.Join("/", name)
+		at := "/" + name
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && at == "/":
-			return nil
+		case name == ".":
+			return err
 		case at == "/proc", at == "/sys": // Of the kernel, not of the image.
 			return fs.SkipDir
 		}
@@ -50,7 +50,7 @@ func (s *scanner) file(root *os.Root, name string, d fs.DirEntry) (entry, *os.Fi
 	if err != nil {
 		return entry{}, nil, err
 	}
-	e := entry{path: path.Join("/", name), mode: info.Mode(), size: info.Size()}
+	e := entry{path: "/" + name, mode: info.Mode(), size: info.Size()}
 	if e.mode&fs.ModeSymlink != 0 {
 		e.target, err = root.Readlink(name)
 		return e, nil, err

@@ -198,6 +198,7 @@ func TestBroken(t *testing.T) {
 		"no container image":   {at: replaced("vnd.oci.image.config.v1+json", "vnd.cncf.helm.config.v1+json"), is: image.ErrNotImage},
 		"digest that escapes":  {at: replaced(digest(packed), "sha256:../../../../etc/passwd"), want: "non-hex character in hash"},
 		"unknown digest":       {at: replaced(digest(packed), "md5:d41d8cd98f00b204e9800998ecf8427e"), want: "unsupported hash"},
+		"another size":         {at: replaced(fmt.Sprintf(`"size": %d`, len(packed)), fmt.Sprintf(`"size": %d`, len(packed)+1)), want: "it is damaged"},
 		"negative size":        {at: replaced(fmt.Sprintf(`"size": %d`, len(packed)), `"size": -1`), want: "it is damaged"},
 		"schema 1":             {at: replaced(`"schemaVersion": 2`, `"schemaVersion": 1`), want: "schema 1"},
 		"Windows":              {at: replaced("linux", "windows"), want: "an image for windows"},

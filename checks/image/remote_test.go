@@ -3,8 +3,6 @@ package image_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +15,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gpudoctor/gpudoctor/checks/image"
@@ -168,28 +165,18 @@ func TestRemoteHostile(t *testing.T) {
 	}
 }
 
-// TestRemoteLies checks that a manifest that is not the one that was asked for, and one whose
-// sizes are wrong, are rejected.
-func TestRemoteLies(t *testing.T) {
+// TestRemoteDigest checks that an image that is named by its digest is that one.
+func TestRemoteDigest(t *testing.T) {
 	built := small.Build(t)
 	raw := expect.Value(built.RawManifest())(t)
-	server := imagetest.Serve(t, nil)
-	server.Push(built, "1")
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
-	_, err := openRemote(t, server.Host+"/org/app@"+digest, time.Minute, usualOptions)
-	expect.That(t, err == nil, "by its digest: %v", err)
-	other := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
+	changed := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.
 	}))
-	other.Push(built, "1")
-	expect.Fails(openRemote(t, other.Host+"/org/app@"+digest, time.Minute, usualOptions))(t, registry.ErrAnswer, "another manifest")
-	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
-		var m v1.Manifest
-		expect.NoError(t, json.Unmarshal(raw, &m))
-		m.Layers[0].Size += by
-		ref := server.Push(&remote.Descriptor{Manifest: expect.Value(json.Marshal(m))(t), Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1}}, "lie")
-		expect.Fails(openRemote(t, ref, time.Minute, usualOptions))(t, nil, "a layer of %d bytes more: it was read", by)
+	for server, want := range map[imagetest.Server]error{imagetest.Serve(t, nil): nil, changed: registry.ErrAnswer} {
+		server.Push(built, "1")
+		_, err := openRemote(t, server.Host+"/org/app@"+digest(raw), time.Minute, usualOptions)
+		expect.That(t, errors.Is(err, want), "got %v, want %v", err, want)
 	}
 }
 

@@ -21,8 +21,8 @@ type tree struct {
 	budget *budget
 	// unread are files that matter and whose content was not seen.
 	unread []string
-	// others are the hashes of the paths of files that were not kept.
-	others map[uint64]struct{}
+	// others are, for each layer, the hashes of the paths of files that were not kept.
+	others []map[uint64]struct{}
 }
 
 // node is a file, a link or a folder of the tree.
@@ -32,12 +32,12 @@ type node struct {
 }
 
 func (s *scanner) newTree() *tree {
-	return &tree{nodes: map[string]node{}, seed: s.seed, budget: s.budget, others: map[uint64]struct{}{}}
+	return &tree{nodes: map[string]node{}, seed: s.seed, budget: s.budget}
 }
 
 // apply puts a layer over those below it.
 func (t *tree) apply(l *layer, index int) error {
-	maps.Copy(t.others, l.others)
+	t.others = append(t.others, l.others)
 	gone, emptied := map[string]bool{}, map[string]bool{}
 	for _, name := range l.removed {
 		gone[t.real(name)] = true
@@ -46,8 +46,8 @@ func (t *tree) apply(l *layer, index int) error {
 		emptied[t.real(name)] = true
 	}
 	for _, e := range l.entries {
-		if at := t.real(e.path); !e.mode.IsDir() && t.isDir(at) {
-			emptied[at] = true // It takes the place of the folder.
+		if !e.mode.IsDir() && t.isDir(t.real(e.path)) {
+			emptied[t.real(e.path)] = true // It takes the place of the folder.
 		}
 	}
 	t.remove(gone, emptied)
@@ -149,8 +149,11 @@ func (s *source) notKept(name string, err error) error {
 	if !ok || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, is := s.tree.others[maphash.String(s.tree.seed, s.tree.real(path.Clean(name)))]; is {
-		return &fs.PathError{Op: inPath.Op, Path: name, Err: errNotKept}
+	hash := maphash.String(s.tree.seed, s.tree.real(path.Clean(name)))
+	for _, others := range s.tree.others {
+		if _, is := others[hash]; is {
+			return &fs.PathError{Op: inPath.Op, Path: name, Err: errNotKept}
+		}
 	}
 	return err
 }

@@ -201,6 +201,19 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// TestAskedLate checks that a password is sent where a registry asks for one only for some images.
+func TestAskedLate(t *testing.T) {
+	n := &network{hosts: map[string]http.HandlerFunc{"registry.test": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" && r.Header.Get("Authorization") == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}}}
+	r := expect.Value(Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n}))(t)
+	_, _, err := r.Resolve(t.Context())
+	expect.NoError(t, err)
+	expect.NoDiff(t, []string{"https registry.test", "https registry.test", "https registry.test Basic"}, n.asked, "asked")
+}
+
 // TestLogins checks which entry of which file counts, and what is said where only a program may know the password.
 func TestLogins(t *testing.T) {
 	of := func(name, password string) string {
