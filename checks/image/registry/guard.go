@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,6 +35,7 @@ func newGuard(hostport string, o Options, asked func()) *guard {
 
 // isLoopback reports whether a host is the machine itself.
 func isLoopback(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	at, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && at.Unmap().IsLoopback()
 }
@@ -42,10 +44,11 @@ func isLoopback(host string) bool {
 // clouds answer with the secrets of a machine. So may be what only resembles an address: the
 // C library takes 127.1 for one, and no domain ends in a number.
 func isItself(host string) bool {
+	host = strings.TrimSuffix(host, ".")
 	at, err := netip.ParseAddr(host)
 	if err != nil {
-		last := host[strings.LastIndexByte(host, '.')+1:]
-		return isLoopback(host) || last != "" && last[0] >= '0' && last[0] <= '9'
+		_, notNumber := strconv.ParseUint(host[strings.LastIndexByte(host, '.')+1:], 0, 64)
+		return isLoopback(host) || notNumber == nil
 	}
 	at = at.Unmap()
 	return at.IsLoopback() || at.IsLinkLocalUnicast() || at.IsUnspecified()

@@ -181,8 +181,8 @@ func TestPasswords(t *testing.T) {
 func TestItself(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "a.localhost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true, "::": true,
-		"169.254.169.254": true, "fe80::1%eth0": true, "127.1": true, "2130706433": true, "0x7f.1": true,
-		"": false, "registry.test": false, "10.0.0.5": false, "2001:db8::1": false, "127.0.0.1.test": false,
+		"169.254.169.254": true, "fe80::1%eth0": true, "127.1": true, "2130706433": true, "0x7f.1": true, "LocalHost.": true, "127.0.0.1.": true,
+		"": false, "3box": false, "a.3com": false, "registry.test": false, "10.0.0.5": false, "2001:db8::1": false, "127.0.0.1.test": false,
 	} {
 		expect.Equal(t, want, isItself(host), "%s", host)
 	}
