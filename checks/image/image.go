@@ -103,16 +103,24 @@ func Open(ctx context.Context, name string, sure bool, o Options) (*Image, error
 	}
 	s := newScanner(o)
 	if form == formLayout || form == formFolder {
-		root, err := os.OpenRoot(name) // A link to the folder is followed, none out of it.
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close() //nolint:errcheck // It was only read.
-		if form == formLayout {
-			return s.layout(ctx, folderStore{root}, form)
-		}
-		return s.folder(ctx, root)
+		return s.openFolder(ctx, name, form)
 	}
+	return s.openFile(ctx, name, form, packed)
+}
+
+func (s *scanner) openFolder(ctx context.Context, name, form string) (*Image, error) {
+	root, err := os.OpenRoot(name) // A link to the folder is followed, none out of it.
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // It was only read.
+	if form == formLayout {
+		return s.layout(ctx, folderStore{root}, form)
+	}
+	return s.folder(ctx, root)
+}
+
+func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) (*Image, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

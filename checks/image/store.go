@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -170,13 +171,14 @@ func (s *scanner) index(ctx context.Context, r io.Reader, file *os.File) (archiv
 	members := tar.NewReader(r) // It seeks over what is not read.
 	for {
 		head, err := members.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			s.link(a, links)
+			return a, nil
+		case err != nil:
 			return nil, fmt.Errorf("broken tar: %w", err)
 		}
-		if err := errors.Join(s.budget.entry(), s.budget.keep(len(head.Name))); err != nil {
+		if err := cmp.Or(s.budget.entry(), s.budget.keep(len(head.Name))); err != nil {
 			return nil, err
 		}
 		name := path.Clean(head.Name)
@@ -186,17 +188,26 @@ func (s *scanner) index(ctx context.Context, r io.Reader, file *os.File) (archiv
 		case tar.TypeSymlink: // docker save of old: a layer that two images have.
 			links[name] = path.Join(path.Dir(name), head.Linkname)
 		case tar.TypeReg:
-			if file != nil {
-				at, err := file.Seek(0, io.SeekCurrent)
-				if err != nil {
-					return nil, err
-				}
-				a[name] = io.NewSectionReader(file, at, head.Size)
-			} else if err := s.member(ctx, a, name, head.Size, members); err != nil {
+			if file == nil {
+				err = s.member(ctx, a, name, head.Size, members)
+			} else {
+				a[name], err = section(file, head.Size)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
+}
+
+// section is the next part of a file.
+func section(file *os.File, size int64) (*io.SectionReader, error) {
+	at, err := file.Seek(0, io.SeekCurrent)
+	return io.NewSectionReader(file, at, size), err
+}
+
+// link adds the links of an archive.
+func (s *scanner) link(a archiveStore, links map[string]string) {
 	for name, target := range links {
 		if m := a[target]; m != nil {
 			a[name] = m
@@ -205,7 +216,6 @@ func (s *scanner) index(ctx context.Context, r io.Reader, file *os.File) (archiv
 			s.ready[name] = l
 		}
 	}
-	return a, nil
 }
 
 // readyLayer is a layer that was read as it came, or why it could not be read.
