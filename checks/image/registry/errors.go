@@ -56,9 +56,6 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if inFile, ok := errors.AsType[*LoginError](err); ok {
-		return inFile
-	}
 	if said, ok := errors.AsType[*transport.Error](err); ok {
 		return r.refused(said)
 	}
@@ -68,7 +65,7 @@ func (r *Repository) explain(ctx context.Context, err error) error {
 	}
 	line := escape.Printable(query.ReplaceAllString(err.Error(), "?..."), 2*maxSaid)
 	switch {
-	case errors.Is(err, ErrAnswer), errors.Is(err, ErrSilent):
+	case errors.Is(err, ErrAnswer), errors.Is(err, ErrSilent), errors.Is(err, ErrLogins):
 		return err
 	case isUnreachable(err):
 		return fmt.Errorf("%w: %s", ErrConnect, line)

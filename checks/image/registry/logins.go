@@ -63,17 +63,8 @@ type loginFile struct {
 	CredHelpers map[string]string          `json:"credHelpers"`
 }
 
-// LoginError is that of a file of passwords. It does not quote the file.
-type LoginError struct {
-	file string
-	err  error
-}
-
-func (e *LoginError) Error() string {
-	return fmt.Sprintf("read %s: %v", escape.Printable(e.file, maxSaid), e.err)
-}
-
-func (e *LoginError) Unwrap() error { return e.err }
+// ErrLogins is the error of a file of passwords. It does not quote the file.
+var ErrLogins = errors.New("a file of passwords cannot be read")
 
 // found says whether a password was known, and which program may know one.
 func (l *logins) found() (sent bool, helper string) {
@@ -95,12 +86,12 @@ func (l *logins) Authorization() (*authn.AuthConfig, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, &LoginError{name, err}
+		found := &authn.AuthConfig{}
+		if err == nil {
+			found, err = file.of(keys)
 		}
-		found, err := file.of(keys)
 		if err != nil {
-			return nil, &LoginError{name, err}
+			return nil, fmt.Errorf("%w: %s: %w", ErrLogins, escape.Printable(name, maxSaid), err)
 		}
 		if *found != (authn.AuthConfig{}) {
 			l.sent = true
