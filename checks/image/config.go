@@ -2,14 +2,14 @@ package image
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -19,43 +19,89 @@ import (
 // configuration is an image's configuration, and where its layers lie.
 type configuration struct {
 	form, name string
-	config     v1.Image
+	config     v1.ConfigFile
 	// layers are the blobs, from the lowest.
 	layers []blob
-	// platform is the one to take of several.
-	platform Platform
 }
 
 // layout reads the image that documents describe: those of docker save, else those of an
 // OCI layout.
 func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, error) {
-	c := &configuration{form: form, platform: s.platform}
-	var about blob
-	var raw []byte
-	err := errNoBlob
-	if form == formDocker || form == formOCI {
-		raw, err = st.read(ctx, named("manifest.json"))
+	if form == formOCI {
+		var saved tarball.Manifest
+		err := decode(ctx, st, "manifest.json", named("manifest.json"), &saved)
+		if !errors.Is(err, errNoBlob) {
+			return s.saved(ctx, st, saved, err)
+		}
 	}
-	if err == nil {
-		c.form = formDocker
-		about, err = c.saved(raw)
-	} else {
-		about, err = c.indexed(ctx, st)
+	var index v1.IndexManifest
+	if err := decode(ctx, st, "index", named("index.json"), &index); err != nil {
+		return nil, err
 	}
+	return s.indexed(ctx, st, form, index.Manifests)
+}
+
+// saved reads the image that manifest.json of docker save describes (moby
+// image/tarexport/save.go).
+func (s *scanner) saved(ctx context.Context, st store, all tarball.Manifest, err error) (*Image, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, errors.New("manifest.json names no image")
+	case len(all) > 1:
+		return nil, ErrSeveral
+	}
+	c := &configuration{form: formDocker}
+	if len(all[0].RepoTags) > 0 {
+		c.name = all[0].RepoTags[0]
+	}
+	for _, name := range all[0].Layers {
+		c.layers = append(c.layers, named(name))
+	}
+	return s.configured(ctx, st, c, named(all[0].Config))
+}
+
+// indexed reads one of the images that an index names.
+func (s *scanner) indexed(ctx context.Context, st store, form string, manifests []v1.Descriptor) (*Image, error) {
+	found, err := candidates(ctx, st, manifests, 1)
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = read(ctx, st, "the configuration", about); err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+	d, err := choose(found, s.platform)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(raw, &c.config); err != nil {
-		return nil, fmt.Errorf("broken configuration: %w", err)
+	var m v1.Manifest
+	if err := decode(ctx, st, "manifest", described(d), &m); err != nil {
+		return nil, err
+	}
+	if m.SchemaVersion != 2 {
+		return nil, fmt.Errorf("a manifest of schema %d, which is not supported", m.SchemaVersion)
+	}
+	if !strings.Contains(string(m.Config.MediaType), ".image.") {
+		return nil, fmt.Errorf("%w: its configuration has the media type %.80q", ErrNotImage, m.Config.MediaType)
+	}
+	c := &configuration{form: form, name: d.Annotations["org.opencontainers.image.ref.name"]}
+	for i, l := range m.Layers {
+		if err := supported(string(l.MediaType)); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		c.layers = append(c.layers, described(l))
+	}
+	return s.configured(ctx, st, c, described(m.Config))
+}
+
+// configured reads the configuration of an image, and its layers.
+func (s *scanner) configured(ctx context.Context, st store, c *configuration, at blob) (*Image, error) {
+	if err := decode(ctx, st, "configuration", at, &c.config); err != nil {
+		return nil, err
 	}
 	if c.config.OS != "" && c.config.OS != "linux" {
-		return nil, fmt.Errorf("an image for %s, not for Linux", c.config.OS)
+		return nil, fmt.Errorf("an image for %s, not for Linux", escape.Printable(c.config.OS, maxShown))
 	}
-	if !s.platform.takes(&c.config.Platform) {
-		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(&c.config.Platform))
+	if !s.platform.takes(v1.Platform{OS: "linux", Architecture: c.config.Architecture, Variant: c.config.Variant}) {
+		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(c.config.Platform()))
 	}
 	for _, set := range c.config.Config.Env {
 		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
@@ -64,76 +110,6 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 	}
 	return s.fromLayers(ctx, st, c)
 }
-
-// saved reads manifest.json of docker save (moby image/tarexport/save.go), and returns
-// where the configuration lies.
-func (c *configuration) saved(raw []byte) (blob, error) {
-	var all []struct {
-		Config   string   `json:"Config"`
-		RepoTags []string `json:"RepoTags"`
-		Layers   []string `json:"Layers"`
-	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return blob{}, fmt.Errorf("broken manifest.json: %w", err)
-	}
-	switch {
-	case len(all) == 0:
-		return blob{}, errors.New("manifest.json names no image")
-	case len(all) > 1:
-		return blob{}, ErrSeveral
-	}
-	if len(all[0].RepoTags) > 0 {
-		c.name = all[0].RepoTags[0]
-	}
-	for _, name := range all[0].Layers {
-		c.layers = append(c.layers, named(memberName(name)))
-	}
-	return named(memberName(all[0].Config)), nil
-}
-
-// indexed reads index.json of an OCI layout, and returns where the configuration lies.
-func (c *configuration) indexed(ctx context.Context, st store) (blob, error) {
-	raw, err := st.read(ctx, named(indexFile))
-	if err != nil {
-		return blob{}, err
-	}
-	found, err := candidates(ctx, st, raw, 0)
-	if err != nil {
-		return blob{}, err
-	}
-	d, err := choose(found, c.platform)
-	if err != nil {
-		return blob{}, err
-	}
-	c.name = d.Annotations[v1.AnnotationRefName]
-	if raw, err = readDescribed(ctx, st, "the manifest", d); err != nil {
-		return blob{}, fmt.Errorf("read the manifest: %w", err)
-	}
-	var m v1.Manifest
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return blob{}, fmt.Errorf("broken manifest: %w", err)
-	}
-	if m.SchemaVersion != 2 {
-		return blob{}, fmt.Errorf("a manifest of schema %d, which is not supported", m.SchemaVersion)
-	}
-	if !strings.Contains(m.Config.MediaType, ".image.") {
-		return blob{}, fmt.Errorf("%w: its configuration has the media type %.80q", ErrNotImage, m.Config.MediaType)
-	}
-	for i, l := range m.Layers {
-		if err := supported(l.MediaType); err != nil {
-			return blob{}, fmt.Errorf("layer %d: %w", i+1, err)
-		}
-		b, err := described(l)
-		if err != nil {
-			return blob{}, err
-		}
-		c.layers = append(c.layers, b)
-	}
-	return described(m.Config)
-}
-
-// indexFile is the index of an OCI layout.
-const indexFile = v1.ImageIndexFile
 
 // supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is
 // compressed its first bytes tell.
@@ -152,24 +128,20 @@ func supported(mediaType string) error {
 const maxDepth = 3
 
 // candidates are the manifests that an index names, and those of the indexes in it.
-func candidates(ctx context.Context, st store, raw []byte, depth int) ([]v1.Descriptor, error) {
-	if depth == maxDepth {
+func candidates(ctx context.Context, st store, manifests []v1.Descriptor, depth int) ([]v1.Descriptor, error) {
+	if depth > maxDepth {
 		return nil, errors.New("too many indexes in each other")
 	}
-	var index v1.Index
-	if err := json.Unmarshal(raw, &index); err != nil {
-		return nil, fmt.Errorf("broken index: %w", err)
-	}
 	var all []v1.Descriptor
-	for _, d := range index.Manifests {
+	for _, d := range manifests {
 		switch {
 		case d.Platform != nil && d.Platform.OS == "unknown": // BuildKit's attestations.
-		case isIndex(d.MediaType):
-			inner, err := readDescribed(ctx, st, "an index", d)
-			if err != nil {
-				return nil, fmt.Errorf("read an index: %w", err)
+		case d.MediaType.IsIndex():
+			var inner v1.IndexManifest
+			if err := decode(ctx, st, "index", described(d), &inner); err != nil {
+				return nil, err
 			}
-			found, err := candidates(ctx, st, inner, depth+1)
+			found, err := candidates(ctx, st, inner.Manifests, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -181,40 +153,14 @@ func candidates(ctx context.Context, st store, raw []byte, depth int) ([]v1.Desc
 	return all, nil
 }
 
-// isIndex reports whether a document lists images: an OCI index, or Docker's manifest list.
-func isIndex(mediaType string) bool {
-	return strings.HasSuffix(mediaType, "image.index.v1+json") || strings.HasSuffix(mediaType, "manifest.list.v2+json")
-}
-
-// read reads a document, and compares it with its description.
-func read(ctx context.Context, st store, kind string, b blob) ([]byte, error) {
-	raw, err := st.read(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	got := b.digest
-	if got != "" {
-		got = got.Algorithm().FromBytes(raw)
-	}
-	return raw, b.compare(kind, got, int64(len(raw)))
-}
-
-func readDescribed(ctx context.Context, st store, kind string, d v1.Descriptor) ([]byte, error) {
-	b, err := described(d)
-	if err != nil {
-		return nil, err
-	}
-	return read(ctx, st, kind, b)
-}
-
 // digest is how a layer is called: by its blob, or by its content where the archive names
 // blobs otherwise.
 func (c *configuration) digest(i int) string {
-	if d := c.layers[i].digest; d != "" {
-		return string(d)
+	if d := c.layers[i].Digest; d != (v1.Hash{}) {
+		return d.String()
 	}
-	if ids := c.config.RootFS.DiffIDs; i < len(ids) && ids[i].Validate() == nil {
-		return string(ids[i])
+	if ids := c.config.RootFS.DiffIDs; i < len(ids) {
+		return ids[i].String()
 	}
 	return ""
 }
@@ -253,7 +199,7 @@ func commandWords(by string) string {
 const maxLabels = 64
 
 // facts are what the configuration says.
-func (c *configuration) facts(layers []machine.Layer) *facts.ImageFacts {
+func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
 		User:       escape.Printable(c.config.Config.User, maxShown),
@@ -261,9 +207,6 @@ func (c *configuration) facts(layers []machine.Layer) *facts.ImageFacts {
 	}
 	if c.config.OS != "" || c.config.Architecture != "" {
 		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
-	}
-	for _, l := range layers {
-		f.Layers = append(f.Layers, facts.ImageLayer{Index: l.Index, Digest: l.Digest, Command: l.Command})
 	}
 	for name, value := range c.config.Config.Labels {
 		if isGPULabel(name) && len(f.Labels) < maxLabels {

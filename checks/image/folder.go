@@ -6,67 +6,58 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
 )
 
 // folder reads a root folder as the layer of which it is made. Nothing outside of it is
-// opened. unread are the files and folders that could not be read.
-func (s *scanner) folder(ctx context.Context, root string) (l *layer, unread []string, err error) {
-	l = &layer{others: make(map[uint64]struct{})}
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		at := "/" + strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+// opened. What cannot be read is noted, and the rest is read.
+func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
+	l := &layer{others: make(map[uint64]struct{})}
+	var unread []string
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		at := "/" + name
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil:
-			unread = append(unread, at)
-			return nil //nolint:nilerr // The rest is read.
-		case at == "/":
-			return nil
+		case name == ".":
+			return err
 		case at == "/proc", at == "/sys": // Of the kernel, not of the image.
 			return fs.SkipDir
 		}
-		if err := s.file(ctx, l, name, at, d); err != nil {
-			if !isUnreadable(err) {
-				return err
-			}
-			unread = append(unread, at)
+		var e entry
+		var f *os.File
+		if err == nil {
+			e, f, err = s.file(root, name, d)
 		}
-		return nil
+		if err != nil {
+			unread = append(unread, at)
+			return nil // The rest is read.
+		}
+		if f == nil {
+			return s.add(l, e, nil, false)
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		return s.add(l, e, &countingReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take}, false)
 	})
-	return l, unread, err
+	if err != nil {
+		return nil, err
+	}
+	return s.fromRoot(l, formFolder, unread)
 }
 
-// file adds a file, link or folder of a root folder.
-func (s *scanner) file(ctx context.Context, l *layer, name, at string, d fs.DirEntry) error {
+// file describes a file, link or folder of a root folder, and opens it if its content matters.
+func (s *scanner) file(root *os.Root, name string, d fs.DirEntry) (entry, *os.File, error) {
 	info, err := d.Info()
 	if err != nil {
-		return &unreadableError{err}
+		return entry{}, nil, err
 	}
-	e := entry{path: at, mode: info.Mode(), size: info.Size()}
+	e := entry{path: "/" + name, mode: info.Mode(), size: info.Size()}
 	if e.mode&fs.ModeSymlink != 0 {
-		if e.target, err = os.Readlink(name); err != nil {
-			return &unreadableError{err}
-		}
+		e.target, err = root.Readlink(name)
+		return e, nil, err
 	}
-	if !e.mode.IsRegular() || !matters(path.Base(at)) && !s.keepsWhole(at) {
-		return s.add(l, e, nil, false)
+	if !e.mode.IsRegular() || !matters(path.Base(name)) && !s.keepsWhole(e.path) {
+		return e, nil, nil
 	}
-	f, err := openRegular(name)
-	if err != nil {
-		return &unreadableError{err}
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	return s.add(l, e, &countingReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take}, false)
-}
-
-// unreadableError is that of a file of a folder; the others are read.
-type unreadableError struct{ error }
-
-func (e *unreadableError) Unwrap() error { return e.error }
-
-func isUnreadable(err error) bool {
-	_, ok := err.(*unreadableError) //nolint:errorlint // It is never wrapped.
-	return ok
+	f, err := openRegular(root, name)
+	return e, f, err
 }

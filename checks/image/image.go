@@ -4,22 +4,27 @@
 package image
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The forms of an image.
@@ -92,61 +97,102 @@ func (i *Image) Facts() *facts.ImageFacts { return i.facts }
 // Open reads an image. sure is false where name may as well be something else than an
 // image: then ErrNotImage is returned for a folder or a tar archive that is not clearly one.
 func Open(ctx context.Context, name string, sure bool, o Options) (*Image, error) {
-	info, err := os.Stat(name)
+	form, packed, err := formOf(name, sure)
 	if err != nil {
 		return nil, err
 	}
 	s := newScanner(o)
-	if info.IsDir() {
-		return openFolder(ctx, name, sure, s)
+	if form == formLayout || form == formFolder {
+		return s.openFolder(ctx, name, form)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, ErrNotImage
+	return s.openFile(ctx, name, form, packed)
+}
+
+func (s *scanner) openFolder(ctx context.Context, name, form string) (*Image, error) {
+	root, err := os.OpenRoot(name) // A link to the folder is followed, none out of it.
+	if err != nil {
+		return nil, err
 	}
-	return openFile(ctx, name, sure, s)
+	defer root.Close() //nolint:errcheck // It was only read.
+	if form == formLayout {
+		return s.layout(ctx, folderStore{root}, form)
+	}
+	return s.folder(ctx, root)
+}
+
+func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) (*Image, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if form == formTar {
+		l, err := s.archive(ctx, f, false)
+		if err != nil {
+			return nil, err
+		}
+		return s.fromRoot(l, formTar, nil)
+	}
+	var st store
+	if packed {
+		err = s.unpack(ctx, f, func(r io.Reader) (err error) { st, err = s.index(ctx, r, nil); return err })
+	} else {
+		st, err = s.index(ctx, f, f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.layout(ctx, st, form)
 }
 
 func newScanner(o Options) *scanner {
-	return &scanner{limits: o.Limits, platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}}
+	return &scanner{platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
 func Is(name string, sure bool) (bool, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return false, err
-	case info.IsDir():
-		form, err := formOfFolder(name, sure)
-		return form != "", err
-	case !info.Mode().IsRegular() || info.Size() < blockBytes:
-		return false, nil
-	}
-	_, _, err = formOfFile(name, sure)
+	_, _, err := formOf(name, sure)
 	if errors.Is(err, ErrNotImage) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// formOfFolder tells an OCI layout from a root folder; it is empty for other folders.
-func formOfFolder(root string, sure bool) (string, error) {
-	if info, err := os.Lstat(filepath.Join(root, "oci-layout")); err == nil && info.Mode().IsRegular() {
-		return formLayout, nil
-	}
-	f, err := os.Open(root)
+// formOf finds out in which form a file or a folder holds an image, and whether it is
+// compressed as a whole.
+func formOf(name string, sure bool) (form string, packed bool, err error) {
+	info, err := os.Stat(name)
 	if err != nil {
-		return "", err
+		return "", false, err
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return "", false, ErrNotImage
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", false, err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
+	if info.IsDir() {
+		form, err = formOfFolder(f, sure)
+		return form, false, err
+	}
+	return formOfFile(f, sure)
+}
+
+// formOfFolder tells an OCI layout from a root folder.
+func formOfFolder(f *os.File, sure bool) (string, error) {
+	if info, err := os.Lstat(filepath.Join(f.Name(), "oci-layout")); err == nil && info.Mode().IsRegular() {
+		return formLayout, nil
+	}
 	tops, err := f.Readdirnames(maxTops)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	if isRoot(tops, sure) && (sure || !holdsSys(root)) {
+	if isRoot(tops, sure) && (sure || !holdsSys(f.Name())) {
 		return formFolder, nil
 	}
-	return "", nil
+	return "", ErrNotImage
 }
 
 // holdsSys reports whether a folder holds what /sys shows, as the copy of a machine does. The root of
@@ -156,30 +202,56 @@ func holdsSys(root string) bool {
 	return err == nil && len(sys) > 0 && filepath.Clean(root) != "/"
 }
 
-// maxTops is how many names of a folder tell what it is.
-const maxTops = 1000
+// The bounds of what tells what a file or a folder is: the names in a folder, and the members
+// at the beginning of an archive.
+const (
+	maxTops     = 1000
+	maxHeads    = 64
+	maxUnpacked = 64 << 20
+)
 
-// openFolder reads an OCI layout or a root folder.
-func openFolder(ctx context.Context, name string, sure bool, s *scanner) (*Image, error) {
-	// A link to the folder is followed, those in it are not.
-	root, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return nil, err
+// formOfFile finds out what a file is by the names of its first members.
+func formOfFile(f *os.File, sure bool) (form string, packed bool, err error) {
+	head := make([]byte, blockBytes)
+	n, _ := f.ReadAt(head, 0) // A short file is no image.
+	members := tar.NewReader(f)
+	if packed = isPacked(head[:n]); packed {
+		plain, err := decompress(f)
+		if err != nil {
+			return "", true, err
+		}
+		defer plain.Close() //nolint:errcheck // It was only read.
+		members = tar.NewReader(io.LimitReader(plain, maxUnpacked))
 	}
-	switch form, err := formOfFolder(root, sure); {
-	case err != nil:
-		return nil, err
-	case form == "":
-		return nil, ErrNotImage
-	case form == formLayout:
-		return s.layout(ctx, &folderStore{root}, form)
+	var tops []string
+	for i := range maxHeads {
+		member, err := members.Next()
+		if err != nil && i == 0 && sure && packed {
+			return "", true, fmt.Errorf("broken archive: %w", err)
+		}
+		if err != nil {
+			break
+		}
+		name := strings.TrimPrefix(path.Join("/", member.Name), "/")
+		if blobName.MatchString(name) {
+			return formOCI, packed, nil
+		}
+		if strings.HasPrefix(name, "sys/") && !sure {
+			return "", packed, ErrNotImage // The copy of a machine: in an image, /sys is empty.
+		}
+		if top, _, _ := strings.Cut(name, "/"); top != "" && !slices.Contains(tops, top) {
+			tops = append(tops, top)
+		}
 	}
-	l, unread, err := s.folder(ctx, root)
-	if err != nil {
-		return nil, err
+	if !isRoot(tops, sure) {
+		return "", packed, ErrNotImage
 	}
-	return s.fromRoot(l, formFolder, unread)
+	return formTar, packed, nil
 }
+
+// blobName is what the members of an image's archive are called: by docker save before
+// and since 25, by Podman and by go-containerregistry.
+var blobName = lazy.New(`^(?:manifest\.json|index\.json|oci-layout|repositories|blobs(?:/.*)?|sha256:[0-9a-f]{64}|[0-9a-f]{64}(?:/.*|\.json|\.tar(?:\.gz)?)?)$`)
 
 // rootFolders are those in a root file system (Filesystem Hierarchy Standard 3.0).
 var rootFolders = []string{"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"}
@@ -202,14 +274,14 @@ func isRoot(tops []string, sure bool) bool {
 
 // fromRoot makes an image of the files of a root folder.
 func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, error) {
-	t := newTree(s.seed)
-	t.apply(l, 0)
+	t := s.newTree()
+	if err := t.apply(l, 0); err != nil {
+		return nil, err
+	}
 	t.unread = append(t.unread, unread...)
-	f := &facts.ImageFacts{Form: form, Files: l.files}
 	src := t.source(nil)
 	env, from := environmentOf(src.Memory)
-	f.Environment = from
-	return finish(src, t, f, env), nil
+	return finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
 }
 
 // fromLayers makes an image of its layers and its configuration.
@@ -218,32 +290,49 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 		return nil, fmt.Errorf("it has %d layers, more than %d", len(c.layers), maxLayers)
 	}
 	read := make([]*layer, len(c.layers))
-	if err := parallel(ctx, len(c.layers), func(ctx context.Context, i int) error {
-		l, err := st.layer(ctx, c.layers[i], s)
-		if err != nil {
-			return fmt.Errorf("layer %d (%s): %w", i+1, c.layers[i].short(), err)
-		}
-		read[i] = l
-		return nil
-	}); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(min(runtime.GOMAXPROCS(0), maxParallel))
+	for i, b := range c.layers {
+		group.Go(func() (err error) {
+			if read[i], err = s.layer(ctx, st, b); err != nil {
+				err = fmt.Errorf("layer %d (%s): %w", i+1, b.short(), err)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	t := newTree(s.seed)
-	files := 0
+	t, f := s.newTree(), c.facts()
 	layers := make([]machine.Layer, len(read))
 	for i, l := range read {
-		t.apply(l, i+1)
-		files += l.files
+		if err := t.apply(l, i+1); err != nil {
+			return nil, err
+		}
+		f.Files += l.files
 		layers[i] = machine.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
+		f.Layers = append(f.Layers, facts.ImageLayer(layers[i]))
 	}
-	f := c.facts(layers)
-	f.Files = files
-	return finish(t.source(layers), t, f, c.config.Config.Env), nil
+	return finish(t.source(layers), f, c.config.Config.Env), nil
+}
+
+// layer reads a layer, unless it was read when it came.
+func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
+	if l, ok := s.ready[b.name]; ok {
+		return l.layer, l.err
+	}
+	r, err := st.open(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // It was only read.
+	return s.archive(ctx, r, true)
 }
 
 // finish gives the questions that no file answers.
-func finish(src *source, t *tree, f *facts.ImageFacts, env []string) *Image {
-	for _, name := range t.unread[:min(len(t.unread), maxUnread)] {
+func finish(src *source, f *facts.ImageFacts, env []string) *Image {
+	unread := src.tree.unread
+	for _, name := range unread[:min(len(unread), maxUnread)] {
 		f.Unread = append(f.Unread, escape.Printable(name, maxShown))
 	}
 	if f.Environment == "" {
@@ -258,75 +347,36 @@ func finish(src *source, t *tree, f *facts.ImageFacts, env []string) *Image {
 // errNoEnvironment is why the variables of a root folder are unknown.
 var errNoEnvironment = fmt.Errorf("a root folder does not hold the variables of its image: %w", errors.ErrUnsupported)
 
-// parallel calls a function for 0 to n-1, several at a time, and returns the first error
-// by number.
-func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs := make([]error, n)
-	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), maxParallel))
-	var wg sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = do(ctx, i); errs[i] != nil {
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// budget is what may still be read of an image. Layers that are read at the same time
-// share it.
+// budget is what was read of an image. Layers that are read at the same time share it.
 type budget struct {
-	limits Limits
-	mu     sync.Mutex
-	used   Limits
+	limits               Limits
+	entries, bytes, held atomic.Int64
 }
 
-func (b *budget) entry() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used.Entries++; b.used.Entries > b.limits.Entries {
-		return fmt.Errorf("%w: more than %d files", ErrTooLarge, b.limits.Entries)
+// spend counts what was read against a limit, which a message shows in units.
+func spend(used *atomic.Int64, n, limit, unit int64, what string) error {
+	if used.Add(n) > limit {
+		return fmt.Errorf("%w: more than %d %s", ErrTooLarge, limit/unit, what)
 	}
 	return nil
 }
 
+func (b *budget) entry() error { return spend(&b.entries, 1, b.limits.Entries, 1, "files") }
+
+// keep counts what is kept of an entry in memory.
 func (b *budget) keep(n int) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	const overhead = 200 // Of an entry and its node.
-	if b.used.Kept += int64(n) + overhead; b.used.Kept > b.limits.Kept {
-		return fmt.Errorf("%w: more than %d MiB of folders, links and libraries", ErrTooLarge, b.limits.Kept>>20)
-	}
-	return nil
+	return spend(&b.held, int64(n)+overhead, b.limits.Kept, 1<<20, "MiB of folders, links and libraries")
 }
 
 // take counts what was unpacked.
 func (b *budget) take(n int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used.Bytes += n; b.used.Bytes > b.limits.Bytes {
-		return fmt.Errorf("%w: more than %d GiB unpacked", ErrTooLarge, b.limits.Bytes>>30)
-	}
-	return nil
+	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
 }
 
 // ratio rejects a stream that is unpacked to far more than its size.
-func (l Limits) ratio(unpacked, packed int64) error {
-	if unpacked > l.Free && unpacked-l.Free > maxRatio*packed {
+func (b *budget) ratio(unpacked, packed int64) error {
+	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
 		return ErrBomb
 	}
 	return nil

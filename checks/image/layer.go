@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -42,22 +43,20 @@ type layer struct {
 	// removed are paths that the layer takes out of those below it, emptied folders of
 	// which nothing below it remains.
 	removed, emptied []string
-	// others are the hashes of the paths of files that do not matter: each may take the
-	// place of one that does.
+	// others are the hashes of the paths of files that do not matter.
 	others map[uint64]struct{}
 	files  int
-	// packed is the size of the blob.
-	packed int64
 }
 
 // scanner reads layers. It keeps what matters and counts the rest.
 type scanner struct {
-	limits   Limits
 	platform Platform
 	seed     maphash.Seed
 	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
+	// ready are the layers of a compressed archive, by their names in it.
+	ready map[string]readyLayer
 }
 
 // headBytes is how much of a library is kept: enough for the head of an ELF file.
@@ -67,65 +66,64 @@ const headBytes = 64
 const copyBytes = 256 << 10
 
 // archive reads a layer: a tar archive, compressed with gzip or zstd or not at all.
-func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
-	counted := &countingReader{ctx: ctx, from: r}
-	plain, done, err := decompress(counted)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	unpacked := s.bounded(ctx, plain, counted)
-	l, err := s.tar(ctx, unpacked, isLayer)
-	if err != nil {
-		return nil, err
-	}
-	// Read on to the end, for the checksum of the packing and for the digest.
-	if _, err := io.Copy(io.Discard, unpacked); err != nil {
-		return nil, fmt.Errorf("broken layer: %w", err)
-	}
-	if _, err := io.Copy(io.Discard, counted); err != nil {
-		return nil, fmt.Errorf("broken layer: %w", err)
-	}
-	l.packed = counted.n.Load()
-	return l, nil
+func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *layer, err error) {
+	err = s.unpack(ctx, r, func(r io.Reader) (err error) { l, err = s.tar(ctx, r, isLayer); return err })
+	return l, err
 }
 
-// bounded counts what a stream is unpacked to, and ends it at the limits.
-func (s *scanner) bounded(ctx context.Context, plain io.Reader, packed *countingReader) *countingReader {
-	c := &countingReader{ctx: ctx, from: plain}
-	c.check = func(n int64) error {
-		if err := s.budget.take(n); err != nil {
-			return err
-		}
-		return s.limits.ratio(c.n.Load(), packed.n.Load())
+// unpack reads what a stream is unpacked to, to its end: for the checksum of the packing and
+// for the digest.
+func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) error) error {
+	packed := &countingReader{ctx: ctx, from: r}
+	plain, err := decompress(packed)
+	if err != nil {
+		return err
 	}
-	return c
+	defer plain.Close() //nolint:errcheck // It was only read.
+	unpacked := &countingReader{ctx: ctx, from: plain}
+	unpacked.check = func(n int64) error {
+		return cmp.Or(s.budget.take(n), s.budget.ratio(unpacked.n.Load(), packed.n.Load()))
+	}
+	if err := read(unpacked); err != nil {
+		return err
+	}
+	for _, rest := range []io.Reader{unpacked, packed} {
+		if _, err := io.Copy(io.Discard, rest); err != nil {
+			return fmt.Errorf("broken archive: %w", err)
+		}
+	}
+	return nil
 }
+
+const magicGzip = "\x1f\x8b" // RFC 1952.
+
+// isPacked reports whether a stream is compressed, by its first bytes.
+func isPacked(head []byte) bool { return bytes.HasPrefix(head, []byte(magicGzip)) || zst.Is(head) }
 
 // decompress unpacks a stream; its first bytes tell how.
-func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
+func decompress(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, copyBytes)
 	head, err := b.Peek(blockBytes)
 	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(head, []byte(magicGzip)):
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, nil, fmt.Errorf("broken gzip: %w", err)
+			return nil, fmt.Errorf("broken gzip: %w", err)
 		}
-		return z, func() { _ = z.Close() }, nil
+		return z, nil
 	case zst.Is(head):
 		z, err := zst.NewReader(b)
 		if err != nil {
-			return nil, nil, fmt.Errorf("broken zstd: %w", err)
+			return nil, fmt.Errorf("broken zstd: %w", err)
 		}
-		return z, z.Close, nil
+		return z.IOReadCloser(), nil
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")), bytes.HasPrefix(head, []byte("BZh")):
-		return nil, nil, errPacking
+		return nil, errPacking
 	}
-	return b, func() {}, nil
+	return io.NopCloser(b), nil
 }
 
 // tar reads the members of a layer, or of the archive of a root folder.
@@ -265,19 +263,12 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 		return nil
 	}
 	_, _ = found.Write(e.content) // It never fails.
-	if _, err := io.CopyBuffer(onlyWriter{found}, onlyReader{r}, make([]byte, copyBytes)); err != nil {
+	if _, err := io.CopyBuffer(found, r, make([]byte, copyBytes)); err != nil {
 		return err
 	}
 	e.text, e.paths = text.Text(), paths.Paths()
 	return nil
 }
-
-// onlyReader and onlyWriter hide methods that io.CopyBuffer would use instead of its
-// buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
 
 // countingReader counts what is read, and ends with its context.
 type countingReader struct {

@@ -54,11 +54,11 @@ func TestPackings(t *testing.T) {
 		"none": plain, "gzip": gzipped(plain), "gzip members": members.Bytes(), "eStargz": star,
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
 	} {
-		img, err := image.Open(t.Context(), layout(t, raw, nil), true, usualOptions)
+		img, err := image.Open(t.Context(), layout(t, raw), true, usualOptions)
 		expect.Must(t, err == nil, "%s: %v", name, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		expect.That(t, len(f.Libraries.Files) == 1 && f.Libraries.Files[0].Version == "2.18.3", "%s: got %+v", name, f.Libraries.Files)
-		expect.Fails(image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions))(t, nil, "%s: two thirds of it were read", name)
+		expect.Fails(image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3]), true, usualOptions))(t, nil, "%s: two thirds of it were read", name)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestMembers(t *testing.T) {
 			err := w.WriteHeader(head)
 			closeErr := w.Close()
 			expect.Must(t, err == nil && closeErr == nil, "%q: %v, %v", kind, err, closeErr)
-			img, err := image.Open(t.Context(), layout(t, b.Bytes(), nil), true, usualOptions)
+			img, err := image.Open(t.Context(), layout(t, b.Bytes()), true, usualOptions)
 			if err != nil {
 				expect.That(t, !strings.Contains(err.Error(), "\n"), "%q %s: more than a line: %q", kind, name, err)
 				continue
@@ -103,7 +103,7 @@ func TestManyFiles(t *testing.T) {
 	expect.NoError(t, w.WriteHeader(&tar.Header{Name: lib + "libnccl.so.2.18.3", Mode: 0o644}))
 	expect.NoError(t, w.Close())
 	expect.NoError(t, packed.Close())
-	at := layout(t, b.Bytes(), nil)
+	at := layout(t, b.Bytes())
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -37,34 +37,26 @@ func ParsePlatform(text string) (Platform, bool) {
 	return Platform{Architecture: m[1], Variant: m[2], Required: true}, true
 }
 
-func (p Platform) String() string {
-	return platformOf(&v1.Platform{OS: "linux", Architecture: p.architecture(), Variant: p.Variant})
-}
+func (p Platform) String() string { return p.spec().String() }
 
-func (p Platform) architecture() string { return cmp.Or(p.Architecture, DefaultArchitecture) }
-
-// platformOf shows a platform.
-func platformOf(p *v1.Platform) string {
-	if p == nil || p.OS == "" && p.Architecture == "" {
-		return "an unknown platform"
-	}
-	text := p.OS + "/" + p.Architecture
-	if p.Variant != "" {
-		text += "/" + p.Variant
-	}
-	return escape.Printable(text, maxShown)
-}
-
-// matches reports whether an image is for the platform. A variant that is not asked for may
-// be any.
-func (p Platform) matches(of *v1.Platform) bool {
-	return of != nil && of.OS == "linux" && of.Architecture == p.architecture() && (p.Variant == "" || of.Variant == p.Variant)
+// spec is what an image must satisfy. A variant that is not asked for may be any.
+func (p Platform) spec() v1.Platform {
+	return v1.Platform{OS: "linux", Architecture: cmp.Or(p.Architecture, DefaultArchitecture), Variant: p.Variant}
 }
 
 // takes reports whether the only image that there is will do. Its configuration may lack the
-// variant.
-func (p Platform) takes(of *v1.Platform) bool {
-	return !p.Required || of.Architecture == "" || of.Architecture == p.architecture() && (p.Variant == "" || of.Variant == "" || of.Variant == p.Variant)
+// architecture or the variant.
+func (p Platform) takes(of v1.Platform) bool {
+	of.Variant = cmp.Or(of.Variant, p.Variant)
+	return !p.Required || of.Architecture == "" || of.Satisfies(p.spec())
+}
+
+// platformOf shows a platform.
+func platformOf(p *v1.Platform) string {
+	if p == nil || p.String() == "" {
+		return "an unknown platform"
+	}
+	return escape.Printable(p.String(), maxShown)
 }
 
 // maxPlatforms bounds how many platforms a message lists.
@@ -72,14 +64,16 @@ const maxPlatforms = 8
 
 // choose takes the only image, or the one for the platform.
 func choose(all []v1.Descriptor, p Platform) (v1.Descriptor, error) {
-	here := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !p.matches(d.Platform) })
+	var here []v1.Descriptor
 	var names []string
 	for _, d := range all {
 		names = append(names, platformOf(d.Platform))
+		if d.Platform != nil && d.Platform.Satisfies(p.spec()) {
+			here = append(here, d)
+		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	listed := strings.Join(names[:min(len(names), maxPlatforms)], ", ")
 	switch {
 	case len(all) == 0:
 		return v1.Descriptor{}, fmt.Errorf("%w: its index names no image", ErrNotImage)
@@ -92,5 +86,5 @@ func choose(all []v1.Descriptor, p Platform) (v1.Descriptor, error) {
 	case !p.Required && len(names) < 2:
 		return v1.Descriptor{}, ErrSeveral
 	}
-	return v1.Descriptor{}, fmt.Errorf("%w for %s: it has %s", ErrPlatform, p, listed)
+	return v1.Descriptor{}, fmt.Errorf("%w for %s: it has %s", ErrPlatform, p, strings.Join(names[:min(len(names), maxPlatforms)], ", "))
 }

@@ -48,11 +48,7 @@ func Target(source string, f *facts.Facts) *facts.TargetFacts {
 			}
 		}
 	}
-	t.GPUs, t.RDMA = unique(t.GPUs), unique(t.RDMA)
+	t.GPUs = slices.Compact(slices.Sorted(slices.Values(t.GPUs)))
+	t.RDMA = slices.Compact(slices.Sorted(slices.Values(t.RDMA)))
 	return t
-}
-
-func unique(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/library"
@@ -16,172 +14,120 @@ import (
 
 // tree is the file system of an image: what its layers leave of each other.
 type tree struct {
-	root *node
-	seed maphash.Seed
+	// nodes are the files, links and folders, by their paths without links.
+	nodes map[string]node
+	seed  maphash.Seed
+	// budget bounds the folders that no layer names.
+	budget *budget
 	// unread are files that matter and whose content was not seen.
 	unread []string
-	// others are the files of all layers that were not kept.
+	// others are, for each layer, the hashes of the paths of files that were not kept.
 	others []map[uint64]struct{}
 }
 
 // node is a file, a link or a folder of the tree.
 type node struct {
-	entry    *entry // nil for a folder that no layer names.
-	layer    int    // The index of the layer that it comes from.
-	children map[string]*node
+	*entry
+	layer int // The index of the layer that it comes from.
 }
 
-func newTree(seed maphash.Seed) *tree { return &tree{root: &node{}, seed: seed} }
+func (s *scanner) newTree() *tree {
+	return &tree{nodes: map[string]node{}, seed: s.seed, budget: s.budget}
+}
 
 // apply puts a layer over those below it.
-func (t *tree) apply(l *layer, index int) {
-	for _, folder := range l.emptied {
-		if n := t.find(folder); n != nil {
-			n.children = nil
+func (t *tree) apply(l *layer, index int) error {
+	t.others = append(t.others, l.others)
+	gone, emptied := map[string]bool{}, map[string]bool{}
+	for _, name := range l.removed {
+		gone[t.real(name)] = true
+	}
+	for _, name := range l.emptied {
+		emptied[t.real(name)] = true
+	}
+	for _, e := range l.entries {
+		if !e.mode.IsDir() && t.isDir(t.real(e.path)) {
+			emptied[t.real(e.path)] = true // It takes the place of the folder.
 		}
 	}
-	for _, name := range l.removed {
-		t.remove(name)
-	}
-	t.replace(l)
+	t.remove(gone, emptied)
 	for i := range l.entries {
-		t.put(&l.entries[i], index)
+		if err := t.put(&l.entries[i], index); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// replace removes what files that do not matter take the place of.
-func (t *tree) replace(l *layer) {
-	if len(l.others) == 0 {
+// remove removes paths, and what is in folders.
+func (t *tree) remove(gone, emptied map[string]bool) {
+	if len(gone)+len(emptied) == 0 {
 		return
 	}
-	t.others = append(t.others, l.others)
-	var gone []string
-	t.walk(func(name string, n *node) {
-		if n.entry == nil || n.entry.mode.IsDir() {
-			return
+	maps.DeleteFunc(t.nodes, func(name string, _ node) bool {
+		is := gone[name]
+		for !is && name != "/" {
+			name = path.Dir(name)
+			is = gone[name] || emptied[name]
 		}
-		if _, ok := l.others[maphash.String(t.seed, name)]; ok {
-			gone = append(gone, name)
-		}
+		return is
 	})
-	for _, name := range gone {
-		t.remove(name)
-	}
 }
 
-// find returns the node of a path; the links in its folders are followed.
-func (t *tree) find(name string) *node {
-	folder, ok := t.folder(path.Dir(name))
-	if !ok {
-		return nil
-	}
-	return t.at(path.Join(folder, path.Base(name)))
+func (t *tree) isDir(name string) bool {
+	n, ok := t.nodes[name]
+	return ok && n.mode.IsDir()
 }
 
-// folder returns the path that a folder has after the links in it are followed.
-func (t *tree) folder(name string) (string, bool) {
-	at, err := machine.Follow(name, func(at string, _ []string) (string, bool, error) {
-		n := t.at(at)
-		if n == nil || n.entry == nil || n.entry.mode&fs.ModeSymlink == 0 {
+// real is a path after the links in its folders are followed; empty if they lead in a circle,
+// where nothing can be found.
+func (t *tree) real(name string) string {
+	folder, err := machine.Follow(path.Dir(name), func(at string, _ []string) (string, bool, error) {
+		n, ok := t.nodes[at]
+		if !ok || n.mode&fs.ModeSymlink == 0 {
 			return "", false, nil
 		}
-		return n.entry.target, true, nil
+		return n.target, true, nil
 	})
-	return at, err == nil
+	if err != nil {
+		return ""
+	}
+	return path.Join(folder, path.Base(name))
 }
 
-// at returns the node of a path without links.
-func (t *tree) at(name string) *node {
-	n := t.root
-	for part := range strings.SplitSeq(strings.Trim(name, "/"), "/") {
-		if part == "" {
-			continue
-		}
-		if n = n.children[part]; n == nil {
-			return nil
-		}
+// put adds an entry. Where it lies must be folders: an archive need not name them.
+func (t *tree) put(e *entry, index int) error {
+	at := t.real(e.path)
+	if at == "" || at == "/" {
+		return nil
 	}
-	return n
-}
-
-func (t *tree) remove(name string) {
-	if folder, ok := t.folder(path.Dir(name)); ok {
-		if parent := t.at(folder); parent != nil {
-			delete(parent.children, path.Base(name))
+	for dir := path.Dir(at); dir != "/" && !t.isDir(dir); dir = path.Dir(dir) {
+		t.nodes[dir] = node{entry: &entry{mode: fs.ModeDir}}
+		if err := t.budget.keep(len(dir)); err != nil {
+			return err
 		}
 	}
-}
-
-// put adds an entry. A folder keeps what is in it; everything else takes the place of
-// what was there.
-func (t *tree) put(e *entry, index int) {
-	folder, ok := t.folder(path.Dir(e.path))
-	if !ok || e.path == "/" {
-		return // Links that lead in a circle: nothing can be found there.
-	}
-	parent := t.root
-	for part := range strings.SplitSeq(strings.Trim(folder, "/"), "/") {
-		if part != "" {
-			parent = parent.child(part)
-		}
-	}
-	n := parent.child(path.Base(e.path))
-	if !e.mode.IsDir() {
-		n.children = nil
-	}
-	n.entry, n.layer = e, index
 	if e.hardLink {
-		t.link(n)
+		e = t.linked(e)
 	}
+	t.nodes[at] = node{e, index}
+	return nil
 }
 
-// link gives a hard link the content of the file that it names.
-func (t *tree) link(n *node) {
-	target := t.find(n.entry.target)
-	if target == nil || target.entry == nil || target == n || !target.entry.mode.IsRegular() {
-		t.unread = append(t.unread, n.entry.path)
-		return
+// linked gives a hard link the content of the file that it names.
+func (t *tree) linked(e *entry) *entry {
+	target, ok := t.nodes[t.real(e.target)]
+	if !ok || !target.mode.IsRegular() || target.hardLink {
+		t.unread = append(t.unread, e.path)
+		return e
 	}
-	linked := *target.entry
-	linked.path = n.entry.path
-	n.entry = &linked
-}
-
-// child returns the node of a name in a folder, and makes it if necessary. What was no
-// folder becomes one.
-func (n *node) child(name string) *node {
-	if n.entry != nil && !n.entry.mode.IsDir() {
-		n.entry = nil
-	}
-	if n.children == nil {
-		n.children = make(map[string]*node)
-	}
-	c := n.children[name]
-	if c == nil {
-		c = &node{}
-		n.children[name] = c
-	}
-	return c
-}
-
-// walk visits all nodes but the root, in order of their paths.
-func (t *tree) walk(visit func(name string, n *node)) {
-	var down func(at string, n *node)
-	down = func(at string, n *node) {
-		for _, name := range slices.Sorted(maps.Keys(n.children)) {
-			child, full := n.children[name], path.Join(at, name)
-			visit(full, child)
-			down(full, child)
-		}
-	}
-	down("/", t.root)
+	return target.entry
 }
 
 // source is an image as checks read it.
 type source struct {
 	*machine.Memory
 	layers []machine.Layer
-	origin map[string]int
 	tree   *tree
 }
 
@@ -203,8 +149,7 @@ func (s *source) notKept(name string, err error) error {
 	if !ok || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	folder, _ := s.tree.folder(path.Dir(path.Clean(name))) // A circle has no files.
-	hash := maphash.String(s.tree.seed, path.Join(folder, path.Base(name)))
+	hash := maphash.String(s.tree.seed, s.tree.real(path.Clean(name)))
 	for _, others := range s.tree.others {
 		if _, is := others[hash]; is {
 			return &fs.PathError{Op: inPath.Op, Path: name, Err: errNotKept}
@@ -218,8 +163,8 @@ var errNotKept = fmt.Errorf("its content was not kept: %w", machine.ErrNotRecord
 
 // Layer returns the layer that a path comes from.
 func (s *source) Layer(name string) (machine.Layer, bool) {
-	i, ok := s.origin[name]
-	if !ok || i < 1 || i > len(s.layers) {
+	i := s.tree.nodes[name].layer
+	if i < 1 || i > len(s.layers) {
 		return machine.Layer{}, false
 	}
 	return s.layers[i-1], true
@@ -227,30 +172,26 @@ func (s *source) Layer(name string) (machine.Layer, bool) {
 
 // source returns the tree as checks read it.
 func (t *tree) source(layers []machine.Layer) *source {
-	s := &source{Memory: &machine.Memory{}, layers: layers, origin: make(map[string]int), tree: t}
-	t.walk(func(name string, n *node) {
-		e := n.entry
-		switch {
-		case e == nil || e.mode.IsDir():
+	s := &source{Memory: &machine.Memory{}, layers: layers, tree: t}
+	for name, n := range t.nodes {
+		switch base := path.Base(name); {
+		case n.mode.IsDir():
 			s.AddDir(name)
-		case e.mode&fs.ModeSymlink != 0:
-			s.AddLink(name, e.target)
-		case e.hardLink: // To a file that was not kept.
-		case !e.mode.IsRegular():
-			s.AddInfo(name, machine.FileInfo{Mode: e.mode})
+		case n.mode&fs.ModeSymlink != 0:
+			s.AddLink(name, n.target)
+		case n.hardLink: // To a file that was not kept.
+		case !n.mode.IsRegular():
+			s.AddInfo(name, machine.FileInfo{Mode: n.mode})
 		default:
-			s.AddPart(name, e.content, machine.FileInfo{Mode: e.mode, Size: e.size})
-			if library.HoldsVersion(path.Base(name)) {
-				s.Answer(machine.AskLibraryText+name, e.text)
+			s.AddPart(name, n.content, machine.FileInfo{Mode: n.mode, Size: n.size})
+			if library.HoldsVersion(base) {
+				s.Answer(machine.AskLibraryText+name, n.text)
 			}
-			if library.NamesFolders(path.Base(name)) {
-				s.Answer(machine.AskLoaderPaths+name, e.paths)
+			if library.NamesFolders(base) {
+				s.Answer(machine.AskLoaderPaths+name, n.paths)
 			}
 		}
-		if n.layer > 0 {
-			s.origin[name] = n.layer
-		}
-	})
+	}
 	// An image has no mounts of its own.
 	s.AddFile("/proc/self/mountinfo", nil)
 	return s

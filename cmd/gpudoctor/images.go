@@ -71,6 +71,7 @@ var imageHints = []struct {
 }{
 	{registry.ErrReference, "a reference is HOST/NAME:TAG or HOST/NAME@sha256:DIGEST: ghcr.io/org/app:1.2"},
 	{registry.ErrNotFound, "check the name and the tag; some registries also say this of images that need a login"},
+	{registry.ErrLogins, "docker login or podman login writes it; REGISTRY_AUTH_FILE names another"},
 	{registry.ErrBusy, "wait and try again; registries accept more requests of users who have logged in"},
 	{registry.ErrSilent, "try again; HTTPS_PROXY names a proxy, if one is needed"},
 	{registry.ErrConnect, "check the name of the host; HTTPS_PROXY names a proxy, SSL_CERT_FILE certificates, and --plain-http is for a registry without encryption"},
@@ -90,9 +91,6 @@ var imageHints = []struct {
 func hintsOfImage(err error) []string {
 	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
 		return deniedHints(denied)
-	}
-	if _, ok := errors.AsType[*registry.LoginError](err); ok {
-		return []string{"docker login or podman login writes it; REGISTRY_AUTH_FILE names another"}
 	}
 	for _, known := range imageHints {
 		if errors.Is(err, known.err) {

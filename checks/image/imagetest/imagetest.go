@@ -7,10 +7,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
-	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Image is an image to make.
@@ -42,15 +45,13 @@ type Layer struct {
 	Files   []File
 }
 
-// File is a file, or, with a Target, a symbolic link. A name that ends in / is a folder.
+// File is a file, or, with a Target, a symbolic link.
 type File struct {
 	Name, Content, Target string
 	// Hard makes Target that of a hard link.
 	Hard bool
 	// Size makes it larger than its content, with zeros.
 	Size int64
-	// Type is the type of its member; 0 is that of a regular file.
-	Type byte
 }
 
 // The forms.
@@ -71,65 +72,53 @@ var Forms = []string{Folder, Tar, Docker, Layout, Archive}
 // Write makes an image in a new folder or in a registry, and returns where it is.
 func Write(tb testing.TB, img Image, form string) string {
 	tb.Helper()
-	dir := tb.TempDir()
-	at := filepath.Join(dir, "image")
+	at := filepath.Join(tb.TempDir(), "image")
+	archive := at + ".tar"
 	switch form {
 	case Registry:
-		return Serve(tb, nil).Push(img.build(tb, types.OCILayer), "1.2")
+		return Serve(tb, nil).Push(img.Build(tb), "1.2")
 	case Folder:
-		must(tb, img.unpack(at))
+		expect.NoError(tb, os.Mkdir(at, 0o755))
+		runTar(tb, img.flat(tb), "-x", "--no-same-owner", "-C", at, "-f", "-")
+		return at
 	case Tar:
-		must(tb, img.unpack(at+".root"))
-		must(tb, tarOf(at+".root", at+".tar"))
-		return at + ".tar"
+		expect.NoError(tb, os.WriteFile(archive, expect.Value(io.ReadAll(img.flat(tb)))(tb), 0o600))
 	case Docker:
-		ref, err := name.NewTag("example.com/image:latest")
-		must(tb, err)
-		must(tb, tarball.WriteToFile(at+".tar", ref, img.build(tb, types.DockerLayer)))
-		return at + ".tar"
+		ref := expect.Value(name.NewTag("example.com/image:latest"))(tb)
+		expect.NoError(tb, tarball.WriteToFile(archive, ref, img.build(tb, types.DockerLayer)))
 	case Layout, Archive:
-		path, err := layout.Write(at, empty.Index)
-		must(tb, err)
-		must(tb, path.AppendImage(img.build(tb, types.OCILayer)))
-		if form == Archive {
-			must(tb, tarOf(at, at+".tar"))
-			return at + ".tar"
+		path := expect.Value(layout.Write(at, empty.Index))(tb)
+		expect.NoError(tb, path.AppendImage(img.Build(tb)))
+		if form == Layout {
+			return at
 		}
+		runTar(tb, nil, "-c", "-C", at, "-f", archive, ".")
 	default:
 		tb.Fatalf("no form %q", form)
 	}
-	return at
+	return archive
 }
 
-func must(tb testing.TB, err error) {
+// Build makes the image in memory.
+func (i Image) Build(tb testing.TB) v1.Image {
 	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	return i.build(tb, types.OCILayer)
 }
 
-// build makes the image in memory.
 func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 	tb.Helper()
-	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	options := []tarball.LayerOption{tarball.WithMediaType(media)}
 	if i.Zstd && media == types.OCILayer {
 		options = []tarball.LayerOption{tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompression(compression.ZStd)}
 	}
+	img := expect.Value(mutate.ConfigFile(mutate.MediaType(empty.Image, types.OCIManifestSchema1), &v1.ConfigFile{
+		OS: "linux", Architecture: cmp.Or(i.Architecture, "amd64"), Config: v1.Config{Env: i.Env, User: i.User, Labels: i.Labels},
+	}))(tb)
 	for _, l := range i.Layers {
 		raw := l.Tar(tb)
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, options...)
-		must(tb, err)
-		img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: l.Command}})
-		must(tb, err)
+		layer := expect.Value(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, options...))(tb)
+		img = expect.Value(mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: l.Command}}))(tb)
 	}
-	config, err := img.ConfigFile()
-	must(tb, err)
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", cmp.Or(i.Architecture, "amd64")
-	config.Config = v1.Config{Env: i.Env, User: i.User, Labels: i.Labels}
-	img, err = mutate.ConfigFile(img, config)
-	must(tb, err)
 	return img
 }
 
@@ -139,102 +128,44 @@ func (l Layer) Tar(tb testing.TB) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range l.Files {
-		must(tb, f.write(w))
+		f.write(tb, w)
 	}
-	must(tb, w.Close())
+	expect.NoError(tb, w.Close())
 	return b.Bytes()
 }
 
-func (f File) write(w *tar.Writer) error {
-	h := &tar.Header{Name: f.Name, Mode: 0o755, Typeflag: cmp.Or(f.Type, tar.TypeReg), Linkname: f.Target}
-	content := f.content()
+func (f File) write(tb testing.TB, w *tar.Writer) {
+	tb.Helper()
+	content := f.Content + strings.Repeat("\x00", max(0, int(f.Size)-len(f.Content)))
+	h := &tar.Header{Name: f.Name, Mode: 0o755, Typeflag: tar.TypeReg, Linkname: f.Target}
 	switch {
-	case strings.HasSuffix(f.Name, "/"):
-		h.Typeflag = tar.TypeDir
 	case f.Hard:
 		h.Typeflag = tar.TypeLink
 	case f.Target != "":
 		h.Typeflag = tar.TypeSymlink
-	case f.Type == 0:
+	default:
 		h.Size = int64(len(content))
 	}
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, content[:h.Size])
-	return err
+	expect.NoError(tb, w.WriteHeader(h))
+	expect.Value(io.WriteString(w, content[:h.Size]))(tb)
 }
 
-func (f File) content() string {
-	if n := int(f.Size) - len(f.Content); n > 0 {
-		return f.Content + strings.Repeat("\x00", n)
-	}
-	return f.Content
+// flat is a root folder as an archive: what the layers leave, and the variables as enroot
+// writes them.
+func (i Image) flat(tb testing.TB) io.ReadCloser {
+	tb.Helper()
+	enroot := Layer{Files: []File{{Name: "etc/rc", Content: "exec \"$@\"\n"}, {Name: "etc/environment", Content: strings.Join(i.Env, "\n") + "\n"}}}
+	i.Layers = append(slices.Clone(i.Layers), enroot)
+	return mutate.Extract(i.Build(tb))
 }
 
-// unpack writes what the layers leave, and the variables as enroot does.
-func (i Image) unpack(root string) error {
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return err
-	}
-	for _, l := range i.Layers {
-		for _, f := range l.Files {
-			if err := f.unpack(root); err != nil {
-				return err
-			}
-		}
-	}
-	for name, content := range map[string]string{"rc": "exec \"$@\"\n", "environment": strings.Join(i.Env, "\n") + "\n"} {
-		if err := (File{Name: "etc/" + name, Content: content}).unpack(root); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f File) unpack(root string) error {
-	at := filepath.Join(root, filepath.FromSlash(f.Name))
-	dir, base := filepath.Split(at)
-	if base == ".wh..wh..opq" {
-		names, err := os.ReadDir(dir)
-		for _, n := range names {
-			_ = os.RemoveAll(filepath.Join(dir, n.Name())) // Another error follows.
-		}
-		return err
-	}
-	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
-		return os.RemoveAll(filepath.Join(dir, hidden))
-	}
-	if strings.HasSuffix(f.Name, "/") {
-		return os.MkdirAll(at, 0o755)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	_ = os.Remove(at) // If it is there.
-	switch {
-	case f.Type != 0:
-		return fmt.Errorf("%s: a member of type %q cannot be unpacked", f.Name, f.Type)
-	case f.Hard:
-		return os.Link(filepath.Join(root, f.Target), at)
-	case f.Target != "":
-		return os.Symlink(f.Target, at)
-	}
-	return os.WriteFile(at, []byte(f.content()), 0o755) //nolint:gosec // As in an image.
-}
-
-// tarOf packs a folder.
-func tarOf(folder, file string) error {
-	f, err := os.Create(file)
+// runTar runs tar, which unpacks and packs as users do.
+func runTar(tb testing.TB, input io.Reader, args ...string) {
+	tb.Helper()
+	c := exec.CommandContext(tb.Context(), "tar", args...)
+	c.Stdin = input
+	out, err := c.CombinedOutput()
 	if err != nil {
-		return err
+		tb.Fatalf("tar %v: %v: %s", args, err, out)
 	}
-	w := tar.NewWriter(f)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return f.Close()
 }

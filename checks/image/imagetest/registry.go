@@ -1,9 +1,6 @@
 package imagetest
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -11,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Server is a registry on this machine.
@@ -22,89 +23,50 @@ type Server struct {
 	tb testing.TB
 	// Host is its host and port.
 	Host string
+	// inner is that of the same registry, whose requests nothing changes.
+	inner string
 }
-
-// repository is where images are pushed, and path how they are named.
-const (
-	repository = "/v2/org/app"
-	path       = "/org/app"
-)
 
 // Serve starts a registry, whose requests pass through wrap if it is not nil.
 func Serve(tb testing.TB, wrap func(http.Handler) http.Handler) Server {
 	tb.Helper()
+	start := func(handler http.Handler) string {
+		server := httptest.NewServer(handler)
+		tb.Cleanup(server.Close)
+		return strings.TrimPrefix(server.URL, "http://")
+	}
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	if wrap != nil {
-		handler = wrap(handler)
+	inner := start(handler)
+	if wrap == nil {
+		return Server{tb, inner, inner}
 	}
-	server := httptest.NewServer(handler)
-	tb.Cleanup(server.Close)
-	return Server{tb, strings.TrimPrefix(server.URL, "http://")}
+	return Server{tb, start(wrap(handler)), inner}
 }
 
-// Push puts an image into the registry, and returns its reference.
-func (s Server) Push(img v1.Image, tag string) string {
+// Push puts an image, an index with its images, or a manifest alone into the registry, and
+// returns its reference.
+func (s Server) Push(what remote.Taggable, tag string) string {
 	s.tb.Helper()
-	layers, err := img.Layers()
-	must(s.tb, err)
-	config, err := partial.ConfigLayer(img)
-	must(s.tb, err)
-	for _, l := range append(layers, config) {
-		digest, err := l.Digest()
-		must(s.tb, err)
-		r, err := l.Compressed()
-		must(s.tb, err)
-		raw, err := io.ReadAll(r)
-		must(s.tb, err)
-		s.send(http.MethodPost, "/blobs/uploads/?digest="+digest.String(), "application/octet-stream", raw)
+	path := "/org/app:" + tag
+	ref := expect.Value(name.ParseReference(s.inner + path))(s.tb)
+	var err error
+	switch what := what.(type) {
+	case v1.Image:
+		err = remote.Write(ref, what)
+	case v1.ImageIndex:
+		err = remote.WriteIndex(ref, what)
+	default:
+		err = remote.Put(ref, what)
 	}
-	media, err := img.MediaType()
-	must(s.tb, err)
-	raw, err := img.RawManifest()
-	must(s.tb, err)
-	return s.PushManifest(raw, media, tag)
+	expect.NoError(s.tb, err)
+	return s.Host + path
 }
 
-// PushManifest puts a manifest or an index into the registry, and returns its reference.
-func (s Server) PushManifest(raw []byte, media types.MediaType, tag string) string {
-	s.tb.Helper()
-	s.send(http.MethodPut, "/manifests/"+tag, string(media), raw)
-	return s.Host + path + ":" + tag
-}
-
-// PushIndex puts images for several platforms into the registry under one tag, and returns its
-// reference.
-func (s Server) PushIndex(tag string, platforms []v1.Platform, images []v1.Image) string {
-	s.tb.Helper()
-	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+// Index is an index of images for several platforms.
+func Index(platforms []v1.Platform, images []v1.Image) v1.ImageIndex {
+	index := v1.ImageIndex(empty.Index)
 	for i, img := range images {
-		s.Push(img, fmt.Sprint(tag, i))
-		d, err := partial.Descriptor(img)
-		must(s.tb, err)
-		d.Platform = &platforms[i]
-		index.Manifests = append(index.Manifests, *d)
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platforms[i]}})
 	}
-	raw, err := json.Marshal(index)
-	must(s.tb, err)
-	return s.PushManifest(raw, types.OCIImageIndex, tag)
-}
-
-func (s Server) send(method, at, media string, raw []byte) {
-	s.tb.Helper()
-	ask, err := http.NewRequestWithContext(s.tb.Context(), method, "http://"+s.Host+repository+at, bytes.NewReader(raw))
-	must(s.tb, err)
-	ask.Header.Set("Content-Type", media)
-	got, err := http.DefaultClient.Do(ask)
-	must(s.tb, err)
-	if got.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s %s: %s", method, at, got.Status)
-	}
-	_ = got.Body.Close() // Its status is known.
-	must(s.tb, err)
-}
-
-// Build makes the image in memory.
-func (i Image) Build(tb testing.TB) v1.Image {
-	tb.Helper()
-	return i.build(tb, types.OCILayer)
+	return index
 }

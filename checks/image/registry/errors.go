@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -55,31 +53,24 @@ var query = lazy.New(`\?[^\s"]*`)
 
 // explain says in a line what failed.
 func (r *Repository) explain(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), ErrSilent) {
-		return fmt.Errorf("%w for %s", ErrSilent, r.silence)
-	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if inFile, ok := errors.AsType[*LoginError](err); ok {
-		return inFile
-	}
-	if said, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+	if said, ok := errors.AsType[*transport.Error](err); ok {
 		return r.refused(said)
 	}
-	switch at, isNetwork := errors.AsType[*url.Error](err); {
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return r.denied("401 Unauthorized")
-	case errors.Is(err, errRedirect):
-		return fmt.Errorf("%w: %w", ErrAnswer, at.Err)
-	case isNetwork && at.Timeout():
-		return fmt.Errorf("%w for %s", ErrSilent, r.silence)
-	case isNetwork && isUnreachable(at.Err):
-		return fmt.Errorf("%w: %s", ErrConnect, escape.Printable(at.Err.Error(), 2*maxSaid))
-	case isNetwork:
-		err = at.Err // Without the address that the registry redirected to.
+	// Without the address, to which the registry may have redirected.
+	for at, ok := errors.AsType[*url.Error](err); ok; at, ok = errors.AsType[*url.Error](err) {
+		err = at.Err
 	}
-	return fmt.Errorf("%w: %s", ErrAnswer, escape.Printable(query.ReplaceAllString(err.Error(), "?..."), 2*maxSaid))
+	line := escape.Printable(query.ReplaceAllString(err.Error(), "?..."), 2*maxSaid)
+	switch {
+	case errors.Is(err, ErrAnswer), errors.Is(err, ErrSilent), errors.Is(err, ErrLogins):
+		return err
+	case isUnreachable(err):
+		return fmt.Errorf("%w: %s", ErrConnect, line)
+	}
+	return fmt.Errorf("%w: %s", ErrAnswer, line)
 }
 
 // isUnreachable tells an error of the network from a wrong answer.
@@ -89,40 +80,20 @@ func isUnreachable(err error) bool {
 	return isNetwork || isCertificate || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, io.EOF)
 }
 
-// maxRefusal bounds what is read of a refusal.
-const maxRefusal = 8 << 10
-
-// refusal is an answer with a status that is not that of success, and the registry's own
-// words, if there are any.
-func refusal(got *http.Response) error {
-	e := &errcode.ErrorResponse{Method: got.Request.Method, URL: got.Request.URL, StatusCode: got.StatusCode}
-	var said struct {
-		Errors errcode.Errors `json:"errors"`
-	}
-	if err := json.NewDecoder(io.LimitReader(got.Body, maxRefusal)).Decode(&said); err == nil {
-		e.Errors = said.Errors
-	}
-	return e
-}
-
-// refused is a refusal, in words.
-func (r *Repository) refused(said *errcode.ErrorResponse) error {
+// refused is a refusal, in words: the registry's own, if there are any.
+func (r *Repository) refused(said *transport.Error) error {
 	status := fmt.Sprintf("%d %s", said.StatusCode, http.StatusText(said.StatusCode))
 	if len(said.Errors) > 0 && said.Errors[0].Message != "" {
 		status += " (" + escape.Printable(said.Errors[0].Message, maxSaid) + ")"
 	}
 	switch said.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return r.denied(status)
+		sent, helper := r.logins.found()
+		return &DeniedError{Host: r.logins.ref.Host(), Status: status, Sent: sent, Helper: helper}
 	case http.StatusNotFound:
 		return ErrNotFound
 	case http.StatusTooManyRequests:
 		return ErrBusy
 	}
 	return fmt.Errorf("%w: %s", ErrAnswer, status)
-}
-
-func (r *Repository) denied(status string) error {
-	sent, helper := r.logins.found()
-	return &DeniedError{Host: r.ref.Host(), Status: status, Sent: sent, Helper: helper}
 }

@@ -1,8 +1,7 @@
 package registry
 
 import (
-	"context"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +9,15 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
-	"oras.land/oras-go/v2/registry/remote/auth"
+	"github.com/google/go-containerregistry/pkg/authn"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
@@ -48,6 +49,7 @@ func LoginFiles(env func(name string) string) []string {
 type logins struct {
 	files []string
 	ref   Reference
+	asked atomic.Bool
 
 	mu     sync.Mutex
 	sent   bool
@@ -56,31 +58,13 @@ type logins struct {
 
 // loginFile is a file of passwords.
 type loginFile struct {
-	Auths       map[string]login  `json:"auths"`
-	CredsStore  string            `json:"credsStore"`
-	CredHelpers map[string]string `json:"credHelpers"`
+	Auths       map[string]json.RawMessage `json:"auths"`
+	CredsStore  string                     `json:"credsStore"`
+	CredHelpers map[string]string          `json:"credHelpers"`
 }
 
-// login is how to log in to a registry. Auth is the user's name and the password, in Base64.
-type login struct {
-	Auth          string `json:"auth"`
-	Username      string `json:"username"`
-	Password      string `json:"password"`
-	IdentityToken string `json:"identitytoken"`
-	RegistryToken string `json:"registrytoken"`
-}
-
-// LoginError is that of a file of passwords. It does not quote the file.
-type LoginError struct {
-	file string
-	err  error
-}
-
-func (e *LoginError) Error() string {
-	return fmt.Sprintf("read %s: %v", escape.Printable(e.file, maxSaid), e.err)
-}
-
-func (e *LoginError) Unwrap() error { return e.err }
+// ErrLogins is the error of a file of passwords. It does not quote the file.
+var ErrLogins = errors.New("a file of passwords cannot be read")
 
 // found says whether a password was known, and which program may know one.
 func (l *logins) found() (sent bool, helper string) {
@@ -89,34 +73,33 @@ func (l *logins) found() (sent bool, helper string) {
 	return l.sent, l.helper
 }
 
-// credential is the password for a registry; empty if no file has it. Other hosts get none.
-func (l *logins) credential(_ context.Context, host string) (auth.Credential, error) {
-	if host != l.ref.ref.Host() {
-		return auth.EmptyCredential, nil
+// Authorization is the password for the registry; empty if it asks for none, or no file has it.
+func (l *logins) Authorization() (*authn.AuthConfig, error) {
+	if !l.asked.Load() {
+		return &authn.AuthConfig{}, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	keys := keys(l.ref)
 	for _, name := range l.files {
 		file, err := readLogins(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return auth.EmptyCredential, &LoginError{name, err}
+		found := &authn.AuthConfig{}
+		if err == nil {
+			found, err = file.of(keys)
 		}
-		c, err := file.of(l.ref)
 		if err != nil {
-			return c, &LoginError{name, err}
+			return nil, fmt.Errorf("%w: %s: %w", ErrLogins, escape.Printable(name, maxSaid), err)
 		}
-		if c != auth.EmptyCredential {
+		if *found != (authn.AuthConfig{}) {
 			l.sent = true
-			return c, nil
+			return found, nil
 		}
-		if l.helper == "" {
-			l.helper = file.helper(l.ref)
-		}
+		l.helper = cmp.Or(l.helper, file.helper(keys))
 	}
-	return auth.EmptyCredential, nil
+	return &authn.AuthConfig{}, nil
 }
 
 // maxLogins bounds a file of passwords.
@@ -125,48 +108,27 @@ const maxLogins = 1 << 20
 func readLogins(name string) (*loginFile, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // Not waiting for the writer of a pipe.
 	if err != nil {
-		return nil, withoutName(err)
+		return nil, errors.Unwrap(err) // Without the name, which the caller tells.
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(withoutName(err), errors.New("not a regular file"))
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxLogins+1))
-	if err != nil {
-		return nil, withoutName(err)
-	}
-	if len(raw) > maxLogins {
-		return nil, fmt.Errorf("larger than %d MiB", maxLogins>>20)
+		return nil, errors.New("not a regular file")
 	}
 	file := &loginFile{}
-	if err := json.Unmarshal(raw, file); err != nil {
-		return nil, errors.New("not a file of docker login or podman login: its JSON is broken")
+	if err := json.NewDecoder(io.LimitReader(f, maxLogins)).Decode(file); err != nil {
+		return nil, errors.New("not a file of docker login or podman login: its JSON is broken, or larger than 1 MiB")
 	}
 	return file, nil
-}
-
-// withoutName leaves out of an error the file that the caller names.
-func withoutName(err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err
-	}
-	return err
 }
 
 // keys are under which names a file may have the password for a repository, the most
 // particular first: Podman also writes it for a part of a registry.
 func keys(ref Reference) []string {
-	at := ref.Host() + "/" + ref.ref.Repository
 	var all []string
-	for {
+	for at := ref.named.Name(); at != "."; at = path.Dir(at) {
 		all = append(all, at)
-		i := strings.LastIndexByte(at, '/')
-		if i < 0 {
-			break
-		}
-		at = at[:i]
 	}
-	if ref.Host() == hub {
+	if ref.Host() == "docker.io" {
 		all = append(all, "index.docker.io", "registry-1.docker.io")
 	}
 	return all
@@ -183,48 +145,35 @@ func keyOf(written string) string {
 	return key
 }
 
-// of is the password for a repository.
-func (f *loginFile) of(ref Reference) (auth.Credential, error) {
-	for _, key := range keys(ref) {
+// of is the password under the first of the keys that has one.
+func (f *loginFile) of(keys []string) (*authn.AuthConfig, error) {
+	for _, key := range keys {
 		for _, written := range slices.Sorted(maps.Keys(f.Auths)) {
 			if keyOf(written) != key {
 				continue
 			}
-			if c, err := f.Auths[written].credential(); err != nil || c != auth.EmptyCredential {
-				return c, err
+			found := &authn.AuthConfig{}
+			if err := json.Unmarshal(f.Auths[written], found); err != nil {
+				return nil, errors.New("an entry of auths is broken")
+			}
+			if *found != (authn.AuthConfig{}) {
+				return found, nil
 			}
 		}
 	}
-	return auth.EmptyCredential, nil
+	return &authn.AuthConfig{}, nil
 }
 
 // helper is the program that the file names for a registry.
-func (f *loginFile) helper(ref Reference) string {
-	for _, key := range keys(ref) {
-		for written, helper := range f.CredHelpers {
-			if keyOf(written) == key && helper != "" {
-				return "docker-credential-" + helper
-			}
+func (f *loginFile) helper(keys []string) string {
+	name := f.CredsStore
+	for written, of := range f.CredHelpers {
+		if of != "" && slices.Contains(keys, keyOf(written)) {
+			name = of
 		}
 	}
-	if f.CredsStore != "" {
-		return "docker-credential-" + f.CredsStore
+	if name == "" {
+		return ""
 	}
-	return ""
-}
-
-func (l login) credential() (auth.Credential, error) {
-	c := auth.Credential{Username: l.Username, Password: l.Password, RefreshToken: l.IdentityToken, AccessToken: l.RegistryToken}
-	if l.Auth != "" {
-		raw, err := base64.StdEncoding.DecodeString(l.Auth)
-		name, password, ok := strings.Cut(strings.TrimRight(string(raw), "\x00"), ":")
-		if err != nil || !ok {
-			return auth.EmptyCredential, errors.New("an entry of auths is broken")
-		}
-		c.Username, c.Password = name, password
-	}
-	if c.RefreshToken != "" || c.AccessToken != "" {
-		c.Password = "" // The token stands for it.
-	}
-	return c, nil
+	return "docker-credential-" + name
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,10 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -23,42 +27,23 @@ import (
 func TestParse(t *testing.T) {
 	const sum = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for text, want := range map[string]string{
-		"ghcr.io/org/app:1.2":               "ghcr.io/org/app:1.2",
-		"ghcr.io/org/app":                   "ghcr.io/org/app:latest",
-		"localhost/app:1":                   "localhost/app:1",
-		"registry:5000/app":                 "registry:5000/app:latest",
-		"[::1]:5000/app:1":                  "[::1]:5000/app:1",
-		"nvcr.io/nvidia/pytorch@" + sum:     "nvcr.io/nvidia/pytorch@" + sum,
-		"nvcr.io/nvidia/pytorch:1@" + sum:   "nvcr.io/nvidia/pytorch@" + sum,
-		"docker.io/ubuntu:22.04":            "docker.io/library/ubuntu:22.04",
-		"index.docker.io/pytorch/pytorch:1": "docker.io/pytorch/pytorch:1",
-		"docker://ubuntu:22.04":             "docker.io/library/ubuntu:22.04",
-		"docker://pytorch/pytorch":          "docker.io/pytorch/pytorch:latest",
-		"docker://ghcr.io/org/app:1.2":      "ghcr.io/org/app:1.2",
+		"ghcr.io/org/app:1.2":             "ghcr.io/org/app:1.2",
+		"localhost/app":                   "localhost/app:latest",
+		"registry:5000/app":               "registry:5000/app:latest",
+		"[::1]:5000/app:1":                "[::1]:5000/app:1",
+		"nvcr.io/nvidia/pytorch:1@" + sum: "nvcr.io/nvidia/pytorch@" + sum,
+		"index.docker.io/ubuntu:22.04":    "docker.io/library/ubuntu:22.04",
+		"docker://ubuntu:22.04":           "docker.io/library/ubuntu:22.04",
+		"docker://pytorch/pytorch":        "docker.io/pytorch/pytorch:latest",
+		"docker://ghcr.io/org/app:1.2":    "ghcr.io/org/app:1.2",
 		// Words that could be paths or typing errors.
-		"ubuntu:22.04": "", "image.tar": "", "build/image.tar": "", "./image.tar": "", "../a/b": "", "/a/b": "", "~/a": "", "": "", ".": "",
-		"docker://": "", "docker:///x": "", "ghcr.io/Org/App": "", "ghcr.io/a:b:c": "", "ghcr.io/a@md5:0": "", "ghcr.io/a@sha256:0": "",
-		"user:password@ghcr.io/a": "", "ghcr.io/../a": "", "ghcr.io/a b": "", "ghcr.io/a\n": "", "https://ghcr.io/a": "",
+		"ubuntu:22.04": "", "image.tar": "", "build/image.tar": "", "./image.tar": "", "../a/b": "", "/a/b": "", "~/a": "", "": "",
+		"docker://": "", "docker:///x": "", "ghcr.io/Org/App": "", "ghcr.io/a@md5:0": "", "user:password@ghcr.io/a": "", "ghcr.io/../a": "", "ghcr.io/a\n": "", "https://ghcr.io/a": "",
 	} {
 		ref, err := Parse(text)
-		got := ref.String()
-		expect.That(t, (err != nil || got == want) && (err != nil) == (want == ""), "%q: got %q, %v, want %q", text, got, err, want)
+		expect.Must(t, (err != nil) == (want == ""), "%q: got %v, want %q", text, err, want)
+		expect.That(t, err != nil || ref.String() == want, "%q: got %v, want %q", text, ref, want)
 	}
-}
-
-// FuzzParse checks that a reference that is accepted stands for the same image when it is written in full.
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{"docker://ubuntu", "ghcr.io/a/b:c", "a.b/c@sha256:0", "[::1]:5/a"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		ref, err := Parse(text)
-		if err != nil {
-			return
-		}
-		again, err := Parse(Scheme + ref.String())
-		expect.That(t, err == nil && again.String() == ref.String(), "%q is %q, which is %q: %v", text, ref, again, err)
-	})
 }
 
 // network is a network of hosts: no connection is opened.
@@ -135,11 +120,10 @@ func TestPasswords(t *testing.T) {
 		want     string // The requests.
 		fails    error
 	}{
-		"no password is asked for": {registry: blob, want: "https registry.test"},
+		"no password is asked for": {registry: blob, want: "https registry.test|https registry.test"},
 		"basic":                    {registry: basic(blob), want: strings.TrimSuffix(first, "|")},
 		"storage":                  {registry: basic(to("https://storage.test/x?signature=1")), others: map[string]http.HandlerFunc{"storage.test": blob}, want: first + "https storage.test"},
 		"another port":             {registry: basic(to("https://registry.test:8443/x")), others: map[string]http.HandlerFunc{"registry.test:8443": blob}, want: first + "https registry.test:8443"},
-		"a host below it":          {registry: basic(to("https://a.registry.test/x")), others: map[string]http.HandlerFunc{"a.registry.test": blob}, want: first + "https a.registry.test"},
 		"storage that asks":        {registry: basic(to("https://storage.test/x")), others: map[string]http.HandlerFunc{"storage.test": basic(blob)}, want: first + "https storage.test", fails: &DeniedError{}},
 		"there and back": {registry: basic(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/back" {
@@ -147,23 +131,18 @@ func TestPasswords(t *testing.T) {
 				return
 			}
 			to("https://storage.test/x")(w, r)
-		}), others: map[string]http.HandlerFunc{"storage.test": to("https://registry.test/back")}, want: first + "https storage.test|https registry.test", fails: &DeniedError{}},
-		"not encrypted":         {registry: basic(to("http://registry.test/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"this machine":          {registry: basic(to("https://127.0.0.1/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"this machine by name":  {registry: basic(to("https://localhost:22/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"this machine, IPv6":    {registry: basic(to("https://[::1]/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"IPv4 in IPv6":          {registry: basic(to("https://[::ffff:127.0.0.1]/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"any address":           {registry: basic(to("https://0.0.0.0/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		}), others: map[string]http.HandlerFunc{"storage.test": to("https://registry.test/back")}, want: first + "https storage.test|https registry.test Basic"},
+		"not encrypted":         {registry: basic(to("http://storage.test/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"not encrypted itself":  {registry: basic(to("http://registry.test/x")), want: first + strings.Repeat("https registry.test Basic|", maxRedirects-1) + "https registry.test Basic", fails: ErrAnswer},
 		"secrets of a cloud":    {registry: basic(to("https://169.254.169.254/latest/meta-data")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
-		"a private host":        {registry: basic(to("https://10.0.0.5/x")), others: map[string]http.HandlerFunc{"10.0.0.5": blob}, want: first + "https 10.0.0.5"},
-		"another scheme":        {registry: basic(to("file:///etc/passwd")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"this machine at once":  {registry: to("https://localhost:22/x"), want: "https registry.test", fails: ErrAnswer},
+		"a private address":     {registry: basic(to("https://10.0.0.5/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
 		"a password in it":      {registry: basic(to("https://a:b@storage.test/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
 		"a circle":              {registry: to("https://registry.test/x"), want: strings.Repeat("https registry.test|", maxRedirects) + "https registry.test", fails: ErrAnswer},
 		"token":                 {registry: bearer("https://registry.test/token"), want: "https registry.test|https registry.test Basic|https registry.test Bearer"},
 		"token of another host": {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": token}, want: "https registry.test|https auth.test Basic|https registry.test Bearer"},
 		"token, redirected":     {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": to("https://other.test/"), "other.test": token}, want: "https registry.test|https auth.test Basic|https other.test|https registry.test Bearer"},
 		"token, not encrypted":  {registry: bearer("http://auth.test/token"), want: "https registry.test", fails: ErrAnswer},
-		"token of this machine": {registry: bearer("https://127.0.0.1/token"), want: "https registry.test", fails: ErrAnswer},
 		"token of a cloud":      {registry: bearer("https://169.254.169.254/token"), want: "https registry.test", fails: ErrAnswer},
 		"token, to a cloud":     {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": to("https://169.254.169.254/")}, want: "https registry.test|https auth.test Basic", fails: ErrAnswer},
 		"token, refused": {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": func(w http.ResponseWriter, _ *http.Request) {
@@ -173,6 +152,8 @@ func TestPasswords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := tt.registry
+			digest, _, err := v1.SHA256(strings.NewReader("blob"))
+			expect.NoError(t, err)
 			n := &network{hosts: map[string]http.HandlerFunc{"registry.test": func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/token" {
 					token(w, r)
@@ -181,8 +162,8 @@ func TestPasswords(t *testing.T) {
 				registry(w, r)
 			}}}
 			maps.Copy(n.hosts, tt.others)
-			r := Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n})
-			body, err := r.Blob(t.Context(), "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 4)
+			r := expect.Value(Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n}))(t)
+			body, err := r.Blob(t.Context(), digest)
 			if err == nil {
 				raw, readErr := io.ReadAll(body)
 				closeErr := body.Close()
@@ -194,6 +175,43 @@ func TestPasswords(t *testing.T) {
 			expect.That(t, !regexp.MustCompile(`secret|signature|\n`).MatchString(fmt.Sprint(err)), "it tells too much: %v", err)
 		})
 	}
+}
+
+// TestItself checks which hosts are the machine itself or may answer with its secrets, however they are written.
+func TestItself(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "a.localhost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true, "::": true,
+		"169.254.169.254": true, "fe80::1%eth0": true, "127.1": true, "2130706433": true, "0x7f.1": true, "LocalHost.": true, "127.0.0.1.": true,
+		"": false, "3box": false, "a.3com": false, "registry.test": false, "10.0.0.5": false, "2001:db8::1": false, "127.0.0.1.test": false,
+	} {
+		expect.Equal(t, want, isItself(host), "%s", host)
+	}
+}
+
+// TestPlain checks that only a registry on this machine, or one that may, is asked without encryption.
+func TestPlain(t *testing.T) {
+	for host, plain := range map[string]bool{"registry.test": false, "10.0.0.4": false, "192.168.1.1:5000": false, "localhost:5000": true, "127.0.0.2:5000": true} {
+		for _, allowed := range []bool{false, true} {
+			n := &network{}
+			r := expect.Value(Open(expect.Value(Parse(host+"/app:1"))(t), Options{Silence: time.Minute, PlainHTTP: allowed, transport: n}))(t)
+			expect.Fails(r.Blob(t.Context(), v1.Hash{}))(t, nil, "%s: it was read", host)
+			got := slices.Contains(n.asked, "http "+host)
+			expect.That(t, got == (plain || allowed), "%s, --plain-http %t: asked %q", host, allowed, n.asked)
+		}
+	}
+}
+
+// TestAskedLate checks that a password is sent where a registry asks for one only for some images.
+func TestAskedLate(t *testing.T) {
+	n := &network{hosts: map[string]http.HandlerFunc{"registry.test": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" && r.Header.Get("Authorization") == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}}}
+	r := expect.Value(Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n}))(t)
+	_, _, err := r.Resolve(t.Context())
+	expect.NoError(t, err)
+	expect.NoDiff(t, []string{"https registry.test", "https registry.test", "https registry.test Basic"}, n.asked, "asked")
 }
 
 // TestLogins checks which entry of which file counts, and what is said where only a program may know the password.
@@ -232,6 +250,7 @@ func TestLogins(t *testing.T) {
 	} {
 		ref := expect.Value(Parse(tt.ref))(t)
 		l := &logins{ref: ref}
+		l.asked.Store(true)
 		for i, content := range tt.files {
 			file := filepath.Join(t.TempDir(), fmt.Sprint(i))
 			if content != "-" {
@@ -239,13 +258,14 @@ func TestLogins(t *testing.T) {
 			}
 			l.files = append(l.files, file)
 		}
-		c, err := l.credential(t.Context(), ref.ref.Host())
+		c, err := l.Authorization()
 		_, helper := l.found()
-		got := c.Password + c.RefreshToken + c.AccessToken
+		got := ""
+		if c != nil {
+			got = cmp.Or(c.IdentityToken, c.Password)
+		}
 		expect.That(t, got == tt.want && helper == tt.helper && (err != nil) == (tt.fails != ""), "%s: got %q, %q, %v", name, got, helper, err)
 		expect.That(t, err == nil || strings.Contains(err.Error(), tt.fails) && !strings.Contains(err.Error(), "secret"), "%s: got %v, want %s", name, err, tt.fails)
-		c, err = l.credential(t.Context(), "other.test")
-		expect.That(t, c.Password+c.RefreshToken == "" && err == nil, "%s: another host gets %q, %v", name, c.Password, err)
 	}
 }
 
