@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,40 +13,36 @@ import (
 // finish puts the runs into the facts, where there are several to compare.
 func (r *recorder) finish() {
 	f := r.sink.Facts
-	of := tablesOf(f)
+	lines := map[string]int{}
+	for _, t := range f.Texts {
+		lines[t.Name] = t.Lines
+	}
 	var all []*run
 	configured := map[string]bool{}
-	for _, t := range r.order {
-		t.settle(math.MaxInt)
-		inOrder(t.marks)
-		lines := 0
-		for _, text := range f.Texts {
-			if text.Name == t.name {
-				lines = text.Lines
+	for _, s := range r.order {
+		s.takeBefore(math.MaxInt)
+		s.close(lines[s.name])
+		maps.Copy(configured, s.configured)
+		if len(s.runs) == 0 { // A manifest, a script: what it sets is set.
+			maps.Copy(configured, s.set)
+		}
+		for _, r := range s.runs {
+			t := tableIn(f, r.Source, r.Line, r.end)
+			if r.By == "heading" && len(r.marks) == 0 && !t.begins && t.row == 0 {
+				continue // A heading over a command, or over none.
 			}
+			r.settle(t)
+			all = append(all, r)
 		}
-		runs, shown := runsOf(t, lines, of)
-		for name := range shown {
-			configured[name] = true
-		}
-		if len(runs) == 0 { // A manifest, a script: what it sets is set.
-			for _, m := range t.marks {
-				if m.kind == variable {
-					configured[m.name+"="+m.value] = true
-				}
-			}
-		}
-		all = append(all, runs...)
 	}
 	all = all[:min(len(all), maxRuns)]
 	if len(all) < 2 || !slices.ContainsFunc(all, func(r *run) bool { return r.Outcome != unknown }) {
 		return
 	}
-	compared := compare(all)
+	f.Comparisons = compare(all)
 	for _, r := range all {
 		f.Runs = append(f.Runs, r.Run)
 	}
-	f.Comparisons = compared
 	markTrials(f, all, configured)
 }
 
@@ -117,7 +114,7 @@ func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
 	seen := map[string]bool{}
 	for _, r := range []*run{a, b} {
-		for _, set := range []map[string]string{r.Variables, r.logged, r.doubtful} {
+		for _, set := range []map[string]string{r.Variables, r.logged} {
 			for name := range set {
 				if seen[name] || slices.Contains(data.Experiments().Ignored, name) {
 					continue
@@ -168,9 +165,6 @@ func (r *run) value(name string, other *run) (string, bool) {
 	if v, ok := r.logged[name]; ok {
 		return v, true
 	}
-	if _, ok := r.doubtful[name]; ok {
-		return "", false
-	}
 	_, told := other.Variables[name]
 	return "", told || r.made && len(r.logged) > 0 || r.made && other.made && r.named
 }
@@ -187,11 +181,9 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 			if i == j || a.Outcome == unknown && b.Outcome == unknown || !alike(a, b) {
 				continue
 			}
-			for _, name := range settingNames(a) {
-				va, ok := a.setting(name)
-				if vb, _ := b.setting(name); ok && va != vb {
-					varied[name+"="+va] = true
-				}
+			others := b.settings()
+			for name, value := range a.settings() {
+				varied[name+"="+value] = varied[name+"="+value] || others[name] != value
 			}
 		}
 	}
@@ -215,31 +207,14 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	}
 }
 
-// settingNames are the variables that a run sets, including those that choose GPUs.
-func settingNames(r *run) []string {
-	var names []string
-	for _, set := range []map[string]string{r.Variables, r.logged} {
-		for name := range set {
-			names = append(names, name)
+// settings are the variables of a run, including those that choose GPUs.
+func (r *run) settings() map[string]string {
+	all := maps.Clone(r.logged)
+	maps.Copy(all, r.Variables)
+	for _, name := range data.Experiments().Devices {
+		if len(r.Devices) > 0 {
+			all[name] = strings.Join(r.Devices, ",")
 		}
 	}
-	if len(r.Devices) > 0 {
-		names = append(names, data.Experiments().Devices...)
-	}
-	return names
+	return all
 }
-
-// setting is what a variable is set to for a run.
-func (r *run) setting(name string) (string, bool) {
-	if slices.Contains(data.Experiments().Devices, name) {
-		return joined(r.Devices), len(r.Devices) > 0
-	}
-	if v, ok := r.Variables[name]; ok {
-		return v, true
-	}
-	v, ok := r.logged[name]
-	return v, ok
-}
-
-// joined is a list of devices as a variable has it.
-func joined(devices []string) string { return strings.Join(devices, ",") }

@@ -55,6 +55,10 @@ var (
 	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
 	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
 	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
+	// changedForm is what people write of a change of the machine, and asksForm a heading that does not say what was done but what
+	// might be.
+	changedForm = lazy.New(`(?i)\breboot(?:ed|ing)?\b|\bpower[- ]cycled?\b|\b(?:upgraded|downgraded|re-?installed|swapped)\b`)
+	asksForm    = lazy.New(`(?i)\?$|\b(?:please|could|can|would|should|shall|does|did you|what|whether|if|maybe|perhaps|suggest|recommend)\b|\btry\b(?: [^\d\s]|$)`)
 	// logLine begins a line that a program wrote.
 	logLine = lazy.New(`^(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ )`)
 )
@@ -164,15 +168,7 @@ func prefixed(text string) (mark, bool) {
 	if len(variables) == 0 || len(words) == 0 || words[0] == "export" {
 		return mark{}, false
 	}
-	return mark{kind: command, settings: settingsOf(variables), value: strings.Join(words, " ")}, true
-}
-
-func settingsOf(variables [][2]string) []setting {
-	list := make([]setting, 0, len(variables))
-	for _, v := range variables {
-		list = append(list, setting{v[0], v[1]})
-	}
-	return list
+	return mark{kind: command, settings: variables, value: strings.Join(words, " ")}, true
 }
 
 // saidOf is the outcome that a person says a run had; empty if nobody does. What is
@@ -245,7 +241,7 @@ func headingOf(text string, said bool) (mark, bool) {
 	default:
 		return mark{}, false
 	}
-	m := mark{kind: heading, asked: asks(title)}
+	m := mark{kind: heading, asked: asksForm.MatchString(title)}
 	told := m.titled(headingEnd.ReplaceAllString(title, ""))
 	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0 && m.ofVariables())
 }
@@ -254,8 +250,8 @@ func headingOf(text string, said bool) (mark, bool) {
 // anything of a run.
 func (m *mark) titled(title string) bool {
 	set := func(name, value string) {
-		if !slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == name }) {
-			m.settings = append(m.settings, setting{name, value})
+		if !slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == name }) {
+			m.settings = append(m.settings, [2]string{name, value})
 		}
 	}
 	told := false
@@ -288,7 +284,7 @@ func (m *mark) titled(title string) bool {
 	}), " "))
 	for _, w := range switchWords() {
 		if w.like.MatchString(words) {
-			if slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == w.name }) {
+			if slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.name }) {
 				continue
 			}
 			told = true
