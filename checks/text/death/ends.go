@@ -13,10 +13,8 @@ type endForm struct {
 	reporter string
 	anchors  []string
 	// form may name the groups rank, pid, host, code, signal (a number), name (of a
-	// signal, or what strsignal calls it), file, line, function and words.
+	// signal, or what strsignal calls it), and of an assertion file, line, function and words.
 	form *lazy.Regexp
-	// assertion is true if it states an assertion.
-	assertion bool
 }
 
 // endForms are those of, in order: torch/distributed/elastic/multiprocessing/api.py;
@@ -26,28 +24,24 @@ type endForm struct {
 // multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); a
 // kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
-	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`), false},
-	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`), false},
-	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`), false},
-	{
-		"mpirun",
-		[]string{"noticed that process rank"},
-		lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`), false,
-	},
-	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`), false},
-	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*Exit code:\s+(?P<code>\d+)\s*$`), false},
-	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`), false},
-	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`), false},
-	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`), false},
-	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
-	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
-	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`), false},
-	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`), false},
+	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
+	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`)},
+	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`)},
+	{"mpirun", []string{"noticed that process rank"}, lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`)},
+	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`)},
+	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*Exit code:\s+(?P<code>\d+)\s*$`)},
+	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`)},
+	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`)},
+	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`)},
+	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`)},
+	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`)},
+	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`)},
+	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`)},
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
-		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`), false},
-	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`), false},
-	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`), true},
-	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed"), true},
+		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`)},
+	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
+	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`)},
+	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
 
 // strsignal is what strsignal(3) calls the signals, as shells and Slurm print it.
@@ -82,9 +76,6 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 		return true
 	}
 	for _, f := range endForms {
-		if !containsAny(l.Text, f.anchors) {
-			continue
-		}
 		if m := f.form.FindStringSubmatch(l.Text); m != nil {
 			return e.note(s, l, &f, m)
 		}
@@ -98,17 +89,6 @@ func endAnchors() []string {
 		all = append(all, f.anchors...)
 	}
 	return all
-}
-
-// containsAny leaves out the indentation of anchors: it may have gone with what stood before
-// the line.
-func containsAny(text string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, strings.TrimLeft(p, " ")) {
-			return true
-		}
-	}
-	return false
 }
 
 // note notes the end of a process, unless it ended well.
@@ -132,7 +112,7 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 		return false
 	}
 	d := ended(code, signal)
-	if f.assertion {
+	if g["words"] != "" {
 		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
 	d.Reporter, d.Host, d.PID, d.Rank = f.reporter, g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
