@@ -132,16 +132,6 @@ func TestJSONClosed(t *testing.T) {
 	}
 }
 
-func FuzzLaunchJSON(f *testing.F) {
-	for _, seed := range []string{podJSON, taskJSON, described, "{\"IpcMode\": \"host\"}\n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		n := len(texttest.Parse("x", text).Launches)
-		expect.That(t, n <= parse.MaxEntries, "%d launches", n)
-	})
-}
-
 // before is the part of text before the word.
 func before(text, word string) string {
 	head, _, _ := strings.Cut(text, word)

@@ -38,13 +38,13 @@ func lineOf(l *facts.Launch, part string, at parse.Line) parse.Line {
 func VariablePart(name string) string { return "variables[" + name + "]" }
 
 // partWords are what a line says that sets a part of a launch, in the options
-// of the container programs and in what docker inspect and ECS print.
+// of the container programs and of Slurm.
 var partWords = map[string][]string{
-	"shm_bytes":  {"--shm-size", `"ShmSize"`, `"sharedMemorySize"`, "size="},
-	"ipc":        {"--ipc", `"IpcMode"`, `"ipcMode"`},
-	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
-	"runtime":    {"--runtime", `"Runtime"`},
-	"devices":    {"--device", `"PathOnHost"`, `"hostPath"`},
+	"shm_bytes":  {"--shm-size", "size="},
+	"ipc":        {"--ipc"},
+	"privileged": {"--privileged"},
+	"runtime":    {"--runtime"},
+	"devices":    {"--device"},
 	"gpus":       {"--gpus", "--gres", "--gpus-per-node", "--gpus-per-task", "-G"},
 	"network":    {"--network", "--net"},
 	"user":       {"--user"},
