@@ -212,8 +212,8 @@ var (
 	headingWord = lazy.New(`(?i)^(?:now |then |run |test |case |again )?(?:with|without|using|set|setting|unset|after|before|default|baseline)\b`)
 	// plainly names the run to which others are compared.
 	plainly = lazy.New(`(?i)\b(?:without|baseline|defaults?|before|unset|plain|as is|nothing set|no (?:variables|env))\b`)
-	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]+)`)
-	names   = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b`)
+	// assigns is a variable, with a value or without.
+	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]*)|\b)`)
 	// denies stands before a variable that is not set.
 	denies = lazy.New(`(?i)\b(?:without|unset(?:ting)?|no|not?|remov(?:e|ed|ing))\s+\W*$`)
 	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
@@ -255,29 +255,21 @@ func (m *mark) titled(title string) bool {
 		}
 	}
 	told := false
-	for _, at := range assigns.FindAllStringSubmatchIndex(title, 16) {
-		name, value := title[at[2]:at[3]], strings.Trim(title[at[4]:at[5]], `"'.`)
-		if !env.SteersCommunication(name) {
+	for _, at := range assigns.FindAllStringSubmatchIndex(title, 32) {
+		name, hasValue := title[at[2]:at[3]], at[4] >= 0
+		switch {
+		case !env.SteersCommunication(name):
+			continue
+		case denies.MatchString(title[:at[0]]):
+			m.removed = append(m.removed, name)
+		case hasValue:
+			set(name, strings.Trim(title[at[4]:at[5]], `"'.`))
+		case strings.HasSuffix(name, "_DISABLE"): // "with NCCL_P2P_DISABLE"
+			set(name, "1")
+		default:
 			continue
 		}
 		told = true
-		if denies.MatchString(title[:at[0]]) {
-			m.removed = append(m.removed, name)
-		} else {
-			set(name, value)
-		}
-	}
-	for _, at := range names.FindAllStringSubmatchIndex(title, 16) {
-		name := title[at[2]:at[3]]
-		if at[3] < len(title) && title[at[3]] == '=' || !env.SteersCommunication(name) {
-			continue
-		}
-		if denies.MatchString(title[:at[0]]) {
-			m.removed, told = append(m.removed, name), true
-		} else if strings.HasSuffix(name, "_DISABLE") { // "with NCCL_P2P_DISABLE"
-			set(name, "1")
-			told = true
-		}
 	}
 	words := strings.ToLower(strings.Join(strings.FieldsFunc(assigns.ReplaceAllString(title, ""), func(c rune) bool {
 		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
