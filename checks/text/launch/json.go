@@ -62,7 +62,7 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 		set(l, "network", mode)
 	}
 	w.fields(l, container, taskContainerFields...)
-	w.variables(l, child(container, "environment"))
+	w.environment(l, child(container, "environment"))
 	w.keep(l, container, container)
 }
 

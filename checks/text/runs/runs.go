@@ -146,7 +146,9 @@ func (s *session) takeBefore(line int) {
 	slices.SortStableFunc(s.recent, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
 	n, _ := slices.BinarySearchFunc(s.recent, line, func(m mark, line int) int { return cmp.Compare(m.line, line) })
 	for _, m := range s.recent[:n] {
-		s.take(m)
+		if len(s.runs) < 2*maxRuns {
+			s.take(m)
+		}
 	}
 	s.recent = slices.Delete(s.recent, 0, n)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxRuns bounds the runs of the facts, and the lists of a run.
+	// maxRuns bounds the runs of the facts, the lists of a run, and the hosts of a text with their variables.
 	maxRuns = 64
 	// maxMarks bounds the marks of a run.
 	maxMarks = 4096
@@ -124,6 +124,9 @@ func newSession(name string) *session {
 // shellAt is the shell of a host.
 func (s *session) shellAt(host string) *shellState {
 	if s.shells[host] == nil {
+		if len(s.shells) >= maxRuns {
+			clear(s.shells)
+		}
 		s.shells[host] = &shellState{exported: map[string]string{}, own: map[string]string{}}
 	}
 	return s.shells[host]
@@ -217,9 +220,7 @@ func (s *session) begin(by string, m mark) *run {
 		}
 	}
 	s.current, s.aside = r, false
-	if len(s.runs) < 2*maxRuns {
-		s.runs = append(s.runs, r)
-	}
+	s.runs = append(s.runs, r)
 	return r
 }
 
@@ -282,7 +283,7 @@ func (s *session) typed(m mark) {
 			}
 		case s.shell.builtin(words):
 		case installed.MatchString(part):
-			s.shell.exported["nccl"] = installed.FindStringSubmatch(part)[1]
+			s.shell.export("nccl", installed.FindStringSubmatch(part)[1])
 		case changing.MatchString(part):
 			s.changes++
 		case m.host == "" && otherShell.MatchString(strings.Join(words, " ")): // With the same prompt.
@@ -306,8 +307,14 @@ func (s *session) typed(m mark) {
 func (sh *shellState) assign(name, value string) {
 	if _, exported := sh.exported[name]; exported {
 		sh.exported[name] = value
-	} else if env.SteersCommunication(name) {
+	} else if env.SteersCommunication(name) && len(sh.own) < maxRuns {
 		sh.own[name] = value
+	}
+}
+
+func (sh *shellState) export(name, value string) {
+	if delete(sh.own, name); len(sh.exported) < maxRuns {
+		sh.exported[name] = value
 	}
 }
 
@@ -328,8 +335,7 @@ func (sh *shellState) builtin(words []string) bool {
 				value, ok = sh.own[name]
 			}
 			if ok && env.SteersCommunication(name) {
-				delete(sh.own, name)
-				sh.exported[name] = value
+				sh.export(name, value)
 			}
 		}
 	case "unset":
@@ -479,7 +485,7 @@ func (s *session) assigned(m mark) {
 	case r != nil && len(r.marks) == 0 && r.By == "command": // A further line of the command.
 	case m.quoted != s.quoted: // Somebody else's.
 	default:
-		s.shell.exported[m.name] = m.value
+		s.shell.export(m.name, m.value)
 		if s.aside && len(s.configured) < maxSet { // The output of env.
 			s.configured[setting] = true
 		}
