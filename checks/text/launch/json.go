@@ -75,7 +75,8 @@ func inspectPartKind(s *reading) *parse.Kind {
 		Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
 		Begins: func(in *parse.Lines) bool {
 			isSize := in.After(inspectCommands...) && strings.Contains(in.Prompt().Command, ".ShmSize") && begins(in, inspectSize)
-			return isSize || begins(in, inspectPart) || inspectOpen(in)
+			isOpen := in.After(inspectCommands...) && begins(in, inspectOpen) && follows(in, 40, inspectPart)
+			return isSize || isOpen || begins(in, inspectPart)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -100,18 +101,10 @@ func inspectPartKind(s *reading) *parse.Kind {
 	}
 }
 
-// inspectOpen is true for the brace, or the field, that opens what --format or jq took of a container's HostConfig.
-func inspectOpen(in *parse.Lines) bool {
-	lines := in.Ahead(40)
-	if end := slices.IndexFunc(lines, func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) }); end >= 0 {
-		lines = lines[:end]
-	}
-	isPart := func(l parse.Line) bool { return inspectPart.MatchString(l.Text) }
-	return in.After(inspectCommands...) && slices.ContainsFunc(lines, isPart) && !strings.HasPrefix(strings.TrimSpace(lines[0].Text), "[")
-}
-
 var (
 	inspectPart = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
+	// inspectOpen is the brace, or the field, that opens what --format or jq took of a container's HostConfig.
+	inspectOpen = lazy.New(`^\s*(?:\{|"[\w./-]*":)`)
 	inspectLine = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
 	// inspectSize is the bare number that docker inspect -f '{{.HostConfig.ShmSize}}' prints.
 	inspectSize = lazy.New(`^\s*['"]?\d{1,18}['"]?\s*$`)
