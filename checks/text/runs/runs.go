@@ -130,7 +130,7 @@ func (r *recorder) session() *session {
 	return s
 }
 
-// note takes a mark, and gives the session those that none can come before any more.
+// note takes a mark, and gives the session those before which no other can come.
 func (r *recorder) note(m mark) {
 	s := r.session()
 	m.text = strings.Clone(m.text[:min(len(m.text), maxText)])
