@@ -390,10 +390,7 @@ func (s *session) started(m mark) {
 	case r != nil && len(r.marks) > 0 && !r.over():
 		return // What the program itself starts.
 	case r != nil && len(r.marks) == 0 && r.By == "command" && s.prompt == r.Line: // A script shows what it runs.
-		own := r.Variables
-		s.runs = slices.DeleteFunc(s.runs, func(other *run) bool { return other == r })
-		r = s.begin("command", m)
-		maps.Copy(r.Variables, own)
+		r.Line, r.text = m.line, m.text
 	default:
 		r = s.begin("command", m)
 	}
