@@ -164,7 +164,8 @@ func (s *session) take(m mark) {
 		if s.context = m; m.asked {
 			s.context = mark{line: m.line}
 		}
-		s.begin("heading", m).unclear = m.asked
+		r = s.begin("heading", m)
+		r.unclear = r.unclear || m.asked
 	case banner:
 		switch {
 		case r == nil && !s.aside:
