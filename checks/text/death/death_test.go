@@ -160,6 +160,7 @@ func FuzzDeaths(f *testing.F) {
 	f.Add("Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n")
 	f.Add("[rank3]: During handling of the above exception, another exception occurred:\n")
 	f.Add("srun: error: node7: task 3: Exited with exit code 1\nstep 1 loss 2.0\n")
+	f.Add("Root Cause (first observed failure):\n[0]:\n  rank      : 13 (local_rank: 5)\n  exitcode  : -7 (pid: 3327)\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed := texttest.Parse("fuzz.log", text)
 		if parsed.Logs == nil {

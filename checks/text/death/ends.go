@@ -13,8 +13,8 @@ type endForm struct {
 	reporter string
 	anchors  []string
 	// form may name the groups rank, pid, host, code, signal (a number), name (of a
-	// signal, or what strsignal calls it), file, line, function, words (of an assertion) and
-	// first (a word by which the launcher speaks of the process that ended first).
+	// signal, or what strsignal calls it), of an assertion file, line, function and words, and first (a
+	// word by which the launcher speaks of the process that ended first).
 	form *lazy.Regexp
 }
 
@@ -28,11 +28,7 @@ var endForms = []endForm{
 	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
 	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`)},
 	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`)},
-	{
-		"mpirun",
-		[]string{"noticed that process rank"},
-		lazy.New(`(?P<first>noticed) that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`),
-	},
+	{"mpirun", []string{"noticed that process rank"}, lazy.New(`(?P<first>noticed) that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`)},
 	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`)},
 	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*(?P<first>Exit) code:\s+(?P<code>\d+)\s*$`)},
 	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`)},
@@ -82,9 +78,6 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 		return true
 	}
 	for _, f := range endForms {
-		if !containsAny(l.Text, f.anchors) {
-			continue
-		}
 		if m := f.form.FindStringSubmatch(l.Text); m != nil {
 			return e.note(s, l, &f, m)
 		}
@@ -98,17 +91,6 @@ func endAnchors() []string {
 		all = append(all, f.anchors...)
 	}
 	return all
-}
-
-// containsAny leaves out the indentation of anchors: it may have gone with what stood before
-// the line.
-func containsAny(text string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, strings.TrimLeft(p, " ")) {
-			return true
-		}
-	}
-	return false
 }
 
 // note notes the end of a process, unless it ended well.

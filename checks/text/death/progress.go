@@ -16,7 +16,7 @@ const maxProgressText = 300
 // groups, from what the watchdogs of PyTorch print when a collective times out. It has no kind of
 // text of its own: the catalogue of messages knows the lines.
 func NewProgress(s *parse.Sink) parse.Family {
-	w := &watchdogs{sink: s, latest: map[place]int{}}
+	w := &watchdogs{sink: s}
 	s.Listen(w.hear)
 	return parse.Family{Finish: w.finish}
 }
@@ -25,13 +25,6 @@ func NewProgress(s *parse.Sink) parse.Family {
 type watchdogs struct {
 	sink *parse.Sink
 	list []facts.Progress
-	// latest is the last entry of each rank in a text.
-	latest map[place]int
-}
-
-type place struct {
-	source string
-	rank   int
 }
 
 func (w *watchdogs) hear(e parse.Event) {
@@ -53,23 +46,16 @@ func (w *watchdogs) hear(e parse.Event) {
 // names the collective in one line, often without its group, and the group in the next.
 func (w *watchdogs) note(p facts.Progress) {
 	for i := range w.list {
-		if k := &w.list[i]; k.Source == p.Source && k.Rank == p.Rank && k.Group == p.Group && agree(k, &p) {
+		k := &w.list[i]
+		sameGroup := k.Group == p.Group && agree(k, &p)
+		if k.Source == p.Source && k.Rank == p.Rank && (sameGroup || (k.Group == "" || p.Group == "") && within(k, &p)) {
 			join(k, &p)
 			return
 		}
 	}
-	at := place{p.Source, p.Rank}
-	if i, found := w.latest[at]; found {
-		if k := &w.list[i]; (k.Group == "" || p.Group == "") && within(k, &p) {
-			join(k, &p)
-			return
-		}
+	if len(w.list) < parse.MaxEntries {
+		w.list = append(w.list, p)
 	}
-	if len(w.list) >= parse.MaxEntries {
-		return
-	}
-	w.latest[at] = len(w.list)
-	w.list = append(w.list, p)
 }
 
 // agree reports whether two lines of one rank and group may report the same hang.

@@ -26,14 +26,13 @@ func torchrunKind(t *tracebacks) *parse.Kind {
 	}
 }
 
-// torchrunField is a line of the summary: "  rank      : 1 (local_rank: 1)".
-var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?:.*\b(SIG[A-Z]+)\b)?`)
+// torchrunField is a line of the summary: "  rank      : 1 (local_rank: 1)", "  exitcode  : -7 (pid: 3327)".
+var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?: \(pid: (\d+)\))?(?:.*\b(SIG[A-Z]+)\b)?`)
 
 func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Next()
 	fields := map[string]string{}
-	var pid string
-	exit := first
+	exit, pid := first, ""
 	for _, l := range in.Ahead(8) {
 		if m := torchrunField.FindStringSubmatch(l.Text); m != nil {
 			switch m[1] {
@@ -42,13 +41,13 @@ func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 					t.nextIs(parse.Optional(fields["rank"]), l)
 				}
 			case "exitcode":
-				exit, pid = l, torchrunPID.FindString(l.Text)
+				exit, pid = l, m[3]
 				fallthrough
 			default:
 				fields[m[1]] = escape.Printable(m[2], 80)
 			}
-			if m[3] != "" {
-				fields["signal"] = m[3]
+			if m[4] != "" {
+				fields["signal"] = m[4]
 			}
 			continue
 		}
@@ -62,13 +61,11 @@ func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 	s.Message("torch-first-failure", fields, first)
 	d := ended(parse.Optional(fields["exitcode"]), fields["signal"])
 	d.Reporter, d.First, d.Rank, d.Host = "torchrun", true, parse.Optional(fields["rank"]), fields["host"]
-	d.PID, d.Time = parse.Number(strings.TrimPrefix(pid, "pid: ")), strings.Replace(fields["time"], "_", "T", 1)
+	d.PID, d.Time = parse.Number(pid), strings.Replace(fields["time"], "_", "T", 1)
 	if d.Code != nil || d.Class != "" {
 		s.Death(d, exit)
 	}
 }
-
-var torchrunPID = lazy.New(`pid: (\d+)`)
 
 // ended is the end of a process by its exit code, which is negative for signals as
 // Python's subprocess has it, and 128 and more as shells do.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
@@ -37,13 +36,4 @@ Root Cause (first observed failure):
 		}
 	}
 	t.Errorf("got %+v", f.Logs.Messages)
-}
-
-func FuzzTorchrun(f *testing.F) {
-	f.Add("Root Cause (first observed failure):\n[0]:\n  rank      : 13 (local_rank: 5)\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if facts := texttest.Parse("x", text); facts.Logs != nil && len(facts.Logs.Messages) > parse.MaxMessages {
-			t.Errorf("%d messages", len(facts.Logs.Messages))
-		}
-	})
 }

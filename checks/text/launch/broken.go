@@ -108,10 +108,8 @@ func (s *reading) fault() fault {
 			f.unfinished, f.document = kind, n.Line
 		}
 	}
-	for i, line := range lines[:min(f.line, len(lines))] { // A carriage return also ends a line of YAML.
-		if i == 0 || strings.HasPrefix(line, "---") {
-			f.document = i + 1
-		}
+	if f.line > 0 {
+		f.document = documentOf(lines, min(f.line, len(lines))-1).first // A carriage return also ends a line of YAML.
 	}
 	return f
 }

@@ -113,13 +113,30 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 	}
 }
 
-// environment reads variables: a mapping, or a list of "NAME=value". One without a value has that of the shell.
+// environment reads variables: a mapping, a list of "NAME=value", or one of mappings with a name and a value. One without a value has that
+// of the shell.
 func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
+	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {
-		dockerVariable(l, parse.YAMLText(entry))
-		if name, _, _ := strings.Cut(parse.YAMLText(entry), "="); name != "" {
-			w.stands(l, VariablePart(name), entry)
+		at, value := child(entry, "name"), child(entry, "value")
+		name, _, _ := strings.Cut(cmp.Or(parse.YAMLText(at), parse.YAMLText(entry)), "=")
+		switch {
+		case at == nil && parse.YAMLText(entry) != "":
+			dockerVariable(l, parse.YAMLText(entry))
+		case value != nil:
+			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(parse.YAMLText(value), func(reference string) string {
+				if known, ok := l.Variables[reference[2:len(reference)-1]]; ok {
+					return known
+				}
+				return reference
+			}))
+		case child(entry, "valueFrom") != nil && variableName.MatchString(name):
+			leaveOpen(l, "valueFrom", VariablePart(name))
+		default:
+			openNodes(l, entry, "variables")
+			continue
 		}
+		w.stands(l, VariablePart(name), cmp.Or(at, entry))
 	}
 	for name, value := range parse.YAMLMapping(n) {
 		if value == nil || value.Tag == "!!null" {

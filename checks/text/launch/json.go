@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -63,7 +62,7 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 		set(l, "network", mode)
 	}
 	w.fields(l, container, taskContainerFields...)
-	w.variables(l, child(container, "environment"))
+	w.environment(l, child(container, "environment"))
 	w.keep(l, container, container)
 }
 
@@ -75,58 +74,41 @@ func inspectPartKind(s *reading) *parse.Kind {
 		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
 		Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
 		Begins: func(in *parse.Lines) bool {
-			return begins(in, inspectPart) || inspectOpen(in) || inspectSize(in) != nil
+			isSize := in.After(inspectCommands...) && strings.Contains(in.Prompt().Command, ".ShmSize") && begins(in, inspectSize)
+			isOpen := in.After(inspectCommands...) && begins(in, inspectOpen) && follows(in, 40, inspectPart)
+			return isSize || isOpen || begins(in, inspectPart)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			l := &facts.Launch{Kind: "docker-inspect", SHMBytes: inspectSize(in)}
-			lines := in.While(func(l parse.Line) bool { return l.Number == first.Number || inspectLine.MatchString(l.Text) })
-			for _, line := range lines {
-				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
-					value := strings.Trim(m[2], `"`)
-					if m[1] == "Image" {
-						l.Image = value
-					}
-					for _, f := range inspectFields {
-						if path, option, _ := strings.Cut(f, " "); strings.HasSuffix(path, "."+m[1]) && !strings.Contains(option, "=") {
-							dockerOption(l, option, value)
-						}
-					}
+			var lines strings.Builder
+			for _, l := range in.While(func(l parse.Line) bool { return l.Number == first.Number || inspectLine.MatchString(l.Text) }) {
+				if lines.Len() < maxDocument {
+					lines.WriteString(l.Text + "\n")
 				}
 			}
-			findParts(l, lines)
-			keepLaunch(s, l, first, nil)
+			text := strings.TrimSpace(lines.String())
+			if inspectSize.MatchString(text) {
+				text = `"ShmSize": ` + text
+			}
+			if !strings.HasPrefix(text, "{") {
+				text = "{" + text
+			}
+			if n := parse.JSONNodes(parse.JSONClosed(text + ",")); n != nil {
+				key := func(name string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: name} }
+				(&yamlWalk{sink: s, first: first}).inspected(&yaml.Node{Kind: yaml.MappingNode, Line: 1, Content: []*yaml.Node{key("HostConfig"), n, key("Config"), n}})
+			}
 		},
 	}
 }
 
-// inspectOpen is true for the brace, or the field, that opens what --format or jq took of a container's HostConfig.
-func inspectOpen(in *parse.Lines) bool {
-	lines := in.Ahead(40)
-	if end := slices.IndexFunc(lines, func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) }); end >= 0 {
-		lines = lines[:end]
-	}
-	isPart := func(l parse.Line) bool { return inspectPart.MatchString(l.Text) }
-	return in.After(inspectCommands...) && slices.ContainsFunc(lines, isPart) && !strings.HasPrefix(strings.TrimSpace(lines[0].Text), "[")
-}
-
 var (
-	inspectPart  = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
-	inspectLine  = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
-	inspectField = lazy.New(`"([A-Z]\w+)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
+	inspectPart = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
+	// inspectOpen is the brace, or the field, that opens what --format or jq took of a container's HostConfig.
+	inspectOpen = lazy.New(`^\s*(?:\{|"[\w./-]*":)`)
+	inspectLine = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
+	// inspectSize is the bare number that docker inspect -f '{{.HostConfig.ShmSize}}' prints.
+	inspectSize = lazy.New(`^\s*['"]?\d{1,18}['"]?\s*$`)
 )
-
-// inspectSize is the bare number that docker inspect -f '{{.HostConfig.ShmSize}}' prints.
-func inspectSize(in *parse.Lines) *int64 {
-	l, _ := in.Peek()
-	if !in.After(inspectCommands...) || !strings.Contains(in.Prompt().Command, ".ShmSize") {
-		return nil
-	}
-	if n, err := strconv.ParseInt(strings.Trim(strings.TrimSpace(l.Text), "'\""), 10, 64); err == nil && n >= 0 {
-		return &n
-	}
-	return nil
-}
 
 // inspectKind takes the JSON of docker inspect.
 func inspectKind(s *reading) *parse.Kind {
@@ -160,7 +142,9 @@ var (
 // inspected reads a container.
 func (w *yamlWalk) inspected(n *yaml.Node) {
 	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(parse.YAMLText(child(n, "Name")), "/"), Image: parse.YAMLText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
-	l.Object = escape.Printable("container/"+l.Name, 200)
+	if l.Name != "" {
+		l.Object = escape.Printable("container/"+l.Name, 200)
+	}
 	if path := parse.YAMLText(child(n, "Path")); path != "" {
 		l.Command = append([]string{path}, w.texts(child(n, "Args"))...)
 	}

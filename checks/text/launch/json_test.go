@@ -112,6 +112,10 @@ func TestLaunchJSON(t *testing.T) {
 			`{"Binds":null,"NetworkMode":"bridge","IpcMode":"private","ShmSize":67108864,"Privileged":false}` + "\n",
 			facts.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
 		},
+		"inspected, as JSON": {
+			`{"Binds":["/a:/b"],"ShmSize":67108864,"Ulimits":[{"Name":"memlock","Hard":-1,"Soft":-1}],"DeviceRequests":[{"Count":-1,"Capabilities":[["gpu"]]}]}` + "\n",
+			facts.Launch{Kind: "docker-inspect", GPUs: new(-1), GPUVendor: "nvidia", MemlockBytes: size(-1), SHMBytes: size(64 << 20)},
+		},
 		"inspected, one number": {"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)}},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
@@ -130,16 +134,6 @@ func TestJSONClosed(t *testing.T) {
 		got := parse.JSONClosed(text)
 		expect.That(t, got == want && (got == "" || json.Valid([]byte(got))), "jsonClosed(%q) = %q, want %q", text, got, want)
 	}
-}
-
-func FuzzLaunchJSON(f *testing.F) {
-	for _, seed := range []string{podJSON, taskJSON, described, "{\"IpcMode\": \"host\"}\n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		n := len(texttest.Parse("x", text).Launches)
-		expect.That(t, n <= parse.MaxEntries, "%d launches", n)
-	})
 }
 
 // before is the part of text before the word.

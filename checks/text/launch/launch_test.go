@@ -215,6 +215,9 @@ var seeds = []string{
 	"apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {annotations: {gpudoctor.io/ignore.a: b}}\nspec:\n  containers:\n  - image: a\n    args:\n    - |\n      export NCCL_A=1\n    resources: {requests: {nvidia.com/gpu: 1, cpu: 1m}}\n    volumeMounts: [{name: a, mountPath: /dev/shm}]\n",
 	"{\"family\": \"a\", \"containerDefinitions\": [{\"name\": \"b\", \"environment\": [{\"name\": \"NCCL_A\", \"value\": \"1\"}]}]}\n",
 	"deepspeed --include localhost:0,1 x.py -a\nx nnodes=1, num_local_procs=4\n",
+	podJSON, taskJSON, described, "{\"IpcMode\": \"host\"}\n", "$ docker inspect -f '{{.HostConfig.ShmSize}}' a\n1\n",
+	"NodeName=n[1-4] Gres=gpu:h100:8\n", "NodeName=n1 Name=gpu File=/dev/nvidia[0-3,6]\n", "ulimit -l 64\n", "ENROOT_RESTRICT_DEV yes\n",
+	"FROM a AS b\nRUN apt-get install x=1 \\\n y\nUSER u\nFROM b\nENV A=1\n", "#SBATCH --nodes=4\n#SBATCH --gpus=32\n",
 }
 
 func FuzzLaunch(f *testing.F) {

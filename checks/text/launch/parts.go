@@ -2,6 +2,7 @@ package launch
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,13 +39,13 @@ func lineOf(l *facts.Launch, part string, at parse.Line) parse.Line {
 func VariablePart(name string) string { return "variables[" + name + "]" }
 
 // partWords are what a line says that sets a part of a launch, in the options
-// of the container programs and in what docker inspect and ECS print.
+// of the container programs and of Slurm.
 var partWords = map[string][]string{
-	"shm_bytes":  {"--shm-size", `"ShmSize"`, `"sharedMemorySize"`, "size="},
-	"ipc":        {"--ipc", `"IpcMode"`, `"ipcMode"`},
-	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
-	"runtime":    {"--runtime", `"Runtime"`},
-	"devices":    {"--device", `"PathOnHost"`, `"hostPath"`},
+	"shm_bytes":  {"--shm-size", "size="},
+	"ipc":        {"--ipc"},
+	"privileged": {"--privileged"},
+	"runtime":    {"--runtime"},
+	"devices":    {"--device"},
 	"gpus":       {"--gpus", "--gres", "--gpus-per-node", "--gpus-per-task", "-G"},
 	"network":    {"--network", "--net"},
 	"user":       {"--user"},
@@ -72,38 +73,23 @@ func findParts(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
+// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does. The word is no part of a longer
+// name.
 func lineWith(lines []parse.Line, word, value string) int {
-	first := 0
+	before := ""
+	if variableName.MatchString(word) { // Not an option, nor a quotation.
+		before = `\b`
+	}
+	form, first := regexp.MustCompile(before+regexp.QuoteMeta(word)+`(?:\W|$)`), 0
 	for _, l := range lines {
-		at := wholeWord(l.Text, word)
+		at := form.FindStringIndex(l.Text)
 		switch {
-		case at < 0:
-		case strings.Contains(l.Text[at+len(word):], value):
+		case at == nil:
+		case strings.Contains(l.Text[at[0]+len(word):], value):
 			return l.Number
 		case first == 0:
 			first = l.Number
 		}
 	}
 	return first
-}
-
-// wholeWord is where a name begins in a line that is no part of a longer one; -1 where it does not stand there.
-func wholeWord(text, name string) int {
-	for from := 0; ; {
-		i := strings.Index(text[from:], name)
-		if i < 0 {
-			return -1
-		}
-		i += from
-		end := i + len(name)
-		if (i == 0 || !nameByte(text[i-1]) || !nameByte(name[0])) && (end == len(text) || !nameByte(text[end])) {
-			return i
-		}
-		from = end
-	}
-}
-
-func nameByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }

@@ -116,13 +116,3 @@ func TestYAMLBombs(t *testing.T) {
 		})
 	}
 }
-
-func FuzzLaunchSettings(f *testing.F) {
-	for _, text := range []string{
-		"NodeName=n[1-4] Gres=gpu:h100:8\n", "NodeName=n1 Name=gpu File=/dev/nvidia[0-3,6]\n", "ulimit -l 64\n", "ENROOT_RESTRICT_DEV yes\n",
-		"FROM a AS b\nRUN apt-get install x=1 \\\n y\nUSER u\nFROM b\nENV A=1\n", "#SBATCH --nodes=4\n#SBATCH --gpus=32\n",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(bounded)
-}

@@ -311,10 +311,13 @@ func (s *reading) withoutReason(rule string, line int) {
 // documentOf is the document of YAML in which a line stands, by its index.
 func documentOf(lines []string, i int) part {
 	divides := func(l string) bool { return strings.HasPrefix(l, "---") }
-	end := slices.IndexFunc(lines[i:], divides)
-	begin := i - 1
-	for begin >= 0 && !divides(lines[begin]) {
+	begin := i
+	for begin > 0 && !divides(lines[begin]) {
 		begin--
 	}
-	return part{begin + 2, cmp.Or(max(end, 0), len(lines)-i) + i}
+	end := below(lines, i, divides)
+	if end == i {
+		end = len(lines)
+	}
+	return part{begin + 1, end}
 }

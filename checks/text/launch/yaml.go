@@ -514,7 +514,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], parse.YAMLMapping(pod["securityContext"])["runAsUser"]))
-	w.variables(l, m["env"])
+	w.environment(l, m["env"])
 	w.fields(l, n, podFields...)
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
@@ -646,29 +646,6 @@ func cores(text string) *float64 {
 		n /= 1000
 	}
 	return &n
-}
-
-// variables reads the variables of a container.
-func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
-	openNodes(l, n, "variables")
-	for _, entry := range w.list(n) {
-		name, value := parse.YAMLText(child(entry, "name")), child(entry, "value")
-		switch {
-		case value != nil:
-			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(parse.YAMLText(value), func(reference string) string {
-				if value, ok := l.Variables[reference[2:len(reference)-1]]; ok {
-					return value
-				}
-				return reference
-			}))
-		case child(entry, "valueFrom") != nil && variableName.MatchString(name):
-			leaveOpen(l, "valueFrom", VariablePart(name))
-		default:
-			openNodes(l, entry, "variables")
-			continue
-		}
-		w.stands(l, VariablePart(name), child(entry, "name"))
-	}
 }
 
 // isGPU is true of a resource that is a whole GPU, or a share of one.

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,40 +13,36 @@ import (
 // finish puts the runs into the facts, where there are several to compare.
 func (r *recorder) finish() {
 	f := r.sink.Facts
-	of := tablesOf(f)
+	lines := map[string]int{}
+	for _, t := range f.Texts {
+		lines[t.Name] = t.Lines
+	}
 	var all []*run
 	configured := map[string]bool{}
-	for _, t := range r.order {
-		t.settle(math.MaxInt)
-		inOrder(t.marks)
-		lines := 0
-		for _, text := range f.Texts {
-			if text.Name == t.name {
-				lines = text.Lines
+	for _, s := range r.order {
+		s.takeBefore(math.MaxInt)
+		s.close(lines[s.name])
+		maps.Copy(configured, s.configured)
+		if len(s.runs) == 0 { // A manifest, a script: what it sets is set.
+			maps.Copy(configured, s.set)
+		}
+		for _, r := range s.runs {
+			t := tableIn(f, r.Source, r.Line, r.end)
+			if r.By == "heading" && len(r.marks) == 0 && !t.begins && t.row == 0 {
+				continue // A heading over a command, or over none.
 			}
+			r.settle(t)
+			all = append(all, r)
 		}
-		runs, shown := runsOf(t, lines, of)
-		for name := range shown {
-			configured[name] = true
-		}
-		if len(runs) == 0 { // A manifest, a script: what it sets is set.
-			for _, m := range t.marks {
-				if m.kind == variable {
-					configured[m.name+"="+m.value] = true
-				}
-			}
-		}
-		all = append(all, runs...)
 	}
 	all = all[:min(len(all), maxRuns)]
 	if len(all) < 2 || !slices.ContainsFunc(all, func(r *run) bool { return r.Outcome != unknown }) {
 		return
 	}
-	compared := compare(all)
+	f.Comparisons = compare(all)
 	for _, r := range all {
 		f.Runs = append(f.Runs, r.Run)
 	}
-	f.Comparisons = compared
 	markTrials(f, all, configured)
 }
 
@@ -54,37 +51,23 @@ const maxComparisons = 64
 
 // compare finds the pairs of runs that differ in exactly one thing.
 func compare(all []*run) []facts.Comparison {
-	pairs := func(see func(i, j int, differs []facts.Comparison)) {
-		for i, a := range all {
-			for j := i + 1; j < len(all); j++ {
-				b := all[j]
-				if a.Outcome == unknown || b.Outcome == unknown || !alike(a, b) {
-					continue
-				}
-				if differs, ok := differences(a, b); ok {
-					see(i, j, differs)
-				}
+	var list []facts.Comparison
+	for i, a := range all {
+		for j, b := range all[i+1:] {
+			if a.Outcome == unknown || b.Outcome == unknown || !alike(a, b) {
+				continue
+			}
+			switch differs, ok := differences(a, b); {
+			case !ok:
+			case len(differs) == 0 && (a.Outcome == good) != (b.Outcome == good):
+				a.mixed, b.mixed = true, true
+			case len(differs) == 1 && (a.changes == b.changes || ofMachine(differs[0])):
+				list = append(list, facts.Comparison{Kind: differs[0].Kind, Name: differs[0].Name, A: i, B: i + 1 + j})
 			}
 		}
 	}
-	pairs(func(i, j int, differs []facts.Comparison) {
-		if len(differs) == 0 && (all[i].Outcome == good) != (all[j].Outcome == good) {
-			all[i].mixed, all[j].mixed = true, true
-		}
-	})
-	var list []facts.Comparison
-	pairs(func(i, j int, differs []facts.Comparison) {
-		if len(differs) != 1 || all[i].mixed || all[j].mixed || len(list) >= maxComparisons {
-			return
-		}
-		c := differs[0]
-		if all[i].changes != all[j].changes && !ofMachine(c) {
-			return
-		}
-		c.A, c.B = i, j
-		list = append(list, c)
-	})
-	return list
+	list = slices.DeleteFunc(list, func(c facts.Comparison) bool { return all[c.A].mixed || all[c.B].mixed })
+	return list[:min(len(list), maxComparisons)]
 }
 
 // ofMachine reports whether a difference is one of the machine or of its software: it takes
@@ -115,23 +98,18 @@ func alike(a, b *run) bool {
 // known.
 func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
-	seen := map[string]bool{}
-	for _, r := range []*run{a, b} {
-		for _, set := range []map[string]string{r.Variables, r.logged, r.doubtful} {
-			for name := range set {
-				if seen[name] || slices.Contains(data.Experiments().Ignored, name) {
-					continue
-				}
-				seen[name] = true
-				va, ok := a.value(name, b)
-				vb, ok2 := b.value(name, a)
-				if !ok || !ok2 {
-					return nil, false
-				}
-				if va != vb {
-					list = append(list, facts.Comparison{Kind: "variable", Name: name})
-				}
-			}
+	ofA, ofB := a.variables(), b.variables()
+	both := maps.Clone(ofA)
+	maps.Copy(both, ofB)
+	for name := range both {
+		va, okA := ofA[name]
+		vb, okB := ofB[name]
+		switch {
+		case slices.Contains(data.Experiments().Ignored, name):
+		case !okA && !a.lacks(name, b) || !okB && !b.lacks(name, a):
+			return nil, false
+		case va != vb:
+			list = append(list, facts.Comparison{Kind: "variable", Name: name})
 		}
 	}
 	switch {
@@ -159,20 +137,18 @@ func differences(a, b *run) ([]facts.Comparison, bool) {
 // loaders are variables by which another library is taken.
 var loaders = []string{"LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"}
 
-// value is what a variable is set to for a run, or what its log says it read. What another
-// run's log alone says is not known of this one, unless its log came as far.
-func (r *run) value(name string, other *run) (string, bool) {
-	if v, ok := r.Variables[name]; ok {
-		return v, true
-	}
-	if v, ok := r.logged[name]; ok {
-		return v, true
-	}
-	if _, ok := r.doubtful[name]; ok {
-		return "", false
-	}
-	_, told := other.Variables[name]
-	return "", told || r.made && len(r.logged) > 0 || r.made && other.made && r.named
+// variables are those that are set for a run, or that its log says it read.
+func (r *run) variables() map[string]string {
+	all := maps.Clone(r.logged)
+	maps.Copy(all, r.Variables)
+	return all
+}
+
+// lacks reports whether a variable that another run has is not set for this one. What that run's log alone says
+// is not known of this one, unless its log came as far.
+func (r *run) lacks(name string, other *run) bool {
+	_, isSet := other.Variables[name]
+	return isSet || r.made && len(r.logged) > 0 || r.made && other.made && r.named
 }
 
 // markTrials marks the variables that were set for some runs only, and takes them out of
@@ -187,11 +163,9 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 			if i == j || a.Outcome == unknown && b.Outcome == unknown || !alike(a, b) {
 				continue
 			}
-			for _, name := range settingNames(a) {
-				va, ok := a.setting(name)
-				if vb, _ := b.setting(name); ok && va != vb {
-					varied[name+"="+va] = true
-				}
+			others := b.settings()
+			for name, value := range a.settings() {
+				varied[name+"="+value] = varied[name+"="+value] || others[name] != value
 			}
 		}
 	}
@@ -215,31 +189,13 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	}
 }
 
-// settingNames are the variables that a run sets, including those that choose GPUs.
-func settingNames(r *run) []string {
-	var names []string
-	for _, set := range []map[string]string{r.Variables, r.logged} {
-		for name := range set {
-			names = append(names, name)
+// settings are the variables of a run, including those that choose GPUs.
+func (r *run) settings() map[string]string {
+	all := r.variables()
+	for _, name := range data.Experiments().Devices {
+		if len(r.Devices) > 0 {
+			all[name] = strings.Join(r.Devices, ",")
 		}
 	}
-	if len(r.Devices) > 0 {
-		names = append(names, data.Experiments().Devices...)
-	}
-	return names
+	return all
 }
-
-// setting is what a variable is set to for a run.
-func (r *run) setting(name string) (string, bool) {
-	if slices.Contains(data.Experiments().Devices, name) {
-		return joined(r.Devices), len(r.Devices) > 0
-	}
-	if v, ok := r.Variables[name]; ok {
-		return v, true
-	}
-	v, ok := r.logged[name]
-	return v, ok
-}
-
-// joined is a list of devices as a variable has it.
-func joined(devices []string) string { return strings.Join(devices, ",") }

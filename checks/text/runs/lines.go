@@ -55,6 +55,10 @@ var (
 	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
 	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
 	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
+	// changedForm is what people write of a change of the machine, and asksForm a heading that does not say what was done but what
+	// might be.
+	changedForm = lazy.New(`(?i)\breboot(?:ed|ing)?\b|\bpower[- ]cycled?\b|\b(?:upgraded|downgraded|re-?installed|swapped)\b`)
+	asksForm    = lazy.New(`(?i)\?$|\b(?:please|could|can|would|should|shall|does|did you|what|whether|if|maybe|perhaps|suggest|recommend)\b|\btry\b(?: [^\d\s]|$)`)
 	// logLine begins a line that a program wrote.
 	logLine = lazy.New(`^(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ )`)
 )
@@ -164,15 +168,7 @@ func prefixed(text string) (mark, bool) {
 	if len(variables) == 0 || len(words) == 0 || words[0] == "export" {
 		return mark{}, false
 	}
-	return mark{kind: command, settings: settingsOf(variables), value: strings.Join(words, " ")}, true
-}
-
-func settingsOf(variables [][2]string) []setting {
-	list := make([]setting, 0, len(variables))
-	for _, v := range variables {
-		list = append(list, setting{v[0], v[1]})
-	}
-	return list
+	return mark{kind: command, settings: variables, value: strings.Join(words, " ")}, true
 }
 
 // saidOf is the outcome that a person says a run had; empty if nobody does. What is
@@ -216,8 +212,8 @@ var (
 	headingWord = lazy.New(`(?i)^(?:now |then |run |test |case |again )?(?:with|without|using|set|setting|unset|after|before|default|baseline)\b`)
 	// plainly names the run to which others are compared.
 	plainly = lazy.New(`(?i)\b(?:without|baseline|defaults?|before|unset|plain|as is|nothing set|no (?:variables|env))\b`)
-	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]+)`)
-	names   = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b`)
+	// assigns is a variable, with a value or without.
+	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]*)|\b)`)
 	// denies stands before a variable that is not set.
 	denies = lazy.New(`(?i)\b(?:without|unset(?:ting)?|no|not?|remov(?:e|ed|ing))\s+\W*$`)
 	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
@@ -245,7 +241,7 @@ func headingOf(text string, said bool) (mark, bool) {
 	default:
 		return mark{}, false
 	}
-	m := mark{kind: heading, asked: asks(title)}
+	m := mark{kind: heading, asked: asksForm.MatchString(title)}
 	told := m.titled(headingEnd.ReplaceAllString(title, ""))
 	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0 && m.ofVariables())
 }
@@ -254,41 +250,33 @@ func headingOf(text string, said bool) (mark, bool) {
 // anything of a run.
 func (m *mark) titled(title string) bool {
 	set := func(name, value string) {
-		if !slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == name }) {
-			m.settings = append(m.settings, setting{name, value})
+		if !slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == name }) {
+			m.settings = append(m.settings, [2]string{name, value})
 		}
 	}
 	told := false
-	for _, at := range assigns.FindAllStringSubmatchIndex(title, 16) {
-		name, value := title[at[2]:at[3]], strings.Trim(title[at[4]:at[5]], `"'.`)
-		if !env.SteersCommunication(name) {
+	for _, at := range assigns.FindAllStringSubmatchIndex(title, 32) {
+		name, hasValue := title[at[2]:at[3]], at[4] >= 0
+		switch {
+		case !env.SteersCommunication(name):
+			continue
+		case denies.MatchString(title[:at[0]]):
+			m.removed = append(m.removed, name)
+		case hasValue:
+			set(name, strings.Trim(title[at[4]:at[5]], `"'.`))
+		case strings.HasSuffix(name, "_DISABLE"): // "with NCCL_P2P_DISABLE"
+			set(name, "1")
+		default:
 			continue
 		}
 		told = true
-		if denies.MatchString(title[:at[0]]) {
-			m.removed = append(m.removed, name)
-		} else {
-			set(name, value)
-		}
-	}
-	for _, at := range names.FindAllStringSubmatchIndex(title, 16) {
-		name := title[at[2]:at[3]]
-		if at[3] < len(title) && title[at[3]] == '=' || !env.SteersCommunication(name) {
-			continue
-		}
-		if denies.MatchString(title[:at[0]]) {
-			m.removed, told = append(m.removed, name), true
-		} else if strings.HasSuffix(name, "_DISABLE") { // "with NCCL_P2P_DISABLE"
-			set(name, "1")
-			told = true
-		}
 	}
 	words := strings.ToLower(strings.Join(strings.FieldsFunc(assigns.ReplaceAllString(title, ""), func(c rune) bool {
 		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
 	}), " "))
 	for _, w := range switchWords() {
 		if w.like.MatchString(words) {
-			if slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == w.name }) {
+			if slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.name }) {
 				continue
 			}
 			told = true

@@ -2,7 +2,7 @@
 // ticket, finds the outcome of each, and compares those that differ in one
 // thing: people try a job with and without a setting, on two GPUs and on four.
 //
-// Lines leave marks while they are read; when all texts are read, runs are built from the marks.
+// Lines leave marks while they are read. A session goes over those of a text, in order, and makes runs of them.
 package runs
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	r := &recorder{sink: s, texts: map[string]*transcript{}}
+	r := &recorder{sink: s, texts: map[string]*session{}}
 	s.Listen(r.hear)
 	return parse.Family{Kinds: []*parse.Kind{runsKind(r)}, Finish: r.finish}
 }
@@ -90,7 +90,7 @@ type mark struct {
 	// count is how many steps came in a row, each with a larger number.
 	count int
 	// settings are those of a heading or command, removed the variables that it takes away.
-	settings []setting
+	settings [][2]string
 	removed  []string
 	host     string
 	launch   *facts.Launch
@@ -102,153 +102,55 @@ type mark struct {
 	quoted, indented int
 }
 
-type setting struct{ name, value string }
-
-// transcript is the marks of one text.
-type transcript struct {
-	name string
-	// marks are in the order of lines, and what is said again and again is in them as often
-	// as it matters. recent are those behind them, as they came: the command of a block is
-	// told after lines of its output.
-	marks, recent []mark
-	// enough is how many recent ones are put in order.
-	enough int
-	// since is where the marks behind the last boundary begin, and said what was told there
-	// once.
-	since int
-	said  map[telling]bool
-	// full is true once marks were left out: the outcome of the last run is not known.
-	full bool
-}
-
-// telling is what a log says again and again, and what counts once.
-type telling struct {
-	kind        markKind
-	logged      bool
-	name, value string
-}
-
-// again reports whether it was told since the last boundary, and remembers it.
-func (t *transcript) again(told telling) bool {
-	if t.said[told] {
-		return true
-	}
-	if len(t.said) < maxMarks {
-		t.said[told] = true
-	}
-	return false
-}
-
 // recorder takes the marks of a reading.
 type recorder struct {
 	sink  *parse.Sink
-	texts map[string]*transcript
-	order []*transcript
-	// marks counts those of all texts.
-	marks int
+	texts map[string]*session
+	order []*session
 }
 
-// maxText bounds what is kept of a line.
-const maxText = 300
-
-// maxMarks bounds the marks of a reading: of a text with prompts, hundreds are many.
-const maxMarks = 1 << 15
-
 const (
-	// mostBehind is how many lines a mark may come late: readers of blocks look up to 200
-	// lines ahead (see Lines.Ahead).
-	mostBehind = 256
+	// maxText bounds what is kept of a line.
+	maxText = 300
+	// mostBehind is how many lines a mark may come late: readers of blocks look ahead.
+	mostBehind = 512
 	// leastRecent is how many marks are put in order together, at least.
 	leastRecent = 512
 )
 
-// text is the transcript of the text that is being read.
-func (r *recorder) text() *transcript {
+// session is that of the text that is being read.
+func (r *recorder) session() *session {
 	name := r.sink.Source()
-	if n := len(r.order); n > 0 && r.order[n-1].name == name {
-		return r.order[n-1]
+	s := r.texts[name]
+	if s == nil {
+		s = newSession(name)
+		r.texts[name] = s
+		r.order = append(r.order, s)
 	}
-	t := r.texts[name]
-	if t == nil {
-		t = &transcript{name: name, said: map[telling]bool{}, enough: leastRecent}
-		r.texts[name] = t
-		r.order = append(r.order, t)
-	}
-	return t
+	return s
 }
 
-// note keeps a mark.
+// note takes a mark, and gives the session those before which no other can come.
 func (r *recorder) note(m mark) {
-	t := r.text()
-	if r.marks >= maxMarks {
-		t.full = true
-		return
-	}
+	s := r.session()
 	m.text = strings.Clone(m.text[:min(len(m.text), maxText)])
-	r.marks++
-	t.recent = append(t.recent, m)
-	if len(t.recent) >= t.enough {
-		r.marks -= t.settle(m.line - mostBehind)
+	if s.recent = append(s.recent, m); len(s.recent) >= s.enough {
+		s.takeBefore(m.line - mostBehind)
+		s.enough = 2*len(s.recent) + leastRecent
 	}
 }
 
-// settle puts the recent marks of the lines before one in order, and returns how many of
-// them are not kept.
-func (t *transcript) settle(before int) (dropped int) {
-	inOrder(t.recent)
-	n, _ := slices.BinarySearchFunc(t.recent, before, func(m mark, line int) int { return cmp.Compare(m.line, line) })
-	kept := len(t.marks)
-	for _, m := range t.recent[:n] {
-		t.keep(m)
-	}
-	t.recent = slices.Delete(t.recent, 0, n)
-	t.enough = 2*len(t.recent) + leastRecent
-	return n - (len(t.marks) - kept)
-}
-
-// inOrder sorts marks by their lines; of one line what begins a run comes first.
-func inOrder(marks []mark) {
-	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
-}
-
-// keep keeps a mark. What a log says thousands of times is kept as often as it matters.
-func (t *transcript) keep(m mark) {
-	switch m.kind {
-	case prompt, command, heading, banner:
-		t.since = len(t.marks)
-		clear(t.said)
-	case variable, version, made, change:
-		if t.again(telling{m.kind, m.logged, m.name, m.value}) {
-			return
-		}
-	default:
-		if t.repeated(m) {
-			return
+// takeBefore takes the recent marks of the lines before one, in order; of one line what begins a run
+// comes first.
+func (s *session) takeBefore(line int) {
+	slices.SortStableFunc(s.recent, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
+	n, _ := slices.BinarySearchFunc(s.recent, line, func(m mark, line int) int { return cmp.Compare(m.line, line) })
+	for _, m := range s.recent[:n] {
+		if len(s.runs) < 2*maxRuns {
+			s.take(m)
 		}
 	}
-	t.marks = append(t.marks, m)
-}
-
-// repeated reports whether a mark adds nothing to those since the last boundary, or was
-// joined to one of them.
-func (t *transcript) repeated(m mark) bool {
-	since := t.marks[t.since:]
-	n := len(since)
-	if m.kind == step && n > 0 && since[n-1].kind == step {
-		last := &since[n-1]
-		if m.number > last.number {
-			last.count++
-		}
-		last.line, last.text, last.number = m.line, m.text, m.number
-		return true
-	}
-	// The first of several and the last count.
-	several := m.kind == exit || m.kind == word || m.kind == complaint && n > 0 && stalls(since[n-1].name) == stalls(m.name)
-	if several && n > 1 && since[n-1].kind == m.kind && since[n-2].kind == m.kind {
-		since[n-1] = m
-		return true
-	}
-	return false
+	s.recent = slices.Delete(s.recent, 0, n)
 }
 
 // stalls reports whether a row of the catalogue says that something did not end in time.

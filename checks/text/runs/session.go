@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -15,20 +16,28 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
+const (
+	// maxRuns bounds the runs of the facts, the lists of a run, and the hosts of a text with their variables.
+	maxRuns = 64
+	// maxMarks bounds the marks of a run.
+	maxMarks = 4096
+	// maxSet bounds the variables that a text is known to set.
+	maxSet = 1 << 14
+	// maxValue bounds the value of a variable.
+	maxValue = 200
+)
+
 // run is a run under construction.
 type run struct {
 	facts.Run
-	// text is the line with which it begins.
+	// text is the line with which it begins, and end the number of its last one.
 	text string
+	end  int
 	// identity is the program with its arguments, without what counts GPUs; empty if no
 	// command was seen.
 	identity string
-	// doubtful are variables that the run may have or not.
-	doubtful map[string]string
-	// folder is where the shell was, changes how often the machine was changed before, and
-	// quoted how many times it is quoted.
-	folder          string
-	changes, quoted int
+	// folder is that of its shell, changes how often the machine was changed before, and quoted how many times it is quoted.
+	folder, changes, quoted int
 	// logged are the variables that the library says it read, and made is true once it
 	// made a communicator.
 	logged map[string]string
@@ -38,11 +47,8 @@ type run struct {
 	// begun is true once the program wrote its banner.
 	begun bool
 	marks []mark
-	// end is its last line, and followed whether something else comes after it.
-	end      int
-	followed bool
-	// cut is true if marks of it are missing.
-	cut bool
+	// unclear is true if it is not known what was set for it, or whether what follows is its output.
+	unclear bool
 	// mixed is true if the same was run again, with another outcome.
 	mixed bool
 }
@@ -52,10 +58,37 @@ func (r *run) over() bool {
 	return slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind >= finished })
 }
 
-// session walks over the marks of a text and makes runs of them.
+// add gives a run a mark. Of several of a kind in a row the first counts and the last, and steps are counted together.
+func (r *run) add(m mark) {
+	n := len(r.marks)
+	switch {
+	case m.kind == step && n > 0 && r.marks[n-1].kind == step:
+		last := &r.marks[n-1]
+		if m.number > last.number {
+			last.count++
+		}
+		last.line, last.text, last.number = m.line, m.text, m.number
+	case n > 1 && r.marks[n-1].kind == m.kind && r.marks[n-2].kind == m.kind && (m.kind != complaint || stalls(r.marks[n-1].name) == stalls(m.name)):
+		r.marks[n-1] = m
+	case n < maxMarks:
+		r.marks = append(r.marks, m)
+	}
+}
+
+// shellState is what a shell hands to the programs that it starts.
+type shellState struct {
+	// exported are the variables that programs have, and own those of the shell itself: whether a program has them is not known.
+	exported, own map[string]string
+	// folder counts how often it went to another one.
+	folder int
+}
+
+// session takes the marks of a text, in the order of lines, and makes runs of them.
 type session struct {
-	transcript *transcript
-	tables     *tables
+	name string
+	// recent are marks that are not in order yet, and enough is how many of them are put in order together.
+	recent []mark
+	enough int
 	// shell is that of the last prompt, of those of all hosts, and context what the last
 	// heading says.
 	shell   *shellState
@@ -63,8 +96,8 @@ type session struct {
 	context mark
 	// quoted is how many times what is being said is quoted: others say it.
 	quoted int
-	// indented is the indentation of the last prompt.
-	indented int
+	// prompt is the line of the last shell prompt, and indented its indentation.
+	prompt, indented int
 	// changes counts what changed the machine.
 	changes int
 	// file is what the text's name says.
@@ -73,39 +106,30 @@ type session struct {
 	runs    []*run
 	// aside is true in the output of a command that is no run.
 	aside bool
-	// text is the line under way, and prompt that of the last shell prompt.
-	text   string
-	prompt int
-	// configured are variables that the text shows to be set for all: "NAME=value".
-	configured map[string]bool
+	// set are the variables that the text sets, and configured those that it shows to be set for all: "NAME=value".
+	set, configured map[string]bool
 }
 
-// maxRuns bounds the runs of the facts.
-const maxRuns = 64
-
-// runsOf makes the runs of a text.
-func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[string]bool) {
-	s := &session{transcript: t, tables: of, shells: map[string]*shellState{}, configured: map[string]bool{}}
+func newSession(name string) *session {
+	s := &session{name: name, enough: leastRecent, shells: map[string]*shellState{}, set: map[string]bool{}, configured: map[string]bool{}}
 	s.shell = s.shellAt("")
-	s.file.titled(fileTitle(t.name))
-	s.file.kind = prompt
-	if len(s.file.settings)+len(s.file.removed) > 0 || plainly.MatchString(fileTitle(t.name)) {
+	title := fileTitle(name)
+	s.file.titled(title)
+	if len(s.file.settings)+len(s.file.removed) > 0 || plainly.MatchString(title) {
 		s.file.kind = heading
 	}
-	for _, m := range t.marks {
-		s.take(m)
-		if len(s.runs) > 2*maxRuns {
-			break
+	return s
+}
+
+// shellAt is the shell of a host.
+func (s *session) shellAt(host string) *shellState {
+	if s.shells[host] == nil {
+		if len(s.shells) >= maxRuns {
+			clear(s.shells)
 		}
+		s.shells[host] = &shellState{exported: map[string]string{}, own: map[string]string{}}
 	}
-	if s.current != nil {
-		s.current.cut = s.current.cut || t.full
-	}
-	s.close(lines, false)
-	for _, r := range s.runs {
-		r.settle(of, t.name)
-	}
-	return s.runs, s.configured
+	return s.shells[host]
 }
 
 // fileTitle is the name of a file as a heading.
@@ -117,18 +141,16 @@ func fileTitle(name string) string {
 	if strings.Contains(name, "=") {
 		return name
 	}
-	return strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || c == '.' {
-			return ' '
-		}
-		return c
-	}, name)
+	return strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(name)
 }
 
 func (s *session) take(m mark) {
-	s.text = m.text
-	if m.quoted != s.quoted && (m.kind != variable || m.logged) && m.line != s.prompt {
-		s.heard(m)
+	r := s.current
+	if m.quoted != s.quoted && (m.kind != variable || m.logged) && m.line != s.prompt { // Another person says it.
+		s.close(m.line - 1)
+		s.quoted, s.context, s.aside = m.quoted, mark{}, false
+		clear(s.shells)
+		s.shell, r = s.shellAt(""), nil
 	}
 	switch m.kind {
 	case prompt:
@@ -136,25 +158,20 @@ func (s *session) take(m mark) {
 	case command:
 		s.started(m)
 	case heading:
-		if r := s.current; r != nil && r.By == "command" && !r.over() && !m.ofVariables() {
+		if r != nil && r.By == "command" && !r.over() && !m.ofVariables() {
 			return // The program itself writes of its GPUs.
 		}
-		s.close(m.line-1, true)
-		s.context, s.aside = m, false
-		if m.asked {
+		if s.context = m; m.asked {
 			s.context = mark{line: m.line}
 		}
-		s.begin("heading", m.line).cut = m.asked
+		r = s.begin("heading", m)
+		r.unclear = r.unclear || m.asked
 	case banner:
 		switch {
-		case s.aside:
-		case s.current == nil:
-			s.begin("output", m.line)
-		case s.current.begun && between(s.tables.rows[s.transcript.name], s.current.Line, m.line):
-			s.again(m.line)
-		}
-		if s.current != nil {
-			s.current.begun = true
+		case r == nil && !s.aside:
+			s.begin("output", m).begun = true
+		case r != nil:
+			r.begun = true
 		}
 	case variable:
 		s.assigned(m)
@@ -167,44 +184,37 @@ func (s *session) take(m mark) {
 	}
 }
 
-// heard begins what another person says.
-func (s *session) heard(m mark) {
-	s.close(m.line-1, true)
-	s.quoted, s.context, s.aside = m.quoted, mark{}, false
-	clear(s.shells)
-	s.shell = s.shellAt("")
-}
-
 // ofVariables reports whether a heading is about more than GPUs and versions.
 func (m *mark) ofVariables() bool {
-	return len(m.settings)+len(m.removed) == 0 || len(m.removed) > 0 || slices.ContainsFunc(m.settings, func(s setting) bool {
-		return !slices.Contains([]string{devicesName, countName, "nccl", "rccl"}, s.name)
+	return len(m.settings) == 0 || len(m.removed) > 0 || slices.ContainsFunc(m.settings, func(v [2]string) bool {
+		return !slices.Contains([]string{devicesName, countName, "nccl", "rccl"}, v[0])
 	})
 }
 
 // close ends the run under way at a line.
-func (s *session) close(line int, followed bool) {
-	if r := s.current; r != nil {
-		r.end, r.followed = line, followed
-		if r.By == "heading" && len(r.marks) == 0 && !s.tables.any(s.transcript.name, r.Line, line) {
-			s.runs = s.runs[:len(s.runs)-1] // A heading over a command, or over none.
-		}
+func (s *session) close(line int) {
+	if s.current != nil {
+		s.current.end = line
 	}
 	s.current = nil
 }
 
 // begin begins a run with what is set for it.
-func (s *session) begin(by string, line int) *run {
-	s.close(line-1, true)
-	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}, quoted: s.quoted, changes: s.changes}
-	r.named = s.file.kind == heading
+func (s *session) begin(by string, m mark) *run {
+	s.close(m.line - 1)
+	r := &run{
+		Run:  facts.Run{By: by, Source: s.name, Line: m.line, Variables: map[string]string{}, Outcome: unknown},
+		text: m.text, logged: map[string]string{}, quoted: s.quoted, changes: s.changes, folder: s.shell.folder, named: s.file.kind == heading, unclear: len(s.shell.own) > 0,
+	}
 	if r.named && by == "output" {
 		r.By = "file"
 	}
-	r.inherits(s.shell)
+	for name, value := range s.shell.exported {
+		r.set(name, value)
+	}
 	for _, m := range []mark{s.file, s.context} {
 		for _, v := range m.settings {
-			r.set(v.name, v.value)
+			r.set(v[0], v[1])
 		}
 		for _, name := range m.removed {
 			delete(r.Variables, name)
@@ -213,15 +223,6 @@ func (s *session) begin(by string, line int) *run {
 	s.current, s.aside = r, false
 	s.runs = append(s.runs, r)
 	return r
-}
-
-// again begins a run of the same program with the same settings.
-func (s *session) again(line int) {
-	before := s.current
-	r := s.begin(before.By, line)
-	r.identity, r.Program, r.Host = before.identity, before.Program, before.Host
-	r.Devices, r.GPUs, r.Nodes = before.Devices, before.GPUs, before.Nodes
-	r.Variables = maps.Clone(before.Variables)
 }
 
 // set sets a variable of a run, or what a heading says about it.
@@ -247,18 +248,13 @@ func (r *run) set(name, value string) {
 	}
 }
 
-const maxValue = 200
-
 // count reads a small number; 0 if it cannot.
 func count(text string) int {
-	n := 0
-	for _, c := range text {
-		if c < '0' || c > '9' || n > 1<<16 {
-			return 0
-		}
-		n = 10*n + int(c-'0')
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
 	}
-	return n
+	return int(n)
 }
 
 // typed takes a command behind a prompt: it may start a run, or change what is set for
@@ -270,9 +266,9 @@ func (s *session) typed(m mark) {
 	// A program may print one: of which of the two an outcome is, is not known.
 	printed := s.current != nil && s.current.By == "command" && m.indented > s.indented
 	if printed {
-		s.current.cut = true
+		s.current.unclear = true
 	}
-	s.close(m.line-1, true)
+	s.close(m.line - 1)
 	s.prompt, s.aside, s.indented = m.line, true, m.indented
 	s.shell = s.shellAt(m.host)
 	for _, c := range shell.Line(m.value) {
@@ -288,19 +284,18 @@ func (s *session) typed(m mark) {
 			}
 		case s.shell.builtin(words):
 		case installed.MatchString(part):
-			s.shell.exported["nccl"] = installed.FindStringSubmatch(part)[1]
+			s.shell.export("nccl", installed.FindStringSubmatch(part)[1])
 		case changing.MatchString(part):
 			s.changes++
-		case m.host == "" && otherShell.MatchString(strings.Join(words, " ")):
-			s.shell.doubt()
+		case m.host == "" && otherShell.MatchString(strings.Join(words, " ")): // With the same prompt.
+			maps.Copy(s.shell.own, s.shell.exported)
+			clear(s.shell.exported)
 		case runnable(words):
-			r := s.begin("command", m.line)
-			r.Host, r.cut = m.host, printed
-			if withoutVariables.MatchString(part) {
-				r.doubts(s.shell)
-			}
-			for _, v := range settingsOf(variables) {
-				r.set(v.name, v.value)
+			r := s.begin("command", m)
+			r.Host = m.host
+			r.unclear = r.unclear || printed || withoutVariables.MatchString(part) && len(s.shell.exported) > 0
+			for _, v := range variables {
+				r.set(v[0], v[1])
 			}
 			r.commanded(words)
 			return
@@ -308,13 +303,70 @@ func (s *session) typed(m mark) {
 	}
 }
 
+// assign takes a variable that the shell sets for itself: programs have it only once it is
+// exported.
+func (sh *shellState) assign(name, value string) {
+	if _, exported := sh.exported[name]; exported {
+		sh.exported[name] = value
+	} else if env.SteersCommunication(name) && len(sh.own) < maxRuns {
+		sh.own[name] = value
+	}
+}
+
+func (sh *shellState) export(name, value string) {
+	if delete(sh.own, name); len(sh.exported) < maxRuns {
+		sh.exported[name] = value
+	}
+}
+
+func (sh *shellState) unset(names []string) {
+	for _, name := range names {
+		delete(sh.exported, name)
+		delete(sh.own, name)
+	}
+}
+
+// builtin carries out a command of the shell itself, and reports whether it is one.
+func (sh *shellState) builtin(words []string) bool {
+	switch words[0] {
+	case "export", "declare", "set":
+		for _, w := range words[1:] {
+			name, value, ok := strings.Cut(w, "=")
+			if !ok {
+				value, ok = sh.own[name]
+			}
+			if ok && env.SteersCommunication(name) {
+				sh.export(name, value)
+			}
+		}
+	case "unset":
+		sh.unset(words[1:])
+	case "cd", "pushd":
+		sh.folder++
+	default:
+		return false
+	}
+	return true
+}
+
 var (
 	// installed is a version of NCCL that pip is told to install.
 	installed = lazy.New(`\bpip3? install\b.*\bnvidia-nccl-cu\d+==(\d+\.\d+(?:\.\d+)?)`)
-	// programs are those that move data between GPUs, or may run what does.
+	// otherShell begins or ends a shell that does not have the variables of this one.
+	otherShell = lazy.New(`^(?:ssh|exit|logout|su|chroot|nsenter|(?:docker|podman|nerdctl|kubectl|oc|crictl) exec)\b|^(?:docker|podman|nerdctl) run\b.*\b(?:bash|sh)$`)
+	// withoutVariables runs a program without variables of the shell.
+	withoutVariables = lazy.New(`\bsudo (?:-[^E\s]\S* )*[^-\s]|\benv -[iu]\b`)
+	// changing are commands that change the machine, its software or what is run: a run
+	// after one differs from those before it in that as well.
+	changing = lazy.New(`^(?:(?:sudo|time) )*(?:` +
+		`(?:reboot|shutdown|poweroff|modprobe|rmmod|insmod|setpci|source|\.|module|ml|make|cmake|ninja|vim?|nvim|nano|emacs|patch|ulimit|iptables|ufw|firewall-cmd|mlxconfig|service|mount|umount|cp|mv|ln|rm|update-grub)\b(?: |$)` +
+		`|systemctl (?:start|stop|restart|reload|isolate)\b|ethtool -[A-Zs]|sed -i|sysctl (?:-\w+ )*\S+=|git (?:pull|checkout|switch|reset|apply|stash)\b` +
+		`|ip .*\b(?:set|add|del|change|replace)\b|ifconfig \S+ \S+|nvidia-smi .*(?:-r\b|--gpu-reset|-pm\b|-mig\b|-c \d|-lgc\b|-pl\b)|(?:echo|printf|cat) .*>|(?:.*\| *)(?:sudo )?tee ` +
+		`|(?:python[\d.]* -m )?(?:pip3?|uv|conda|mamba|apt|apt-get|yum|dnf|zypper|dpkg|rpm) .*\b(?:install|uninstall|remove|purge|update|upgrade|dist-upgrade|activate|-[iU]\w*)\b` +
+		`|(?:docker|podman) (?:pull|build|restart|stop|start|compose)\b|\S*NVIDIA-Linux\S*\.run\b)`)
+	// programs are those that move data between GPUs, or may run what does, and scripts those of a user's own.
 	programs = lazy.New(`^(?:python[\d.]*|torchrun|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun|srun|accelerate|deepspeed|vllm|sglang|trtllm-serve|lmdeploy|swift|llamafactory-cli|\w+_perf|p2pBandwidthLatencyTest|simpleP2P|nvbandwidth|TransferBench|ucx_perftest|osu_\w+|ib_\w+_(?:bw|lat)|pytest)$`)
-	// scripts are programs of a user's own.
-	scripts = lazy.New(`^\.{0,2}/\S+$`)
+	scripts  = lazy.New(`^\.{0,2}/\S+$`)
 	// system are folders whose programs look at the machine.
 	system = lazy.New(`^/(?:usr/)?s?bin/|^/(?:proc|sys|etc)/`)
 )
@@ -339,38 +391,34 @@ func (s *session) started(m mark) {
 	case r != nil && len(r.marks) > 0 && !r.over():
 		return // What the program itself starts.
 	case r != nil && len(r.marks) == 0 && r.By == "command" && s.prompt == r.Line: // A script shows what it runs.
-		own := r.Variables
-		s.runs = s.runs[:len(s.runs)-1]
-		s.current = nil
-		r = s.begin("command", m.line)
-		maps.Copy(r.Variables, own)
+		r.Line, r.text = m.line, m.text
 	default:
-		host := ""
-		if s.prompt == m.line && r != nil {
-			host = r.Host
-		}
-		r = s.begin("command", m.line)
-		r.Host = host
+		r = s.begin("command", m)
 	}
 	for _, v := range m.settings {
-		r.set(v.name, v.value)
+		r.set(v[0], v[1])
 	}
-	if m.launch == nil {
-		if _, words := launch.Starts(m.value); len(words) > 0 {
-			r.commanded(words)
-		}
-		return
+	if m.launch != nil {
+		r.launched(m.launch)
+		r.unclear = r.unclear || m.launch.Kind == "docker-run" && len(s.shell.exported) > 0
+	} else if _, words := launch.Starts(m.value); len(words) > 0 {
+		r.commanded(words)
 	}
-	l := m.launch
-	if l.Kind == "docker-run" {
-		r.doubts(s.shell)
-	}
+}
+
+// launched notes what the command of a launch sets and starts.
+func (r *run) launched(l *facts.Launch) {
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		r.set(name, l.Variables[name])
 	}
-	variables, words := stripped(l.Command)
-	for _, v := range variables {
-		r.set(v[0], v[1])
+	words := l.Command
+	for len(words) > 0 { // "mpirun -np 2 env A=1 prog"
+		name, value, ok := strings.Cut(words[0], "=")
+		if words[0] != "env" && (!ok || !env.SteersCommunication(name)) {
+			break
+		}
+		r.set(name, value)
+		words = words[1:]
 	}
 	for _, o := range data.Experiments().Options {
 		if i := slices.Index(words, o.Flag); i >= 0 {
@@ -392,22 +440,6 @@ func (s *session) started(m mark) {
 			r.GPUs *= *l.Nodes
 		}
 	}
-}
-
-// stripped takes the variables off words that a launcher runs: "mpirun -np 2 env A=1 prog".
-func stripped(words []string) (variables [][2]string, rest []string) {
-	for len(words) > 0 {
-		name, value, ok := strings.Cut(words[0], "=")
-		switch {
-		case words[0] == "env":
-		case ok && env.SteersCommunication(name):
-			variables = append(variables, [2]string{name, value})
-		default:
-			return variables, words
-		}
-		words = words[1:]
-	}
-	return variables, words
 }
 
 // counting are options that say how many processes or GPUs there are, or where they meet.
@@ -435,10 +467,14 @@ func (r *run) commanded(words []string) {
 // assigned takes a variable.
 func (s *session) assigned(m mark) {
 	r := s.current
+	setting := m.name + "=" + m.value
+	if len(s.set) < maxSet {
+		s.set[setting] = true
+	}
 	switch {
 	case m.logged:
 		if r == nil && !s.aside {
-			r = s.begin("output", m.line)
+			r = s.begin("output", m)
 		}
 		if r != nil && len(r.logged) < maxRuns {
 			r.logged[m.name] = m.value
@@ -447,9 +483,9 @@ func (s *session) assigned(m mark) {
 	case r != nil && len(r.marks) == 0 && r.By == "command": // A further line of the command.
 	case m.quoted != s.quoted: // Somebody else's.
 	default:
-		s.shell.exported[m.name] = m.value
-		if s.aside { // The output of env.
-			s.configured[m.name+"="+m.value] = true
+		s.shell.export(m.name, m.value)
+		if s.aside && len(s.configured) < maxSet { // The output of env.
+			s.configured[setting] = true
 		}
 	}
 }
@@ -458,31 +494,23 @@ func (s *session) assigned(m mark) {
 func (s *session) attach(m mark) {
 	r := s.current
 	switch {
-	case r != nil && m.kind == version && r.Version != "" && r.Library == m.name && r.Version != trimmed(m.value) && r.over():
-		s.again(m.line)
-		r = s.current
 	case r == nil && (s.aside || s.file.kind != heading && (m.kind == word || m.kind == step || m.kind == exit)):
 		return
 	case r == nil:
-		r = s.begin("output", m.line)
+		r = s.begin("output", m)
 	}
 	switch m.kind {
 	case version:
-		if r.Version == "" || r.Library == m.name && strings.HasPrefix(trimmed(m.value), r.Version) {
-			r.Library, r.Version = m.name, trimmed(m.value)
-		} else if r.Library == m.name && r.Version != trimmed(m.value) {
+		value := escape.Printable(strings.SplitN(m.value, "+", 2)[0], maxValue) // Without what it was built for: "2.28.9+cuda13.0".
+		if r.Version == "" || r.Library == m.name && strings.HasPrefix(value, r.Version) {
+			r.Library, r.Version = m.name, value
+		} else if r.Library == m.name && r.Version != value {
 			r.Version = "several"
 		}
 	case made:
 		r.made = true
-		r.marks = append(r.marks, m)
+		fallthrough
 	default:
-		r.marks = append(r.marks, m)
+		r.add(m)
 	}
-}
-
-// trimmed is a version without what it was built for: "2.28.9+cuda13.0".
-func trimmed(version string) string {
-	version, _, _ = strings.Cut(version, "+")
-	return escape.Printable(version, maxValue)
 }
