@@ -49,14 +49,11 @@ func kernelConfig(release string) (KernelConfig, error) {
 }
 
 func readKernelConfig(name string) (KernelConfig, error) {
-	f, err := os.Open(name)
+	f, err := open(name, regular)
 	if err != nil {
 		return KernelConfig{}, err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return KernelConfig{}, errors.Join(err, errNotRegular)
-	}
 	options, err := parseKernelConfig(io.LimitReader(f, maxKernelConfig), strings.HasSuffix(name, ".gz"))
 	if err != nil {
 		return KernelConfig{}, fmt.Errorf("read %s: %w", name, err)

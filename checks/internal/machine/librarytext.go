@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -28,18 +27,13 @@ var (
 
 // libraryText returns the text in a library that states its version.
 func libraryText(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := open(name, regular)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, errNotRegular)
-	}
 	return findText(io.LimitReader(f, maxLibrary), time.Now().Add(libraryTime))
 }
-
-var errNotRegular = errors.New("not a regular file")
 
 // findText searches part by part, until a time.
 func findText(r io.Reader, until time.Time) (string, error) {

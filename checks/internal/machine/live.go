@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
@@ -20,6 +22,8 @@ const (
 	fileDeadline = deadline.File
 	// maxNames bounds the names in a folder.
 	maxNames = 200_000
+	// pageSize holds any file of sysfs, and most of procfs.
+	pageSize = 4 << 10
 )
 
 var errTooManyNames = fmt.Errorf("more than %d names", maxNames)
@@ -37,19 +41,72 @@ func Live() Source { return &live{files: newPool(fileDeadline)} }
 
 // ReadFile returns at most limit bytes of a file.
 func (l *live) ReadFile(name string, limit int64) ([]byte, error) {
-	return run(l.files, opRead, name, func(scratch []byte) ([]byte, error) {
-		return readRegular(name, limit, scratch)
-	})
+	return run(l.files, opRead, name, func() ([]byte, error) { return readRegular(name, limit) })
+}
+
+// readRegular returns at most limit bytes of a regular file. Those of procfs do not know
+// their size beforehand.
+func readRegular(name string, limit int64) ([]byte, error) {
+	f, err := open(name, regular)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	var b bytes.Buffer
+	b.Grow(pageSize)
+	_, err = b.ReadFrom(io.LimitReader(f, limit))
+	return b.Bytes(), err
+}
+
+// open opens a file of a kind, and no other: opening a device can initialize it, and opening a
+// FIFO waits for a writer.
+func open(name string, kind func(fs.FileMode) error) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil {
+		err = kind(info.Mode())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = kind(info.Mode()) // It may have changed, or a device is mounted over it.
+	}
+	if err != nil {
+		_ = f.Close() // It was not even read.
+		return nil, err
+	}
+	return f, nil
+}
+
+func regular(mode fs.FileMode) error {
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return errIsDir
+	}
+	return errIrregular
+}
+
+func folder(mode fs.FileMode) error {
+	if mode.IsDir() {
+		return nil
+	}
+	return errNotDir
 }
 
 // ReadDir returns the names in a folder, sorted.
 func (l *live) ReadDir(name string) ([]string, error) {
-	return run(l.files, opList, name, func([]byte) ([]string, error) {
-		f, err := openDir(name)
+	return run(l.files, opList, name, func() ([]string, error) {
+		f, err := open(name, folder)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = f.Close() }() // Nothing was written.
+		defer f.Close() //nolint:errcheck // It was only read.
 		names, err := f.Readdirnames(maxNames + 1)
 		switch {
 		case err != nil && !errors.Is(err, io.EOF): // EOF: an empty folder.
@@ -64,12 +121,12 @@ func (l *live) ReadDir(name string) ([]string, error) {
 
 // ReadLink returns where a symbolic link points.
 func (l *live) ReadLink(name string) (string, error) {
-	return run(l.files, opLink, name, func([]byte) (string, error) { return os.Readlink(name) })
+	return run(l.files, opLink, name, func() (string, error) { return os.Readlink(name) })
 }
 
 // Stat describes a file, links followed.
 func (l *live) Stat(name string) (FileInfo, error) {
-	return run(l.files, opStat, name, func([]byte) (FileInfo, error) {
+	return run(l.files, opStat, name, func() (FileInfo, error) {
 		info, err := os.Stat(name)
 		if err != nil {
 			return FileInfo{}, err
@@ -100,23 +157,23 @@ func (l *live) answer(name, argument string) (any, error) {
 	case AskKernelLog:
 		return readKernelLog()
 	case AskStatfs:
-		return run(l.files, "statfs", argument, func([]byte) (Statfs, error) { return statfs(argument) })
+		return run(l.files, "statfs", argument, func() (Statfs, error) { return statfs(argument) })
 	case AskLibraryText:
-		return run(l.files, opRead, argument, func([]byte) (string, error) { return libraryText(argument) })
+		return run(l.files, opRead, argument, func() (string, error) { return libraryText(argument) })
 	case AskLoaderPaths:
-		return run(l.files, opRead, argument, func([]byte) (LoaderPaths, error) { return loaderPathsOf(argument) })
+		return run(l.files, opRead, argument, func() (LoaderPaths, error) { return loaderPathsOf(argument) })
 	case AskProcess:
-		return run(l.files, opRead, "/proc", func([]byte) (bool, error) { return processSeen(argument) })
+		return run(l.files, opRead, "/proc", func() (bool, error) { return processSeen(argument) })
 	case AskKernelConfig:
 		names, err := uname()
 		if err != nil {
 			return nil, err
 		}
-		return run(l.files, opRead, "kernel configuration", func([]byte) (KernelConfig, error) { return kernelConfig(names.Release) })
+		return run(l.files, opRead, "kernel configuration", func() (KernelConfig, error) { return kernelConfig(names.Release) })
 	case AskOwner:
-		return run(l.files, opStat, argument, func([]byte) (Owner, error) { return owner(argument) })
+		return run(l.files, opStat, argument, func() (Owner, error) { return owner(argument) })
 	case AskAccess:
-		return run(l.files, "access", argument, func([]byte) (string, error) { return access(argument) })
+		return run(l.files, "access", argument, func() (string, error) { return access(argument) })
 	}
 	return nil, fmt.Errorf("%s: %w", name, errors.ErrUnsupported)
 }

@@ -7,95 +7,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// again repeats a system call that a signal interrupted: Go's runtime sends
-// them to its own threads to preempt goroutines.
-func again(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-// readRegular reads at most limit bytes of a regular file. It never opens a
-// file that may be something else without checking first: opening a device can
-// initialize it, and opening a FIFO for reading waits for a writer.
-func readRegular(name string, limit int64, scratch []byte) ([]byte, error) {
-	var st unix.Stat_t
-	if !strings.HasPrefix(name, "/sys/") { // All of sysfs is regular; hundreds of reads are spared a call.
-		if err := again(func() error { return unix.Stat(name, &st) }); err != nil {
-			return nil, err
-		}
-		if err := regular(&st); err != nil {
-			return nil, err
-		}
-	}
-	var fd int
-	err := again(func() (err error) {
-		fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = unix.Close(fd) }() // Nothing was written.
-	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return nil, err
-	}
-	if err := regular(&st); err != nil { // It may have changed, or a device is mounted over it.
-		return nil, err
-	}
-	return readAll(fd, limit, scratch)
-}
-
-func regular(st *unix.Stat_t) error {
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return nil
-	case unix.S_IFDIR:
-		return errIsDir
-	}
-	return errIrregular
-}
-
-// readAll reads at most limit bytes. It reads into scratch, and into a buffer
-// of its own only when that is full. A file of procfs or sysfs does not know
-// its size beforehand.
-func readAll(fd int, limit int64, scratch []byte) ([]byte, error) {
-	buf, n := scratch, 0
-	for int64(n) < limit {
-		if n == len(buf) {
-			buf = append(buf, make([]byte, len(buf))...) // Scratch has no room behind it: this copies.
-		}
-		part := buf[n:min(int64(len(buf)), limit)]
-		var got int
-		err := again(func() (err error) {
-			got, err = unix.Read(fd, part)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if got <= 0 {
-			break
-		}
-		n += got
-	}
-	if n <= len(scratch) {
-		return append(make([]byte, 0, n), buf[:n]...), nil // Scratch belongs to the worker.
-	}
-	return buf[:n:n], nil
-}
-
-// openDir opens a folder, and nothing else.
-func openDir(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
-}
 
 func uname() (Uname, error) {
 	var u unix.Utsname
@@ -124,7 +40,11 @@ var fileSystems = map[uint32]string{
 
 func statfs(name string) (Statfs, error) {
 	var st unix.Statfs_t
-	if err := again(func() error { return unix.Statfs(name, &st) }); err != nil {
+	err := unix.Statfs(name, &st)
+	for errors.Is(err, unix.EINTR) { // Go's runtime sends its threads signals, to preempt goroutines.
+		err = unix.Statfs(name, &st)
+	}
+	if err != nil {
 		return Statfs{}, err
 	}
 	magic := uint32(st.Type) // The magic numbers are of 32 bits on every architecture.
@@ -147,9 +67,13 @@ func statfs(name string) (Statfs, error) {
 
 // owner returns the owner of a file.
 func owner(name string) (Owner, error) {
-	var st unix.Stat_t
-	if err := again(func() error { return unix.Stat(name, &st) }); err != nil {
+	info, err := os.Stat(name)
+	if err != nil {
 		return Owner{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Owner{}, errors.ErrUnsupported
 	}
 	return Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }

@@ -27,8 +27,8 @@ func TestLiveFiles(t *testing.T) {
 	}
 	write("small", "hello\n")
 	write("empty", "")
-	write("large", strings.Repeat("x", 3*scratchSize+7))
-	write("exact", strings.Repeat("y", scratchSize))
+	write("large", strings.Repeat("x", 3*pageSize+7))
+	write("exact", strings.Repeat("y", pageSize))
 	expect.NoError(t, os.Symlink("small", filepath.Join(dir, "link")))
 	expect.NoError(t, os.Mkdir(filepath.Join(dir, "none"), 0o700))
 	l := Live()
@@ -42,9 +42,9 @@ func TestLiveFiles(t *testing.T) {
 		{"small", 0, 0},
 		{"empty", 100, 0},
 		{"link", 100, 6},
-		{"exact", 1 << 30, scratchSize},
-		{"large", 1 << 30, 3*scratchSize + 7},
-		{"large", scratchSize + 1, scratchSize + 1},
+		{"exact", 1 << 30, pageSize},
+		{"large", 1 << 30, 3*pageSize + 7},
+		{"large", pageSize + 1, pageSize + 1},
 	} {
 		b, err := l.ReadFile(filepath.Join(dir, tt.name), tt.limit)
 		expect.That(t, err == nil && len(b) == tt.want, "read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
@@ -92,8 +92,8 @@ func TestLiveErrors(t *testing.T) {
 func TestPoolSlow(t *testing.T) {
 	p := newPool(20 * time.Millisecond)
 	release := make(chan struct{})
-	hang := func([]byte) (int, error) { <-release; return 1, nil }
-	fine := func([]byte) (int, error) { return 2, nil }
+	hang := func() (int, error) { <-release; return 1, nil }
+	fine := func() (int, error) { return 2, nil }
 	expect.Fails(run(p, opRead, "/sys/dead/file", hang))(t, ErrSlow, "it")
 	for _, tt := range []struct {
 		name string
@@ -124,7 +124,7 @@ func TestPoolBound(t *testing.T) {
 	defer close(release)
 	var begun atomic.Int32
 	for i := range 3 * maxStuck {
-		_, err := run(p, opRead, fmt.Sprintf("/mnt/%d/file", i), func([]byte) (int, error) {
+		_, err := run(p, opRead, fmt.Sprintf("/mnt/%d/file", i), func() (int, error) {
 			begun.Add(1)
 			<-release
 			return 0, nil

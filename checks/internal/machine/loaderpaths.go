@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 )
 
 // LoaderPaths are the folders in which a library has those searched that it needs
@@ -109,14 +108,11 @@ func loaderPaths(r io.ReaderAt) (LoaderPaths, error) {
 
 // loaderPathsOf reads the paths of a library on this machine.
 func loaderPathsOf(name string) (LoaderPaths, error) {
-	f, err := os.Open(name)
+	f, err := open(name, regular)
 	if err != nil {
 		return LoaderPaths{}, err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return LoaderPaths{}, errors.Join(err, errNotRegular)
-	}
 	return loaderPaths(f)
 }
 
