@@ -1,11 +1,13 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,20 +24,16 @@ type Memory struct {
 	// nodes holds what is known about each absolute path, and of the folders
 	// above it.
 	nodes   map[string]*node
-	answers map[string]answer
+	answers map[string]*outcome
 	// partial is true for a recording: what it does not hold was not
 	// read, and may exist.
 	partial bool
 }
 
-// node is what is known about one path: the outcome of each operation that was
-// tried on it.
+// node is what is known about one path.
 type node struct {
-	read outcome[[]byte]
-	more bool // The file goes on after read.value.
-	list outcome[[]string]
-	link outcome[string]
-	stat outcome[FileInfo]
+	// outcomes are those of the operations that were tried on it.
+	outcomes [operations]*outcome
 	// gone is true when this path does not exist.
 	gone bool
 	// dir is true for what was added as a folder.
@@ -45,28 +43,40 @@ type node struct {
 	children map[string]struct{}
 }
 
-// outcome is the result of an operation, if it was tried.
-type outcome[T any] struct {
-	known bool
-	value T
-	err   error
-}
+// operation is what can be done with a path.
+type operation int
 
-func got[T any](v T, err error) outcome[T] { return outcome[T]{known: true, value: v, err: err} }
-
-// answer is the answer to a question.
-type answer struct {
-	raw json.RawMessage
-	err error
-}
+const (
+	stat operation = iota
+	read
+	link
+	list
+	operations int = iota
+)
 
 // The operations, as fs.PathError.Op names them in every Source.
 const (
-	opRead = "read"
-	opList = "readdir"
-	opLink = "readlink"
 	opStat = "stat"
+	opRead = "read"
+	opLink = "readlink"
+	opList = "readdir"
 )
+
+func (op operation) String() string { return [operations]string{opStat, opRead, opLink, opList}[op] }
+
+// outcome is the result of an operation, or of a question.
+type outcome struct {
+	// value is a FileInfo (stat), content (read), string (link), []string (list) or json.RawMessage (a
+	// question); nothing with an error.
+	value any
+	err   error
+}
+
+// content is what was read of a file.
+type content struct {
+	data []byte
+	more bool // The file goes on.
+}
 
 var (
 	errIsDir     = errors.New("is a directory")
@@ -74,27 +84,48 @@ var (
 	errIrregular = errors.New("not a regular file")
 )
 
+func (n *node) set(op operation, value any) { n.outcomes[op] = &outcome{value: value} }
+
+func (n *node) fail(op operation, err error) { n.outcomes[op] = &outcome{err: err} }
+
+// err returns why an operation failed; nil if it was not tried.
+func (n *node) err(op operation) error {
+	if n.outcomes[op] == nil {
+		return nil
+	}
+	return n.outcomes[op].err
+}
+
+// valueOf returns the result of an operation that succeeded, otherwise an empty value.
+func valueOf[T any](n *node, op operation) (value T, ok bool) {
+	if n != nil && n.outcomes[op] != nil {
+		value, ok = n.outcomes[op].value.(T)
+	}
+	return value, ok
+}
+
 // AddFile adds a file, and the folders above it.
-func (m *Memory) AddFile(name string, data []byte) { m.node(name).read = got(data, nil) }
+func (m *Memory) AddFile(name string, data []byte) { m.node(name).set(read, content{data: data}) }
 
 // AddPart adds a file of which only the first bytes are held.
 func (m *Memory) AddPart(name string, head []byte, info FileInfo) {
 	n := m.node(name)
-	n.read, n.more, n.stat = got(head, nil), int64(len(head)) < info.Size, got(info, nil)
+	n.set(read, content{head, int64(len(head)) < info.Size})
+	n.set(stat, info)
 }
 
 // AddLink adds a symbolic link.
-func (m *Memory) AddLink(name, target string) { m.node(name).link = got(target, nil) }
+func (m *Memory) AddLink(name, target string) { m.node(name).set(link, target) }
 
 // AddDir adds a folder.
 func (m *Memory) AddDir(name string) { m.node(name).dir = true }
 
 // AddError adds a file that cannot be read: err says why.
-func (m *Memory) AddError(name string, err error) { m.node(name).read = got[[]byte](nil, err) }
+func (m *Memory) AddError(name string, err error) { m.node(name).fail(read, err) }
 
 // AddInfo adds a file that has attributes but no content, such
 // as a device node.
-func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).stat = got(info, nil) }
+func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).set(stat, info) }
 
 // Answer sets the answer to a question.
 func (m *Memory) Answer(question string, v any) {
@@ -102,19 +133,17 @@ func (m *Memory) Answer(question string, v any) {
 	if err != nil {
 		panic(fmt.Sprintf("answer to %q: %v", question, err)) // The caller's types cannot be encoded: a bug.
 	}
-	m.setAnswer(question, answer{raw: raw})
+	m.setAnswer(question, json.RawMessage(raw), nil)
 }
 
 // AnswerError makes a question fail.
-func (m *Memory) AnswerError(question string, err error) {
-	m.setAnswer(question, answer{err: err})
-}
+func (m *Memory) AnswerError(question string, err error) { m.setAnswer(question, nil, err) }
 
-func (m *Memory) setAnswer(question string, a answer) {
+func (m *Memory) setAnswer(question string, raw json.RawMessage, err error) {
 	if m.answers == nil {
-		m.answers = make(map[string]answer)
+		m.answers = make(map[string]*outcome)
 	}
-	m.answers[question] = a
+	m.answers[question] = &outcome{raw, err}
 }
 
 // absolute cleans a path; a relative one starts at the root.
@@ -133,27 +162,14 @@ func (m *Memory) node(name string) *node {
 	}
 	name = absolute(name)
 	n := m.nodes[name]
-	if n != nil {
-		return n
-	}
-	n = &node{}
-	m.nodes[name] = n
-	for name != "/" {
-		dir, base := path.Dir(name), path.Base(name)
-		parent := m.nodes[dir]
-		known := parent != nil
-		if !known {
-			parent = &node{}
-			m.nodes[dir] = parent
-		}
+	if n == nil {
+		n = &node{}
+		m.nodes[name] = n
+		parent := m.node(path.Dir(name))
 		if parent.children == nil {
 			parent.children = make(map[string]struct{})
 		}
-		parent.children[base] = struct{}{}
-		if known {
-			break
-		}
-		name = dir
+		parent.children[path.Base(name)] = struct{}{}
 	}
 	return n
 }
@@ -183,11 +199,10 @@ func (m *Memory) isGone(name string) bool {
 
 // isDir reports whether a node is known to be a folder.
 func (n *node) isDir() bool {
-	return n.dir || len(n.children) > 0 || (n.list.known && n.list.err == nil) || (n.stat.known && n.stat.value.Mode.IsDir())
+	info, _ := valueOf[FileInfo](n, stat)
+	_, listed := valueOf[[]string](n, list)
+	return n.dir || len(n.children) > 0 || listed || info.Mode.IsDir()
 }
-
-// isLink reports whether a node is known to be a symbolic link.
-func (n *node) isLink() bool { return n.link.known && n.link.err == nil }
 
 // follow returns the node that a path leads to after the symbolic links in it
 // are resolved: all of them, or all except one in its last part.
@@ -202,7 +217,8 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		case n.gone:
 			return "", false, errNotExist
 		}
-		return n.link.value, n.isLink() && (last || len(rest) > 0), nil
+		target, isLink := valueOf[string](n, link)
+		return target, isLink && (last || len(rest) > 0), nil
 	})
 	if err != nil {
 		return nil, err
@@ -216,138 +232,115 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 
 // absent returns why there is no node for a name in a folder.
 func (m *Memory) absent(dir, base string) error {
-	parent := m.nodes[dir]
-	if parent == nil {
-		parent = &node{}
-	}
-	if parent.list.known && parent.list.err == nil {
-		if _, listed := slices.BinarySearch(parent.list.value, base); listed {
-			return ErrNotRecorded // It was there, and nobody looked at it.
+	parent := cmp.Or(m.nodes[dir], &node{})
+	if names, ok := valueOf[[]string](parent, list); ok {
+		if _, listed := slices.BinarySearch(names, base); listed {
+			return ErrNotRecorded // It exists but was not recorded.
 		}
 		return errNotExist
 	}
 	if m.partial {
 		return ErrNotRecorded
 	}
-	if parent.read.known && parent.read.err != nil {
-		return parent.read.err
-	}
-	return errNotExist
+	return cmp.Or(parent.err(read), error(errNotExist))
 }
 
-// lookup answers an operation on a path: with the outcome that pick takes
-// from the node of the path as it is written, else from the node that it
-// leads to. If neither knows it, infer returns what follows from that node.
-func lookup[T any](m *Memory, op, name string, last bool, pick func(*node) outcome[T], infer func(*node) (T, error)) (T, error) {
-	var zero T
+// lookup answers an operation on a path: with what is known about the path as it is written, else
+// about the one that it leads to. If neither was tried, infer returns what follows from that node.
+func lookup[T any](m *Memory, op operation, name string, infer func(*node) (T, error)) (value T, err error) {
 	clean := absolute(name)
-	answer := func(v T, err error) (T, error) {
-		if err != nil {
-			return zero, &fs.PathError{Op: op, Path: name, Err: err}
-		}
-		return v, nil
+	n := m.nodes[clean]
+	if n == nil || n.outcomes[op] == nil {
+		n, err = m.follow(clean, op != link)
 	}
-	if n := m.nodes[clean]; n != nil {
-		if o := pick(n); o.known {
-			return answer(o.value, o.err)
-		}
+	switch {
+	case err != nil:
+	case n.outcomes[op] == nil:
+		value, err = infer(n)
+	default:
+		value, _ = valueOf[T](n, op)
+		err = n.err(op)
 	}
-	n, err := m.follow(clean, last)
 	if err != nil {
-		return answer(zero, err)
+		var none T
+		return none, &fs.PathError{Op: op.String(), Path: name, Err: err}
 	}
-	if o := pick(n); o.known {
-		return answer(o.value, o.err)
-	}
-	return answer(infer(n))
+	return value, nil
 }
 
 // ReadFile returns at most limit bytes of a file.
 func (m *Memory) ReadFile(name string, limit int64) ([]byte, error) {
-	pick := func(n *node) outcome[[]byte] {
-		o := n.read
-		switch size := int64(len(o.value)); {
-		case !o.known || o.err != nil:
-		case size > limit:
-			o.value = o.value[:limit:limit]
-		case n.more && size < limit:
-			return got[[]byte](nil, ErrNotRecorded) // More is wanted than was kept.
-		}
-		return o
-	}
-	return lookup(m, opRead, name, true, pick, func(n *node) ([]byte, error) {
+	c, err := lookup(m, read, name, func(n *node) (content, error) {
+		info, described := valueOf[FileInfo](n, stat)
 		switch {
 		case n.isDir():
-			return nil, errIsDir
-		case n.stat.known && n.stat.err == nil && !n.stat.value.Mode.IsRegular():
-			return nil, errIrregular
+			return content{}, errIsDir
+		case described && !info.Mode.IsRegular():
+			return content{}, errIrregular
 		}
-		return nil, ErrNotRecorded
+		return content{}, ErrNotRecorded
 	})
+	switch size := int64(len(c.data)); {
+	case c.more && size < limit:
+		return nil, &fs.PathError{Op: opRead, Path: name, Err: ErrNotRecorded} // More is wanted than was kept.
+	case size > limit:
+		return c.data[:limit:limit], nil
+	}
+	return c.data, err
 }
 
 // ReadDir returns the names in a folder, sorted.
 func (m *Memory) ReadDir(name string) ([]string, error) {
-	pick := func(n *node) outcome[[]string] {
-		o := n.list
-		o.value = slices.Clone(o.value)
-		return o
-	}
-	return lookup(m, opList, name, true, pick, func(n *node) ([]string, error) {
+	names, err := lookup(m, list, name, func(n *node) ([]string, error) {
 		switch {
 		case m.partial:
 			return nil, ErrNotRecorded
-		case n.read.known && n.read.err != nil:
-			return nil, n.read.err
+		case n.err(read) != nil:
+			return nil, n.err(read)
 		case !n.isDir():
 			return nil, errNotDir
 		}
-		names := make([]string, 0, len(n.children))
-		for child := range n.children {
-			names = append(names, child)
-		}
-		slices.Sort(names)
-		return names, nil
+		return slices.AppendSeq(make([]string, 0, len(n.children)), maps.Keys(n.children)), nil
 	})
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return names, err
 }
 
 // ReadLink returns where a symbolic link points.
 func (m *Memory) ReadLink(name string) (string, error) {
-	pick := func(n *node) outcome[string] { return n.link }
-	return lookup(m, opLink, name, false, pick, func(n *node) (string, error) {
-		switch {
-		case m.partial:
+	return lookup(m, link, name, func(n *node) (string, error) {
+		if m.partial {
 			return "", ErrNotRecorded
-		case n.read.known && n.read.err != nil:
-			return "", n.read.err
 		}
-		return "", fs.ErrInvalid
+		return "", cmp.Or(n.err(read), fs.ErrInvalid)
 	})
 }
 
 // Stat describes a file, links followed.
 func (m *Memory) Stat(name string) (FileInfo, error) {
-	pick := func(n *node) outcome[FileInfo] { return n.stat }
-	return lookup(m, opStat, name, true, pick, func(n *node) (FileInfo, error) {
+	return lookup(m, stat, name, func(n *node) (FileInfo, error) {
+		c, _ := valueOf[content](n, read)
 		switch {
 		case m.partial:
 			return FileInfo{}, ErrNotRecorded
 		case n.isDir():
 			return FileInfo{Mode: fs.ModeDir | 0o555}, nil
-		case n.read.known && n.read.err != nil:
+		case n.err(read) != nil:
 			return FileInfo{}, nil //nolint:nilerr // It is there, though it cannot be read; more is not known.
 		}
-		return FileInfo{Mode: 0o444, Size: int64(len(n.read.value))}, nil
+		return FileInfo{Mode: 0o444, Size: int64(len(c.data))}, nil
 	})
 }
 
 // Ask answers a question.
 func (m *Memory) Ask(_ context.Context, question string, _ Answerer) (json.RawMessage, error) {
-	a, ok := m.answers[question]
-	if !ok {
+	a := m.answers[question]
+	if a == nil {
 		return nil, fmt.Errorf("%s: %w", question, ErrNotRecorded)
 	}
-	return a.raw, a.err
+	raw, _ := a.value.(json.RawMessage)
+	return raw, a.err
 }
 
 // Recorded is true: the program does not run on this machine.

@@ -22,11 +22,11 @@ type pool struct {
 	deadline time.Duration
 
 	mu      sync.Mutex
-	running map[*operation]struct{}
+	running map[*job]struct{}
 }
 
-// operation is one that has not ended.
-type operation struct {
+// job is an operation that has not ended.
+type job struct {
 	// place is the folder, or the file, to which no further operation is admitted
 	// once this one hangs.
 	place string
@@ -34,7 +34,7 @@ type operation struct {
 }
 
 func newPool(deadline time.Duration) *pool {
-	return &pool{deadline: deadline, running: make(map[*operation]struct{})}
+	return &pool{deadline: deadline, running: make(map[*job]struct{})}
 }
 
 // run runs one operation on a path and returns its result, or ErrSlow if it
@@ -59,7 +59,7 @@ func run[T any](p *pool, op, name string, f func() (T, error)) (T, error) {
 }
 
 // begin admits an operation on a path, unless it would likely hang as others do.
-func (p *pool) begin(op, name string) *operation {
+func (p *pool) begin(op, name string) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, stuck := time.Now(), 0
@@ -71,12 +71,12 @@ func (p *pool) begin(op, name string) *operation {
 			return nil
 		}
 	}
-	o := &operation{place: placeOf(op, name), began: now}
+	o := &job{place: placeOf(op, name), began: now}
 	p.running[o] = struct{}{}
 	return o
 }
 
-func (p *pool) end(o *operation) {
+func (p *pool) end(o *job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, o)

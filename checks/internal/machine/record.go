@@ -33,7 +33,7 @@ func NewRecorder(src Source) *Recorder {
 // keep notes the outcome of an operation, unless a recording was asked for
 // what it does not hold. The first outcome counts, but a success
 // replaces a failure.
-func keep[T any](r *Recorder, name string, field func(*node) *outcome[T], value T, err error) {
+func (r *Recorder) keep(op operation, name string, value any, err error) {
 	if errors.Is(err, ErrNotRecorded) {
 		return
 	}
@@ -42,9 +42,12 @@ func keep[T any](r *Recorder, name string, field func(*node) *outcome[T], value 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := field(r.seen.node(name))
-	if !o.known || (o.err != nil && err == nil) {
-		*o = got(value, err)
+	n := r.seen.node(name)
+	switch {
+	case err == nil && (n.outcomes[op] == nil || n.err(op) != nil):
+		n.set(op, value)
+	case n.outcomes[op] == nil:
+		n.fail(op, err)
 	}
 }
 
@@ -67,7 +70,7 @@ func (r *Recorder) ReadFile(name string, limit int64) ([]byte, error) {
 			return data, nil
 		}
 	}
-	keep(r, name, func(n *node) *outcome[[]byte] { return &n.read }, nil, err)
+	r.keep(read, name, nil, err)
 	return nil, err
 }
 
@@ -76,37 +79,36 @@ func (r *Recorder) keepFile(name string, data []byte, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.seen.node(name)
-	if n.read.known && n.read.err == nil && len(n.read.value) >= len(data) {
-		return
+	before, known := valueOf[content](n, read)
+	grows := int64(len(data) - len(before.data))
+	switch {
+	case known && grows <= 0:
+	case r.size+grows <= maxRecorded:
+		r.size += grows
+		n.set(read, content{bytes.Clone(data), more})
+	case n.outcomes[read] == nil:
+		n.fail(read, ErrNotRecorded)
 	}
-	if r.size += int64(len(data) - len(n.read.value)); r.size > maxRecorded {
-		r.size -= int64(len(data) - len(n.read.value))
-		if !n.read.known {
-			n.read = got[[]byte](nil, ErrNotRecorded)
-		}
-		return
-	}
-	n.read, n.more = got(bytes.Clone(data), nil), more
 }
 
 // ReadDir returns the names in a folder, sorted.
 func (r *Recorder) ReadDir(name string) ([]string, error) {
 	names, err := r.src.ReadDir(name)
-	keep(r, name, func(n *node) *outcome[[]string] { return &n.list }, slices.Clone(names), err)
+	r.keep(list, name, slices.Clone(names), err)
 	return names, err
 }
 
 // ReadLink returns where a symbolic link points.
 func (r *Recorder) ReadLink(name string) (string, error) {
 	target, err := r.src.ReadLink(name)
-	keep(r, name, func(n *node) *outcome[string] { return &n.link }, target, err)
+	r.keep(link, name, target, err)
 	return target, err
 }
 
 // Stat describes a file, links followed.
 func (r *Recorder) Stat(name string) (FileInfo, error) {
 	info, err := r.src.Stat(name)
-	keep(r, name, func(n *node) *outcome[FileInfo] { return &n.stat }, info, err)
+	r.keep(stat, name, info, err)
 	return info, err
 }
 
@@ -118,8 +120,8 @@ func (r *Recorder) Ask(ctx context.Context, question string, by Answerer) (json.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if old, ok := r.seen.answers[question]; !ok || old.err != nil {
-		r.seen.setAnswer(question, answer{raw: raw, err: err})
+	if old := r.seen.answers[question]; old == nil || old.err != nil {
+		r.seen.setAnswer(question, raw, err)
 	}
 	return raw, err
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -26,29 +27,35 @@ func (r recordingRedactor) memory(m *Memory) *Memory {
 			continue
 		}
 		to := out.node(r.path(name))
-		to.more = n.more
-		to.stat = withError(r, n.stat)
-		to.read = withError(r, n.read)
-		to.read.value = r.File(name, n.read.value)
-		to.link = withError(r, n.link)
-		to.link.value = r.target(name, n.link.value)
-		to.list = withError(r, n.list)
-		to.list.value = make([]string, 0, len(n.list.value))
-		for _, child := range n.list.value {
-			to.list.value = append(to.list.value, path.Base(r.path(path.Join(name, child))))
+		for op, o := range n.outcomes {
+			if o != nil {
+				to.outcomes[op] = r.outcome(name, o)
+			}
 		}
-		slices.Sort(to.list.value)
 	}
 	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		out.setAnswer(r.question(question), r.answer(question, m.answers[question]))
+		raw, err := r.answer(question, m.answers[question])
+		out.setAnswer(r.question(question), raw, err)
 	}
 	return out
 }
 
-// withError redacts the failure of an outcome.
-func withError[T any](r recordingRedactor, o outcome[T]) outcome[T] {
-	o.err = r.failure(o.err)
-	return o
+// outcome redacts the outcome of an operation on a path.
+func (r recordingRedactor) outcome(name string, o *outcome) *outcome {
+	switch v := o.value.(type) {
+	case content:
+		return &outcome{value: content{r.File(name, v.data), v.more}}
+	case string:
+		return &outcome{value: r.target(name, v)}
+	case []string:
+		names := make([]string, len(v))
+		for i, child := range v {
+			names[i] = path.Base(r.path(path.Join(name, child)))
+		}
+		slices.Sort(names)
+		return &outcome{value: names}
+	}
+	return &outcome{o.value, r.failure(o.err)}
 }
 
 // failure redacts the text of an error, and keeps its class.
@@ -67,16 +74,16 @@ func (r recordingRedactor) failure(err error) error {
 // it.
 func (r recordingRedactor) studyMemory(m *Memory) {
 	var names Uname
-	if a, ok := m.answers[AskUname]; ok && json.Unmarshal(a.raw, &names) == nil {
+	if m.answered(AskUname, &names) {
 		r.Host(names.Node)
 	}
 	for _, name := range redact.HostFiles {
-		if n := m.nodes[name]; n != nil {
-			r.Host(string(n.read.value))
+		if c, ok := valueOf[content](m.nodes[name], read); ok {
+			r.Host(string(c.data))
 		}
 	}
 	var environ []string
-	if a, ok := m.answers[AskEnviron]; ok && json.Unmarshal(a.raw, &environ) == nil {
+	if m.answered(AskEnviron, &environ) {
 		for _, entry := range environ {
 			if home, ok := strings.CutPrefix(entry, "HOME="); ok {
 				r.LearnHome(home)
@@ -85,13 +92,20 @@ func (r recordingRedactor) studyMemory(m *Memory) {
 	}
 	r.Learning(func() {
 		for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-			r.answer(question, m.answers[question])
+			_, _ = r.answer(question, m.answers[question]) // Only what it has learned counts.
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 			r.path(name)
-			r.File(name, m.nodes[name].read.value)
+			c, _ := valueOf[content](m.nodes[name], read)
+			r.File(name, c.data)
 		}
 	})
+}
+
+// answered decodes the answer to a question, if there is one.
+func (m *Memory) answered(question string, answer any) bool {
+	raw, err := m.Ask(context.Background(), question, nil)
+	return err == nil && json.Unmarshal(raw, answer) == nil
 }
 
 // path redacts the path of a file. What the kernel shows contains no names,
@@ -131,15 +145,16 @@ func (r recordingRedactor) target(name, target string) string {
 }
 
 // answer redacts an answer.
-func (r recordingRedactor) answer(question string, a answer) answer {
+func (r recordingRedactor) answer(question string, a *outcome) (json.RawMessage, error) {
 	if a.err != nil {
-		return answer{err: r.failure(a.err)}
+		return nil, r.failure(a.err)
 	}
 	var v any
-	decoder := json.NewDecoder(bytes.NewReader(a.raw))
+	raw, _ := a.value.(json.RawMessage)
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
-		return answer{err: &failure{text: "the answer is not JSON", is: fs.ErrInvalid}}
+		return nil, &failure{text: "the answer is not JSON", is: fs.ErrInvalid}
 	}
 	if names, ok := v.(map[string]any); ok && question == AskUname {
 		if node, ok := names["node"].(string); ok {
@@ -155,6 +170,5 @@ func (r recordingRedactor) answer(question string, a answer) answer {
 	} else {
 		v = redact.Value(r.Redactor, v)
 	}
-	raw, err := redact.EncodeJSON(v)
-	return answer{raw: raw, err: err}
+	return redact.EncodeJSON(v)
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/tools/txtar"
 )
 
 // Bounds of a snapshot.
@@ -50,14 +52,19 @@ func Parse(name string, data []byte) (*Memory, error) {
 	if !IsSnapshot(data) {
 		return nil, fmt.Errorf("%s:1: %w: the first line is not %s%d", name, ErrNotSnapshot, SnapshotFormat, snapshotVersion)
 	}
-	p := parser{rest: withoutBOM(data), machine: &Memory{}}
+	if bytes.Count(data, []byte("\n-- ")) > maxEntries {
+		return nil, fmt.Errorf("%s: %w", name, errTooManyEntries)
+	}
+	p := parser{machine: &Memory{}}
 	p.machine.node("/")
-	if err := p.parse(); err != nil {
+	if err := p.parse(txtar.Parse(withoutBOM(data))); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, p.at, err)
 	}
 	p.machine.settle()
 	return p.machine, nil
 }
+
+var errTooManyEntries = fmt.Errorf("more than %d entries", maxEntries)
 
 // settle notes that nothing is at a path of which no more is known than that an
 // operation found nothing there: it holds for the others as well.
@@ -71,15 +78,10 @@ func (m *Memory) settle() {
 
 // parser reads the entries of a snapshot one after the other.
 type parser struct {
-	rest    []byte
-	line    int // The number of the line that was taken last.
+	machine *Memory
 	at      int // The line that an error is about.
 	entries int
 	decoded int // Bytes that came out of hex.
-	machine *Memory
-	// recorded is true for what a program wrote, which has an end.
-	recorded bool
-	whole    bool // The end was there.
 }
 
 // ErrCutShort is returned for a truncated recording.
@@ -89,140 +91,129 @@ var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 // two recordings in one file. It is unknown which part describes the machine.
 var ErrAfterEnd = errors.New("text after the end of the recording")
 
-// take returns the next line, without its end.
-func (p *parser) take() (line []byte, ok bool) {
-	if len(p.rest) == 0 {
-		return nil, false
-	}
-	line, p.rest, _ = bytes.Cut(p.rest, []byte("\n"))
-	p.line++
-	return line, true
-}
-
-// body returns the lines up to the next entry, and advances to it.
-func (p *parser) body() []byte {
-	start, length := p.rest, 0
-	for len(p.rest) > 0 {
-		line, after, _ := bytes.Cut(p.rest, []byte("\n"))
-		if isMarker(line) {
-			break
-		}
-		length += len(p.rest) - len(after)
-		p.rest = after
-		p.line++
-	}
-	return start[:length:length]
-}
-
-func (p *parser) parse() error {
-	if err := p.comment(); err != nil {
+func (p *parser) parse(archive *txtar.Archive) error {
+	recorded, err := p.comment(archive.Comment)
+	if err != nil {
 		return err
 	}
-	for {
-		line, ok := p.take()
-		if !ok {
-			return p.finish()
+	line := 1 + bytes.Count(archive.Comment, []byte("\n"))
+	for i, f := range archive.Files {
+		p.at = line
+		if f.Name == endWord {
+			return p.end(f.Data, archive.Files[i+1:])
 		}
-		p.at = p.line
-		if err := p.count(1); err != nil {
+		if err := p.count(); err != nil {
 			return err
 		}
-		line = bytes.TrimSuffix(line, []byte("\r"))
-		text := strings.TrimSpace(string(line[len("-- ") : len(line)-len(" --")]))
-		if err := p.entry(text); err != nil {
+		if err := p.entry(f.Name, f.Data); err != nil {
 			return err
 		}
 		if len(p.machine.nodes) > maxNodes {
 			return fmt.Errorf("more than %d paths", maxNodes)
 		}
+		line += 1 + bytes.Count(f.Data, []byte("\n"))
 	}
-}
-
-// finish rejects a recording without an end. One written by hand needs no end, but an
-// entry: a file that was cut off in its head shows a machine that has nothing.
-func (p *parser) finish() error {
-	if p.whole || p.entries > 0 && !p.recorded {
-		return nil
+	if recorded || len(archive.Files) == 0 {
+		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a
+		// machine that has nothing.
+		p.at = line - 1
+		return ErrCutShort
 	}
-	p.at = p.line
-	return ErrCutShort
+	return nil
 }
 
 // end reads what follows the end of a recording: nothing but blank lines may.
-func (p *parser) end() error {
-	p.whole = true
-	for {
-		line, ok := p.take()
-		switch {
-		case !ok:
-			return nil
-		case len(bytes.TrimSpace(line)) > 0:
-			p.at = p.line
-			return fmt.Errorf("%w: %.40q", ErrAfterEnd, line)
+func (p *parser) end(text []byte, more []txtar.File) error {
+	for line := range bytes.Lines(text) {
+		p.at++
+		if len(bytes.TrimSpace(line)) > 0 {
+			return fmt.Errorf("%w: %.40q", ErrAfterEnd, bytes.TrimSuffix(line, []byte("\n")))
 		}
 	}
+	if len(more) > 0 {
+		p.at++
+		return fmt.Errorf("%w: %.40q", ErrAfterEnd, "-- "+more[0].Name+" --")
+	}
+	return nil
 }
 
-// comment reads what precedes the first entry.
-func (p *parser) comment() error {
+// comment reads what precedes the first entry. A snapshot that a program recorded has an end.
+func (p *parser) comment(comment []byte) (recorded bool, err error) {
 	p.at = 1
-	comment := p.body()
 	head, rest, _ := strings.Cut(strings.TrimSpace(string(comment)), "\n")
 	number, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(head, SnapshotFormat)), " ")
 	version, err := strconv.Atoi(number)
 	switch {
 	case err != nil || version < 1:
-		return fmt.Errorf("unknown version of the format: %.40q", head)
+		return false, fmt.Errorf("unknown version of the format: %.40q", head)
 	case version > snapshotVersion:
-		return fmt.Errorf("%w: its format is %s%d; this version reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
+		return false, fmt.Errorf("%w: its format is %s%d; this version reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
 	}
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSpace(line)
-		if line == unlistedLine {
-			p.machine.partial = true
-		}
-		p.recorded = p.recorded || line == unlistedLine || strings.HasPrefix(line, recordedBy)
+		p.machine.partial = p.machine.partial || line == unlistedLine
+		recorded = recorded || line == unlistedLine || strings.HasPrefix(line, recordedBy)
+	}
+	return recorded, nil
+}
+
+func (p *parser) count() error {
+	if p.entries++; p.entries > maxEntries {
+		return errTooManyEntries
 	}
 	return nil
 }
 
-func (p *parser) count(n int) error {
-	if p.entries += n; p.entries > maxEntries {
-		return fmt.Errorf("more than %d entries", maxEntries)
-	}
-	return nil
-}
-
-// entry reads one entry: text stands in its marker.
-func (p *parser) entry(text string) error {
-	if text == endWord {
-		return p.end()
-	}
+// entry reads one entry: text stands in its marker, and body is below it.
+func (p *parser) entry(text string, body []byte) error {
 	if word, ok := strings.CutPrefix(text, "!"); ok {
-		return p.pathList(word)
+		return p.pathList(word, body)
 	}
 	if question, ok := strings.CutPrefix(text, "answers/"); ok {
-		return p.answer(question)
+		return p.answer(question, body)
 	}
 	name, rest, err := token(text)
 	if err != nil {
 		return err
 	}
-	folder := len(name) > 0 && name[len(name)-1] == '/'
+	folder := strings.HasSuffix(name, "/")
 	where, err := entryPath(strings.TrimSuffix(name, "/"), folder)
 	if err != nil {
 		return err
 	}
-	n := p.machine.node(where)
+	op, value, words := read, p.file, rest
 	switch {
 	case folder:
-		return p.folder(n, where, rest)
+		op, value = list, p.folder
 	case rest == "->" || strings.HasPrefix(rest, "-> "):
-		return p.link(n, strings.TrimSpace(rest[len("->"):]))
+		op, value, words = link, p.link, strings.TrimSpace(rest[len("->"):])
 	case strings.HasPrefix(rest, "stat "):
-		return p.stat(n, strings.TrimSpace(rest[len("stat "):]))
+		op, value, words = stat, p.stat, strings.TrimSpace(rest[len("stat "):])
 	}
-	return p.file(n, where, rest)
+	var o outcome
+	if strings.HasPrefix(words, "!") {
+		o.err, err = p.failure(words, body)
+	} else {
+		o.value, err = value(words, body)
+	}
+	if err != nil {
+		return err
+	}
+	return p.fill(where, op, o)
+}
+
+// fill notes an outcome that was not known yet. That a file which was read is not there holds for
+// every operation, unless others are known to have found something: a dangling link.
+func (p *parser) fill(where string, op operation, o outcome) error {
+	n := p.machine.node(where)
+	switch {
+	case op == read && isUsual(o.err, "not-exist") && !n.anyKnown():
+		return p.gone(where)
+	case n.outcomes[op] != nil:
+		return errors.New("duplicate entry for this path")
+	}
+	n.outcomes[op] = &o
+	return nil
 }
 
 // token takes the first word of a marker, which may be quoted.
@@ -259,129 +250,86 @@ func entryPath(name string, folder bool) (string, error) {
 	return absolute, nil
 }
 
-// fill sets an outcome that was not known yet.
-func fill[T any](o *outcome[T], value T, err error) error {
-	if o.known {
-		return errors.New("duplicate entry for this path")
-	}
-	*o = got(value, err)
-	return nil
-}
-
-// fail sets an outcome to a failure: words are its class and how its text is
-// encoded.
-func fail[T any](p *parser, o *outcome[T], words string) error {
-	failure, err := p.failure(words)
-	if err != nil {
-		return err
-	}
-	var none T
-	return fill(o, none, failure)
-}
-
-// failure reads the error that an entry holds.
-func (p *parser) failure(words string) (failure, err error) {
+// failure reads the error that an entry holds: words are its class and how its text is encoded.
+func (p *parser) failure(words string, body []byte) (failure, err error) {
 	class, attributes, _ := strings.Cut(strings.TrimPrefix(words, "!"), " ")
-	data, _, err := p.content(attributes, true)
+	text, err := p.content(attributes, body)
 	if err != nil {
 		return nil, err
 	}
-	if failure = declassify(class, string(data)); failure == nil {
+	if attributes == "" { // The newline is no part of it.
+		text.data = bytes.TrimSuffix(text.data, []byte("\n"))
+	}
+	if failure = declassify(class, string(text.data)); failure == nil {
 		return nil, fmt.Errorf("unknown class of failure: %.40q", class)
 	}
 	return failure, nil
 }
 
-// content reads the lines of an entry and decodes them as its attributes say.
-func (p *parser) content(attributes string, sentence bool) (data []byte, more bool, err error) {
-	start := p.line
-	data = p.body()
+func (p *parser) file(attributes string, body []byte) (any, error) {
+	return p.content(attributes, body)
+}
+
+// content decodes the lines of an entry as its attributes say.
+func (p *parser) content(attributes string, body []byte) (c content, err error) {
+	c.data = body
 	for word := range strings.FieldsSeq(attributes) {
 		switch word {
 		case "hex":
-			if data, err = p.unhex(data, start); err != nil {
-				return nil, false, err
-			}
+			c.data, err = p.unhex(c.data)
 		case "no-newline":
-			data = bytes.TrimSuffix(data, []byte("\n"))
+			c.data = bytes.TrimSuffix(c.data, []byte("\n"))
 		case "part":
-			more = true
+			c.more = true
 		default:
-			return nil, false, fmt.Errorf("unknown attribute: %.40q", word)
+			err = fmt.Errorf("unknown attribute: %.40q", word)
+		}
+		if err != nil {
+			return content{}, err
 		}
 	}
-	if sentence && attributes == "" { // Written by hand, it ends in a newline that is no part of it.
-		data = bytes.TrimSuffix(data, []byte("\n"))
-	}
-	if len(p.rest) == 0 && len(data) > 0 && attributes == "" && !sentence && data[len(data)-1] != '\n' {
-		data = append(bytes.Clone(data), '\n') // The last line of an archive has an end, though it be left out.
-	}
-	return data, more, nil
+	return c, nil
 }
 
-// unhex decodes lines of hex; above is the number of the line above them.
-func (p *parser) unhex(text []byte, above int) ([]byte, error) {
+// unhex decodes lines of hex.
+func (p *parser) unhex(text []byte) ([]byte, error) {
 	var data []byte
-	for line := range bytes.Lines(text) {
-		above++
-		for word := range bytes.FieldsSeq(line) {
-			digits, times, folded := bytes.Cut(word, []byte("*"))
-			part, err := hex.AppendDecode(nil, digits)
-			if err == nil && folded {
-				var n int
-				if n, err = strconv.Atoi(string(times)); err == nil && (n < 0 || len(part) != 1 || n > MaxSnapshot) {
-					err = strconv.ErrRange
-				}
-				if err == nil {
-					p.decoded += n
-				}
-				if p.decoded <= MaxSnapshot && err == nil {
-					part = bytes.Repeat(part, n)
-				}
-			}
+	line := p.at
+	for words := range bytes.Lines(text) {
+		line++
+		for word := range bytes.FieldsSeq(words) {
+			part, times, err := unhexWord(word)
 			if err != nil {
-				p.at = above
+				p.at = line
 				return nil, fmt.Errorf("not hex: %.80q", word)
 			}
-			if p.decoded > MaxSnapshot {
-				p.at = above
+			if p.decoded += times; p.decoded > MaxSnapshot {
+				p.at = line
 				return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
 			}
-			data = append(data, part...)
+			data = append(data, bytes.Repeat(part, times)...)
 		}
 	}
 	return data, nil
 }
 
-func (p *parser) file(n *node, where, attributes string) error {
-	if strings.HasPrefix(attributes, "!") {
-		return p.fileFailure(n, where, attributes)
+// unhexWord decodes hex that stands a number of times: 00*64 is 64 zero bytes.
+func unhexWord(word []byte) (part []byte, times int, err error) {
+	digits, number, folded := bytes.Cut(word, []byte("*"))
+	part, err = hex.AppendDecode(nil, digits)
+	if err != nil || !folded {
+		return part, 1, err
 	}
-	data, more, err := p.content(attributes, false)
-	if err != nil {
-		return err
+	times, err = strconv.Atoi(string(number))
+	if err == nil && (times < 0 || len(part) != 1 || times > MaxSnapshot) {
+		err = strconv.ErrRange
 	}
-	n.more = more
-	return fill(&n.read, data, nil)
-}
-
-// fileFailure reads why a file could not be read. That it is not there holds
-// for every operation, unless others are known to have found something: a
-// dangling link.
-func (p *parser) fileFailure(n *node, where, words string) error {
-	failure, err := p.failure(words)
-	if err != nil {
-		return err
-	}
-	if isUsual(failure, "not-exist") && !n.anyKnown() {
-		return p.gone(where)
-	}
-	return fill(&n.read, nil, failure)
+	return part, times, err
 }
 
 // anyKnown reports whether the outcome of any operation is known.
 func (n *node) anyKnown() bool {
-	return n.read.known || n.list.known || n.link.known || n.stat.known
+	return n.outcomes != [operations]*outcome{}
 }
 
 func (p *parser) gone(where string) error {
@@ -392,49 +340,36 @@ func (p *parser) gone(where string) error {
 	return nil
 }
 
-func (p *parser) link(n *node, target string) error {
-	if strings.HasPrefix(target, "!") {
-		return fail(p, &n.link, target)
-	}
+func (p *parser) link(target string, body []byte) (any, error) {
 	word, rest, err := token(target)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case rest != "" || word == "" || len(word) > maxPath || strings.ContainsRune(word, 0):
-		return fmt.Errorf("invalid target of a link: %.80q", target)
+		return nil, fmt.Errorf("invalid target of a link: %.80q", target)
 	}
-	if err := p.nothing(); err != nil {
-		return err
-	}
-	return fill(&n.link, word, nil)
+	return word, nothing(body)
 }
 
 // nothing rejects lines under an entry that consists only of its marker.
-func (p *parser) nothing() error {
-	if body := bytes.TrimSpace(p.body()); len(body) > 0 {
+func nothing(body []byte) error {
+	if body = bytes.TrimSpace(body); len(body) > 0 {
 		return fmt.Errorf("unexpected text in the entry: %.40q", body)
 	}
 	return nil
 }
 
-func (p *parser) stat(n *node, words string) error {
-	if strings.HasPrefix(words, "!") {
-		return fail(p, &n.stat, words)
+func (p *parser) stat(words string, body []byte) (any, error) {
+	mode, number, _ := strings.Cut(words, " ")
+	kind, ok := parseMode(mode)
+	if !ok {
+		return nil, fmt.Errorf("invalid file mode: %.40q", mode)
 	}
-	mode, size, _ := strings.Cut(words, " ")
-	info := FileInfo{}
-	var ok bool
-	if info.Mode, ok = parseMode(mode); !ok {
-		return fmt.Errorf("invalid file mode: %.40q", mode)
+	size, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || size < 0 {
+		return nil, fmt.Errorf("invalid size: %.40q", number)
 	}
-	var err error
-	if info.Size, err = strconv.ParseInt(size, 10, 64); err != nil || info.Size < 0 {
-		return fmt.Errorf("invalid size: %.40q", size)
-	}
-	if err := p.nothing(); err != nil {
-		return err
-	}
-	return fill(&n.stat, info, nil)
+	return FileInfo{Mode: kind, Size: size}, nothing(body)
 }
 
 // parseMode reads what fs.FileMode.String writes: a letter for each bit of
@@ -458,116 +393,99 @@ func parseMode(s string) (mode fs.FileMode, ok bool) {
 	return mode, mode.String() == s
 }
 
-func (p *parser) folder(n *node, where, attributes string) error {
-	if strings.HasPrefix(attributes, "!") {
-		return fail(p, &n.list, attributes)
-	}
+func (p *parser) folder(attributes string, body []byte) (any, error) {
 	if attributes != "" {
-		return fmt.Errorf("unknown attribute: %.40q", attributes)
+		return nil, fmt.Errorf("unknown attribute: %.40q", attributes)
 	}
 	names := []string{}
-	for name, err := range p.names() {
-		switch {
-		case err != nil:
-			return err
-		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(where)+len(name) > maxPath:
+	err := p.eachName(body, func(name string) error {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > maxPath {
 			return fmt.Errorf("invalid file name: %.80q", name)
 		}
 		names = append(names, name)
-	}
+		return nil
+	})
 	slices.Sort(names)
-	return fill(&n.list, slices.Compact(names), nil)
+	return slices.Compact(names), err
 }
 
-// names yields the names on the lines of an entry, and stops at an error.
-func (p *parser) names() func(yield func(string, error) bool) {
-	start := p.line
-	body := p.body()
+// eachName takes the names on the lines of an entry, and stops at an error.
+func (p *parser) eachName(body []byte, take func(name string) error) error {
 	marker := p.at
-	return func(yield func(string, error) bool) {
-		p.at = start
-		for line := range bytes.Lines(body) {
-			p.at++
-			text := strings.TrimSpace(string(line))
-			if text == "" {
-				continue
-			}
-			name := text
-			var err error
-			if text[0] == '"' {
-				var rest string
-				if name, rest, err = token(text); err == nil && rest != "" {
-					err = fmt.Errorf("text after a quoted name: %.80q", text)
-				}
-			}
-			if err == nil {
-				err = p.count(1)
-			}
-			if !yield(name, err) || err != nil {
-				return
-			}
+	for line := range strings.Lines(string(body)) {
+		p.at++
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
 		}
-		p.at = marker
-	}
-}
-
-// pathList reads a list of paths that a failure applies to.
-func (p *parser) pathList(word string) error {
-	for name, err := range p.names() {
+		name, rest, err := line, "", p.count()
+		if err == nil && line[0] == '"' {
+			name, rest, err = token(line)
+		}
+		if err == nil && rest != "" {
+			err = fmt.Errorf("text after a quoted name: %.80q", line)
+		}
+		if err == nil {
+			err = take(name)
+		}
 		if err != nil {
 			return err
 		}
+	}
+	p.at = marker
+	return nil
+}
+
+// pathList reads a list of paths that a failure applies to.
+func (p *parser) pathList(word string, body []byte) error {
+	failure := declassify(word, "")
+	if failure == nil {
+		return fmt.Errorf("unknown class of failure: %.40q", word)
+	}
+	return p.eachName(body, func(name string) error {
 		where, err := entryPath(name, name == "/")
 		if err != nil {
 			return err
 		}
-		failure := declassify(word, "")
-		switch {
-		case failure == nil:
-			return fmt.Errorf("unknown class of failure: %.40q", word)
-		case word == "not-exist":
+		switch word {
+		case "not-exist":
 			err = p.gone(where)
-		case word == "not-link":
-			err = fill(&p.machine.node(where).link, "", failure)
+		case "not-link":
+			err = p.fill(where, link, outcome{err: failure})
 		default:
-			err = fill(&p.machine.node(where).read, nil, failure)
+			err = p.fill(where, read, outcome{err: failure})
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // answer reads the answer to a question.
-func (p *parser) answer(text string) error {
+func (p *parser) answer(text string, body []byte) error {
 	question, rest, ext, err := questionOf(text)
 	if err != nil {
 		return err
 	}
-	if _, twice := p.machine.answers[question]; twice {
+	switch {
+	case p.machine.answers[question] != nil:
 		return fmt.Errorf("duplicate answer to %.80q", question)
-	}
-	if strings.HasPrefix(rest, "!") && ext == "" {
-		failure, err := p.failure(rest)
+	case strings.HasPrefix(rest, "!") && ext == "":
+		failure, err := p.failure(rest, body)
 		if err != nil {
 			return err
 		}
-		p.machine.setAnswer(question, answer{err: failure})
-		return nil
-	}
-	start := p.line
-	body := p.body()
-	switch {
+		p.machine.AnswerError(question, failure)
 	case rest != "":
 		return fmt.Errorf("unknown attribute: %.40q", rest)
 	case ext == ".json":
-		raw, err := compactJSON(body)
+		raw, offset, err := compactJSON(body)
 		if err != nil {
-			p.at = start + 1 + bytes.Count(body[:min(errorOffset(err), len(body))], []byte("\n"))
+			p.at += 1 + bytes.Count(body[:min(offset, len(body))], []byte("\n"))
 			return fmt.Errorf("the answer to %.80q: %w", question, err)
 		}
-		p.machine.setAnswer(question, answer{raw: raw})
+		p.machine.setAnswer(question, raw, nil)
 	case ext == ".txt" && utf8.Valid(body):
 		p.machine.Answer(question, string(body))
 	default:
@@ -594,23 +512,16 @@ func questionOf(text string) (question, rest, ext string, err error) {
 	return strings.TrimSuffix(question, ext), rest, ext, nil
 }
 
-func compactJSON(text []byte) (json.RawMessage, error) {
+// compactJSON takes the blanks out of a text of JSON, or tells where an error lies.
+func compactJSON(text []byte) (raw json.RawMessage, offset int, err error) {
+	if err := json.Unmarshal(text, &raw); err != nil { // Compact does not tell where an error is.
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset = int(max(syntax.Offset-1, 0))
+		}
+		return nil, offset, err
+	}
 	var b bytes.Buffer
 	b.Grow(len(text))
-	var valid json.RawMessage // Compact does not tell where an error is.
-	if err := json.Unmarshal(text, &valid); err != nil {
-		return nil, err
-	}
-	if err := json.Compact(&b, text); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// errorOffset is where in a text of JSON an error lies.
-func errorOffset(err error) int {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return int(max(syntax.Offset-1, 0))
-	}
-	return 0
+	err = json.Compact(&b, text)
+	return b.Bytes(), 0, err
 }

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/hex"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
@@ -81,14 +82,13 @@ func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 		note = redactedNote
 		m = recordingRedactor{redact.New()}.memory(m)
 	}
-	s := snapshotWriter{w: bufio.NewWriter(w)}
-	s.printf("%s%d\n%s%s\n%s\n", SnapshotFormat, snapshotVersion, recordedBy,
-		cmp.Or(strings.TrimSpace(oneLine(opts.Version)), "of unknown version"), unlistedLine)
-	s.printf(notation, note)
-	s.nodes(m)
-	s.answers(m)
-	s.marker(endWord)
-	return s.w.Flush()
+	version := cmp.Or(strings.TrimSpace(oneLine(opts.Version)), "of unknown version")
+	archive := txtar.Archive{
+		Comment: fmt.Appendf(nil, "%s%d\n%s%s\n%s\n"+notation, SnapshotFormat, snapshotVersion, recordedBy, version, unlistedLine, note),
+		Files:   slices.Concat(m.entries(), m.answerEntries(), []txtar.File{entry(nil, endWord)}),
+	}
+	_, err := w.Write(txtar.Format(&archive))
+	return err
 }
 
 // oneLine makes a text a single line.
@@ -101,38 +101,24 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// snapshotWriter writes the entries of a snapshot. The first error sticks to
-// the writer below and is returned by its Flush.
-type snapshotWriter struct{ w *bufio.Writer }
-
-func (s *snapshotWriter) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.w, format, args...) // Flush returns the error.
+// entry is an entry of a snapshot. A last line without an end gets one.
+func entry(data []byte, words ...string) txtar.File {
+	return txtar.File{Name: strings.Join(words, " "), Data: data}
 }
 
-// marker writes the line that begins an entry.
-func (s *snapshotWriter) marker(words ...string) {
-	s.printf("-- %s --\n", strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
-}
-
-// failure writes an entry that holds an error.
-func (s *snapshotWriter) failure(err error, words ...string) {
+// failureEntry is an entry that holds an error.
+func failureEntry(err error, words ...string) txtar.File {
 	word, text := classify(err)
 	words = append(words, "!"+word)
-	switch {
-	case text == "":
-		s.marker(words...)
-	case isText([]byte(text)) && !strings.HasSuffix(text, "\n"):
-		s.marker(words...)
-		s.printf("%s\n", text) // The newline is no part of it.
-	default:
-		s.marker(append(words, "hex")...)
-		_, _ = s.w.Write(hexLines([]byte(text)))
+	if !isText([]byte(text)) || strings.HasSuffix(text, "\n") {
+		return entry(hexLines([]byte(text)), append(words, "hex")...)
 	}
+	return entry([]byte(text), words...)
 }
 
-// nodes writes everything known about the paths: what each operation returned, then
+// entries is everything known about the paths: what each operation returned, then
 // the paths that do not exist and those that are not links.
-func (s *snapshotWriter) nodes(m *Memory) {
+func (m *Memory) entries() (all []txtar.File) {
 	var gone, plain []string
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		n := m.nodes[name]
@@ -142,118 +128,117 @@ func (s *snapshotWriter) nodes(m *Memory) {
 			}
 			continue
 		}
-		switch shown := quoted(entryName(name)); {
-		case !n.link.known:
-		case n.link.err == nil:
-			s.marker(shown, "->", quoted(n.link.value))
-		case isUsual(n.link.err, "not-link"):
-			plain = append(plain, shown)
-		default:
-			s.failure(n.link.err, shown, "->")
-		}
-		s.node(name, n)
-	}
-	for _, list := range []struct {
-		word  string
-		paths []string
-	}{{"!not-exist", gone}, {"!not-link", plain}} {
-		if len(list.paths) > 0 {
-			s.marker(list.word)
-			s.printf("%s\n", strings.Join(list.paths, "\n"))
-		}
-	}
-}
-
-// node writes the results of reading, listing and describing one path.
-func (s *snapshotWriter) node(name string, n *node) {
-	shown := quoted(entryName(name))
-	if n.list.known {
-		folder := quoted(entryName(name) + "/")
-		if n.list.err != nil {
-			s.failure(n.list.err, folder)
-		} else {
-			s.marker(folder)
-			for _, child := range n.list.value {
-				s.printf("%s\n", quoted(child))
+		for _, op := range []operation{link, list, stat, read} {
+			switch o := n.outcomes[op]; {
+			case o == nil:
+			case op == link && isUsual(o.err, "not-link"):
+				plain = append(plain, quoted(entryName(name)))
+			default:
+				all = append(all, o.entry(op, name))
 			}
 		}
 	}
-	if n.stat.known {
-		if n.stat.err != nil {
-			s.failure(n.stat.err, shown, "stat")
-		} else {
-			s.marker(shown, "stat", n.stat.value.Mode.String(), strconv.FormatInt(n.stat.value.Size, 10))
-		}
+	if len(gone) > 0 {
+		all = append(all, entry([]byte(strings.Join(gone, "\n")), "!not-exist"))
 	}
-	switch {
-	case !n.read.known:
-	case n.read.err != nil:
-		s.failure(n.read.err, shown)
-	default:
-		body, attributes := encode(n.read.value)
-		if n.more {
-			attributes = append(attributes, "part")
-		}
-		s.marker(append([]string{shown}, attributes...)...)
-		_, _ = s.w.Write(body)
+	if len(plain) > 0 {
+		all = append(all, entry([]byte(strings.Join(plain, "\n")), "!not-link"))
 	}
+	return all
 }
 
-// answers writes the answers in order of their questions.
-func (s *snapshotWriter) answers(m *Memory) {
-	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		a := m.answers[question]
-		name := "answers/" + quoted(question)
-		if a.err != nil {
-			s.failure(a.err, name)
-			continue
-		}
-		var text string
-		if json.Unmarshal(a.raw, &text) == nil && strings.HasSuffix(text, "\n") && isText([]byte(text)) {
-			s.marker(name + ".txt")
-			s.printf("%s", text)
-			continue
-		}
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, a.raw, "", "  "); err != nil {
-			s.failure(fmt.Errorf("the answer is not JSON: %w", err), name) // No source gives one.
-			continue
-		}
-		s.marker(name + ".json")
-		s.printf("%s\n", escape.JSON(indented.Bytes()))
+// entry is what an operation on a path returned.
+func (o *outcome) entry(op operation, name string) txtar.File {
+	words := []string{quoted(entryName(name))}
+	switch op {
+	case read:
+	case list:
+		words[0] = quoted(entryName(name) + "/")
+	case link:
+		words = append(words, "->")
+	case stat:
+		words = append(words, "stat")
 	}
+	switch v := o.value.(type) {
+	case []string:
+		var names []byte
+		for _, child := range v {
+			names = append(names, quoted(child)+"\n"...)
+		}
+		return entry(names, words...)
+	case string:
+		return entry(nil, append(words, quoted(v))...)
+	case FileInfo:
+		return entry(nil, append(words, v.Mode.String(), strconv.FormatInt(v.Size, 10))...)
+	case content:
+		return v.entry(words)
+	}
+	return failureEntry(o.err, words...)
+}
+
+// entry is the content of a file.
+func (c content) entry(words []string) txtar.File {
+	data := c.data
+	switch {
+	case !isText(data):
+		data = hexLines(data)
+		words = append(words, "hex")
+	case len(data) > 0 && data[len(data)-1] != '\n':
+		words = append(words, "no-newline")
+	}
+	if c.more {
+		words = append(words, "part")
+	}
+	return entry(data, words...)
+}
+
+// answerEntries are the answers in order of their questions.
+func (m *Memory) answerEntries() (all []txtar.File) {
+	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
+		all = append(all, m.answers[question].answerEntry("answers/"+quoted(question)))
+	}
+	return all
+}
+
+func (o *outcome) answerEntry(name string) txtar.File {
+	if o.err != nil {
+		return failureEntry(o.err, name)
+	}
+	raw, _ := o.value.(json.RawMessage)
+	var text string
+	if json.Unmarshal(raw, &text) == nil && strings.HasSuffix(text, "\n") && isText([]byte(text)) {
+		return entry([]byte(text), name+".txt")
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, raw, "", "  "); err != nil {
+		return failureEntry(fmt.Errorf("the answer is not JSON: %w", err), name) // No source gives one.
+	}
+	return entry(escape.JSON(indented.Bytes()), name+".json")
 }
 
 // absentFrom reports whether all that is known about a path is that it does not
 // exist.
 func absentFrom(n *node) bool {
-	if n.gone {
-		return true
-	}
-	known, others := 0, 0
-	count := func(isKnown bool, err error) {
-		if isKnown {
-			known++
-			if !isUsual(err, "not-exist") {
-				others++
+	known := false
+	for _, o := range n.outcomes {
+		if o != nil {
+			known = true
+			if !isUsual(o.err, "not-exist") {
+				return n.gone
 			}
 		}
 	}
-	count(n.read.known, n.read.err)
-	count(n.list.known, n.list.err)
-	count(n.link.known, n.link.err)
-	count(n.stat.known, n.stat.err)
-	return known > 0 && others == 0
+	return n.gone || known
 }
 
 // derives reports whether a replay knows from the list of a folder that a path
 // does not exist.
 func (m *Memory) derives(name string) bool {
-	parent := m.nodes[path.Dir(name)]
-	if parent == nil || !parent.list.known || parent.list.err != nil || len(m.nodes[name].children) > 0 {
+	names, known := valueOf[[]string](m.nodes[path.Dir(name)], list)
+	if !known || len(m.nodes[name].children) > 0 {
 		return false // With something below it the path may have come into being meanwhile.
 	}
-	_, listed := slices.BinarySearch(parent.list.value, path.Base(name))
+	_, listed := slices.BinarySearch(names, path.Base(name))
 	return !listed
 }
 
@@ -283,17 +268,6 @@ func quoted(name string) string {
 		return strconv.QuoteToASCII(name)
 	}
 	return name
-}
-
-// encode returns the lines that stand for data, and the words that say how.
-func encode(data []byte) (body []byte, attributes []string) {
-	switch {
-	case !isText(data):
-		return hexLines(data), []string{"hex"}
-	case len(data) > 0 && data[len(data)-1] != '\n':
-		return append(bytes.Clone(data), '\n'), []string{"no-newline"}
-	}
-	return data, nil
 }
 
 // isText reports whether data can stand as text: visible, and no line of it
