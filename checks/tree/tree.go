@@ -151,7 +151,8 @@ func (m *Machine) Cut(at string) {
 
 // Host returns the machine as checks read it.
 func (m *Machine) Host() *host.Host {
-	s := &source{files: &m.files, cut: m.cut, scattered: m.scattered}
+	m.files.Missing = func(string) error { return errNotInTree }
+	s := &source{Memory: &m.files, cut: m.cut, scattered: m.scattered}
 	if names, ok := uname(s); ok {
 		m.files.Answer(machine.AskUname, names)
 	}
@@ -184,74 +185,43 @@ func config(data []byte) []byte {
 
 // source is a tree as checks read it.
 type source struct {
-	files     *machine.Memory
+	*machine.Memory
 	cut       string
 	scattered bool
-}
-
-// unknown turns the error of what is not there into that of what is unknown.
-func unknown(err error) error {
-	if inPath, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: inPath.Op, Path: inPath.Path, Err: errNotInTree}
-	}
-	return err
-}
-
-// ReadFile returns at most limit bytes of a file.
-func (s *source) ReadFile(name string, limit int64) ([]byte, error) {
-	b, err := s.files.ReadFile(name, limit)
-	return b, unknown(err)
 }
 
 // ReadDir returns the names in a folder, sorted. Of those above /sys and /proc it is unknown what
 // they hold.
 func (s *source) ReadDir(name string) ([]string, error) {
-	names, err := s.files.ReadDir(name)
-	switch {
-	case err != nil:
-	case strings.Count(path.Clean(name), "/") < 2:
-		err = &fs.PathError{Op: "readdir", Path: name, Err: errNotInTree}
-	case len(names) == 0 && path.Clean(name) == pci.Devices:
-		// The copy of a /sys that was masked, or of its folders alone.
-		err = &fs.PathError{Op: "readdir", Path: name, Err: errEmpty}
-	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(name)):
-		err = &fs.PathError{Op: "readdir", Path: name, Err: errCut}
-	}
+	names, err := s.Memory.ReadDir(name)
 	if err != nil {
-		return nil, unknown(err)
+		return nil, err
 	}
-	return names, nil
+	clean := path.Clean(name)
+	switch {
+	case strings.Count(clean, "/") < 2:
+		err = errNotInTree
+	case len(names) == 0 && clean == pci.Devices:
+		err = errEmpty // The copy of a /sys that was masked, or of its folders alone.
+	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(clean)):
+		err = errCut
+	default:
+		return names, nil
+	}
+	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 }
 
 // endsIn reports whether the tree ends in a folder, which may then hold more.
 func (s *source) endsIn(name string) bool {
-	at, err := machine.Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
-		target, err := s.files.ReadLink(next)
-		return target, err == nil, nil // Without a target it is no link.
-	})
+	at, err := host.New(s).Real(name)
 	return err != nil || strings.HasPrefix(s.cut+"/", strings.TrimSuffix(at, "/")+"/")
-}
-
-// ReadLink returns where a symbolic link points.
-func (s *source) ReadLink(name string) (string, error) {
-	target, err := s.files.ReadLink(name)
-	return target, unknown(err)
-}
-
-// Stat describes a file, links followed.
-func (s *source) Stat(name string) (machine.FileInfo, error) {
-	info, err := s.files.Stat(name)
-	return info, unknown(err)
 }
 
 // Ask answers a question.
 func (s *source) Ask(ctx context.Context, question string, by machine.Answerer) (json.RawMessage, error) {
-	answer, err := s.files.Ask(ctx, question, by)
+	answer, err := s.Memory.Ask(ctx, question, by)
 	if errors.Is(err, machine.ErrNotRecorded) {
 		err = fmt.Errorf("%s: %w", question, errNotInTree)
 	}
 	return answer, err
 }
-
-// Recorded is true: the program does not run on this machine.
-func (s *source) Recorded() bool { return true }

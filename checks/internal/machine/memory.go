@@ -21,6 +21,9 @@ import (
 // resolved, so that a recording can hold a file under the name by which it
 // was read, or under its real path.
 type Memory struct {
+	// Missing says why nothing is at a path that was not added. Without it, what was not added
+	// does not exist.
+	Missing func(name string) error
 	// nodes holds what is known about each absolute path, and of the folders
 	// above it.
 	nodes   map[string]*node
@@ -213,7 +216,7 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		case n == nil && m.isGone(path.Join(next, path.Join(rest...))):
 			return "", false, errNotExist
 		case n == nil:
-			return "", false, m.absent(path.Dir(next), path.Base(next))
+			return "", false, m.absent(next, rest)
 		case n.gone:
 			return "", false, errNotExist
 		}
@@ -223,26 +226,30 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := m.nodes[at]
-	if n == nil {
-		return nil, m.absent(path.Dir(at), path.Base(at))
+	if m.nodes[at] == nil { // The root of an empty machine.
+		return nil, m.absent(at, nil)
 	}
-	return n, nil
+	return m.nodes[at], nil
 }
 
-// absent returns why there is no node for a name in a folder.
-func (m *Memory) absent(dir, base string) error {
-	parent := cmp.Or(m.nodes[dir], &node{})
+// absent returns why there is no node for a path; rest is what would be below it.
+func (m *Memory) absent(name string, rest []string) error {
+	parent := m.nodes[path.Dir(name)]
 	if names, ok := valueOf[[]string](parent, list); ok {
-		if _, listed := slices.BinarySearch(names, base); listed {
+		if _, listed := slices.BinarySearch(names, path.Base(name)); listed {
 			return ErrNotRecorded // It exists but was not recorded.
 		}
 		return errNotExist
 	}
-	if m.partial {
+	switch {
+	case m.partial:
 		return ErrNotRecorded
+	case parent != nil && parent.err(read) != nil:
+		return parent.err(read)
+	case m.Missing != nil:
+		return m.Missing(path.Join(name, path.Join(rest...)))
 	}
-	return cmp.Or(parent.err(read), error(errNotExist))
+	return errNotExist
 }
 
 // lookup answers an operation on a path: with what is known about the path as it is written, else

@@ -7,19 +7,19 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"encoding/hex"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Entry is a file, a link or a folder.
@@ -41,6 +41,7 @@ func Split(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
 		head, more, _ := bytes.Cut(archive.Comment, []byte("\n"))
 		archive.Comment = slices.Concat(head, []byte("\nunlisted: not-recorded\n"), more)
 	}
+	whole := expect.Value(machine.Parse("recording", recording))(t)
 	kept := []txtar.File{}
 	for _, f := range archive.Files {
 		name, attributes, _ := strings.Cut(f.Name, " ")
@@ -50,48 +51,26 @@ func Split(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
 		if strings.HasPrefix(name, "proc/") && attributes == "" && !strings.HasSuffix(name, "/") && len(f.Data) == 0 {
 			continue // In an archive it may as well be one that could not be read.
 		}
-		e := Entry{Path: name, Data: f.Data}
+		e := Entry{Path: strings.TrimSuffix(name, "/")}
 		switch target, isLink := strings.CutPrefix(attributes, "-> "); {
 		case isLink:
-			e = Entry{Path: name, Link: target}
+			e.Link = target
 		case strings.HasPrefix(attributes, "stat "):
 			if !strings.HasPrefix(attributes, "stat d") {
 				continue
 			}
-			e = Entry{Path: name, Dir: true}
+			e.Dir = true
 		case strings.HasSuffix(name, "/"):
-			e = Entry{Path: strings.TrimSuffix(name, "/"), Dir: true}
+			e.Dir = true
 			for line := range strings.Lines(string(f.Data)) {
 				entries = append(entries, Entry{Path: name + strings.TrimSpace(line), Dir: true})
 			}
-		case attributes == "hex":
-			e.Data = unhex(t, f.Data)
-		case attributes == "no-newline":
-			e.Data = bytes.TrimSuffix(f.Data, []byte("\n"))
-		case attributes != "":
-			t.Fatalf("a new form of entry: %s", f.Name)
+		default:
+			e.Data = expect.Value(whole.ReadFile("/"+name, machine.MaxFile))(t)
 		}
 		entries, kept = append(entries, e), append(kept, f)
 	}
 	return inPlace(t, entries), txtar.Format(&txtar.Archive{Comment: archive.Comment, Files: append(kept, txtar.File{Name: "!end"})})
-}
-
-func unhex(t *testing.T, text []byte) []byte {
-	t.Helper()
-	var data []byte
-	for word := range strings.FieldsSeq(string(text)) {
-		digits, times, folded := strings.Cut(word, "*")
-		part, err := hex.DecodeString(digits)
-		n := 1
-		if folded && err == nil {
-			n, err = strconv.Atoi(times)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		data = append(data, bytes.Repeat(part, n)...)
-	}
-	return data
 }
 
 // inPlace gives each entry its real path, and leaves out folders of which more is known.
@@ -105,21 +84,13 @@ func inPlace(t *testing.T, entries []Entry) []Entry {
 	}
 	known := map[string]Entry{}
 	for _, e := range entries {
-		folder, err := machine.Follow("/"+path.Dir(e.Path), func(at string, _ []string) (string, bool, error) { return links[at], links[at] != "", nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := expect.Value(machine.Follow("/"+path.Dir(e.Path), func(at string, _ []string) (string, bool, error) { return links[at], links[at] != "", nil }))(t)
 		e.Path = strings.TrimPrefix(path.Join(folder, path.Base(e.Path)), "/")
 		if before, ok := known[e.Path]; !ok || before.Dir {
 			known[e.Path] = e
 		}
 	}
-	var all []Entry
-	for _, e := range known {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return all
+	return slices.SortedFunc(maps.Values(known), func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // Folder writes the entries below a folder.
@@ -127,18 +98,14 @@ func Folder(t *testing.T, root string, entries []Entry) {
 	t.Helper()
 	for _, e := range entries {
 		at := filepath.Join(root, e.Path)
-		err := os.MkdirAll(filepath.Dir(at), 0o700)
+		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
 		switch {
-		case err != nil:
 		case e.Dir:
-			err = os.MkdirAll(at, 0o700)
+			expect.NoError(t, os.MkdirAll(at, 0o700))
 		case e.Link != "":
-			err = os.Symlink(e.Link, at)
+			expect.NoError(t, os.Symlink(e.Link, at))
 		default:
-			err = os.WriteFile(at, e.Data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
+			expect.NoError(t, os.WriteFile(at, e.Data, 0o600))
 		}
 	}
 }
@@ -161,16 +128,10 @@ func Tar(t *testing.T, root string, entries []Entry) []byte {
 			e.Data = append(slices.Clone(e.Data), make([]byte, page-len(e.Data))...)
 			head.Size = page
 		}
-		if err := w.WriteHeader(head); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(e.Data); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.WriteHeader(head))
+		expect.Value(w.Write(e.Data))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -179,12 +140,8 @@ func Gzip(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(w.Write(data))(t)
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -195,24 +152,15 @@ func Zip(t *testing.T, root string, entries []Entry) []byte {
 	w := zip.NewWriter(&b)
 	for _, e := range entries {
 		head := &zip.FileHeader{Name: path.Join(root, e.Path), Method: zip.Deflate}
-		data := e.Data
 		switch {
 		case e.Dir:
 			head.Name += "/"
 		case e.Link != "":
 			head.SetMode(fs.ModeSymlink | 0o777)
-			data = []byte(e.Link)
+			e.Data = []byte(e.Link)
 		}
-		member, err := w.CreateHeader(head)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := member.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(expect.Value(w.CreateHeader(head))(t).Write(e.Data))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
