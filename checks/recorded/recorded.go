@@ -195,24 +195,9 @@ type fieldWalk struct {
 
 // next returns the next token.
 func (w *fieldWalk) next() (json.Token, error) {
-	token, err := w.decoder.Token()
-	if err != nil {
-		return nil, err
-	}
-	w.at = w.decoder.InputOffset()
-	if _, ok := token.(string); ok { // Back from the closing quote to the one that opens.
-		w.at--
-		for w.at > 0 && (w.data[w.at-1] != '"' || escaped(w.data[:w.at-1])) {
-			w.at--
-		}
-		w.at--
-	}
-	return token, nil
-}
-
-// escaped reports whether what follows is escaped by a backslash.
-func escaped(head []byte) bool {
-	return (len(head)-len(bytes.TrimRight(head, `\`)))%2 == 1
+	before := w.data[w.decoder.InputOffset():]
+	w.at = int64(len(w.data) - len(bytes.TrimLeft(before, " \t\r\n,:")))
+	return w.decoder.Token()
 }
 
 // value walks through one value of type t; path is where it stands.

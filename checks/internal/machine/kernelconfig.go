@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bufio"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -11,12 +10,9 @@ import (
 	"strings"
 )
 
-// Bounds of the kernel's configuration: that of a distribution's kernel 6.8
+// maxKernelConfig bounds the kernel's configuration: that of a distribution's kernel 6.8
 // has 290 kB, 65 kB when it is compressed.
-const (
-	maxKernelConfig     = 4 << 20
-	maxKernelConfigLine = 64 << 10
-)
+const maxKernelConfig = 4 << 20
 
 var (
 	errNoKernelConfig   = errors.New("neither /proc/config.gz nor a config file for this kernel in /boot or /lib/modules exists")
@@ -73,27 +69,25 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 		}
 		r = unpacked
 	}
+	text, err := io.ReadAll(io.LimitReader(r, maxKernelConfig))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) == maxKernelConfig:
+		return nil, errKernelConfigCut
+	}
 	options := make(map[string]string, len(wantedKernelOptions))
-	limited := &io.LimitedReader{R: r, N: maxKernelConfig}
-	lines := bufio.NewScanner(limited)
-	lines.Buffer(nil, maxKernelConfigLine)
 	named := 0
-	for lines.Scan() {
-		name, value, ok := kernelOption(lines.Text())
-		if !ok {
-			continue
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := kernelOption(line)
+		if ok {
+			named++
 		}
-		named++
 		if wantedKernelOption(name, value) {
 			options[name] = value
 		}
 	}
-	switch {
-	case lines.Err() != nil:
-		return nil, lines.Err()
-	case limited.N == 0:
-		return nil, errKernelConfigCut
-	case named < 100: // The smallest kernel that has a PCI bus names a thousand.
+	if named < 100 { // The smallest kernel that has a PCI bus names a thousand.
 		return nil, errKernelConfigHead
 	}
 	for _, name := range wantedKernelOptions {

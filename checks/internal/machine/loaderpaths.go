@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -24,54 +25,43 @@ const (
 	maxLoadPath  = 4 << 10
 	maxSegments  = 64
 	elfHeadPart  = elfHead + maxPrograms*elfProgram
-	elfDynEntry  = 16
-	ptLoad       = 1
-	ptDynamic    = 2
-	dtStrTab     = 5
-	dtRPath      = 15
-	dtRunPath    = 29
 	originMarker = "$ORIGIN"
 )
 
 var errNotELF = errors.New("not a 64-bit ELF file")
 
-// program is a program header of an ELF file.
-type program struct {
-	kind                  uint32
-	offset, address, size uint64
-}
-
-// programs reads the program headers.
-func programs(r io.ReaderAt) ([]program, error) {
-	head := make([]byte, elfHead)
-	if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != "\x7fELF" || head[4] != 2 || head[5] != 1 {
+// programs reads the program headers. Package elf itself does without those of sections only
+// where a file has none, and they are at the end of a file.
+func programs(r io.ReaderAt) ([]elf.Prog64, error) {
+	var head elf.Header64
+	err := binary.Read(io.NewSectionReader(r, 0, elfHead), binary.LittleEndian, &head)
+	if err != nil || string(head.Ident[:6]) != elf.ELFMAG+"\x02\x01" || head.Phentsize != elfProgram || head.Phnum > maxPrograms {
 		return nil, errNotELF
 	}
-	le := binary.LittleEndian
-	at, count := le.Uint64(head[32:]), int(le.Uint16(head[56:]))
-	if le.Uint16(head[54:]) != elfProgram || count > maxPrograms || at > 1<<62 {
+	all := make([]elf.Prog64, head.Phnum)
+	if binary.Read(part(r, head.Phoff, elfHeadPart), binary.LittleEndian, all) != nil {
 		return nil, errNotELF
-	}
-	raw := make([]byte, count*elfProgram)
-	if _, err := r.ReadAt(raw, int64(at)); err != nil {
-		return nil, errNotELF
-	}
-	all := make([]program, count)
-	for i := range all {
-		p := raw[i*elfProgram:]
-		all[i] = program{le.Uint32(p), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[32:])}
 	}
 	return all, nil
 }
 
-// dynamic is where the dynamic section lies.
-func dynamic(all []program) (at, size int64) {
+// part reads a part of a file; nothing of one that begins where no file has anything.
+func part(r io.ReaderAt, offset uint64, size int64) io.Reader {
+	if offset > 1<<62 {
+		size = 0
+	}
+	return io.NewSectionReader(r, int64(offset), size)
+}
+
+// dynamic returns the header of the dynamic section, with its bound.
+func dynamic(all []elf.Prog64) elf.Prog64 {
 	for _, p := range all {
-		if p.kind == ptDynamic && p.offset < 1<<62 {
-			return int64(p.offset), int64(min(p.size, maxDynamic))
+		if elf.ProgType(p.Type) == elf.PT_DYNAMIC && p.Off < 1<<62 {
+			p.Filesz = min(p.Filesz, maxDynamic)
+			return p
 		}
 	}
-	return 0, 0
+	return elf.Prog64{}
 }
 
 // loaderPaths reads the paths of an ELF file.
@@ -80,30 +70,30 @@ func loaderPaths(r io.ReaderAt) (LoaderPaths, error) {
 	if err != nil {
 		return LoaderPaths{}, err
 	}
-	at, size := dynamic(all)
-	raw := make([]byte, size)
-	if _, err := r.ReadAt(raw, at); err != nil {
+	section := dynamic(all)
+	entries := make([]elf.Dyn64, section.Filesz/uint64(binary.Size(elf.Dyn64{})))
+	if binary.Read(part(r, section.Off, maxDynamic), binary.LittleEndian, entries) != nil {
 		return LoaderPaths{}, errNotELF
 	}
-	tags := map[uint64]uint64{}
-	for ; len(raw) >= elfDynEntry; raw = raw[elfDynEntry:] {
-		tags[binary.LittleEndian.Uint64(raw)] = binary.LittleEndian.Uint64(raw[8:])
+	tags := map[elf.DynTag]uint64{}
+	for _, e := range entries {
+		tags[elf.DynTag(e.Tag)] = e.Val
 	}
-	text := func(tag uint64) string {
+	text := func(tag elf.DynTag) string {
 		offset, ok := tags[tag]
-		address := tags[dtStrTab] + offset
+		address := tags[elf.DT_STRTAB] + offset
 		for _, p := range all {
-			if ok && p.kind == ptLoad && address >= p.address && address-p.address < p.size && p.offset < 1<<62 {
-				b := make([]byte, maxLoadPath)
-				n, _ := r.ReadAt(b, int64(p.offset+address-p.address)) // It may be the end.
-				if end := bytes.IndexByte(b[:n], 0); end >= 0 {
-					return string(b[:end])
+			if ok && elf.ProgType(p.Type) == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz {
+				b, _ := io.ReadAll(part(r, p.Off+address-p.Vaddr, maxLoadPath)) // What follows it may not be there.
+				path, _, whole := bytes.Cut(b, []byte{0})
+				if whole {
+					return string(path)
 				}
 			}
 		}
 		return ""
 	}
-	return LoaderPaths{RPath: text(dtRPath), RunPath: text(dtRunPath)}, nil
+	return LoaderPaths{RPath: text(elf.DT_RPATH), RunPath: text(elf.DT_RUNPATH)}, nil
 }
 
 // loaderPathsOf reads the paths of a library on this machine.
@@ -119,11 +109,11 @@ func loaderPathsOf(name string) (LoaderPaths, error) {
 // PathFinder finds the paths of a library that is written to it as a stream. It keeps what
 // they are read from: the heads, the dynamic section, and texts with $ORIGIN.
 type PathFinder struct {
-	at       int64  // How much was written.
-	buf      []byte // What is looked at: between two calls the end of what was written.
-	segments []segment
-	dyn      segment
-	known    bool
+	at        int64  // How much was written.
+	buf       []byte // What is looked at: between two calls the end of what was written.
+	head, dyn segment
+	known     bool // Where dyn is.
+	segments  []segment
 }
 
 // segment is a part of a file.
@@ -141,12 +131,11 @@ func (f *PathFinder) Write(part []byte) (int, error) {
 	f.at += int64(len(part))
 	f.origins(buf, start)
 	if !f.known && start == 0 {
-		f.segments = append(f.segments[:0:0], append([]segment{{data: bytes.Clone(buf[:min(len(buf), elfHeadPart)])}}, f.segments...)...)
+		f.head.data = bytes.Clone(buf[:min(len(buf), elfHeadPart)])
 		if all, err := programs(f); err == nil || len(buf) >= elfHeadPart {
 			f.known = true
-			f.dyn.at, f.dyn.size = dynamic(all)
-		} else {
-			f.segments = f.segments[1:]
+			section := dynamic(all)
+			f.dyn.at, f.dyn.size = int64(section.Off), int64(section.Filesz)
 		}
 	}
 	f.dynamicPart(buf, start)
@@ -185,7 +174,7 @@ func (f *PathFinder) origins(buf []byte, start int64) {
 
 // ReadAt reads what was kept.
 func (f *PathFinder) ReadAt(p []byte, off int64) (int, error) {
-	for _, s := range append(f.segments, f.dyn) {
+	for _, s := range append([]segment{f.head, f.dyn}, f.segments...) {
 		if off >= s.at && off < s.at+int64(len(s.data)) {
 			n := copy(p, s.data[off-s.at:])
 			if n < len(p) {
