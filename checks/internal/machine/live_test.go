@@ -146,29 +146,6 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-// TestPoolConcurrent checks that callers do not get each other's content.
-func TestPoolConcurrent(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 16 {
-		expect.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600))
-	}
-	l := Live()
-	var wg sync.WaitGroup
-	for i := range 16 {
-		wg.Go(func() {
-			want := strings.Repeat(fmt.Sprint(i), 1000)
-			for range 200 {
-				b, err := l.ReadFile(filepath.Join(dir, fmt.Sprint(i)), MaxFile)
-				if err != nil || string(b) != want {
-					t.Errorf("file %d: got %.20q, %v", i, b, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 func eventually(done func() bool) bool {
 	for range 500 {
 		if done() {

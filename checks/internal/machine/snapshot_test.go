@@ -3,19 +3,14 @@ package machine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
@@ -41,12 +36,12 @@ func configSpace() []byte {
 const hiddenCharacters = "\x01\x1b\x7f\u0085\u009b\u00a0\u00ad\u034f\u061c\u200b\u200e\u2028\u202e\u2066\u3164\ufe0f\ufeff\ue000\U000e0041\U000e0100"
 
 // visible reports a character of a recording that does not show.
-func visible(t *testing.T, recording []byte) {
-	t.Helper()
+func visible(tb testing.TB, recording []byte) {
+	tb.Helper()
 	for line := range bytes.Lines(recording) {
 		for _, r := range string(line) {
 			if r != '\n' && r != '\t' && !escape.Visible(r) {
-				t.Errorf("%U in %q", r, line)
+				tb.Errorf("%U in %q", r, line)
 				return
 			}
 		}
@@ -99,9 +94,9 @@ func oddMachine() *Memory {
 	return m
 }
 
-// visit does everything with a source that a check can do, on every path that
-// any of the names has, and returns what came of it.
-func visit(src Source) []string {
+// visit does everything with a source that a check can do, with each path and question of a machine, and
+// returns what came of it.
+func visit(src Source, m *Memory) []string {
 	var out []string
 	note := func(op, name string, v any, err error) {
 		if err != nil {
@@ -111,7 +106,6 @@ func visit(src Source) []string {
 		}
 		out = append(out, fmt.Sprintf("%s %q: %#v", op, name, v))
 	}
-	m := oddMachine()
 	names := []string{"/nowhere", "/nowhere/at/all", "/etc/absent", device + "/vendor", device + "/absent", device + "/config", "/etc/trap/below"}
 	for name := range m.nodes {
 		names = append(names, name)
@@ -135,34 +129,37 @@ func visit(src Source) []string {
 	return out
 }
 
-// snapshot records a visit and returns what was written, and read back.
-func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
-	t.Helper()
-	r := NewRecorder(src)
-	visit(r)
+// snapshot records a visit to a machine, and returns what was written.
+func snapshot(tb testing.TB, m *Memory, opts WriteOptions) []byte {
+	tb.Helper()
+	r := NewRecorder(m)
+	visit(r, m)
 	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, opts))
-	visible(t, b.Bytes())
-	m, err := Parse("test.txtar", b.Bytes())
-	expect.Must(t, err == nil, "%v in\n%s", err, b.Bytes())
-	return b.Bytes(), m
+	expect.NoError(tb, r.Write(&b, opts))
+	visible(tb, b.Bytes())
+	return b.Bytes()
+}
+
+// roundTrip records a visit to a machine, and checks that a replay gives the same.
+func roundTrip(t *testing.T, m *Memory) (written []byte, replay *Memory) {
+	t.Helper()
+	written = snapshot(t, m, WriteOptions{Version: "1.2.3", KeepNames: true})
+	replay, err := Parse("test.txtar", written)
+	expect.Must(t, err == nil, "%v in\n%s", err, written)
+	diff := cmp.Diff(visit(m, m), visit(replay, m))
+	expect.That(t, diff == "", "a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
+	return written, replay
 }
 
 func TestRoundTrip(t *testing.T) {
-	want := visit(oddMachine())
-	written, replay := snapshot(t, oddMachine(), WriteOptions{Version: "1.2.3", KeepNames: true})
-	diff := cmp.Diff(want, visit(replay))
-	expect.That(t, diff == "", "a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
-	again, _ := snapshot(t, replay, WriteOptions{Version: "1.2.3", KeepNames: true})
+	written, replay := roundTrip(t, oddMachine())
+	again, _ := roundTrip(t, replay)
 	expect.NoDiff(t, string(written), string(again), "the recording of a replay differs")
-	if got := txtar.Format(txtar.Parse(written)); !bytes.Equal(got, written) {
-		t.Errorf("package txtar reads it otherwise:\n%s", cmp.Diff(string(written), string(got)))
-	}
 }
 
 func TestRoundTripRedacted(t *testing.T) {
-	first, replay := snapshot(t, oddMachine(), WriteOptions{})
-	again, _ := snapshot(t, replay, WriteOptions{})
+	first := snapshot(t, oddMachine(), WriteOptions{})
+	again := snapshot(t, expect.Value(Parse("first", first))(t), WriteOptions{})
 	expect.NoDiff(t, string(first), string(again), "redacting twice changes something")
 	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
@@ -378,18 +375,6 @@ var trailers = []string{
 	"this line is longer than any marker -- x --\n", "-- !end --\n", "gpudoctor.snapshot/v1\n-- etc/hostname --\nother\n", "\x00\n", "\xff\xfe",
 }
 
-// lineEnds yields each place between two lines of a text, its end included.
-func lineEnds(text []byte) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		end := 0
-		for line := range bytes.Lines(text) {
-			if end += len(line); !yield(end) {
-				return
-			}
-		}
-	}
-}
-
 // blank reports whether a trailer says nothing.
 func blank(trailer string) bool { return strings.TrimSpace(trailer) == "" }
 
@@ -402,23 +387,25 @@ func checkParsed(t *testing.T, what string, text []byte) error {
 	return err
 }
 
-// TestEveryCut cuts a recording behind each of its lines, and puts each trailer behind the cut. None may be taken for a
-// whole recording but the whole one, with nothing or blank lines behind it.
+// smallRecording is a recording of the odd machine without its large file.
+func smallRecording(tb testing.TB) []byte {
+	tb.Helper()
+	return bytes.ReplaceAll(snapshot(tb, oddMachine(), WriteOptions{}), []byte("0123456789abcde\n"), nil)
+}
+
+// TestEveryCut cuts a recording at each of its bytes, and puts each trailer behind each of its lines. None may be taken
+// for a whole recording but the whole one, with nothing or blank lines behind it.
 func TestEveryCut(t *testing.T) {
-	r := NewRecorder(oddMachine())
-	visit(r)
-	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, WriteOptions{}))
-	whole, tried := b.Bytes(), 0
-	for end := range lineEnds(whole) {
+	whole, tried := smallRecording(t), 0
+	for end := range len(whole) + 1 {
 		for i, trailer := range trailers {
-			if night.Few() && (end+i)%6 > 0 && end < len(whole) {
+			if trailer != "" && (end == 0 || whole[end-1] != '\n') || night.Few() && (end+i)%6 > 0 && end < len(whole) {
 				continue
 			}
 			tried++
 			what := fmt.Sprintf("cut at %d of %d, then %q", end, len(whole), trailer)
 			err := checkParsed(t, what, slices.Concat(whole[:end], []byte(trailer)))
-			switch complete := end == len(whole); {
+			switch complete := end >= len(whole)-1; {
 			case complete && blank(trailer) && err != nil:
 				t.Errorf("%s: %v", what, err)
 			case complete && !blank(trailer) && !errors.Is(err, ErrAfterEnd):
@@ -437,49 +424,11 @@ func headOnly(head []byte, trailer string) bool {
 	return !bytes.Contains(head, []byte(recordedBy)) && strings.Contains(trailer, "-- ")
 }
 
-// TestEveryCutOfHosts does so with the recorded hosts: with all trailers behind
-// the whole, and at each cut with one of them in turn.
-func TestEveryCutOfHosts(t *testing.T) {
-	hosts, err := filepath.Glob("../../../fixtures/hosts/*.txtar")
-	if err != nil || len(hosts) == 0 {
-		t.Fatal(hosts, err)
-	}
-	for _, name := range hosts {
-		whole := expect.Value(os.ReadFile(name))(t)
-		lines, cuts := bytes.Count(whole, []byte("\n")), 40
-		if testing.Short() {
-			cuts = 10
-		}
-		every, n := max(1, lines/cuts), 0
-		for end := range lineEnds(whole) {
-			if n++; n%every != 0 || end == len(whole) {
-				continue
-			}
-			trailer := trailers[n/every%len(trailers)]
-			if err := checkParsed(t, fmt.Sprintf("%s cut behind line %d, then %q", name, n, trailer), slices.Concat(whole[:end], []byte(trailer))); err == nil && trailer != "-- !end --\n" {
-				t.Errorf("%s cut behind line %d, then %q: taken for a whole recording", name, n, trailer)
-			}
-		}
-		for _, trailer := range trailers {
-			err := checkParsed(t, name, slices.Concat(whole, []byte(trailer)))
-			expect.That(t, blank(trailer) == (err == nil), "%s, then %q: %v", name, trailer, err)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
-	r := NewRecorder(oddMachine())
-	visit(r)
-	var b bytes.Buffer
-	expect.NoError(f, r.Write(&b, WriteOptions{}))
-	recording := bytes.ReplaceAll(b.Bytes(), []byte("0123456789abcde\n"), nil) // Of /large; small seeds are tried more often.
-	for _, trailer := range trailers {
+	recording := smallRecording(f)
+	for i, trailer := range trailers {
 		f.Add(slices.Concat(recording, []byte(trailer)))
-	}
-	n := 0
-	for end := range lineEnds(recording) {
-		f.Add(slices.Concat(recording[:end], []byte(trailers[n%len(trailers)])))
-		n++
+		f.Add(slices.Concat(recording[:len(recording)*i/len(trailers)], []byte(trailer)))
 	}
 	f.Add([]byte("gpudoctor.snapshot/v1\n-- a/ --\nb\n-- a/b -> c --\n-- answers/x.json --\n{}\n-- !not-exist --\nq\n"))
 	f.Add([]byte("gpudoctor.snapshot/v1\nunlisted: not-recorded\n-- a hex part --\n00*9 ff\n-- a stat -rw-r--r-- 1 --\n"))
@@ -488,59 +437,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// All that it tells must come back from a recording of it.
-		names, questions := make([]string, 0), make([]string, 0)
-		for name := range m.nodes {
-			names = append(names, name)
-		}
-		for question := range m.answers {
-			questions = append(questions, question)
-		}
-		look := func(src Source) (out []string) {
-			for _, name := range names {
-				b, err := src.ReadFile(name, 1000)
-				list, err2 := src.ReadDir(name)
-				target, err3 := src.ReadLink(name)
-				info, err4 := src.Stat(name)
-				out = append(out, fmt.Sprintf("%q %q %v %q %v %q %v %v %v", name, b, err, list, err2, target, err3, info, err4))
-			}
-			for _, question := range questions {
-				raw, err := src.Ask(context.Background(), question, nil)
-				expect.Must(t, err != nil || json.Valid(raw), "the answer to %q is no JSON: %q", question, raw)
-				out = append(out, fmt.Sprintf("%q %s %v", question, escape.JSON(raw), err))
-			}
-			return out
-		}
-		r := NewRecorder(m)
-		want := look(r)
-		var b bytes.Buffer
-		expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
-		visible(t, b.Bytes())
-		again, err := Parse("again", b.Bytes())
-		expect.Must(t, err == nil, "%v in\n%s", err, b.Bytes())
-		diff := cmp.Diff(want, look(again))
-		expect.That(t, diff == "", "(-first +second)\n%s\n%s", diff, b.Bytes())
+		roundTrip(t, m)
 		if len(data) < 1<<9 {
 			_ = recordingRedactor{redact.New()}.memory(m) // It must not panic; FuzzRedact tries texts.
 		}
 	})
-}
-
-// TestCutShort checks that a recording which lost its end on the way is not taken for one of a machine that shows less.
-func TestCutShort(t *testing.T) {
-	m := &Memory{}
-	m.AddFile("/sys/class/a", []byte("1\n"))
-	m.AddFile("/sys/class/b", []byte("2\n"))
-	m.Answer(AskEnviron, []string{"NCCL_DEBUG=INFO"})
-	r := NewRecorder(m)
-	for _, name := range []string{"/sys/class/a", "/sys/class/b"} {
-		expect.Value(r.ReadFile(name, 100))(t)
-	}
-	expect.Value(r.Ask(t.Context(), AskEnviron, nil))(t)
-	var whole bytes.Buffer
-	expect.NoError(t, r.Write(&whole, WriteOptions{}))
-	expect.Value(Parse("whole", whole.Bytes()))(t)
-	for end := bytes.Index(whole.Bytes(), []byte("\n-- sys")) + 1; end < whole.Len()-len("-- !end --\n"); end++ {
-		expect.Fails(Parse("cut", whole.Bytes()[:end]))(t, nil, "cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
-	}
 }
