@@ -6,7 +6,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,14 +162,11 @@ func (r *Reader) Close() {
 	}
 }
 
-// ReaderAt reads blocks of a file that may block forever.
+// ReaderAt reads parts of a file that may block forever.
 type ReaderAt struct {
 	ctx     context.Context
 	silence time.Duration
 	from    io.ReaderAt
-	at      int64 // Where block begins.
-	block   []byte
-	err     error // What ended the block before its time.
 }
 
 // NewReaderAt returns a ReaderAt.
@@ -178,41 +174,9 @@ func NewReaderAt(ctx context.Context, from io.ReaderAt, silence time.Duration) *
 	return &ReaderAt{ctx: ctx, silence: silence, from: from}
 }
 
-// ReadAt reads from the current block if it contains the range.
-func (r *ReaderAt) ReadAt(p []byte, offset int64) (read int, err error) {
-	if offset < 0 {
-		return 0, fs.ErrInvalid
-	}
-	for read < len(p) {
-		at := offset + int64(read)
-		if at < r.at || at >= r.at+int64(len(r.block)) {
-			if err := r.load(at - at%blockBytes); err != nil {
-				return read, err
-			}
-			if at >= r.at+int64(len(r.block)) {
-				return read, cmp.Or(r.err, io.EOF)
-			}
-		}
-		read += copy(p[read:], r.block[at-r.at:])
-	}
-	return read, nil
-}
-
-// load reads the block that begins at an offset. It keeps what was read before an
-// error.
-func (r *ReaderAt) load(at int64) error {
-	type part struct {
-		data []byte
-		err  error
-	}
-	got, err := Within(r.ctx, r.silence, func() (part, error) {
-		buffer := make([]byte, blockBytes)
-		n, err := r.from.ReadAt(buffer, at)
-		return part{buffer[:n], err}, nil
-	})
-	if err != nil {
-		return err
-	}
-	r.at, r.block, r.err = at, got.data, got.err
-	return nil
+// ReadAt reads a part into a buffer of its own: the read may go on after it was given up.
+func (r *ReaderAt) ReadAt(p []byte, offset int64) (int, error) {
+	buffer := make([]byte, len(p))
+	n, err := Within(r.ctx, r.silence, func() (int, error) { return r.from.ReadAt(buffer, offset) })
+	return copy(p, buffer[:n]), err
 }
