@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -151,13 +151,13 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
 		return nil, at(walk.at, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data)) // What it does not know now is retired.
 	f := &facts.Facts{}
-	if err := decoder.Decode(f); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
-		}
-		return nil, at(decoder.InputOffset(), err)
+	err = json.Unmarshal(data, f) // What it does not know now is retired.
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
+	}
+	if err != nil {
+		return nil, at(0, err)
 	}
 	return f, nil
 }
@@ -249,7 +249,7 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 			field = t.Elem()
 		case t.Kind() == reflect.Struct:
 			var ok bool
-			if field, ok = fieldType(t, name); !ok && !retired()[full] {
+			if field, ok = fieldType(t, name); !ok && !retired(full) {
 				return fmt.Errorf("unknown field %q", full)
 			}
 		}
@@ -261,14 +261,10 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 	return err
 }
 
-// retired are the paths of the fields that the facts had once.
-var retired = sync.OnceValue(func() map[string]bool {
-	paths := make(map[string]bool)
-	for _, field := range facts.RetiredFields() {
-		paths[field.Path] = true
-	}
-	return paths
-})
+// retired reports whether the facts had a field once.
+func retired(path string) bool {
+	return slices.ContainsFunc(facts.RetiredFields(), func(r facts.Retired) bool { return r.Path == path })
+}
 
 // fieldType returns the type of the field that JSON calls name.
 func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
