@@ -28,6 +28,26 @@ func Live() *Host { return &Host{src: machine.Live()} }
 // New returns a host that answers from src.
 func New(src machine.Source) *Host { return &Host{src: src} }
 
+// ParseSnapshot returns the host that a snapshot records. Errors name the place in the
+// file that is called name.
+func ParseSnapshot(name string, data []byte) (*Host, error) {
+	m, err := machine.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return New(m), nil
+}
+
+// RecordOptions says how a recording is written.
+type RecordOptions = machine.RecordOptions
+
+// Record returns a host that answers as h does, and the recording of everything that
+// it is asked.
+func (h *Host) Record() (*Host, *machine.Recorder) {
+	r := machine.NewRecorder(h.src)
+	return New(r), r
+}
+
 // Recorded is true when the host is a recording of another machine, or of
 // another time.
 func (h *Host) Recorded() bool { return h.src.Recorded() }

@@ -110,7 +110,7 @@ func TestPlantedInSnapshot(t *testing.T) {
 			_, _ = r.Ask(t.Context(), question, nil)
 		}
 		var b bytes.Buffer
-		expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: keepNames}))
+		expect.NoError(t, r.Write(&b, RecordOptions{KeepNames: keepNames}))
 		return b.String()
 	}
 	seen := strings.ToLower(snapshotOf(false))
@@ -126,6 +126,6 @@ func TestPlantedInSnapshot(t *testing.T) {
 	}
 	first := &Recorder{seen: *expect.Value(Parse("x", []byte(snapshotOf(false))))(t)}
 	var again bytes.Buffer
-	expect.NoError(t, first.Write(&again, WriteOptions{}))
+	expect.NoError(t, first.Write(&again, RecordOptions{}))
 	expect.NoDiff(t, snapshotOf(false), again.String(), "redacting twice changes something")
 }

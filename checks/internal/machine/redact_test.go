@@ -185,7 +185,7 @@ func TestRedactMemory(t *testing.T) {
 		_, _ = r.Ask(t.Context(), question, nil)
 	}
 	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, WriteOptions{Version: "1"}))
+	expect.NoError(t, r.Write(&b, RecordOptions{Version: "1"}))
 	for _, word := range []string{"trainer", "alice", "bob", "Boss", "secret", "lab.example", "a0:36", "a0369f", "1122334455"} {
 		if i := strings.Index(strings.ToLower(b.String()), strings.ToLower(word)); i >= 0 {
 			t.Errorf("%q is in the snapshot: %.80q", word, b.String()[i:])

@@ -64,8 +64,8 @@ const (
 	rawNote      = "Nothing in it has been\nredacted: it shows names, addresses and serial numbers."
 )
 
-// WriteOptions says how a snapshot is written.
-type WriteOptions struct {
+// RecordOptions says how a recording is written as a snapshot.
+type RecordOptions struct {
 	// Version is gpudoctor's own.
 	Version string
 	// KeepNames leaves names, addresses, serial numbers and secrets as they are.
@@ -74,7 +74,7 @@ type WriteOptions struct {
 
 // Write writes what was recorded so far as a snapshot, in an order that
 // depends only on the content.
-func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
+func (r *Recorder) Write(w io.Writer, opts RecordOptions) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, note := &r.seen, rawNote

@@ -130,7 +130,7 @@ func visit(src Source, m *Memory) []string {
 }
 
 // snapshot records a visit to a machine, and returns what was written.
-func snapshot(tb testing.TB, m *Memory, opts WriteOptions) []byte {
+func snapshot(tb testing.TB, m *Memory, opts RecordOptions) []byte {
 	tb.Helper()
 	r := NewRecorder(m)
 	visit(r, m)
@@ -143,7 +143,7 @@ func snapshot(tb testing.TB, m *Memory, opts WriteOptions) []byte {
 // roundTrip records a visit to a machine, and checks that a replay gives the same.
 func roundTrip(t *testing.T, m *Memory) (written []byte, replay *Memory) {
 	t.Helper()
-	written = snapshot(t, m, WriteOptions{Version: "1.2.3", KeepNames: true})
+	written = snapshot(t, m, RecordOptions{Version: "1.2.3", KeepNames: true})
 	replay, err := Parse("test.txtar", written)
 	expect.Must(t, err == nil, "%v in\n%s", err, written)
 	diff := cmp.Diff(visit(m, m), visit(replay, m))
@@ -158,8 +158,8 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestRoundTripRedacted(t *testing.T) {
-	first := snapshot(t, oddMachine(), WriteOptions{})
-	again := snapshot(t, expect.Value(Parse("first", first))(t), WriteOptions{})
+	first := snapshot(t, oddMachine(), RecordOptions{})
+	again := snapshot(t, expect.Value(Parse("first", first))(t), RecordOptions{})
 	expect.NoDiff(t, string(first), string(again), "redacting twice changes something")
 	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
@@ -181,7 +181,7 @@ func TestRoundTripLive(t *testing.T) {
 	}
 	want := look(r)
 	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
+	expect.NoError(t, r.Write(&b, RecordOptions{KeepNames: true}))
 	expect.NoDiff(t, want, look(expect.Value(Parse("live", b.Bytes()))(t)), "a replay gives other content or other words of failure")
 }
 
@@ -197,7 +197,7 @@ func TestNotRecorded(t *testing.T) {
 	_, _ = r.ReadFile("/sys/long", 4)
 	_, _ = r.ReadDir("/sys/a")
 	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, WriteOptions{}))
+	expect.NoError(t, r.Write(&b, RecordOptions{}))
 	m := expect.Value(Parse("x", b.Bytes()))(t)
 	_, statErr := m.Stat("/sys/a/read")
 	_, linkErr := m.ReadLink("/sys/a/read")
@@ -240,7 +240,7 @@ func TestRecordTooMuch(t *testing.T) {
 		expect.Must(t, err == nil && len(b) == len(big), "file %d: got %d bytes, %v", i, len(b), err)
 	}
 	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, WriteOptions{}))
+	expect.NoError(t, r.Write(&b, RecordOptions{}))
 	m := expect.Value(Parse("x", b.Bytes()))(t)
 	err := readErr(m, "/lib/1", 20<<20)
 	expect.That(t, err == nil, "a file within the bound: %v", err)
@@ -390,7 +390,7 @@ func checkParsed(t *testing.T, what string, text []byte) error {
 // smallRecording is a recording of the odd machine without its large file.
 func smallRecording(tb testing.TB) []byte {
 	tb.Helper()
-	return bytes.ReplaceAll(snapshot(tb, oddMachine(), WriteOptions{}), []byte("0123456789abcde\n"), nil)
+	return bytes.ReplaceAll(snapshot(tb, oddMachine(), RecordOptions{}), []byte("0123456789abcde\n"), nil)
 }
 
 // TestEveryCut cuts a recording at each of its bytes, and puts each trailer behind each of its lines. None may be taken
