@@ -233,7 +233,7 @@ func TestGoldenModels(t *testing.T) {
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			again, _ := Gather(t.Context(), expect.Value(recorded.OpenSnapshot(path, &file))(t), gather.Options{})
+			again, _ := Gather(t.Context(), expect.Value(host.ParseSnapshot(path, file.Bytes()))(t), gather.Options{})
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))
 			expect.NoError(t, recorded.WriteFacts(&b, again))

@@ -32,30 +32,11 @@ var ErrNewer = machine.ErrNewer
 // facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// OpenSnapshot reads a snapshot. Errors name the place in the file that is
-// called name.
-func OpenSnapshot(name string, r io.Reader) (*host.Host, error) {
-	data, err := readBounded(name, r)
-	if err != nil {
-		return nil, err
-	}
-	return host.ParseSnapshot(name, data)
-}
-
-// ReadFacts reads a facts file. It is read strictly: a field that is not
-// known is an error, which names its line and column, unless it is retired: then
-// it is dropped. A file of a newer schema gives ErrNewer.
-func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
-	data, err := readBounded(name, r)
-	if err != nil {
-		return nil, err
-	}
-	return parseFacts(name, data)
-}
-
 // Open reads a snapshot or a facts file and returns the one that it is. It is
 // recognized by its content, not by its name. A file that is neither gives
-// ErrUnrecognized.
+// ErrUnrecognized. A facts file is read strictly: a field that is not
+// known is an error, which names its line and column, unless it is retired: then
+// it is dropped.
 func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {

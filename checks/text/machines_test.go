@@ -19,7 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -75,7 +75,7 @@ func TestMachinesAsTrees(t *testing.T) {
 
 func gathered(t *testing.T, recording []byte) *facts.Facts {
 	t.Helper()
-	f, _ := checks.Gather(t.Context(), expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t), gather.Options{})
+	f, _ := checks.Gather(t.Context(), expect.Value(host.ParseSnapshot("recording", recording))(t), gather.Options{})
 	return f
 }
 
