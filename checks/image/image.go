@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // The forms of an image.
@@ -230,11 +229,11 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 	}
 	t := newTree(s.seed)
 	files := 0
-	layers := make([]machine.Layer, len(read))
+	layers := make([]host.Layer, len(read))
 	for i, l := range read {
 		t.apply(l, i+1)
 		files += l.files
-		layers[i] = machine.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
+		layers[i] = host.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
 	}
 	f := c.facts(layers)
 	f.Files = files
@@ -247,11 +246,11 @@ func finish(src *source, t *tree, f *facts.ImageFacts, env []string) *Image {
 		f.Unread = append(f.Unread, escape.Printable(name, maxShown))
 	}
 	if f.Environment == "" {
-		src.AnswerError(machine.AskEnviron, errNoEnvironment)
+		src.AnswerError(host.AskEnviron, errNoEnvironment)
 	} else {
-		src.Answer(machine.AskEnviron, machine.WantedEnviron(env))
+		src.Answer(host.AskEnviron, host.WantedEnviron(env))
 	}
-	src.Answer(machine.AskIDs, machine.IDs{UID: userID(src.Memory, f.User)})
+	src.Answer(host.AskIDs, host.IDs{UID: userID(src.Memory, f.User)})
 	return &Image{source: src, facts: f}
 }
 

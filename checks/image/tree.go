@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
@@ -80,7 +80,7 @@ func (t *tree) find(name string) *node {
 
 // folder returns the path that a folder has after the links in it are followed.
 func (t *tree) folder(name string) (string, bool) {
-	at, err := machine.Follow(name, func(at string, _ []string) (string, bool, error) {
+	at, err := host.Follow(name, func(at string, _ []string) (string, bool, error) {
 		n := t.at(at)
 		if n == nil || n.entry == nil || n.entry.mode&fs.ModeSymlink == 0 {
 			return "", false, nil
@@ -179,8 +179,8 @@ func (t *tree) walk(visit func(name string, n *node)) {
 
 // source is an image as checks read it.
 type source struct {
-	*machine.Memory
-	layers []machine.Layer
+	*host.Memory
+	layers []host.Layer
 	origin map[string]int
 	tree   *tree
 }
@@ -192,7 +192,7 @@ func (s *source) ReadFile(name string, limit int64) ([]byte, error) {
 }
 
 // Stat describes a file, links followed.
-func (s *source) Stat(name string) (machine.FileInfo, error) {
+func (s *source) Stat(name string) (host.FileInfo, error) {
 	info, err := s.Memory.Stat(name)
 	return info, s.notKept(name, err)
 }
@@ -214,20 +214,20 @@ func (s *source) notKept(name string, err error) error {
 }
 
 // errNotKept is the error of a file of which only the name was looked at.
-var errNotKept = fmt.Errorf("its content was not kept: %w", machine.ErrNotRecorded)
+var errNotKept = fmt.Errorf("its content was not kept: %w", host.ErrNotRecorded)
 
 // Layer returns the layer that a path comes from.
-func (s *source) Layer(name string) (machine.Layer, bool) {
+func (s *source) Layer(name string) (host.Layer, bool) {
 	i, ok := s.origin[name]
 	if !ok || i < 1 || i > len(s.layers) {
-		return machine.Layer{}, false
+		return host.Layer{}, false
 	}
 	return s.layers[i-1], true
 }
 
 // source returns the tree as checks read it.
-func (t *tree) source(layers []machine.Layer) *source {
-	s := &source{Memory: &machine.Memory{}, layers: layers, origin: make(map[string]int), tree: t}
+func (t *tree) source(layers []host.Layer) *source {
+	s := &source{Memory: &host.Memory{}, layers: layers, origin: make(map[string]int), tree: t}
 	t.walk(func(name string, n *node) {
 		e := n.entry
 		switch {
@@ -237,14 +237,14 @@ func (t *tree) source(layers []machine.Layer) *source {
 			s.AddLink(name, e.target)
 		case e.hardLink: // To a file that was not kept.
 		case !e.mode.IsRegular():
-			s.AddInfo(name, machine.FileInfo{Mode: e.mode})
+			s.AddInfo(name, host.FileInfo{Mode: e.mode})
 		default:
-			s.AddPart(name, e.content, machine.FileInfo{Mode: e.mode, Size: e.size})
+			s.AddPart(name, e.content, host.FileInfo{Mode: e.mode, Size: e.size})
 			if library.HoldsVersion(path.Base(name)) {
-				s.Answer(machine.AskLibraryText+name, e.text)
+				s.Answer(host.AskLibraryText+name, e.text)
 			}
 			if library.NamesFolders(path.Base(name)) {
-				s.Answer(machine.AskLoaderPaths+name, e.paths)
+				s.Answer(host.AskLoaderPaths+name, e.paths)
 			}
 		}
 		if n.layer > 0 {

@@ -15,18 +15,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // MaxFactsFile is the size of the largest facts file that is read, and of the
 // largest snapshot.
-const MaxFactsFile = machine.MaxSnapshot
+const MaxFactsFile = host.MaxSnapshot
 
 // ErrNewer is returned for a snapshot or a facts file that only a newer
 // gpudoctor understands. The hint for it is to update gpudoctor.
-var ErrNewer = machine.ErrNewer
+var ErrNewer = host.ErrNewer
 
 // ErrUnrecognized is returned for a file that is neither a snapshot nor a
 // facts file.
@@ -43,7 +42,7 @@ func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 		return nil, nil, err
 	}
 	switch {
-	case machine.IsSnapshot(data):
+	case host.IsSnapshot(data):
 		h, err := host.ParseSnapshot(name, data)
 		return h, nil, err
 	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
@@ -56,7 +55,7 @@ func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 // IsRecording reports whether a file that begins so is a snapshot or a facts
 // file, or means to be one.
 func IsRecording(head []byte) bool {
-	return machine.IsSnapshot(head) || factsHead.Match(head)
+	return host.IsSnapshot(head) || factsHead.Match(head)
 }
 
 // factsHead is how a facts file begins: its first field is the schema.
