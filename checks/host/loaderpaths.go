@@ -30,8 +30,8 @@ const (
 
 var errNotELF = errors.New("not a 64-bit ELF file")
 
-// programs reads the program headers. Package elf itself does without those of sections only
-// where a file has none, and they are at the end of a file.
+// programs reads the program headers. elf.NewFile would also read those of the sections, which
+// are at the end of the file: a stream has not come there yet.
 func programs(r io.ReaderAt) ([]elf.Prog64, error) {
 	var head elf.Header64
 	err := binary.Read(io.NewSectionReader(r, 0, elfHead), binary.LittleEndian, &head)
