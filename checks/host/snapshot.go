@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
@@ -82,23 +81,13 @@ func (r *Recorder) Write(w io.Writer, opts RecordOptions) error {
 		note = redactedNote
 		m = recordingRedactor{redact.New()}.memory(m)
 	}
-	version := cmp.Or(strings.TrimSpace(oneLine(opts.Version)), "of unknown version")
+	version := cmp.Or(strings.Join(strings.Fields(opts.Version), " "), "of unknown version")
 	archive := txtar.Archive{
 		Comment: fmt.Appendf(nil, "%s%d\n%s%s\n%s\n"+notation, SnapshotFormat, snapshotVersion, recordedBy, version, unlistedLine, note),
 		Files:   slices.Concat(m.entries(), m.answerEntries(), []txtar.File{entry(nil, endWord)}),
 	}
 	_, err := w.Write(txtar.Format(&archive))
 	return err
-}
-
-// oneLine makes a text a single line.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 // entry is an entry of a snapshot. A last line without an end gets one.
@@ -278,18 +267,12 @@ func isText(data []byte) bool {
 	}
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if isMarker(line) || bytes.ContainsFunc(line, func(r rune) bool { return r != '\t' && !escape.Visible(r) }) {
+		marker := bytes.HasPrefix(line, []byte("-- ")) && bytes.HasSuffix(line, []byte(" --")) && len(line) > len("-- --")
+		if marker || bytes.ContainsFunc(line, func(r rune) bool { return r != '\t' && !escape.Visible(r) }) {
 			return false
 		}
 	}
 	return true
-}
-
-// isMarker reports whether a line begins an entry, as package txtar of
-// golang.org/x/tools defines it.
-func isMarker(line []byte) bool {
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	return bytes.HasPrefix(line, []byte("-- ")) && bytes.HasSuffix(line, []byte(" --")) && len(line) >= len("--  --")
 }
 
 // hexWidth is how many bytes a line of hex holds: a capability of config
