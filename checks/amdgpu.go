@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -234,7 +233,7 @@ func partitionMode(text string) string {
 func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	names, err := c.Host.Dir(dir)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
 			c.Unknown("gpus", "devices.ras", err.Error(), gather.HintFor(err))
 		}
 		return
@@ -247,7 +246,7 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 		text, err := c.Host.Text(dir + "/" + name)
 		ras, ok := parseRAS(text)
 		switch {
-		case errors.Is(err, machine.ErrSlow): // A GPU that does not answer is not asked again.
+		case errors.Is(err, host.ErrSlow): // A GPU that does not answer is not asked again.
 			c.Unknown("gpus", "devices.ras", err.Error(), "see the kernel log")
 			return
 		case err != nil:
@@ -377,12 +376,12 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 			d.Parameters[name] = value
 		}
 	}
-	var config machine.KernelConfig
-	if err := c.Host.Ask(ctx, machine.AskKernelConfig, &config); err == nil && len(config.Options) > 0 {
+	var config host.KernelConfig
+	if err := c.Host.Ask(ctx, host.AskKernelConfig, &config); err == nil && len(config.Options) > 0 {
 		d.KernelConfig = config.Options
 	} else if ctx.Err() == nil {
 		reason := "the recording holds no kernel configuration"
-		if err != nil && !errors.Is(err, machine.ErrNotRecorded) {
+		if err != nil && !errors.Is(err, host.ErrNotRecorded) {
 			reason = err.Error()
 		}
 		c.Unknown("gpus", "amd.kernel_config", reason, "in a container, mount /boot read-only, or run gpudoctor on the host")
@@ -408,7 +407,7 @@ func (c *gpuGathering) readROCm() string {
 	}
 	names, err := c.Host.Dir("/opt")
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
 			c.Unknown("gpus", "amd.rocm", err.Error(), gather.HintFor(err))
 		}
 		return ""
@@ -461,7 +460,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	}
 	users, err := kfdUsers(ctx, c.Host, c.out.Devices, t.nodes)
 	if err != nil {
-		if !errors.Is(err, machine.ErrNotRecorded) {
+		if !errors.Is(err, host.ErrNotRecorded) {
 			c.Unknown("gpus", fact, err.Error(), gather.HintFor(err))
 		}
 		return

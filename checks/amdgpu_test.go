@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
@@ -21,7 +20,7 @@ import (
 )
 
 // gatherAMD gathers everything of a machine.
-func gatherAMD(t *testing.T, m *machine.Memory) *facts.Facts {
+func gatherAMD(t *testing.T, m *host.Memory) *facts.Facts {
 	t.Helper()
 	f, _ := Gather(t.Context(), host.New(m), gather.Options{})
 	expect.Must(t, f.GPUs != nil && f.Links != nil, "no GPUs or links: %v", f.Unknown)
@@ -90,7 +89,7 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	m := a.build()
 	dir := folderOf(m, a.gpus[2])
 	for _, block := range []string{"gfx", "mmhub", "pcie_bif", "sdma", "umc", "xgmi_wafl"} {
-		m.AddError(dir+"/ras/"+block+"_err_count", machine.ErrSlow)
+		m.AddError(dir+"/ras/"+block+"_err_count", host.ErrSlow)
 	}
 	f := gatherAMD(t, m)
 	got := gapsOfGPUs(f)
@@ -132,7 +131,7 @@ func TestAMDWorkstation(t *testing.T) {
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.
-func twoAMD(t *testing.T, nodes []aNode) *machine.Memory {
+func twoAMD(t *testing.T, nodes []aNode) *host.Memory {
 	t.Helper()
 	a := r9700x4()
 	a.nodes = nodes
@@ -150,7 +149,7 @@ func TestAMDAccess(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		nodes    []aNode
-		change   func(m *machine.Memory)
+		change   func(m *host.Memory)
 		want     *bool
 		linkType string
 	}{
@@ -160,10 +159,10 @@ func TestAMDAccess(t *testing.T) {
 		{"refused", nodes(nil, nil), nil, new(false), "pcie"},
 		{"a link of another kind", nodes([]aLink{{2, 4, 1, 0, 0, 0}}, []aLink{{1, 4, 1, 0, 0, 0}}), nil, new(true), ""},
 		{"a link to nowhere", nodes([]aLink{aPeer(99)}, nil), nil, new(false), "pcie"},
-		{"a link that may not be read", nodes(nil, nil), func(m *machine.Memory) {
+		{"a link that may not be read", nodes(nil, nil), func(m *host.Memory) {
 			m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission)
 		}, nil, ""},
-		{"a link that is cut off", nodes(nil, nil), func(m *machine.Memory) {
+		{"a link that is cut off", nodes(nil, nil), func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/1/p2p_links/0/properties", []byte("type 2\nversion_major 0\nnode_to"))
 		}, nil, ""},
 	} {
@@ -181,7 +180,7 @@ func TestAMDAccess(t *testing.T) {
 		})
 	}
 	t.Run("a kernel that has no p2p_links", func(t *testing.T) {
-		m := &machine.Memory{}
+		m := &host.Memory{}
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte("7\n"))
 		m.AddDir(kfdNodes + "/1/io_links")
 		_, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links")
@@ -201,23 +200,23 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		nodes  []aNode
-		change func(m *machine.Memory)
+		change func(m *host.Memory)
 		state  string
 		listed int
 		want   string
 	}{
 		{"whole", all, nil, "ok", 4, ""},
 		{"a GPU is not listed", all[:4], nil, "ok", 3, "devices.kfd: amdgpu drives GPUs that the compute driver's topology does not list: 0000:e6:00.0"},
-		{"a node is denied", all, func(m *machine.Memory) {
+		{"a node is denied", all, func(m *host.Memory) {
 			m.AddError(kfdNodes+"/4/gpu_id", fs.ErrPermission)
 		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
-		{"properties are denied", all, func(m *machine.Memory) {
+		{"properties are denied", all, func(m *host.Memory) {
 			m.AddError(kfdNodes+"/4/properties", fs.ErrPermission)
 		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
-		{"a node is cut off", all, func(m *machine.Memory) {
+		{"a node is cut off", all, func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", []byte("cpu_cores_count 0\nlocation_i"))
 		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be identified"},
-		{"a node is empty", all, func(m *machine.Memory) {
+		{"a node is empty", all, func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", nil)
 			m.AddFile(kfdNodes+"/3/gpu_id", []byte("not a number\n"))
 		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " cannot be identified"},
@@ -251,19 +250,19 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 }
 
 func TestAMDNoTopology(t *testing.T) {
-	build := func() *machine.Memory {
-		m := &machine.Memory{}
+	build := func() *host.Memory {
+		m := &host.Memory{}
 		r9700x4().tree.Write(m, true)
 		m.AddDir(amdModule)
 		return m
 	}
 	for _, tt := range []struct {
 		name        string
-		change      func(m *machine.Memory)
+		change      func(m *host.Memory)
 		state, want string
 	}{
-		{"absent, as in a container that hides it", func(*machine.Memory) {}, "absent", "/sys/class/kfd/kfd does not exist"},
-		{"not to be listed", func(m *machine.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
+		{"absent, as in a container that hides it", func(*host.Memory) {}, "absent", "/sys/class/kfd/kfd does not exist"},
+		{"not to be listed", func(m *host.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := build()
@@ -281,7 +280,7 @@ func TestAMDNoTopology(t *testing.T) {
 		})
 	}
 	t.Run("no GPU of AMD", func(t *testing.T) {
-		m := &machine.Memory{}
+		m := &host.Memory{}
 		tree, _ := checktest.FlatVM(2)
 		tree.Write(m, true)
 		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
@@ -426,7 +425,7 @@ func TestROCmVersion(t *testing.T) {
 		{"something else", map[string]string{"/opt/rocmlike/x": ""}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &machine.Memory{}
+			m := &host.Memory{}
 			m.AddDir("/opt")
 			for name, text := range tt.files {
 				m.AddFile(name, []byte(text))
@@ -472,7 +471,7 @@ func TestAMDNodesGroup(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mi300x8().build()
-			m.Answer(machine.AskAccess+"/dev/kfd", tt.access)
+			m.Answer(host.AskAccess+"/dev/kfd", tt.access)
 			f, _ := Gather(t.Context(), host.New(m), gather.Options{})
 			i := slices.IndexFunc(f.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/kfd" })
 			expect.NoDiff(t, facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993)}, f.Container.DeviceNodes[i], "it")

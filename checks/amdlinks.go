@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -70,7 +69,7 @@ func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 		for _, kind := range []string{"p2p_links", "io_links"} { // An io_link says more than a p2p_link, so it comes last.
 			links, all, err := readKFDLinks(ctx, g.Host, gpu.KFD.Node, kind)
 			whole = whole && all
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
 				unread = append(unread, gpu.Address)
 			}
 			for _, link := range links {

@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -13,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -67,7 +65,7 @@ func TestSectionsApart(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
-		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(expect.Value(fixtures.Example(name))(t))))(t)
+		h := expect.Value(host.ParseSnapshot(name, expect.Value(fixtures.Example(name))(t)))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})
 		for _, c := range All {
 			gather := func(f *facts.Facts) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 )
@@ -42,7 +42,7 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	var r probe.Collectives
 	err := g.Collectives(ctx, asked(g), &r)
 	switch {
-	case errors.Is(err, errProbeOff), errors.Is(err, machine.ErrNotRecorded):
+	case errors.Is(err, errProbeOff), errors.Is(err, host.ErrNotRecorded):
 		return nil // Nothing was asked for: the section is one of those that most documents lack.
 	case err != nil:
 		return err
@@ -181,7 +181,7 @@ func (d *doors) collectives(ctx context.Context, a gather.CollectivesAsked, r *p
 	var err error
 	for _, m := range modes {
 		*r = probe.Collectives{}
-		if err = d.host.AskBy(ctx, machine.AskCollectives+string(m), func(ctx context.Context) (any, error) {
+		if err = d.host.AskBy(ctx, host.AskCollectives+string(m), func(ctx context.Context) (any, error) {
 			return collective.Run(ctx, d.collectiveOptions(ctx, m, a))
 		}, r); err == nil {
 			break

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
@@ -81,7 +81,7 @@ func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 		return answer, nil
 	case ctx.Err() != nil:
 		return nil, err
-	case !errors.Is(err, machine.ErrNotRecorded):
+	case !errors.Is(err, host.ErrNotRecorded):
 		return &nvml.Answer{Outcome: nvml.Failed, Reason: err.Error()}, nil
 	}
 	return &nvml.Answer{Outcome: NVMLNotAsked}, nil
@@ -488,7 +488,7 @@ func (c *gpuGathering) fabricManagerRuns(ctx context.Context) *bool {
 		return nil
 	}
 	var running bool
-	if err := c.Host.Ask(ctx, machine.AskProcess+name, &running); err != nil {
+	if err := c.Host.Ask(ctx, host.AskProcess+name, &running); err != nil {
 		return nil
 	}
 	return &running

@@ -5,7 +5,7 @@ package checks
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -44,10 +44,10 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 			t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 			t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", tt.fault)
 			answer := expect.Value(nvml.Ask(t.Context(), nvml.Options{}))(t)
-			m := &machine.Memory{}
-			m.Answer(machine.AskNVML, answer)
+			m := &host.Memory{}
+			m.Answer(host.AskNVML, answer)
 			m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
-			m.Answer(machine.AskProcess+"nv-fabricmanage", false)
+			m.Answer(host.AskProcess+"nv-fabricmanage", false)
 			facts, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0", "nvidia 0000:07:00.0"))
 			got := outcome{NVML: facts.NVML, Error: facts.NVMLError, Stage: facts.NVMLStage, Unknown: reasons(unknown)}
 			for _, gpu := range facts.Devices {

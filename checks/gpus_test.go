@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gpuFacts runs the check over a machine whose PCI tree is known.
-func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
+func gpuFacts(t *testing.T, m *host.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
 	g := checktest.On(m, &facts.Facts{PCI: pci})
 	expect.NoError(t, gpusCheck.Gather(t.Context(), g))
@@ -83,8 +83,8 @@ func TestGPUsJoin(t *testing.T) {
 		{"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(1)}, gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &machine.Memory{}
-			m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.OK, Devices: tt.devices})
+			m := &host.Memory{}
+			m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.OK, Devices: tt.devices})
 			got, unknown := gpuFacts(t, m, tt.pci)
 			expect.NoDiff(t, tt.want, got.Devices, "devices")
 			expect.Len(t, 0, unknown, "unknown")
@@ -93,11 +93,11 @@ func TestGPUsJoin(t *testing.T) {
 }
 
 func TestGPUsDriver(t *testing.T) {
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.AddFile("/proc/driver/nvidia/version", []byte(openModule))
 	m.AddFile("/proc/driver/nvidia/params", []byte("EnableMSI: 1\nRegistryDwords: \"\"\nRmMsg: \"a: b\"\ngarbage\n"))
 	m.AddFile("/proc/4242/comm", []byte("python3\n"))
-	m.Answer(machine.AskNVML, nvml.Answer{
+	m.Answer(host.AskNVML, nvml.Answer{
 		Outcome: nvml.OK,
 		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
 		Devices: []nvml.Device{{
@@ -169,9 +169,9 @@ func TestGPUsUnknown(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &machine.Memory{}
+			m := &host.Memory{}
 			if tt.answer != nil {
-				m.Answer(machine.AskNVML, tt.answer)
+				m.Answer(host.AskNVML, tt.answer)
 			}
 			got, unknown := gpuFacts(t, m, tt.pci)
 			expect.Equal(t, tt.nvml, got.NVML, "NVML")
@@ -194,10 +194,10 @@ func reasons(unknown []facts.Unknown) []string {
 }
 
 func TestGPUsUnreadable(t *testing.T) {
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.AddError("/proc/driver/nvidia/version", fs.ErrPermission)
 	m.AddFile("/proc/driver/nvidia/params", nil)
-	m.AnswerError(machine.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
+	m.AnswerError(host.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 	expect.That(t, got.NVML == "error" && got.Driver.KernelVersion == "", "NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
 	expect.NoDiff(t, []string{
@@ -233,7 +233,7 @@ func TestFabricManager(t *testing.T) {
 		{"a library without", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.1": ""}, &facts.FabricManager{Running: new(false)}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &machine.Memory{}
+			m := &host.Memory{}
 			for name, text := range tt.files {
 				if target, ok := strings.CutPrefix(text, "-> "); ok {
 					m.AddLink(name, target)
@@ -241,8 +241,8 @@ func TestFabricManager(t *testing.T) {
 					m.AddFile(name, []byte(text))
 				}
 			}
-			m.Answer(machine.AskProcess+"nv-fabricmanage", tt.files["/proc/900/comm"] == "nv-fabricmanage\n")
-			m.Answer(machine.AskNVML, tt.answer)
+			m.Answer(host.AskProcess+"nv-fabricmanage", tt.files["/proc/900/comm"] == "nv-fabricmanage\n")
+			m.Answer(host.AskNVML, tt.answer)
 			got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 			expect.NoDiff(t, tt.want, got.Driver.FabricManager, "fabric manager")
 			expect.Len(t, tt.unknown, unknown, "unknown")
@@ -273,8 +273,8 @@ func TestNVSwitches(t *testing.T) {
 		{"NVML hangs", gpuTree("nvidia " + gpu), &nvml.Answer{Outcome: nvml.Hang}, nil},
 		{"no tree", nil, answer(), nil},
 	} {
-		m := &machine.Memory{}
-		m.Answer(machine.AskNVML, tt.answer)
+		m := &host.Memory{}
+		m.Answer(host.AskNVML, tt.answer)
 		got, _ := gpuFacts(t, m, tt.pci)
 		expect.NoDiff(t, tt.want, got.NVSwitches, "%s: NVSwitches", tt.name)
 	}
@@ -312,7 +312,7 @@ func FuzzDriverFiles(f *testing.F) {
 // TestSilentGPUHasNoPairs checks that a GPU of which not even the address is known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	g := checktest.On(&machine.Memory{}, &facts.Facts{
+	g := checktest.On(&host.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))

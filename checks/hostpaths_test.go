@@ -7,8 +7,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -152,7 +152,7 @@ func TestNearest(t *testing.T) {
 		without.PCI = &facts.PCIFacts{Devices: slices.DeleteFunc(slices.Clone(f.PCI.Devices), func(d facts.PCIDevice) bool {
 			return d.Address == f.Links.Pairs[0].A
 		})}
-		expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, &without)))
+		expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&host.Memory{}, &without)))
 		for _, p := range without.Links.Pairs {
 			expect.NoDiff(t, f.Links.Between(p.A, p.B), &p, "%s without a GPU", name)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -69,37 +69,37 @@ func TestIOMMUMixed(t *testing.T) {
 func TestIOMMUHidden(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		build   func(m *machine.Memory)
+		build   func(m *host.Memory)
 		want    *facts.IOMMUFacts
 		unknown []string
 	}{
 		{
 			"units without groups",
-			func(m *machine.Memory) {
+			func(m *host.Memory) {
 				m.AddDir("/sys/class/iommu/smmu3.0x0000000012000000")
 				m.AddDir("/sys/kernel/iommu_groups")
 			},
 			&facts.IOMMUFacts{Units: []string{"smmu3.0x0000000012000000"}, Vendor: "arm", Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{"mode: IOMMU units are listed, but their groups are hidden"},
 		},
-		{"neither can be read", func(m *machine.Memory) { m.AddError("/sys/kernel/iommu_groups", fs.ErrPermission) }, &facts.IOMMUFacts{CommandLine: []string{}}, []string{
+		{"neither can be read", func(m *host.Memory) { m.AddError("/sys/kernel/iommu_groups", fs.ErrPermission) }, &facts.IOMMUFacts{CommandLine: []string{}}, []string{
 			"groups: list /sys/kernel/iommu_groups: permission denied",
 			"mode: the kernel's list of IOMMU groups cannot be read",
 			"units: list /sys/class/iommu: no such file or directory",
 		}},
 		{
 			"groups of a platform that lists no units",
-			func(m *machine.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
+			func(m *host.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
 			&facts.IOMMUFacts{Mode: "passthrough", CommandLine: []string{}, Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}}},
 			[]string{"units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"no group, and units that cannot be read",
-			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
+			func(m *host.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
 			&facts.IOMMUFacts{Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{"mode: there is no IOMMU group, and the list of IOMMU units cannot be read", "units: list /sys/class/iommu: no such file or directory"},
 		},
-		{"without the PCI section the groups name their devices", func(m *machine.Memory) {
+		{"without the PCI section the groups name their devices", func(m *host.Memory) {
 			m.AddDir("/sys/class/iommu/virtio0")
 			m.AddFile("/sys/kernel/iommu_groups/10/type", []byte("DMA\n"))
 			m.AddDir("/sys/kernel/iommu_groups/10/devices/0000:01:00.0")
@@ -111,7 +111,7 @@ func TestIOMMUHidden(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := &machine.Memory{}
+			m := &host.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
 			g := checktest.On(m, &facts.Facts{})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 )
 
@@ -25,7 +25,7 @@ log is a ring: what came early may have been overwritten.`,
 
 func gatherKernelLog(ctx context.Context, g *gather.Gathering) error {
 	var text string
-	err := g.Host.Ask(ctx, machine.AskKernelLog, &text)
+	err := g.Host.Ask(ctx, host.AskKernelLog, &text)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		g.Unknown("kernel_log", "", "this user is not allowed to read the kernel log", "run as root, or allow it with sysctl kernel.dmesg_restrict=0")

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -22,8 +22,8 @@ func TestKernelLogUnreadable(t *testing.T) {
 		},
 		{errors.New("no such device"), facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"}},
 	} {
-		var m machine.Memory
-		m.AnswerError(machine.AskKernelLog, tt.err)
+		var m host.Memory
+		m.AnswerError(host.AskKernelLog, tt.err)
 		got := checktest.One(t, kernelLogCheck, &m)
 		expect.That(t, got.KernelLog == nil, "%v: got a section, want none", tt.err)
 		expect.NoDiff(t, []facts.Unknown{tt.want}, got.Unknown, "%v: unknown", tt.err)
@@ -31,8 +31,8 @@ func TestKernelLogUnreadable(t *testing.T) {
 }
 
 func TestKernelLog(t *testing.T) {
-	var m machine.Memory
-	m.Answer(machine.AskKernelLog, "84.000000 NVRM: Xid (0000:03:00): 13, 0003\n")
+	var m host.Memory
+	m.Answer(host.AskKernelLog, "84.000000 NVRM: Xid (0000:03:00): 13, 0003\n")
 	got := checktest.One(t, kernelLogCheck, &m)
 	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
 		{ID: "kernel-xid", Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // The values of AMDDriver.KFD.
@@ -50,7 +49,7 @@ func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 	t := &kfdTopology{}
 	names, err := h.Dir(kfdNodes)
 	switch {
-	case errors.Is(err, machine.ErrNotRecorded):
+	case errors.Is(err, host.ErrNotRecorded):
 		return t
 	case errors.Is(err, fs.ErrNotExist):
 		t.state, t.err = kfdAbsent, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -26,7 +26,7 @@ var wantPaths = [][]string{
 func TestLinkPaths(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
 		tree, gpus, nics := checktest.EightGPU()
-		m := &machine.Memory{}
+		m := &host.Memory{}
 		tree.Write(m, privileged)
 		f := gatherTopology(t, m, nil)
 		for i := range gpus {
@@ -178,7 +178,7 @@ func TestSwitchOnCard(t *testing.T) {
 		}
 		_, card := tree.Root(0, 0x80, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
 		left, right := card[0].Below.GPU(0, link), card[1].Below.GPU(0, link)
-		m := &machine.Memory{}
+		m := &host.Memory{}
 		tree.Write(m, privileged)
 		f := gatherTopology(t, m, nil)
 		p := f.Links.Between(amd[0].Address, amd[1].Address)
@@ -326,7 +326,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 		{Address: "0000:01:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
-	g := checktest.On(&machine.Memory{}, f)
+	g := checktest.On(&host.Memory{}, f)
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	want := &facts.LinkFacts{Pairs: []facts.Pair{{A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}}}
 	expect.NoDiff(t, want, f.Links, "section")
@@ -363,6 +363,6 @@ func TestLinksBounded(t *testing.T) {
 			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, f)))
+	expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&host.Memory{}, f)))
 	expect.Equal(t, maxPairs, len(f.Links.Pairs), "it")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/engine"
@@ -73,7 +72,7 @@ func (d *doors) limits() nvml.Limits {
 
 // nvml queries the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
-	return d.host.AskBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
+	return d.host.AskBy(ctx, host.AskNVML, func(ctx context.Context) (any, error) {
 		return nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Stay: d.started, Met: func(devices []nvml.Device) {
 			select {
 			case d.met <- devices:
@@ -97,7 +96,7 @@ func (d *doors) begun() { d.start.Do(func() { close(d.started) }) }
 
 // probe runs the probe.
 func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
-	return d.host.AskBy(ctx, machine.AskProbe+string(mode), func(ctx context.Context) (any, error) {
+	return d.host.AskBy(ctx, host.AskProbe+string(mode), func(ctx context.Context) (any, error) {
 		return engine.Run(ctx, d.probeOptions(mode))
 	}, report)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
@@ -34,7 +33,7 @@ func aXGMI(to, links, least int) aLink { return aLink{to, 11, 15, least, links *
 func aPeer(to int) aLink               { return aLink{to, 2, 40, 312, 64000, 3} }
 
 // addKFD puts the topology in place as Linux 6.8 shows it.
-func addKFD(m *machine.Memory, nodes []aNode) {
+func addKFD(m *host.Memory, nodes []aNode) {
 	m.AddFile(kfdClass+"/topology/generation_id", []byte("2\n"))
 	m.AddDir(kfdProcesses)
 	for i, n := range nodes {
@@ -85,8 +84,8 @@ type amdMachine struct {
 }
 
 // build makes the machine answer.
-func (a amdMachine) build() *machine.Memory {
-	m := &machine.Memory{}
+func (a amdMachine) build() *host.Memory {
+	m := &host.Memory{}
 	a.tree.Write(m, a.told)
 	addKFD(m, a.nodes)
 	for _, address := range a.gpus {
@@ -101,18 +100,18 @@ func (a amdMachine) build() *machine.Memory {
 		if i < len(a.gpus) {
 			node = fmt.Sprintf("/dev/dri/renderD%d", 128+i)
 		}
-		m.AddInfo(node, machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
-		m.Answer(machine.AskAccess+node, "rw")
+		m.AddInfo(node, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
+		m.Answer(host.AskAccess+node, "rw")
 		if a.told {
-			m.Answer(machine.AskOwner+node, machine.Owner{GID: 993})
+			m.Answer(host.AskOwner+node, host.Owner{GID: 993})
 		}
 	}
 	m.AddFile("/proc/cpuinfo", []byte(a.cpu))
-	m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
-	m.Answer(machine.AskUname, machine.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
-	m.Answer(machine.AskEnviron, []string{})
+	m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
+	m.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
+	m.Answer(host.AskEnviron, []string{})
 	if a.probe != nil {
-		m.Answer(machine.AskProbe+"quick", a.probe)
+		m.Answer(host.AskProbe+"quick", a.probe)
 	}
 	if !a.told {
 		m.AddError(iommuUnits, fs.ErrPermission)
@@ -138,19 +137,19 @@ func (a amdMachine) build() *machine.Memory {
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
 	}
-	m.Answer(machine.AskKernelConfig, machine.KernelConfig{Source: "/boot/config-6.8.0-60-generic", Options: map[string]string{
+	m.Answer(host.AskKernelConfig, host.KernelConfig{Source: "/boot/config-6.8.0-60-generic", Options: map[string]string{
 		"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y",
 	}})
-	m.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
-	m.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
-	m.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	m.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
-	m.Answer(machine.AskKernelLog, "")
+	m.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
+	m.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
+	m.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	m.Answer(host.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	m.Answer(host.AskKernelLog, "")
 	return m
 }
 
 // folderOf is where a device's files really lie.
-func folderOf(m *machine.Memory, address string) string {
+func folderOf(m *host.Memory, address string) string {
 	dir, err := host.New(m).Real(pci.Devices + "/" + address)
 	if err != nil {
 		panic(err)

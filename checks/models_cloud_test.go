@@ -4,15 +4,15 @@ import (
 	"fmt"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // p5 is an EC2 instance p5.48xlarge. Its rates are those that HuggingFaceTB's training playbook
 // measured on one: 14.2 GB/s between host memory and a GPU, and 786 GB/s both ways between GPUs.
-func p5() *machine.Memory {
+func p5() *host.Memory {
 	tree, gpus := checktest.EightWithEFA()
 	m := model{tree: tree, amd: true}
 	for _, g := range gpus {
@@ -26,8 +26,8 @@ func p5() *machine.Memory {
 	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-191\nMems_allowed_list:\t0-1\n"))
 	mem.AddFile("/sys/module/nvidia_peermem/initstate", []byte("live\n"))
 	mem.AddFile("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", []byte("\x7fELF NET/OFI aws-ofi-nccl 1.16.0\x00"))
-	mem.Answer(machine.AskNVML, asH100(m.nvml()))
-	mem.Answer(machine.AskProbe+"full", withHostCopies(m.probe()))
+	mem.Answer(host.AskNVML, asH100(m.nvml()))
+	mem.Answer(host.AskProbe+"full", withHostCopies(m.probe()))
 	return mem
 }
 

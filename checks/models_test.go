@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -109,19 +108,19 @@ func asWorkstation(g *checktest.Function) string {
 }
 
 // memory makes the machine answer.
-func (m model) memory() *machine.Memory {
-	mem := &machine.Memory{}
+func (m model) memory() *host.Memory {
+	mem := &host.Memory{}
 	m.tree.Write(mem, true)
 	m.tree.WriteNetwork(mem, "nvidia", "nvidia_uvm")
 	mem.Answer(netlink.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
 	mem.AddDir("/dev")
 	for i := range m.gpus {
-		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
-		mem.Answer(fmt.Sprintf("%s/dev/nvidia%d", machine.AskAccess, i), "rw")
+		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
+		mem.Answer(fmt.Sprintf("%s/dev/nvidia%d", host.AskAccess, i), "rw")
 	}
 	for _, name := range []string{"nvidiactl", "nvidia-uvm"} {
-		mem.AddInfo("/dev/"+name, machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
-		mem.Answer(machine.AskAccess+"/dev/"+name, "rw")
+		mem.AddInfo("/dev/"+name, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
+		mem.Answer(host.AskAccess+"/dev/"+name, "rw")
 	}
 	mem.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
 	mem.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
@@ -134,15 +133,15 @@ func (m model) memory() *machine.Memory {
 		mem.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
 	}
 	mem.AddFile("/proc/driver/nvidia/version", []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.84  Release Build  (dvs-builder@U22)\nGCC version:\n"))
-	mem.Answer(machine.AskUname, machine.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
-	mem.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
-	mem.Answer(machine.AskEnviron, []string{})
-	mem.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
-	mem.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	mem.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
-	mem.Answer(machine.AskKernelLog, "")
-	mem.Answer(machine.AskNVML, m.nvml())
-	mem.Answer(machine.AskProbe+"quick", m.probe())
+	mem.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
+	mem.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
+	mem.Answer(host.AskEnviron, []string{})
+	mem.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
+	mem.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	mem.Answer(host.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	mem.Answer(host.AskKernelLog, "")
+	mem.Answer(host.AskNVML, m.nvml())
+	mem.Answer(host.AskProbe+"quick", m.probe())
 	return mem
 }
 
@@ -212,7 +211,7 @@ func (m model) transfer(test string, i, j int) probe.Transfer {
 }
 
 // models are the modelled machines by the name of their file.
-var models = map[string]*machine.Memory{
+var models = map[string]*host.Memory{
 	"model-8x-pcie":     eightBehindSwitches(false).memory(),
 	"model-8x-pcie-acs": eightBehindSwitches(true).memory(),
 	"model-2x-zeros":    twoWithZeros().memory(),
@@ -233,7 +232,7 @@ func TestGoldenModels(t *testing.T) {
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			again, _ := Gather(t.Context(), expect.Value(recorded.OpenSnapshot(path, &file))(t), gather.Options{})
+			again, _ := Gather(t.Context(), expect.Value(host.ParseSnapshot(path, file.Bytes()))(t), gather.Options{})
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))
 			expect.NoError(t, recorded.WriteFacts(&b, again))

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -18,7 +18,7 @@ import (
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
 // a machine in memory. gpus stands in for the answer of the gpus check.
-func gatherTopology(tb testing.TB, m *machine.Memory, gpus *facts.GPUFacts) *facts.Facts {
+func gatherTopology(tb testing.TB, m *host.Memory, gpus *facts.GPUFacts) *facts.Facts {
 	tb.Helper()
 	f := &facts.Facts{GPUs: gpus}
 	g := checktest.On(m, f)
@@ -98,7 +98,7 @@ func TestPCIPrivileged(t *testing.T) {
 
 func TestPCIUnprivileged(t *testing.T) {
 	tree, gpus, _ := checktest.EightGPU()
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[3].Address)
@@ -171,7 +171,7 @@ func TestPCIUnreadable(t *testing.T) {
 	tree, gpus, _ := checktest.EightGPU()
 	m := checktest.MemoryOf(tree)
 	dir := "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/" + gpus[0].Address
-	m.AddError(dir+"/config", machine.ErrSlow)
+	m.AddError(dir+"/config", host.ErrSlow)
 	m.AddError(dir+"/class", fs.ErrPermission)
 	m.AddError("/sys/bus/pci/devices/0000:15:01.0/config", fs.ErrPermission)
 	m.AddDir("/sys/bus/pci/devices/not an address")
@@ -211,7 +211,7 @@ func TestPCIVirtualFunction(t *testing.T) {
 }
 
 func TestPCIMissing(t *testing.T) {
-	g := checktest.On(&machine.Memory{}, &facts.Facts{})
+	g := checktest.On(&host.Memory{}, &facts.Facts{})
 	if err := pci.Check.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
 		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 	}
@@ -253,7 +253,7 @@ func TestPCIKind(t *testing.T) {
 
 // countingSource counts the files that are read and the links that are followed.
 type countingSource struct {
-	*machine.Memory
+	*host.Memory
 
 	reads, bytes atomic.Int64
 }

@@ -30,5 +30,5 @@ func TestReplayOfThisMachine(t *testing.T) {
 	var snapshot bytes.Buffer
 	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{KeepNames: true}))
 	t.Logf("the snapshot has %d bytes", snapshot.Len())
-	expect.NoDiff(t, want, document(expect.Value(recorded.OpenSnapshot("snapshot", &snapshot))(t)), "it")
+	expect.NoDiff(t, want, document(expect.Value(host.ParseSnapshot("snapshot", snapshot.Bytes()))(t)), "it")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -77,7 +77,7 @@ func gatherTransfers(_ context.Context, g *gather.Gathering) error {
 	case errors.Is(a.Err, errProbeOff):
 		g.Add(facts.Unknown{Section: "transfers", Reason: a.Err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
 		return nil
-	case errors.Is(a.Err, machine.ErrNotRecorded):
+	case errors.Is(a.Err, host.ErrNotRecorded):
 		g.Add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
 		return nil
 	case a.Err != nil:

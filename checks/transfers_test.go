@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -105,19 +104,19 @@ func TestCorruptStaysCorrupt(t *testing.T) {
 
 // TestTransfersSection checks what becomes of the probe's answer.
 func TestTransfersSection(t *testing.T) {
-	answer := func(r probe.Report) *machine.Memory {
-		m := &machine.Memory{}
-		m.Answer(machine.AskProbe+"quick", r)
+	answer := func(r probe.Report) *host.Memory {
+		m := &host.Memory{}
+		m.Answer(host.AskProbe+"quick", r)
 		return m
 	}
 	for _, c := range []struct {
 		name    string
-		m       *machine.Memory
+		m       *host.Memory
 		mode    probe.Mode
 		section bool
 		unknown string
 	}{
-		{"not recorded", &machine.Memory{}, probe.Quick, false, "the recording holds no probe"},
+		{"not recorded", &host.Memory{}, probe.Quick, false, "the recording holds no probe"},
 		{"no driver and no GPU", answer(probe.Report{Outcome: probe.Unknown, Stage: "load library", Reason: "no libcuda"}), probe.Quick, false, ""},
 		{"stuck", answer(probe.Report{Outcome: probe.Hang, Stage: "cuInit"}), probe.Quick, true, ""},
 		{"no kernels", answer(probe.Report{Outcome: probe.OK, SMTests: "no compiler"}), probe.Quick, true, "no compiler"},
@@ -184,7 +183,7 @@ func TestExpectUnderLoad(t *testing.T) {
 // TestWithoutOwn checks that of the processes that the management library names
 // without the doctor's, one that cannot be seen is taken for it, and only one.
 func TestWithoutOwn(t *testing.T) {
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.AddFile("/proc/10/comm", []byte("python3\n"))
 	m.AddFile("/proc/11/comm", []byte("python3\n"))
 	seen, hidden := []int{10, 11}, []int{900, 901}

@@ -8,15 +8,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // readAttempts takes over what a child of gpudoctor tried.
 func (c *reader) readAttempts(ctx context.Context) {
 	var answer attempt.Answer
 	err := c.g.Attempts(ctx, &answer)
-	if errors.Is(err, machine.ErrNotRecorded) {
+	if errors.Is(err, host.ErrNotRecorded) {
 		c.readCalls(ctx) // The recording is older.
 		return
 	}
@@ -46,7 +46,7 @@ func (c *reader) readAttempts(ctx context.Context) {
 // readCalls reads the calls that were tried when the recording was made.
 func (c *reader) readCalls(ctx context.Context) {
 	var calls map[string]string
-	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
+	if err := c.h.Ask(ctx, host.AskSyscalls, &calls); err != nil {
 		c.unknown("get_mempolicy", err)
 	}
 	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], gather.MaxShown)

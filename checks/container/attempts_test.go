@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // attempted is a machine that recorded an answer.
 func attempted(answer any) aMachine {
-	return aMachine{answers: map[string]any{attempt.Question: answer, machine.AskSyscalls: map[string]string{"get_mempolicy": "EPERM", "mlock": "EPERM"}}}
+	return aMachine{answers: map[string]any{attempt.Question: answer, host.AskSyscalls: map[string]string{"get_mempolicy": "EPERM", "mlock": "EPERM"}}}
 }
 
 func TestAttempts(t *testing.T) {

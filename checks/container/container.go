@@ -21,7 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
@@ -205,8 +204,8 @@ func (c *reader) readGroups() {
 
 // readProcess reads the limits, and what was tried.
 func (c *reader) readProcess(ctx context.Context) {
-	var limits map[string]machine.Limit
-	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
+	var limits map[string]host.Limit
+	if err := c.h.Ask(ctx, host.AskLimits, &limits); err != nil {
 		c.unknown("memlock_soft_bytes", err)
 	}
 	if l, ok := limits["memlock"]; ok {
@@ -233,8 +232,8 @@ func (c *reader) readShm(ctx context.Context) {
 	if !mounted {
 		return
 	}
-	var size machine.Statfs
-	if err := c.h.Ask(ctx, machine.AskStatfs+shm, &size); err != nil {
+	var size host.Statfs
+	if err := c.h.Ask(ctx, host.AskStatfs+shm, &size); err != nil {
 		c.unknown("shm", err)
 		return
 	}
@@ -291,13 +290,13 @@ func (c *reader) readNodes(ctx context.Context) {
 	var refused error
 	for i, p := range paths {
 		var access string
-		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
+		if err := c.h.Ask(ctx, host.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
-		var owner machine.Owner
+		var owner host.Owner
 		// The group ID helps only with nodes that a group gives access to.
-		if grouped(p) && c.h.Ask(ctx, machine.AskOwner+p, &owner) == nil {
+		if grouped(p) && c.h.Ask(ctx, host.AskOwner+p, &owner) == nil {
 			nodes[i].GroupID = &owner.GID
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -23,8 +23,8 @@ type aMachine struct {
 	answers map[string]any
 }
 
-func (a aMachine) build() *machine.Memory {
-	var m machine.Memory
+func (a aMachine) build() *host.Memory {
+	var m host.Memory
 	for name, data := range a.files {
 		m.AddFile(name, []byte(data))
 	}
@@ -83,15 +83,15 @@ func TestContainerDocker(t *testing.T) {
 		},
 		links: newNamespaces,
 		answers: map[string]any{
-			machine.AskEnviron:                                 []string{"PATH=/bin"},
-			machine.AskStatfs + "/dev/shm":                     machine.Statfs{Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
-			machine.AskLimits:                                  map[string]machine.Limit{"memlock": {Soft: 65536, Hard: -1}, "nofile": {Soft: 1024, Hard: 4096}},
-			machine.AskSyscalls:                                map[string]string{"get_mempolicy": "EPERM", "mlock": "ok"},
-			machine.AskAccess + "/dev/nvidia3":                 "rw",
-			machine.AskAccess + "/dev/nvidiactl":               "rw",
-			machine.AskAccess + "/dev/nvidia-caps/nvidia-cap1": "none",
-			machine.AskAccess + "/dev/dri/renderD128":          "r",
-			machine.AskAccess + "/dev/infiniband/uverbs0":      "rw",
+			host.AskEnviron:                                 []string{"PATH=/bin"},
+			host.AskStatfs + "/dev/shm":                     host.Statfs{Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
+			host.AskLimits:                                  map[string]host.Limit{"memlock": {Soft: 65536, Hard: -1}, "nofile": {Soft: 1024, Hard: 4096}},
+			host.AskSyscalls:                                map[string]string{"get_mempolicy": "EPERM", "mlock": "ok"},
+			host.AskAccess + "/dev/nvidia3":                 "rw",
+			host.AskAccess + "/dev/nvidiactl":               "rw",
+			host.AskAccess + "/dev/nvidia-caps/nvidia-cap1": "none",
+			host.AskAccess + "/dev/dri/renderD128":          "r",
+			host.AskAccess + "/dev/infiniband/uverbs0":      "rw",
 		},
 	}
 	got := checktest.One(t, Check, m.build())
@@ -177,7 +177,7 @@ func TestContainerInside(t *testing.T) {
 				m.files["/proc/self/mountinfo"] = tt.mounts
 			}
 			if tt.environ != nil {
-				m.answers = map[string]any{machine.AskEnviron: []string(tt.environ)}
+				m.answers = map[string]any{host.AskEnviron: []string(tt.environ)}
 			}
 			found := checktest.One(t, Check, m.build())
 			got := "not known"
@@ -201,12 +201,12 @@ func factsOf(list []facts.Unknown) string {
 }
 
 func TestContainerUnreadable(t *testing.T) {
-	var m machine.Memory
+	var m host.Memory
 	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
 	m.AddError("/dev", fs.ErrPermission)
 	m.AddError("/sys/bus/pci/devices", fs.ErrPermission)
 	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
-	m.AnswerError(machine.AskLimits, errors.New("no limits"))
+	m.AnswerError(host.AskLimits, errors.New("no limits"))
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.ContainerFacts{}, got.Container, "container")
 	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy pci_visible device_nodes driver_devices inside "

@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // Check is the check of the section "env".
@@ -47,7 +46,7 @@ const (
 // Environment returns the variables that the host's answer holds, by name.
 func Environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 	var list []string
-	if err := h.Ask(ctx, machine.AskEnviron, &list); err != nil {
+	if err := h.Ask(ctx, host.AskEnviron, &list); err != nil {
 		return nil, fmt.Errorf("read the environment: %w", err)
 	}
 	env := make(map[string]string, len(list))
@@ -71,7 +70,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	variables := []facts.Variable{}
 	for name, value := range env {
-		if machine.SteersCommunication(name) && escape.Printable(name, confValue) == name {
+		if host.SteersCommunication(name) && escape.Printable(name, confValue) == name {
 			variables = append(variables, facts.Variable{
 				Name: name, Value: escape.Printable(value, MaxValue), Source: "environment", Effective: true,
 			})
@@ -112,8 +111,8 @@ func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
 	}
-	var ids machine.IDs
-	if err := h.Ask(ctx, machine.AskIDs, &ids); err != nil {
+	var ids host.IDs
+	if err := h.Ask(ctx, host.AskIDs, &ids); err != nil {
 		return ""
 	}
 	b, err := h.Read("/etc/passwd")
@@ -156,7 +155,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 			s.Source = file
 			s.Effective = !inEnv && !taken[s.Name]
 			taken[s.Name] = true
-			if machine.SteersCommunication(s.Name) {
+			if host.SteersCommunication(s.Name) {
 				variables = append(variables, s)
 			}
 		}
@@ -222,4 +221,4 @@ func IsVariableName(name string) bool {
 
 // SteersCommunication reports whether a variable of this name controls how GPUs
 // communicate, and so belongs in EnvFacts.
-func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }
+func SteersCommunication(name string) bool { return host.SteersCommunication(name) }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -81,9 +81,9 @@ func TestEnvSources(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m machine.Memory
-			m.Answer(machine.AskEnviron, tt.environ)
-			m.Answer(machine.AskIDs, machine.IDs{UID: 1000})
+			var m host.Memory
+			m.Answer(host.AskEnviron, tt.environ)
+			m.Answer(host.AskIDs, host.IDs{UID: 1000})
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
@@ -104,15 +104,15 @@ func TestEnvSources(t *testing.T) {
 }
 
 func TestEnvUnreadable(t *testing.T) {
-	var m machine.Memory
-	m.Answer(machine.AskEnviron, []string{"HOME=/root"})
+	var m host.Memory
+	m.Answer(host.AskEnviron, []string{"HOME=/root"})
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
 	got := checktest.One(t, Check, &m)
 	want := []facts.Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
 	expect.NoDiff(t, want, got.Unknown, "unknown")
 
-	var dark machine.Memory
-	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
+	var dark host.Memory
+	dark.AnswerError(host.AskEnviron, errors.New("no answer"))
 	got = checktest.One(t, Check, &dark)
 	expect.That(t, got.Env == nil && len(got.Unknown) == 1, "without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
 }

@@ -6,7 +6,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,83 +87,62 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
+	if silence > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, silence, fmt.Errorf("%w within %s", ErrSilent, silence))
+		defer stop()
+	}
 	done := make(chan answer, 1)
 	go func() {
 		value, err := operation()
 		done <- answer{value, err}
 	}()
-	timeout, stop := after(silence)
-	defer stop()
 	select {
 	case a := <-done:
 		return a.value, a.err
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
-	case <-timeout:
-		return none, silent(silence)
 	}
 }
-
-// after is a timer; with a silence of 0 it never fires.
-func after(silence time.Duration) (<-chan time.Time, func() bool) {
-	if silence <= 0 {
-		return nil, func() bool { return true }
-	}
-	timer := time.NewTimer(silence)
-	return timer.C, timer.Stop
-}
-
-func silent(silence time.Duration) error { return fmt.Errorf("%w within %s", ErrSilent, silence) }
 
 const (
 	// blockBytes is how much is read at once.
 	blockBytes = 256 << 10
-	// blocksAhead is how many blocks are read before they are needed.
-	blocksAhead = 2
 	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
 	maxEmptyReads = 100
 )
 
-// Reader reads ahead from a file that may block forever. Its errors are permanent: a read after
+// Reader reads from a file that may block forever. Its errors are permanent: a read after
 // an error returns the same error.
 type Reader struct {
 	ctx     context.Context
 	silence time.Duration
-	blocks  <-chan block
-	free    chan<- []byte
-	now     block
-	whole   []byte // The buffer that now lies in.
+	from    io.Reader
+	close   func() error
+	buffer  []byte // Belongs to the last read, which may have been given up.
+	rest    []byte // What was read and not yet returned.
+	err     error
 }
 
-type block struct {
-	buffer []byte
-	n      int
-	err    error
-}
-
-// NewReader begins to read. Where from is an io.Closer that should be closed, close
-// is its Close; it is called once the last read has ended.
+// NewReader returns a Reader. Where from is an io.Closer that should be closed, closeFrom
+// is its Close.
 func NewReader(ctx context.Context, from io.Reader, silence time.Duration, closeFrom func() error) *Reader {
-	blocks, free := make(chan block, blocksAhead), make(chan []byte, blocksAhead)
-	for range blocksAhead {
-		free <- nil
+	return &Reader{ctx: ctx, silence: silence, from: from, close: closeFrom, buffer: make([]byte, blockBytes)}
+}
+
+// Read reads from the current block, or waits for the next one.
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 && r.err == nil {
+		var n int
+		n, r.err = Within(r.ctx, r.silence, func() (int, error) { return readSome(r.from, r.buffer) })
+		r.rest = r.buffer[:n]
 	}
-	go func() {
-		if closeFrom != nil {
-			defer closeFrom() //nolint:errcheck // It was only read.
-		}
-		for buffer := range free {
-			if buffer == nil {
-				buffer = make([]byte, blockBytes)
-			}
-			n, err := readSome(from, buffer)
-			blocks <- block{buffer, n, err} // There is room: it has as many places as there are buffers.
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return &Reader{ctx: ctx, silence: silence, blocks: blocks, free: free}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }
 
 // readSome reads something, or fails.
@@ -177,57 +155,18 @@ func readSome(from io.Reader, buffer []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// Read reads from the current block, or waits for the next one.
-func (r *Reader) Read(p []byte) (int, error) {
-	for r.now.n == 0 {
-		if r.now.err != nil {
-			return 0, r.now.err
-		}
-		if err := r.next(); err != nil {
-			r.now.err = err
-		}
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	n := copy(p, r.now.buffer[:r.now.n])
-	r.now.buffer, r.now.n = r.now.buffer[n:], r.now.n-n
-	return n, nil
-}
-
-// next waits for the next block.
-func (r *Reader) next() error {
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
-	}
-	if r.whole != nil {
-		r.free <- r.whole
-		r.whole = nil
-	}
-	timeout, stop := after(r.silence)
-	defer stop()
-	select {
-	case r.now = <-r.blocks:
-		r.whole = r.now.buffer
-		return nil
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
-	case <-timeout:
-		return silent(r.silence)
+// Close closes the file. It does not wait for a read in progress.
+func (r *Reader) Close() {
+	if r.close != nil {
+		go r.close() //nolint:errcheck // It was only read.
 	}
 }
 
-// Close stops reading. It does not wait for a read in progress.
-func (r *Reader) Close() { close(r.free) }
-
-// ReaderAt reads blocks of a file that may block forever.
+// ReaderAt reads parts of a file that may block forever.
 type ReaderAt struct {
 	ctx     context.Context
 	silence time.Duration
 	from    io.ReaderAt
-	at      int64 // Where block begins.
-	block   []byte
-	err     error // What ended the block before its time.
 }
 
 // NewReaderAt returns a ReaderAt.
@@ -235,41 +174,9 @@ func NewReaderAt(ctx context.Context, from io.ReaderAt, silence time.Duration) *
 	return &ReaderAt{ctx: ctx, silence: silence, from: from}
 }
 
-// ReadAt reads from the current block if it contains the range.
-func (r *ReaderAt) ReadAt(p []byte, offset int64) (read int, err error) {
-	if offset < 0 {
-		return 0, fs.ErrInvalid
-	}
-	for read < len(p) {
-		at := offset + int64(read)
-		if at < r.at || at >= r.at+int64(len(r.block)) {
-			if err := r.load(at - at%blockBytes); err != nil {
-				return read, err
-			}
-			if at >= r.at+int64(len(r.block)) {
-				return read, cmp.Or(r.err, io.EOF)
-			}
-		}
-		read += copy(p[read:], r.block[at-r.at:])
-	}
-	return read, nil
-}
-
-// load reads the block that begins at an offset. It keeps what was read before an
-// error.
-func (r *ReaderAt) load(at int64) error {
-	type part struct {
-		data []byte
-		err  error
-	}
-	got, err := Within(r.ctx, r.silence, func() (part, error) {
-		buffer := make([]byte, blockBytes)
-		n, err := r.from.ReadAt(buffer, at)
-		return part{buffer[:n], err}, nil
-	})
-	if err != nil {
-		return err
-	}
-	r.at, r.block, r.err = at, got.data, got.err
-	return nil
+// ReadAt reads a part into a buffer of its own: the read may go on after it was given up.
+func (r *ReaderAt) ReadAt(p []byte, offset int64) (int, error) {
+	buffer := make([]byte, len(p))
+	n, err := Within(r.ctx, r.silence, func() (int, error) { return r.from.ReadAt(buffer, offset) })
+	return copy(p, buffer[:n]), err
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -93,7 +93,7 @@ func (r *reader) ask(ctx context.Context, question string, by func(ctx context.C
 
 // note says why nothing is known. That a recording is older, or was made without the full probe, is no failure.
 func (r *reader) note(fact string, err error) {
-	if errors.Is(err, machine.ErrNotRecorded) {
+	if errors.Is(err, host.ErrNotRecorded) {
 		r.g.Add(facts.Unknown{Section: section, Fact: fact, Reason: "the recording holds no such attempt", Kind: facts.NotRecorded})
 		return
 	}

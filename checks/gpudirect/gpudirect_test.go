@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -31,11 +30,11 @@ func TestMain(m *testing.M) {
 }
 
 // alive is a machine whose questions are answered by whoever asks.
-type alive struct{ machine.Memory }
+type alive struct{ host.Memory }
 
 func (*alive) Recorded() bool { return false }
 
-func (*alive) Ask(ctx context.Context, _ string, by machine.Answerer) (json.RawMessage, error) {
+func (*alive) Ask(ctx context.Context, _ string, by host.Answerer) (json.RawMessage, error) {
 	v, err := by(ctx)
 	if err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func on(mode probe.Mode, gpus, nics int) *facts.Facts {
 }
 
 // run runs the check on a source and returns what it wrote, with what is unknown.
-func run(t *testing.T, src machine.Source, f *facts.Facts) (*facts.GPUDirectFacts, []facts.Unknown) {
+func run(t *testing.T, src host.Source, f *facts.Facts) (*facts.GPUDirectFacts, []facts.Unknown) {
 	t.Helper()
 	own := *f
 	g := checktest.On(src, &own)
@@ -230,7 +229,7 @@ func TestNothingToTry(t *testing.T) {
 		got, unknown := run(t, &alive{}, f)
 		expect.That(t, got == nil && len(unknown) == 1 && unknown[0].Kind == facts.NotAsked, "%s: got %+v, %v", name, got, unknown)
 	}
-	got, unknown := run(t, &machine.Memory{}, on(probe.Quick, 2, 2))
+	got, unknown := run(t, &host.Memory{}, on(probe.Quick, 2, 2))
 	expect.That(t, got == nil && len(unknown) == 1, "an empty machine: got %+v, %v", got, unknown)
 }
 
@@ -244,7 +243,7 @@ func TestHostileAnswer(t *testing.T) {
 			Result: attempt.Result{Outcome: []string{"ok", "fine", "corrupt", "refused", ""}[i%5], Bytes: int64(i%7) - 1, Errno: strings.Repeat("\x00", 300)},
 		})
 	}
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.Answer(direct.Registrations, a)
 	m.Answer(direct.Reads, a)
 	f := withMount("/data")

@@ -1,5 +1,7 @@
-// Package host gives access to the machine under examination: a live one, a recorded one,
-// or one that a test made up.
+// Package host gives access to the machine under examination: its files and
+// the questions that no file answers. Nothing else in gpudoctor opens a file
+// of the machine. A live machine, a recorded one and one made up by a test
+// are all Sources, so that one piece of code serves all three.
 package host
 
 import (
@@ -11,29 +13,44 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
-
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // Host is the machine under examination: a live one, a recorded one, or one
 // that a test made up. Everything outside the process is read through it.
 // Paths are absolute ("/sys/bus/pci/devices").
 type Host struct {
-	src machine.Source
+	src Source
 }
 
 // Live returns the machine that this process runs on.
-func Live() *Host { return &Host{src: machine.Live()} }
+func Live() *Host { return &Host{src: newLive()} }
 
 // New returns a host that answers from src.
-func New(src machine.Source) *Host { return &Host{src: src} }
+func New(src Source) *Host { return &Host{src: src} }
+
+// ParseSnapshot returns the host that a snapshot records. Errors name the place in the
+// file that is called name.
+func ParseSnapshot(name string, data []byte) (*Host, error) {
+	m, err := Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return New(m), nil
+}
+
+// Record returns a host that answers as h does, and the recording of everything that
+// it is asked.
+func (h *Host) Record() (*Host, *Recorder) {
+	r := NewRecorder(h.src)
+	return New(r), r
+}
 
 // Recorded is true when the host is a recording of another machine, or of
 // another time.
 func (h *Host) Recorded() bool { return h.src.Recorded() }
 
-// Read returns a file's content, at most machine.MaxFile bytes of it.
-func (h *Host) Read(name string) ([]byte, error) { return h.src.ReadFile(name, machine.MaxFile) }
+// Read returns a file's content, at most MaxFile bytes of it.
+func (h *Host) Read(name string) ([]byte, error) { return h.src.ReadFile(name, MaxFile) }
 
 // ReadPart returns at most limit bytes of a file.
 func (h *Host) ReadPart(name string, limit int64) ([]byte, error) {
@@ -77,17 +94,17 @@ func (h *Host) Exists(name string) (bool, error) {
 }
 
 // Stat describes a file, symbolic links followed.
-func (h *Host) Stat(name string) (machine.FileInfo, error) { return h.src.Stat(name) }
+func (h *Host) Stat(name string) (FileInfo, error) { return h.src.Stat(name) }
 
 // Link returns where a symbolic link points, as it is written.
 func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
 // Layer returns the layer of an image that a file comes from; false for a host that is
 // no image, or one whose layers are not known. The path has no symbolic links.
-func (h *Host) Layer(name string) (machine.Layer, bool) {
-	layered, ok := h.src.(machine.Layered)
+func (h *Host) Layer(name string) (Layer, bool) {
+	layered, ok := h.src.(Layered)
 	if !ok {
-		return machine.Layer{}, false
+		return Layer{}, false
 	}
 	return layered.Layer(name)
 }
@@ -95,27 +112,27 @@ func (h *Host) Layer(name string) (machine.Layer, bool) {
 // Real returns the path of a name after every symbolic link in it
 // is resolved.
 func (h *Host) Real(name string) (string, error) {
-	at, err := machine.Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
+	at, err := Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
 		target, err := h.src.ReadLink(next)
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", false, err
 		}
 		return target, err == nil, nil // Without a target it is no link, or one that cannot be read.
 	})
-	if errors.Is(err, machine.ErrTooManyLinks) {
+	if errors.Is(err, ErrTooManyLinks) {
 		err = &fs.PathError{Op: "resolve", Path: name, Err: err}
 	}
 	return at, err
 }
 
-// Ask puts a question that no file answers (see package machine for the
-// questions) and decodes the answer.
+// Ask puts a question that no file answers (see AskEnviron and those
+// after it) and decodes the answer.
 func (h *Host) Ask(ctx context.Context, question string, answer any) error {
 	return h.AskBy(ctx, question, nil, answer)
 }
 
 // AskBy puts a question that by answers on a live machine.
-func (h *Host) AskBy(ctx context.Context, question string, by machine.Answerer, answer any) error {
+func (h *Host) AskBy(ctx context.Context, question string, by Answerer, answer any) error {
 	raw, err := h.src.Ask(ctx, question, by)
 	if err != nil {
 		return err

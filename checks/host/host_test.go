@@ -5,12 +5,11 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestReal(t *testing.T) {
-	m := &machine.Memory{}
+	m := &Memory{}
 	m.AddFile("/sys/devices/pci0/0000:01:00.0/vendor", nil)
 	m.AddLink("/sys/bus/pci/devices/0000:01:00.0", "../../../devices/pci0/0000:01:00.0")
 	m.AddLink("/dev/gpu", "/sys/bus/pci/devices/./0000:01:00.0/")

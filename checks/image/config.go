@@ -13,7 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // configuration is an image's configuration, and where its layers lie.
@@ -247,7 +247,7 @@ func isEnvironmentFile(at string) bool {
 }
 
 // environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
-func environmentOf(m *machine.Memory) (env []string, from string) {
+func environmentOf(m *host.Memory) (env []string, from string) {
 	if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
 		if _, err := m.Stat(enrootStart); err == nil {
 			return assignments(string(raw)), "enroot"
@@ -285,7 +285,7 @@ func assignments(text string) []string {
 
 // userID is the number of the user that an image runs as; root's where none is named, and
 // that of nobody for a name without a number.
-func userID(m *machine.Memory, user string) int {
+func userID(m *host.Memory, user string) int {
 	const nobody = 65534
 	name, _, _ := strings.Cut(user, ":")
 	if n, err := strconv.Atoi(name); err == nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -304,13 +303,13 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 		return nil, err
 	}
 	t, f := s.newTree(), c.facts()
-	layers := make([]machine.Layer, len(read))
+	layers := make([]host.Layer, len(read))
 	for i, l := range read {
 		if err := t.apply(l, i+1); err != nil {
 			return nil, err
 		}
 		f.Files += l.files
-		layers[i] = machine.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
+		layers[i] = host.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
 		f.Layers = append(f.Layers, facts.ImageLayer(layers[i]))
 	}
 	return finish(t.source(layers), f, c.config.Config.Env), nil
@@ -336,11 +335,11 @@ func finish(src *source, f *facts.ImageFacts, env []string) *Image {
 		f.Unread = append(f.Unread, escape.Printable(name, maxShown))
 	}
 	if f.Environment == "" {
-		src.AnswerError(machine.AskEnviron, errNoEnvironment)
+		src.AnswerError(host.AskEnviron, errNoEnvironment)
 	} else {
-		src.Answer(machine.AskEnviron, machine.WantedEnviron(env))
+		src.Answer(host.AskEnviron, host.WantedEnviron(env))
 	}
-	src.Answer(machine.AskIDs, machine.IDs{UID: userID(src.Memory, f.User)})
+	src.Answer(host.AskIDs, host.IDs{UID: userID(src.Memory, f.User)})
 	return &Image{source: src, facts: f}
 }
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
@@ -34,7 +34,7 @@ type entry struct {
 	// text states the version of a library that holds one, paths are the folders that
 	// one names for those that it needs.
 	text  string
-	paths machine.LoaderPaths
+	paths host.LoaderPaths
 }
 
 // layer is what one layer adds and removes, in the order of its archive.
@@ -251,8 +251,8 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	var text machine.TextFinder
-	var paths machine.PathFinder
+	var text host.TextFinder
+	var paths host.PathFinder
 	var found io.Writer
 	switch {
 	case library.HoldsVersion(base):

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"path"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
@@ -82,7 +82,7 @@ func (t *tree) isDir(name string) bool {
 // real is a path after the links in its folders are followed; empty if they lead in a circle,
 // where nothing can be found.
 func (t *tree) real(name string) string {
-	folder, err := machine.Follow(path.Dir(name), func(at string, _ []string) (string, bool, error) {
+	folder, err := host.Follow(path.Dir(name), func(at string, _ []string) (string, bool, error) {
 		n, ok := t.nodes[at]
 		if !ok || n.mode&fs.ModeSymlink == 0 {
 			return "", false, nil
@@ -126,8 +126,8 @@ func (t *tree) linked(e *entry) *entry {
 
 // source is an image as checks read it.
 type source struct {
-	*machine.Memory
-	layers []machine.Layer
+	*host.Memory
+	layers []host.Layer
 	tree   *tree
 }
 
@@ -138,7 +138,7 @@ func (s *source) ReadFile(name string, limit int64) ([]byte, error) {
 }
 
 // Stat describes a file, links followed.
-func (s *source) Stat(name string) (machine.FileInfo, error) {
+func (s *source) Stat(name string) (host.FileInfo, error) {
 	info, err := s.Memory.Stat(name)
 	return info, s.notKept(name, err)
 }
@@ -159,20 +159,20 @@ func (s *source) notKept(name string, err error) error {
 }
 
 // errNotKept is the error of a file of which only the name was looked at.
-var errNotKept = fmt.Errorf("its content was not kept: %w", machine.ErrNotRecorded)
+var errNotKept = fmt.Errorf("its content was not kept: %w", host.ErrNotRecorded)
 
 // Layer returns the layer that a path comes from.
-func (s *source) Layer(name string) (machine.Layer, bool) {
+func (s *source) Layer(name string) (host.Layer, bool) {
 	i := s.tree.nodes[name].layer
 	if i < 1 || i > len(s.layers) {
-		return machine.Layer{}, false
+		return host.Layer{}, false
 	}
 	return s.layers[i-1], true
 }
 
 // source returns the tree as checks read it.
-func (t *tree) source(layers []machine.Layer) *source {
-	s := &source{Memory: &machine.Memory{}, layers: layers, tree: t}
+func (t *tree) source(layers []host.Layer) *source {
+	s := &source{Memory: &host.Memory{}, layers: layers, tree: t}
 	for name, n := range t.nodes {
 		switch base := path.Base(name); {
 		case n.mode.IsDir():
@@ -181,14 +181,14 @@ func (t *tree) source(layers []machine.Layer) *source {
 			s.AddLink(name, n.target)
 		case n.hardLink: // To a file that was not kept.
 		case !n.mode.IsRegular():
-			s.AddInfo(name, machine.FileInfo{Mode: n.mode})
+			s.AddInfo(name, host.FileInfo{Mode: n.mode})
 		default:
-			s.AddPart(name, n.content, machine.FileInfo{Mode: n.mode, Size: n.size})
+			s.AddPart(name, n.content, host.FileInfo{Mode: n.mode, Size: n.size})
 			if library.HoldsVersion(base) {
-				s.Answer(machine.AskLibraryText+name, n.text)
+				s.Answer(host.AskLibraryText+name, n.text)
 			}
 			if library.NamesFolders(base) {
-				s.Answer(machine.AskLoaderPaths+name, n.paths)
+				s.Answer(host.AskLoaderPaths+name, n.paths)
 			}
 		}
 	}

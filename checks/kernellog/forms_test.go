@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -31,7 +31,7 @@ func TestForms(t *testing.T) {
 			if !slices.ContainsFunc(Anchors(), func(a string) bool { return strings.Contains(example, a) }) {
 				t.Errorf("%s: no anchor finds %q", row.ID, example)
 			}
-			expect.That(t, machine.KernelLogWanted(example), "%s: a live machine is not asked for %q", row.ID, example)
+			expect.That(t, host.KernelLogWanted(example), "%s: a live machine is not asked for %q", row.ID, example)
 			events, _ := Parse("1.5 " + example)
 			if len(events) != 1 || events[0].ID != row.ID || events[0].Kind != row.Kind {
 				t.Errorf("%s: %q gives %+v", row.ID, example, events)

@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -103,7 +102,7 @@ func Recognizes(file string) bool {
 }
 
 // HoldsVersion reports whether a library of this name holds the text that
-// machine.AskLibraryText asks for.
+// host.AskLibraryText asks for.
 func HoldsVersion(file string) bool {
 	kind, _, ok := splitLibrary(file)
 	return ok && versionInText(kind.name)
@@ -119,7 +118,7 @@ const (
 	torchHIP  = "libtorch_hip"
 )
 
-// NamesFolders reports whether a library of this name is one whose machine.LoaderPaths
+// NamesFolders reports whether a library of this name is one whose host.LoaderPaths
 // count.
 func NamesFolders(file string) bool { return file == torchCUDA+".so" || file == torchHIP+".so" }
 
@@ -270,7 +269,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 func anyFolder(h *host.Host) error {
 	var err error
 	for _, folder := range defaultFolders {
-		if _, err = h.Dir(folder); !errors.Is(err, machine.ErrNotRecorded) {
+		if _, err = h.Dir(folder); !errors.Is(err, host.ErrNotRecorded) {
 			return nil
 		}
 	}
@@ -702,7 +701,7 @@ func (s *librarySearch) scan(ctx context.Context) {
 
 func (s *librarySearch) scanText(ctx context.Context, lib *facts.Library) {
 	var text string
-	if err := s.h.Ask(ctx, machine.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
+	if err := s.h.Ask(ctx, host.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
 		s.g.Unknown("libraries", "files.version", err.Error(), gather.HintFor(err))
 		return
 	}
@@ -716,8 +715,8 @@ func (s *librarySearch) scanText(ctx context.Context, lib *facts.Library) {
 // readFolders reads the folders in which a library has those searched that it needs.
 func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
 	at := cmp.Or(lib.RealPath, lib.Path)
-	var paths machine.LoaderPaths
-	if err := s.h.Ask(ctx, machine.AskLoaderPaths+at, &paths); err != nil {
+	var paths host.LoaderPaths
+	if err := s.h.Ask(ctx, host.AskLoaderPaths+at, &paths); err != nil {
 		s.g.Unknown("libraries", "files.rpath", err.Error(), gather.HintFor(err))
 		return
 	}

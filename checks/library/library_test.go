@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -39,12 +39,12 @@ func makeLdCache(entries ...cacheEntry) []byte {
 }
 
 // big is the description of a library of a real one's size.
-var big = machine.FileInfo{Mode: 0o755, Size: 90 << 20}
+var big = host.FileInfo{Mode: 0o755, Size: 90 << 20}
 
 const lib64 = "/usr/lib/x86_64-linux-gnu/"
 
 // addDriver puts a driver's libraries in place, as its installer does.
-func addDriver(m *machine.Memory) {
+func addDriver(m *host.Memory) {
 	const version = "580.95.05"
 	for _, name := range []string{"libcuda", "libnvidia-ml"} {
 		m.AddInfo(lib64+name+".so."+version, big)
@@ -68,15 +68,15 @@ func TestLibraries(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		environ []string
-		put     func(m *machine.Memory)
+		put     func(m *host.Memory)
 		want    []facts.Library
 	}{
-		{"an empty machine", nil, func(*machine.Memory) {}, []facts.Library{}},
-		{"a driver in the cache", nil, func(m *machine.Memory) {
+		{"an empty machine", nil, func(*host.Memory) {}, []facts.Library{}},
+		{"a driver in the cache", nil, func(m *host.Memory) {
 			addDriver(m)
 			m.AddFile("/etc/ld.so.cache", driverCache)
 		}, []facts.Library{cuda, again, ml, mlAgain}},
-		{"a driver that the container runtime mounted", nil, func(m *machine.Memory) {
+		{"a driver that the container runtime mounted", nil, func(m *host.Memory) {
 			addDriver(m)
 			m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
 		}, []facts.Library{
@@ -86,11 +86,11 @@ func TestLibraries(t *testing.T) {
 		{
 			"LD_LIBRARY_PATH comes before the cache; stubs and compat are known by their folder",
 			[]string{"LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs::/usr/local/cuda/compat:relative"},
-			func(m *machine.Memory) {
+			func(m *host.Memory) {
 				addDriver(m)
 				m.AddFile("/etc/ld.so.cache", driverCache)
 				m.AddLink("/usr/local/cuda", "cuda-12.4")
-				m.AddInfo("/usr/local/cuda-12.4/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+				m.AddInfo("/usr/local/cuda-12.4/lib64/stubs/libcuda.so", host.FileInfo{Mode: 0o755, Size: 60 << 10})
 				m.AddInfo("/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", big)
 				m.AddLink("/usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15")
 			},
@@ -104,16 +104,16 @@ func TestLibraries(t *testing.T) {
 				ml, mlAgain,
 			},
 		},
-		{"a stub that was linked or copied to where the driver's library belongs", nil, func(m *machine.Memory) {
-			m.AddInfo("/usr/local/cuda/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+		{"a stub that was linked or copied to where the driver's library belongs", nil, func(m *host.Memory) {
+			m.AddInfo("/usr/local/cuda/lib64/stubs/libcuda.so", host.FileInfo{Mode: 0o755, Size: 60 << 10})
 			m.AddLink("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so")
-			m.AddInfo("/usr/lib/libnvidia-ml.so.1", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+			m.AddInfo("/usr/lib/libnvidia-ml.so.1", host.FileInfo{Mode: 0o755, Size: 60 << 10})
 		}, []facts.Library{
 			{Kind: "libcuda", Path: "/usr/lib/libcuda.so.1", RealPath: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byDefault, Stub: true, Loads: true},
 			{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
 			{Kind: "libnvidia-ml", Path: "/usr/lib/libnvidia-ml.so.1", FoundBy: byDefault, Stub: true, Loads: true},
 		}},
-		{"mount points left over in an image: empty, and dangling", nil, func(m *machine.Memory) {
+		{"mount points left over in an image: empty, and dangling", nil, func(m *host.Memory) {
 			m.AddFile(lib64+"libcuda.so.535.54.03", nil)
 			m.AddLink(lib64+"libcuda.so.1", "libcuda.so.535.54.03")
 			m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
@@ -123,18 +123,18 @@ func TestLibraries(t *testing.T) {
 		{
 			"a small stand-in that was put first is no stub",
 			[]string{"LD_LIBRARY_PATH=/sim"},
-			func(m *machine.Memory) { m.AddFile("/sim/libcuda.so.1", []byte("\x7fELF\x02")) },
+			func(m *host.Memory) { m.AddFile("/sim/libcuda.so.1", []byte("\x7fELF\x02")) },
 			[]facts.Library{{Kind: "libcuda", Path: "/sim/libcuda.so.1", FoundBy: byLibraryPath, Loads: true}},
 		},
-		{"a library of 32 bits is passed over", []string{"LD_LIBRARY_PATH=/old:/new"}, func(m *machine.Memory) {
+		{"a library of 32 bits is passed over", []string{"LD_LIBRARY_PATH=/old:/new"}, func(m *host.Memory) {
 			m.AddFile("/old/libnccl.so.2", []byte("\x7fELF\x01"))
 			m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02"))
-			m.Answer(machine.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
+			m.Answer(host.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
 		}, []facts.Library{
 			{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
 			{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", FoundBy: byLibraryPath, Loads: true},
 		}},
-		{"LD_PRELOAD comes before all", []string{"LD_PRELOAD=/x/libnccl.so.2.21.5 /x/libother.so"}, func(m *machine.Memory) {
+		{"LD_PRELOAD comes before all", []string{"LD_PRELOAD=/x/libnccl.so.2.21.5 /x/libother.so"}, func(m *host.Memory) {
 			m.AddInfo("/x/libnccl.so.2.21.5", big)
 			m.AddInfo("/usr/lib64/libnccl.so.2.28.9", big)
 			m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
@@ -142,7 +142,7 @@ func TestLibraries(t *testing.T) {
 			{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", FoundBy: byPreload, Loads: true},
 			{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", FoundBy: byDefault},
 		}},
-		{"several runtimes, each with its own name", nil, func(m *machine.Memory) {
+		{"several runtimes, each with its own name", nil, func(m *host.Memory) {
 			for _, v := range []string{"11.8.89", "12.4.127", "13.0.48"} {
 				m.AddInfo("/usr/lib64/libcudart.so."+v, big)
 			}
@@ -154,7 +154,7 @@ func TestLibraries(t *testing.T) {
 			{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", FoundBy: byDefault, Loads: true},
 			{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", FoundBy: byDefault},
 		}},
-		{"Python's packages, with the version of their metadata", []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"}, func(m *machine.Memory) {
+		{"Python's packages, with the version of their metadata", []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"}, func(m *host.Memory) {
 			const site = "/srv/venv/lib/python3.12/site-packages/"
 			m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
 			m.AddFile(site+"nvidia_nccl_cu12-2.27.3.dist-info/METADATA", nil)
@@ -166,25 +166,25 @@ func TestLibraries(t *testing.T) {
 			{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
 			{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", FoundBy: byPython},
 		}},
-		{"two packages that overwrite each other: the content decides", nil, func(m *machine.Memory) {
+		{"two packages that overwrite each other: the content decides", nil, func(m *host.Memory) {
 			const site = "/usr/lib/python3/dist-packages/"
 			m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("\x7fELF\x02"))
-			m.Answer(machine.AskLibraryText+site+"nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.21.5")
+			m.Answer(host.AskLibraryText+site+"nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.21.5")
 			m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
 			m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 		}, []facts.Library{{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython}}},
-		{"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil, func(m *machine.Memory) {
+		{"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil, func(m *host.Memory) {
 			m.AddFile("/etc/ld.so.conf", []byte("include /etc/ld.so.conf.d/*.conf\n"))
 			m.AddFile("/etc/ld.so.conf.d/rocm.conf", []byte("# ROCm\n/opt/amd/lib\n"))
 			m.AddInfo("/opt/amd/lib/libamdhip64.so.6.2.60204", big)
 			m.AddLink("/opt/amd/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60204")
 			m.AddInfo("/opt/amd/lib/librccl.so.1.0.60204", big)
-			m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
+			m.Answer(host.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
 		}, []facts.Library{
 			{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", FoundBy: byToolkit},
 			{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", FoundBy: byToolkit},
 		}},
-		{"ROCm with its tools' libraries, and the runtime that the loader is not told of", []string{"ROCM_PATH=/srv/rocm"}, func(m *machine.Memory) {
+		{"ROCm with its tools' libraries, and the runtime that the loader is not told of", []string{"ROCM_PATH=/srv/rocm"}, func(m *host.Memory) {
 			for _, file := range []string{"libamd_smi.so.25.4.60401", "libhiprtc.so.6.4.60401", "librocm_smi64.so.7.5.60401", "librocprofiler-register.so.0.4.0", "libhsa-runtime64.so.1.15.60401"} {
 				m.AddInfo("/opt/rocm/lib/"+file, big)
 			}
@@ -198,23 +198,23 @@ func TestLibraries(t *testing.T) {
 			{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", FoundBy: byToolkit},
 			{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", FoundBy: byToolkit},
 		}},
-		{"ROCm as Python packages", nil, func(m *machine.Memory) {
+		{"ROCm as Python packages", nil, func(m *host.Memory) {
 			site := "/usr/lib/python3/dist-packages/"
 			m.AddInfo(site+"_rocm_sdk_core/lib/libamdhip64.so.7", big)
 			m.AddInfo(site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", big)
-			m.Answer(machine.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
+			m.Answer(host.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
 		}, []facts.Library{
 			{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
 			{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", FoundBy: byPython},
 		}},
-		{"plugins", nil, func(m *machine.Memory) {
+		{"plugins", nil, func(m *host.Memory) {
 			m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)
 		}, []facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m machine.Memory
+			var m host.Memory
 			m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
-			m.Answer(machine.AskEnviron, tt.environ)
+			m.Answer(host.AskEnviron, tt.environ)
 			tt.put(&m)
 			got := checktest.One(t, Check, &m)
 			expect.NoDiff(t, &facts.LibraryFacts{Files: tt.want}, got.Libraries, "libraries")
@@ -224,8 +224,8 @@ func TestLibraries(t *testing.T) {
 }
 
 func TestLibrariesUnreadable(t *testing.T) {
-	var m machine.Memory
-	m.AnswerError(machine.AskEnviron, errors.New("no answer"))
+	var m host.Memory
+	m.AnswerError(host.AskEnviron, errors.New("no answer"))
 	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
 	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
 	m.AddError("/usr/lib64", fs.ErrPermission)
@@ -239,8 +239,8 @@ func TestLibrariesUnreadable(t *testing.T) {
 }
 
 func TestLibrariesBound(t *testing.T) {
-	var m machine.Memory
-	m.Answer(machine.AskEnviron, []string{"LD_LIBRARY_PATH=" + strings.Repeat("/a:", maxPathList+1)})
+	var m host.Memory
+	m.Answer(host.AskEnviron, []string{"LD_LIBRARY_PATH=" + strings.Repeat("/a:", maxPathList+1)})
 	m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
 	for i := range maxLibraries + 5 {
 		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
 )
@@ -57,8 +56,8 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	r := &reader{g: g, host: g.Host}
 	names, err := r.host.Dir(interfaces)
 	switch {
-	case errors.Is(err, machine.ErrNotRecorded):
-		return machine.ErrNotRecorded // The recording is older than this check.
+	case errors.Is(err, host.ErrNotRecorded):
+		return host.ErrNotRecorded // The recording is older than this check.
 	case errors.Is(err, fs.ErrNotExist):
 		return errNoNetwork
 	case err != nil:
@@ -89,21 +88,21 @@ type reader struct {
 
 // unknown notes why a fact is not known.
 func (r *reader) unknown(fact string, err error) {
-	if !errors.Is(err, machine.ErrNotRecorded) {
+	if !errors.Is(err, host.ErrNotRecorded) {
 		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
 	}
 }
 
 // ask puts a question of rtnetlink. The kernel answers one after the other, under one lock: where one
 // hangs, the next is not asked.
-func (r *reader) ask(ctx context.Context, question string, by machine.Answerer, answer any) error {
+func (r *reader) ask(ctx context.Context, question string, by host.Answerer, answer any) error {
 	if r.hangs {
-		return machine.ErrSlow
+		return host.ErrSlow
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deadline.File, machine.ErrSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline.File, host.ErrSlow)
 	defer cancel()
 	err := r.host.AskBy(ctx, question, by, answer)
-	r.hangs = errors.Is(err, machine.ErrSlow)
+	r.hangs = errors.Is(err, host.ErrSlow)
 	return err
 }
 

@@ -13,15 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // add adds an interface to a machine, of hardware or virtual.
-func add(m *machine.Memory, name string, hardware bool, files map[string]string) {
+func add(m *host.Memory, name string, hardware bool, files map[string]string) {
 	folder := "/sys/devices/virtual/net/" + name
 	if hardware {
 		folder = "/sys/devices/pci0000:00/0000:1c:00.0/net/" + name
@@ -46,8 +46,8 @@ func files(more ...string) map[string]string {
 
 // bonded is a machine with a RoCE port on a bond of two links, one of which is dead, a management
 // interface, and what a container runtime adds.
-func bonded() *machine.Memory {
-	m := &machine.Memory{}
+func bonded() *host.Memory {
+	m := &host.Memory{}
 	add(m, "eth0", true, files("speed", "25000"))
 	add(m, "reth0", true, files("speed", "200000", "mtu", "9000", "master", "-> ../bond0", "bonding_slave/mii_status", "up"))
 	add(m, "reth1", true, files("speed", "-1", "operstate", "down", "carrier", "0", "mtu", "9000", "master", "-> ../bond0", "bonding_slave/mii_status", "down"))
@@ -110,12 +110,12 @@ func TestNetwork(t *testing.T) {
 
 // Without /sys nothing is known, and the reason is; without RDMA, bonds or modules it is known that there is none.
 func TestNothing(t *testing.T) {
-	var masked machine.Memory
+	var masked host.Memory
 	f := checktest.One(t, network.Check, &masked)
 	if f.NICs != nil || len(checktest.UnknownOf(f, "nics")) != 1 {
 		t.Errorf("masked: %+v, unknown %q", f.NICs, checktest.UnknownOf(f, "nics"))
 	}
-	var bare machine.Memory
+	var bare host.Memory
 	add(&bare, "lo", false, files())
 	bare.AddDir("/sys/module")
 	bare.Answer(netlink.AskAddresses, map[string][]string{})
@@ -128,7 +128,7 @@ func TestNothing(t *testing.T) {
 // A node of Kubernetes has a thousand ends of pairs: all hardware is read, of the others those with an
 // address first, and the rest is counted.
 func TestManyInterfaces(t *testing.T) {
-	var m machine.Memory
+	var m host.Memory
 	addresses := map[string][]string{"veth900": {"10.9.0.1/32"}}
 	for i := range 12 {
 		add(&m, fmt.Sprintf("eth%d", i), true, files("speed", "400000"))
@@ -152,7 +152,7 @@ func TestManyInterfaces(t *testing.T) {
 // Each file that fails leaves its own fact unknown. A dead NIC gives EINVAL for speed and carrier, which is no
 // gap; one that hangs does not keep the others from being read.
 func TestUnreadable(t *testing.T) {
-	for _, failure := range []error{syscall.EINVAL, machine.ErrSlow, fs.ErrPermission} {
+	for _, failure := range []error{syscall.EINVAL, host.ErrSlow, fs.ErrPermission} {
 		for _, file := range []string{"operstate", "carrier", "mtu", "speed", "type", "uevent", "master"} {
 			m := bonded()
 			m.AddError("/sys/devices/pci0000:00/0000:1c:00.0/net/eth0/"+file, failure)
@@ -174,7 +174,7 @@ func FuzzFiles(f *testing.F) {
 		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." {
 			return
 		}
-		var m machine.Memory
+		var m host.Memory
 		add(&m, name, false, map[string]string{
 			"operstate": word, "mtu": word, "speed": word, "type": word, "uevent": uevent, "bonding/mode": word, "bonding/xmit_hash_policy": word,
 			"bonding/slaves": members, "bonding/ad_partner_mac": word, "bonding/ad_num_ports": word,

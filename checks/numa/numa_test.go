@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNUMA(t *testing.T) {
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("1\n"))
 	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t8-11,40-43\nMems_allowed:\t1\nMems_allowed_list:\t0-1\n"))
 	for name, files := range map[string][3]string{
@@ -42,7 +42,7 @@ func TestNUMA(t *testing.T) {
 }
 
 func TestNUMAMissing(t *testing.T) {
-	m := &machine.Memory{}
+	m := &host.Memory{}
 	m.AddFile(nodesFolder+"/node0/cpulist", []byte("0-zwei\n"))
 	m.AddFile(nodesFolder+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
@@ -58,7 +58,7 @@ func TestNUMAMissing(t *testing.T) {
 	}
 	expect.NoDiff(t, want, got, "unknown")
 
-	g = checktest.On(&machine.Memory{}, &facts.Facts{})
+	g = checktest.On(&host.Memory{}, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
 	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
 		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())

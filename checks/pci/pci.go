@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -298,7 +297,7 @@ func integratedGraphics(d *facts.PCIDevice) bool {
 // BARs and error counters.
 func (r *reader) look(d *facts.PCIDevice, dir string) {
 	state, err := r.config(d, dir)
-	if errors.Is(err, machine.ErrSlow) {
+	if errors.Is(err, host.ErrSlow) {
 		return // A device that does not answer is not asked again.
 	}
 	if d.Link == nil && !state.offBus && (state.express || !state.whole) {

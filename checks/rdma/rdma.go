@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
@@ -86,7 +85,7 @@ type gap struct{ fact, reason, hint string }
 // missing notes why a fact of a port is not known. A file that a driver does not offer, and one
 // that a recording lacks, is no failure.
 func (r *reader) missing(port, fact string, err error) {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, machine.ErrNotRecorded) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotRecorded) {
 		return
 	}
 	r.mu.Lock()
@@ -174,7 +173,7 @@ func (r *reader) readGIDs(p *facts.RDMAPort, label string) {
 	zeros := 0
 	for i := range maxGIDs {
 		text, err := r.host.Text(fmt.Sprintf("%s/gids/%d", p.Source, i))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, machine.ErrNotRecorded) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotRecorded) {
 			return
 		}
 		address, invalid := netip.ParseAddr(text)

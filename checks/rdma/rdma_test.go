@@ -11,14 +11,14 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // device adds a device with one port to a machine.
-func device(m *machine.Memory, name, address string, files map[string]string) {
+func device(m *host.Memory, name, address string, files map[string]string) {
 	at := "/sys/devices/pci0000:00/" + address + "/infiniband/" + name
 	m.AddLink("/sys/class/infiniband/"+name, "../../devices/pci0000:00/"+address+"/infiniband/"+name)
 	m.AddFile(at+"/fw_ver", []byte("28.39.1002\n"))
@@ -41,7 +41,7 @@ func table(files map[string]string, gids map[int][3]string) map[string]string {
 	return files
 }
 
-func ports(t *testing.T, m *machine.Memory) ([]facts.RDMAPort, []string) {
+func ports(t *testing.T, m *host.Memory) ([]facts.RDMAPort, []string) {
 	t.Helper()
 	f := &facts.Facts{}
 	g := checktest.On(m, f)
@@ -51,7 +51,7 @@ func ports(t *testing.T, m *machine.Memory) ([]facts.RDMAPort, []string) {
 }
 
 func TestPorts(t *testing.T) {
-	var m machine.Memory
+	var m host.Memory
 	device(&m, "mlx5_0", "0000:1c:00.0", map[string]string{
 		"link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x5", "sm_lid": "0x1",
 		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000", "counters/symbol_error": "3",
@@ -100,8 +100,8 @@ func TestPortsUnreadable(t *testing.T) {
 		}
 	}
 	for file := range files() {
-		for _, failure := range []error{syscall.EINVAL, machine.ErrSlow, fs.ErrPermission, fs.ErrNotExist} {
-			var m machine.Memory
+		for _, failure := range []error{syscall.EINVAL, host.ErrSlow, fs.ErrPermission, fs.ErrNotExist} {
+			var m host.Memory
 			device(&m, "mlx5_0", "0000:1c:00.0", files())
 			name := "/sys/devices/pci0000:00/0000:1c:00.0/infiniband/mlx5_0/ports/1/" + file
 			m.AddError(name, failure)
@@ -120,7 +120,7 @@ func TestPortsUnreadable(t *testing.T) {
 }
 
 func TestNoDevices(t *testing.T) {
-	var m machine.Memory
+	var m host.Memory
 	m.AddDir("/sys/class/net")
 	expect.Fails(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t, nil, "a kernel without RDMA")
 	m.AddDir("/sys/class/infiniband")
@@ -137,7 +137,7 @@ func FuzzPorts(f *testing.F) {
 		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." {
 			return
 		}
-		var m machine.Memory
+		var m host.Memory
 		files := map[string]string{
 			"state": state, "phys_state": state, "link_layer": layer, "rate": count, "lid": count, "counters/link_downed": count,
 			"gid_attrs/types/0": state, "gid_attrs/ndevs/0": state,

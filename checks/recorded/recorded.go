@@ -9,60 +9,40 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // MaxFactsFile is the size of the largest facts file that is read, and of the
 // largest snapshot.
-const MaxFactsFile = machine.MaxSnapshot
+const MaxFactsFile = host.MaxSnapshot
 
 // ErrNewer is returned for a snapshot or a facts file that only a newer
 // gpudoctor understands. The hint for it is to update gpudoctor.
-var ErrNewer = machine.ErrNewer
+var ErrNewer = host.ErrNewer
 
 // ErrUnrecognized is returned for a file that is neither a snapshot nor a
 // facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// OpenSnapshot reads a snapshot. Errors name the place in the file that is
-// called name.
-func OpenSnapshot(name string, r io.Reader) (*host.Host, error) {
-	data, err := readBounded(name, r)
-	if err != nil {
-		return nil, err
-	}
-	return host.ParseSnapshot(name, data)
-}
-
-// ReadFacts reads a facts file. It is read strictly: a field that is not
-// known is an error, which names its line and column, unless it is retired: then
-// it is dropped. A file of a newer schema gives ErrNewer.
-func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
-	data, err := readBounded(name, r)
-	if err != nil {
-		return nil, err
-	}
-	return parseFacts(name, data)
-}
-
 // Open reads a snapshot or a facts file and returns the one that it is. It is
 // recognized by its content, not by its name. A file that is neither gives
-// ErrUnrecognized.
+// ErrUnrecognized. A facts file is read strictly: a field that is not
+// known is an error, which names its line and column, unless it is retired: then
+// it is dropped.
 func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch {
-	case machine.IsSnapshot(data):
+	case host.IsSnapshot(data):
 		h, err := host.ParseSnapshot(name, data)
 		return h, nil, err
 	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
@@ -75,7 +55,7 @@ func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 // IsRecording reports whether a file that begins so is a snapshot or a facts
 // file, or means to be one.
 func IsRecording(head []byte) bool {
-	return machine.IsSnapshot(head) || factsHead.Match(head)
+	return host.IsSnapshot(head) || factsHead.Match(head)
 }
 
 // factsHead is how a facts file begins: its first field is the schema.
@@ -151,13 +131,13 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
 		return nil, at(walk.at, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data)) // What it does not know now is retired.
 	f := &facts.Facts{}
-	if err := decoder.Decode(f); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
-		}
-		return nil, at(decoder.InputOffset(), err)
+	err = json.Unmarshal(data, f) // What it does not know now is retired.
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
+	}
+	if err != nil {
+		return nil, at(0, err)
 	}
 	return f, nil
 }
@@ -195,24 +175,9 @@ type fieldWalk struct {
 
 // next returns the next token.
 func (w *fieldWalk) next() (json.Token, error) {
-	token, err := w.decoder.Token()
-	if err != nil {
-		return nil, err
-	}
-	w.at = w.decoder.InputOffset()
-	if _, ok := token.(string); ok { // Back from the closing quote to the one that opens.
-		w.at--
-		for w.at > 0 && (w.data[w.at-1] != '"' || escaped(w.data[:w.at-1])) {
-			w.at--
-		}
-		w.at--
-	}
-	return token, nil
-}
-
-// escaped reports whether what follows is escaped by a backslash.
-func escaped(head []byte) bool {
-	return (len(head)-len(bytes.TrimRight(head, `\`)))%2 == 1
+	before := w.data[w.decoder.InputOffset():]
+	w.at = int64(len(w.data) - len(bytes.TrimLeft(before, " \t\r\n,:")))
+	return w.decoder.Token()
 }
 
 // value walks through one value of type t; path is where it stands.
@@ -264,7 +229,7 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 			field = t.Elem()
 		case t.Kind() == reflect.Struct:
 			var ok bool
-			if field, ok = fieldType(t, name); !ok && !retired()[full] {
+			if field, ok = fieldType(t, name); !ok && !retired(full) {
 				return fmt.Errorf("unknown field %q", full)
 			}
 		}
@@ -276,14 +241,10 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 	return err
 }
 
-// retired are the paths of the fields that the facts had once.
-var retired = sync.OnceValue(func() map[string]bool {
-	paths := make(map[string]bool)
-	for _, field := range facts.RetiredFields() {
-		paths[field.Path] = true
-	}
-	return paths
-})
+// retired reports whether the facts had a field once.
+func retired(path string) bool {
+	return slices.ContainsFunc(facts.RetiredFields(), func(r facts.Retired) bool { return r.Path == path })
+}
 
 // fieldType returns the type of the field that JSON calls name.
 func fieldType(t reflect.Type, name string) (reflect.Type, bool) {

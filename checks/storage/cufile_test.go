@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -48,7 +47,7 @@ func TestParseConfig(t *testing.T) {
 // settings reads the file of the variable, and without one that of the system; a file that a variable names
 // has to exist.
 func TestSettings(t *testing.T) {
-	var m machine.Memory
+	var m host.Memory
 	m.AddFile("/job.json", []byte(`{"properties": {"use_pci_p2pdma": true}}`))
 	h := host.New(&m)
 	s, err := settings(h, "")

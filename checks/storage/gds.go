@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 const (
@@ -83,7 +82,7 @@ func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
 			d.Variables = append(d.Variables, name)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*deadline.File, machine.ErrSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*deadline.File, host.ErrSlow)
 	defer cancel()
 	var s Settings
 	named := variables[fileVariable]
@@ -129,8 +128,8 @@ func settings(h *host.Host, named string) (*Settings, error) {
 
 // readKernel reads whether the kernel can do what cuFile is set up for.
 func (r *reader) readKernel(ctx context.Context, d *facts.GDS) {
-	var config machine.KernelConfig
-	if err := r.host.Ask(ctx, machine.AskKernelConfig, &config); err != nil {
+	var config host.KernelConfig
+	if err := r.host.Ask(ctx, host.AskKernelConfig, &config); err != nil {
 		r.unknown("gds.kernel_p2pdma", err)
 	} else if value := config.Options["CONFIG_PCI_P2PDMA"]; value != "" {
 		d.KernelP2PDMA = new(value == "y")

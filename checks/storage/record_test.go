@@ -9,9 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
-	"github.com/gpudoctor/gpudoctor/checks/tree"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -46,7 +45,7 @@ func TestRecorded(t *testing.T) {
 // the kernel's configuration.
 func TestTree(t *testing.T) {
 	m := server()
-	copied := tree.New(&tree.Budget{})
+	copied := rootfs.New(&rootfs.Budget{})
 	for _, top := range []string{"/sys", "/proc"} {
 		copyFolder(t, m, copied, top)
 	}
@@ -56,26 +55,26 @@ func TestTree(t *testing.T) {
 }
 
 // copyFolder copies what a tree keeps of a folder.
-func copyFolder(t *testing.T, from *machine.Memory, to *tree.Machine, at string) {
+func copyFolder(t *testing.T, from *host.Memory, to *rootfs.Machine, at string) {
 	t.Helper()
 	names := expect.Value(from.ReadDir(at))(t)
 	for _, name := range names {
 		name = path.Join(at, name)
 		if target, err := from.ReadLink(name); err == nil {
-			if tree.Keeps(name) {
+			if rootfs.Keeps(name) {
 				err = to.AddLink(name, target)
 			}
 			expect.NoError(t, err)
 			continue
 		}
 		if b, err := from.ReadFile(name, 1<<20); err == nil {
-			if tree.Keeps(name) {
+			if rootfs.Keeps(name) {
 				err = to.AddFile(name, bytes.NewReader(b))
 			}
 			expect.NoError(t, err)
 			continue
 		}
-		if !tree.Prunes(name) {
+		if !rootfs.Prunes(name) {
 			expect.NoError(t, to.AddDir(name))
 			copyFolder(t, from, to, name)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // Check is the check of the section "storage".
@@ -57,11 +56,11 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	names, err := r.host.Dir(disks)
 	_, driveErr := r.host.Dir(drives)
 	switch {
-	case errors.Is(err, machine.ErrNotRecorded) && errors.Is(driveErr, machine.ErrNotRecorded):
-		return machine.ErrNotRecorded // The recording is older than this check.
+	case errors.Is(err, host.ErrNotRecorded) && errors.Is(driveErr, host.ErrNotRecorded):
+		return host.ErrNotRecorded // The recording is older than this check.
 	case errors.Is(err, fs.ErrNotExist):
 		return errNoBlocks
-	case err != nil && !errors.Is(err, machine.ErrNotRecorded):
+	case err != nil && !errors.Is(err, host.ErrNotRecorded):
 		return err
 	}
 	f := &facts.StorageFacts{}
@@ -85,7 +84,7 @@ type reader struct {
 
 // unknown notes why a fact is not known. What a recording lacks is no failure.
 func (r *reader) unknown(fact string, err error) {
-	if !errors.Is(err, machine.ErrNotRecorded) {
+	if !errors.Is(err, host.ErrNotRecorded) {
 		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
 	}
 }

@@ -13,21 +13,21 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // text adds a file of sysfs or procfs.
-func text(m *machine.Memory, name, content string) { m.AddFile(name, []byte(content+"\n")) }
+func text(m *host.Memory, name, content string) { m.AddFile(name, []byte(content+"\n")) }
 
 // sda is the link from the number of a partition of a SATA drive to its folder.
 const sda = "/sys/dev/block/8:1"
 
 // addDrive adds an NVMe drive with one namespace, as drivers/nvme/host/sysfs.c shows it. With multipath,
 // the namespace is that of a subsystem, and the drive is a path to it.
-func addDrive(m *machine.Memory, n int, multipath bool) {
+func addDrive(m *host.Memory, n int, multipath bool) {
 	name, address := fmt.Sprintf("nvme%d", n), fmt.Sprintf("0000:%02x:00.0", 0x40+n)
 	dir := "/sys/devices/pci0000:40/" + address + "/nvme/" + name
 	m.AddLink("/sys/class/nvme/"+name, strings.Replace(dir, "/sys", "../..", 1))
@@ -53,7 +53,7 @@ func addDrive(m *machine.Memory, n int, multipath bool) {
 }
 
 // addVirtual adds a device that is made of others.
-func addVirtual(m *machine.Memory, name, number string, slaves ...string) string {
+func addVirtual(m *host.Memory, name, number string, slaves ...string) string {
 	dir := "/sys/devices/virtual/block/" + name
 	m.AddLink("/sys/block/"+name, "../devices/virtual/block/"+name)
 	m.AddLink("/sys/class/block/"+name, "../../devices/virtual/block/"+name)
@@ -66,7 +66,7 @@ func addVirtual(m *machine.Memory, name, number string, slaves ...string) string
 }
 
 // addArray adds an array of the md driver.
-func addArray(m *machine.Memory, name, number string, files map[string]string, members ...string) {
+func addArray(m *host.Memory, name, number string, files map[string]string, members ...string) {
 	dir := addVirtual(m, name, number, members...) + "/md"
 	for file, content := range files {
 		text(m, dir+"/"+file, content)
@@ -77,7 +77,7 @@ func addArray(m *machine.Memory, name, number string, files map[string]string, m
 }
 
 // mounts adds the mounts of a process: lines of mountinfo without their first two fields.
-func mounts(m *machine.Memory, lines ...string) {
+func mounts(m *host.Memory, lines ...string) {
 	var b strings.Builder
 	for i, line := range lines {
 		fmt.Fprintf(&b, "%d 1 %s\n", i+20, line)
@@ -87,8 +87,8 @@ func mounts(m *machine.Memory, lines ...string) {
 
 // server is a machine with four drives, two of them in a mirror for the system and two in a stripe for data, with
 // a file server on each kind of network.
-func server() *machine.Memory {
-	m := &machine.Memory{}
+func server() *host.Memory {
+	m := &host.Memory{}
 	for n := range 4 {
 		addDrive(m, n, n == 3)
 	}
@@ -121,9 +121,9 @@ func server() *machine.Memory {
 	m.AddDir("/sys/module/nvidia_fs")
 	text(m, "/proc/driver/nvidia-fs/version", "version: 2.28")
 	text(m, "/proc/driver/nvidia-fs/modules", "nvme: 4.0\nlnet: 1\nother: 9")
-	m.Answer(machine.AskEnviron, []string{"CUFILE_VERSION=1.9", "CUFILE_USE_PCIP2PDMA=1", "CUFILE_FORCE_COMPAT_MODE=maybe", "PATH=/bin"})
+	m.Answer(host.AskEnviron, []string{"CUFILE_VERSION=1.9", "CUFILE_USE_PCIP2PDMA=1", "CUFILE_FORCE_COMPAT_MODE=maybe", "PATH=/bin"})
 	m.Answer(storage.AskSettings, storage.Settings{Path: "/etc/cufile.json", Properties: map[string]string{"properties.use_pci_p2pdma": "false", "properties.use_compat_mode": "true", "other": "x"}})
-	m.Answer(machine.AskKernelConfig, machine.KernelConfig{Source: "/boot/config", Options: map[string]string{"CONFIG_PCI_P2PDMA": "y"}})
+	m.Answer(host.AskKernelConfig, host.KernelConfig{Source: "/boot/config", Options: map[string]string{"CONFIG_PCI_P2PDMA": "y"}})
 	return m
 }
 
@@ -172,15 +172,15 @@ func TestStorage(t *testing.T) {
 // Without /sys nothing is known, and the reason is; on a machine without any of it, it is known that there is
 // none. A recording that is older than the check lacks the section, and nothing else is said.
 func TestNothing(t *testing.T) {
-	var masked machine.Memory
+	var masked host.Memory
 	f := checktest.One(t, storage.Check, &masked)
 	got := checktest.UnknownOf(f, "storage")
 	expect.That(t, f.Storage == nil && slices.Equal(got, []string{": /sys/block is not visible here"}), "masked: %+v, unknown %q", f.Storage, got)
-	var bare machine.Memory
+	var bare host.Memory
 	bare.AddDir("/sys/block")
 	bare.AddDir("/sys/module")
 	bare.AddFile("/proc/self/mountinfo", []byte("21 1 0:21 / /proc rw - proc proc rw\n"))
-	bare.Answer(machine.AskEnviron, []string{})
+	bare.Answer(host.AskEnviron, []string{})
 	bare.Answer(storage.AskSettings, storage.Settings{})
 	f = checktest.One(t, storage.Check, &bare)
 	want := &facts.StorageFacts{
@@ -189,9 +189,9 @@ func TestNothing(t *testing.T) {
 	}
 	expect.NoDiff(t, want, f.Storage, "bare")
 	expect.Len(t, 0, f.Unknown, "bare: unknown")
-	var old machine.Memory
+	var old host.Memory
 	for _, folder := range []string{"/sys/block", "/sys/class/nvme"} {
-		old.AddError(folder, machine.ErrNotRecorded)
+		old.AddError(folder, host.ErrNotRecorded)
 	}
 	f = checktest.One(t, storage.Check, &old)
 	got = checktest.UnknownOf(f, "storage")
@@ -201,7 +201,7 @@ func TestNothing(t *testing.T) {
 // Each file that fails leaves its own fact unknown, and never becomes a value.
 func TestUnreadable(t *testing.T) {
 	const drive, array = "/sys/devices/pci0000:40/0000:40:00.0/nvme/nvme0", "/sys/devices/virtual/block/md0"
-	for _, failure := range []error{syscall.EIO, machine.ErrSlow, fs.ErrPermission} {
+	for _, failure := range []error{syscall.EIO, host.ErrSlow, fs.ErrPermission} {
 		for at, check := range map[string]func(f *facts.StorageFacts) bool{
 			drive + "/state":                        func(f *facts.StorageFacts) bool { return f.Drives[0].State == "" },
 			drive + "/nvme0n1/size":                 func(f *facts.StorageFacts) bool { return f.Drives[0].Namespaces[0].SizeBytes == 0 },
@@ -291,13 +291,13 @@ func TestHungMount(t *testing.T) {
 
 // hung is a machine that notes what is read below some mount points, and which file systems are asked.
 type hung struct {
-	*machine.Memory
+	*host.Memory
 
 	below, touched []string
 }
 
 func (h *hung) note(name string) {
-	if slices.ContainsFunc(h.below, func(at string) bool { return name == at || strings.HasPrefix(name, at+"/") }) || strings.HasPrefix(name, machine.AskStatfs) {
+	if slices.ContainsFunc(h.below, func(at string) bool { return name == at || strings.HasPrefix(name, at+"/") }) || strings.HasPrefix(name, host.AskStatfs) {
 		h.touched = append(h.touched, name)
 	}
 }
@@ -312,7 +312,7 @@ func (h *hung) ReadDir(name string) ([]string, error) {
 	return h.Memory.ReadDir(name)
 }
 
-func (h *hung) Stat(name string) (machine.FileInfo, error) {
+func (h *hung) Stat(name string) (host.FileInfo, error) {
 	h.note(name)
 	return h.Memory.Stat(name)
 }
@@ -322,7 +322,7 @@ func (h *hung) ReadLink(name string) (string, error) {
 	return h.Memory.ReadLink(name)
 }
 
-func (h *hung) Ask(ctx context.Context, question string, by machine.Answerer) (json.RawMessage, error) {
+func (h *hung) Ask(ctx context.Context, question string, by host.Answerer) (json.RawMessage, error) {
 	h.note(question)
 	return h.Memory.Ask(ctx, question, by)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // Check is the check of the section "host".
@@ -36,8 +35,8 @@ gVisor, WSL and Firecracker give their kernels.`,
 func collect(ctx context.Context, g *gather.Gathering) error {
 	h := g.Host
 	var f facts.HostFacts
-	var names machine.Uname
-	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
+	var names host.Uname
+	if err := h.Ask(ctx, host.AskUname, &names); err != nil {
 		g.Unknown("host", "hostname", err.Error(), "")
 	} else if names.Node == "" {
 		g.Unknown("host", "hostname", "no file tells it", "")
@@ -69,8 +68,8 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		f.MemoryBytes = parseMemTotal(b)
 	}
 	f.UptimeSeconds = readUptime(g)
-	var ids machine.IDs
-	if err := h.Ask(ctx, machine.AskIDs, &ids); err != nil {
+	var ids host.IDs
+	if err := h.Ask(ctx, host.AskIDs, &ids); err != nil {
 		g.Unknown("host", "root", err.Error(), "")
 	} else {
 		root := ids.UID == 0
@@ -91,7 +90,7 @@ func readUptime(g *gather.Gathering) *float64 {
 	const file = "/proc/uptime"
 	text, err := g.Host.Text(file)
 	switch {
-	case errors.Is(err, machine.ErrNotRecorded):
+	case errors.Is(err, host.ErrNotRecorded):
 		return nil
 	case err != nil:
 		g.Unknown("host", "uptime_seconds", err.Error(), gather.HintFor(err))
@@ -410,4 +409,4 @@ func givesDevices(driver string) bool {
 
 // KernelOption reads an option from a line of a kernel's configuration, if it is
 // one of those that checks want.
-func KernelOption(line string) (name, value string, ok bool) { return machine.KernelOption(line) }
+func KernelOption(line string) (name, value string, ok bool) { return host.KernelOption(line) }

@@ -8,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -23,9 +23,9 @@ const (
 )
 
 func TestHost(t *testing.T) {
-	var m machine.Memory
-	m.Answer(machine.AskUname, machine.Uname{Node: "gpu7", Release: "6.8.0-31-generic", Machine: "x86_64"})
-	m.Answer(machine.AskIDs, machine.IDs{UID: 0})
+	var m host.Memory
+	m.Answer(host.AskUname, host.Uname{Node: "gpu7", Release: "6.8.0-31-generic", Machine: "x86_64"})
+	m.Answer(host.AskIDs, host.IDs{UID: 0})
 	for name, data := range map[string]string{
 		"/proc/sys/kernel/osrelease":       "6.8.0-31-generic\n",
 		"/etc/os-release":                  "PRETTY_NAME=\"Ubuntu 24.04 LTS\"\nID=ubuntu\nVERSION_ID='24.04'\n# x\nBROKEN\n",
@@ -94,7 +94,7 @@ func TestVirtualization(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m machine.Memory
+			var m host.Memory
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
@@ -111,9 +111,9 @@ func TestVirtualization(t *testing.T) {
 }
 
 func TestHostUnreadable(t *testing.T) {
-	var m machine.Memory
-	m.AnswerError(machine.AskUname, errors.New("no uname"))
-	m.AnswerError(machine.AskIDs, errors.New("no ids"))
+	var m host.Memory
+	m.AnswerError(host.AskUname, errors.New("no uname"))
+	m.AnswerError(host.AskIDs, errors.New("no ids"))
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.HostFacts{}, got.Host, "host")
 	f := expect.Map(got.Unknown, func(u facts.Unknown) string { return u.Fact })

@@ -23,10 +23,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
-	"github.com/gpudoctor/gpudoctor/checks/tree"
 )
 
 // Options says how texts are read.
@@ -411,8 +411,8 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		if t.options.Excluded != nil && t.options.Excluded(f.shown) {
 			continue
 		}
-		if _, at, ok := tree.Split(f.shown); ok && !tree.IsText(at) {
-			if !d.IsDir() && !tree.Keeps(at) || d.IsDir() && tree.Prunes(at) {
+		if _, at, ok := rootfs.Split(f.shown); ok && !rootfs.IsText(at) {
+			if !d.IsDir() && !rootfs.Keeps(at) || d.IsDir() && rootfs.Prunes(at) {
 				continue
 			}
 			f.at = at

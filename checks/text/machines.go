@@ -18,14 +18,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/tree"
+	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 )
 
 // machines are the machines of which copies of /sys or /proc are among what is read, in the
 // order in which they were found.
 type machines struct {
 	all    []*machineTree
-	budget tree.Budget
+	budget rootfs.Budget
 	// more is set where there are more than maxMachines, of which nothing is kept.
 	more bool
 	// passed is set once a file was passed over of which no check reads anything.
@@ -40,7 +40,7 @@ const (
 
 // machineTree is a machine, or what is read of it.
 type machineTree struct {
-	files *tree.Machine
+	files *rootfs.Machine
 	// of is the folder or archive in which it lies, and root the folder there.
 	of, root string
 	archived bool
@@ -65,8 +65,8 @@ var ErrSeveral = errors.New("more than one machine is in it")
 // copied tells whether a file is part of a copy of /sys or /proc, and where it is on that machine.
 // m is nil if no check reads it.
 func (t *intake) copied(of, name string, archived bool) (m *machineTree, at string, is bool) {
-	root, at, is := tree.Split(name)
-	if !is || tree.IsText(at) {
+	root, at, is := rootfs.Split(name)
+	if !is || rootfs.IsText(at) {
 		return nil, "", false
 	}
 	i := slices.IndexFunc(t.machines.all, func(m *machineTree) bool { return m.of == of && m.root == root })
@@ -74,14 +74,14 @@ func (t *intake) copied(of, name string, archived bool) (m *machineTree, at stri
 	case i >= 0:
 		m = t.machines.all[i]
 		m.last = at
-	case !tree.Keeps(at):
+	case !rootfs.Keeps(at):
 	case len(t.machines.all) == maxMachines:
 		t.machines.more = true
 	default:
-		m = &machineTree{files: tree.New(&t.machines.budget), of: of, root: root, archived: archived, last: at}
+		m = &machineTree{files: rootfs.New(&t.machines.budget), of: of, root: root, archived: archived, last: at}
 		t.machines.all = append(t.machines.all, m)
 	}
-	if !tree.Keeps(at) {
+	if !rootfs.Keeps(at) {
 		t.machines.passed = true
 		return nil, at, true
 	}
@@ -126,7 +126,7 @@ func (t *intake) tarEnded(in text, end *tarEnd) {
 // added notes what became of a file of a machine.
 func (t *intake) added(m *machineTree, err error, list *listing) {
 	switch {
-	case errors.Is(err, tree.ErrTooLarge) && !m.full:
+	case errors.Is(err, rootfs.ErrTooLarge) && !m.full:
 		m.files.Cut(m.last)
 		m.full = true
 		list.pass(m.name(), problem{"not read to its end: " + err.Error(), facts.UnreadCount})
@@ -175,7 +175,7 @@ func (t *intake) zippedFile(m *machineTree, at string, member *zip.File, list *l
 		err = m.files.AddFile(at, counted)
 	case member.Mode()&fs.ModeSymlink != 0:
 		var target []byte
-		if target, err = io.ReadAll(io.LimitReader(counted, tree.MaxTarget+1)); err == nil {
+		if target, err = io.ReadAll(io.LimitReader(counted, rootfs.MaxTarget+1)); err == nil {
 			err = m.files.AddLink(at, string(target))
 		}
 	}
@@ -236,7 +236,7 @@ func (t *intake) readCopied(name string) (read, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return read{}, cmp.Or(err, errNotRegular)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, tree.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, rootfs.MaxFile+1))
 	return read{data: data}, err
 }
 

@@ -147,7 +147,7 @@ func factsOf(t *testing.T, file string) *facts.Facts {
 // that every thing stands somewhere. Package machine, which holds the corpus, tries every thing in every line.
 func corpus(t *testing.T) (things, lines []string) {
 	t.Helper()
-	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
+	raw := expect.Value(os.ReadFile("../../checks/host/testdata/planted.tsv"))(t)
 	byKind, seen := map[string][]string{}, map[string]int{}
 	for pass := range 2 {
 		for row := range strings.Lines(string(raw)) {
@@ -255,7 +255,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 // secretsPlanted counts the secrets, which stand behind the names.
 func secretsPlanted(t *testing.T) int {
 	t.Helper()
-	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
+	raw := expect.Value(os.ReadFile("../../checks/host/testdata/planted.tsv"))(t)
 	n := 0
 	for _, kind := range []string{"secret", "password", "key"} {
 		n += strings.Count(string(raw), "\n"+kind+"\tthing\t")

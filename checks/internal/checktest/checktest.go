@@ -11,23 +11,22 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 )
 
 // On is a gathering of facts about a machine, as a check sees it. The management library
 // answers what the machine has recorded of it.
-func On(src machine.Source, f *facts.Facts) *gather.Gathering {
+func On(src host.Source, f *facts.Facts) *gather.Gathering {
 	h := host.New(src)
 	g := gather.New(h, f, gather.Options{Deadline: deadline.Check, Progress: func(string) {}})
-	g.NVML = func(ctx context.Context, answer *nvml.Answer) error { return h.Ask(ctx, machine.AskNVML, answer) }
+	g.NVML = func(ctx context.Context, answer *nvml.Answer) error { return h.Ask(ctx, host.AskNVML, answer) }
 	g.Attempts = func(ctx context.Context, answer *attempt.Answer) error { return h.Ask(ctx, attempt.Question, answer) }
 	g.Linked = func(*facts.Facts) {}
 	return g
 }
 
 // One runs one check over a machine and returns the facts, with what is unknown.
-func One(t *testing.T, c *gather.Check, m *machine.Memory) *facts.Facts {
+func One(t *testing.T, c *gather.Check, m *host.Memory) *facts.Facts {
 	t.Helper()
 	f := &facts.Facts{Schema: facts.FactsSchema}
 	g := On(m, f)
@@ -39,8 +38,8 @@ func One(t *testing.T, c *gather.Check, m *machine.Memory) *facts.Facts {
 }
 
 // MemoryOf writes a PCI tree as a privileged process sees it.
-func MemoryOf(tree *Tree) *machine.Memory {
-	m := &machine.Memory{}
+func MemoryOf(tree *Tree) *host.Memory {
+	m := &host.Memory{}
 	tree.Write(m, true)
 	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
 	return m

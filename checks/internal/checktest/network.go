@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // WriteNetwork writes what the kernel shows of the network on a machine whose InfiniBand and EFA
 // adapters all work: an RDMA device for each, an interface for those of InfiniBand, the loopback
 // interface and the modules.
-func (t *Tree) WriteNetwork(files Files, modules ...string) {
+func (t *Tree) WriteNetwork(files *host.Memory, modules ...string) {
 	text := func(name, format string, args ...any) { files.AddFile(name, fmt.Appendf(nil, format+"\n", args...)) }
 	text("/proc/uptime", "1209600.25 154828800.00")
 	link := func(class, name, dir string) {
@@ -73,7 +75,7 @@ func (t *Tree) WriteNetwork(files Files, modules ...string) {
 func (f *Function) efa() bool { return f.Vendor == amazon && f.Device>>4 == 0xefa }
 
 // writeEFA writes the RDMA devices of EFA devices, which are named by their buses.
-func (t *Tree) writeEFA(files Files) {
+func (t *Tree) writeEFA(files *host.Memory) {
 	dirs := map[string]string{}
 	for _, f := range t.Functions {
 		var bus int

@@ -5,14 +5,9 @@ import (
 	"path"
 	"strconv"
 	"strings"
-)
 
-// Files takes the files of a machine; *machine.Memory does.
-type Files interface {
-	AddFile(name string, data []byte)
-	AddLink(name, target string)
-	AddDir(name string)
-}
+	"github.com/gpudoctor/gpudoctor/checks/host"
+)
 
 // Tree is the PCI tree of one machine, with the NUMA nodes and the IOMMU that
 // stand around it.
@@ -200,7 +195,7 @@ func (b *Bus) Other(device, function int) *Function {
 
 // Write writes the tree as a privileged process sees it, or as any other
 // does.
-func (t *Tree) Write(files Files, privileged bool) {
+func (t *Tree) Write(files *host.Memory, privileged bool) {
 	files.AddDir("/sys/bus/pci/devices")
 	files.AddDir("/sys/class/iommu")
 	files.AddDir("/sys/kernel/iommu_groups")
@@ -220,7 +215,7 @@ func (t *Tree) Write(files Files, privileged bool) {
 	}
 }
 
-func (t *Tree) write(files Files, f *Function, privileged bool) {
+func (t *Tree) write(files *host.Memory, f *Function, privileged bool) {
 	up := strings.Repeat("../", strings.Count(f.dir, "/"))
 	text := func(name, format string, args ...any) {
 		files.AddFile(f.dir+"/"+name, fmt.Appendf(nil, format+"\n", args...))

@@ -1,8 +1,10 @@
 package checktest
 
+import "github.com/gpudoctor/gpudoctor/checks/host"
+
 // WriteStorage writes what the kernel shows of the storage of a machine that starts from a SATA drive and has
 // no other, and the mounts of a process there.
-func WriteStorage(files Files) {
+func WriteStorage(files *host.Memory) {
 	const drive = "devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda"
 	files.AddFile("/sys/"+drive+"/size", []byte("3750748848\n"))
 	files.AddLink("/sys/block/sda", "../"+drive)

@@ -188,7 +188,8 @@ func writeHosts(t *testing.T, program, folder string) {
 	t.Helper()
 	out := expect.Value(exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output())(t)
 	write := func(name string, change func(f *facts.Facts)) {
-		f := expect.Value(recorded.ReadFacts(name, bytes.NewReader(out)))(t)
+		_, f, err := recorded.Open(name, bytes.NewReader(out))
+		expect.NoError(t, err)
 		change(f)
 		var b bytes.Buffer
 		expect.NoError(t, recorded.WriteFacts(&b, f))

@@ -1,0 +1,40 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// maxKernelLog bounds what is read of the kernel log: twice the largest ring
+// buffer that a kernel can be built with (LOG_BUF_SHIFT is at most 25,
+// init/Kconfig). Records that keep coming as fast as they are read end there,
+// or at the deadline.
+const maxKernelLog = 64 << 20
+
+// kernelLog collects the wanted lines of the kernel log.
+type kernelLog struct{ text strings.Builder }
+
+// add takes one record of /dev/kmsg: "priority,sequence,microseconds,flags;"
+// and the message, then lines of properties that begin with a blank
+// (Documentation/ABI/testing/dev-kmsg).
+func (k *kernelLog) add(record []byte) {
+	head, message, ok := bytes.Cut(record, []byte{';'})
+	if !ok {
+		return
+	}
+	message, _, _ = bytes.Cut(message, []byte{'\n'})
+	fields := bytes.SplitN(head, []byte{','}, 5)
+	if len(fields) < 3 || !KernelLogWanted(string(message)) {
+		return
+	}
+	var us int64
+	for _, c := range fields[2] {
+		if c < '0' || c > '9' || us > 1<<53 {
+			return
+		}
+		us = us*10 + int64(c-'0')
+	}
+	const perSecond = 1_000_000
+	fmt.Fprintf(&k.text, "%d.%06d %s\n", us/perSecond, us%perSecond, bytes.ToValidUTF8(message, []byte("?")))
+}

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Bounds of the search in a library.
+const (
+	maxLibrary  = 1 << 30     // NCCL 2.28 has 0.4 GB.
+	libraryTime = time.Second // A cold file is given up, not waited for.
+	libraryPart = 1 << 20     // Read at a time.
+	textLength  = len("NCCL version ") + 32
+)
+
+// versionText is what NCCL and RCCL hold, "NCCL version 2.28.9+cuda13.0"
+// (VERSION_STRING, NCCL src/init.cc), and the plugin for libfabric, "Initializing
+// aws-ofi-nccl 1.9.1-aws" (PACKAGE_STRING, aws-ofi-nccl src/nccl_ofi_net.c).
+var (
+	versionText = lazy.New(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}(?:\+(?:cuda|hip)[0-9]{1,2}\.[0-9]{1,2})?|aws-ofi-nccl [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
+	fixedTexts  = [][]byte{[]byte("CCL version "), []byte("aws-ofi-nccl ")}
+)
+
+// libraryText returns the text in a library that states its version.
+func libraryText(name string) (string, error) {
+	f, err := open(name, regular)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	return findText(io.LimitReader(f, maxLibrary), time.Now().Add(libraryTime))
+}
+
+// findText searches part by part, until a time.
+func findText(r io.Reader, until time.Time) (string, error) {
+	var found TextFinder
+	part := make([]byte, libraryPart)
+	for time.Now().Before(until) {
+		n, err := io.ReadFull(r, part)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return "", err
+		}
+		_, _ = found.Write(part[:n]) // It never fails.
+		if last || found.text != "" {
+			return found.Text(), nil
+		}
+	}
+	return "", ErrSlow
+}
+
+// TextFinder searches what is written to it for the text in which a library states its
+// version. A text that lies across two parts is found.
+type TextFinder struct {
+	end  []byte // The end of what was written, at most textLength bytes.
+	text string
+}
+
+// Write searches a part of the library.
+func (t *TextFinder) Write(part []byte) (int, error) {
+	if t.text == "" {
+		// The end of the part before and the beginning of this one together, then this one.
+		t.end = append(t.end, part[:min(len(part), textLength)]...)
+		t.search(t.end, false)
+		t.search(part, false)
+		if len(part) >= textLength {
+			t.end = append(t.end[:0], part[len(part)-textLength:]...)
+		}
+		t.end = t.end[:copy(t.end, t.end[max(0, len(t.end)-textLength):])]
+	}
+	return len(part), nil
+}
+
+// Text returns the first text, or an empty string, when all parts were written.
+func (t *TextFinder) Text() string {
+	t.search(t.end, true)
+	return t.text
+}
+
+// search looks for the pattern only where a fixed part of it occurs: that is ten times
+// as fast. A text that may go on in the next part is left for it.
+func (t *TextFinder) search(b []byte, last bool) {
+	for _, fixed := range fixedTexts {
+		for rest := b; t.text == ""; {
+			i := bytes.Index(rest, fixed)
+			if i < 0 {
+				break
+			}
+			if m := versionText.Find(rest[max(0, i-1):min(len(rest), i+textLength)]); m != nil && (last || i+textLength <= len(rest)) {
+				t.text = string(m)
+			}
+			rest = rest[i+1:]
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+)
+
+const (
+	// fileDeadline bounds one operation on a file. On a healthy machine the
+	// slowest, a read of PCI config space, takes well under a millisecond.
+	fileDeadline = deadline.File
+	// maxNames bounds the names in a folder.
+	maxNames = 200_000
+	// pageSize holds any file of sysfs, and most of procfs.
+	pageSize = 4 << 10
+)
+
+var errTooManyNames = fmt.Errorf("more than %d names", maxNames)
+
+// live is the machine that this process runs on.
+type live struct {
+	files *pool
+	asked asked
+}
+
+// newLive returns the machine that this process runs on. Each operation on a
+// file ends within two seconds, if necessary with ErrSlow. Only regular files
+// are read, so none can block: no FIFOs, no devices.
+func newLive() Source { return &live{files: newPool(fileDeadline)} }
+
+// ReadFile returns at most limit bytes of a file.
+func (l *live) ReadFile(name string, limit int64) ([]byte, error) {
+	return run(l.files, opRead, name, func() ([]byte, error) { return readRegular(name, limit) })
+}
+
+// readRegular returns at most limit bytes of a regular file. Those of procfs do not know
+// their size beforehand.
+func readRegular(name string, limit int64) ([]byte, error) {
+	f, err := open(name, regular)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	var b bytes.Buffer
+	b.Grow(pageSize)
+	_, err = b.ReadFrom(io.LimitReader(f, limit))
+	return b.Bytes(), err
+}
+
+// open opens a file of a kind, and no other: opening a device can initialize it, and opening a
+// FIFO waits for a writer.
+func open(name string, kind func(fs.FileMode) error) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil {
+		err = kind(info.Mode())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = kind(info.Mode()) // It may have changed, or a device is mounted over it.
+	}
+	if err != nil {
+		_ = f.Close() // It was not even read.
+		return nil, err
+	}
+	return f, nil
+}
+
+func regular(mode fs.FileMode) error {
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return errIsDir
+	}
+	return errIrregular
+}
+
+func folder(mode fs.FileMode) error {
+	if mode.IsDir() {
+		return nil
+	}
+	return errNotDir
+}
+
+// ReadDir returns the names in a folder, sorted.
+func (l *live) ReadDir(name string) ([]string, error) {
+	return run(l.files, opList, name, func() ([]string, error) {
+		f, err := open(name, folder)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		names, err := f.Readdirnames(maxNames + 1)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF): // EOF: an empty folder.
+			return nil, err
+		case len(names) > maxNames:
+			return nil, errTooManyNames
+		}
+		slices.Sort(names)
+		return names, nil
+	})
+}
+
+// ReadLink returns where a symbolic link points.
+func (l *live) ReadLink(name string) (string, error) {
+	return run(l.files, opLink, name, func() (string, error) { return os.Readlink(name) })
+}
+
+// Stat describes a file, links followed.
+func (l *live) Stat(name string) (FileInfo, error) {
+	return run(l.files, opStat, name, func() (FileInfo, error) {
+		info, err := os.Stat(name)
+		if err != nil {
+			return FileInfo{}, err
+		}
+		return FileInfo{Mode: info.Mode(), Size: info.Size()}, nil
+	})
+}
+
+// Ask answers a question. The machine is asked each question once.
+func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
+	if by == nil {
+		by = func(context.Context) (any, error) { return l.answer(splitQuestion(question)) }
+	}
+	return l.asked.ask(ctx, question, by)
+}
+
+// answer answers the questions that this package knows.
+func (l *live) answer(name, argument string) (any, error) {
+	switch name {
+	case AskEnviron:
+		return WantedEnviron(os.Environ()), nil
+	case AskIDs:
+		return currentIDs()
+	case AskUname:
+		return uname()
+	case AskLimits:
+		return l.limits()
+	case AskKernelLog:
+		return readKernelLog()
+	case AskStatfs:
+		return run(l.files, "statfs", argument, func() (Statfs, error) { return statfs(argument) })
+	case AskLibraryText:
+		return run(l.files, opRead, argument, func() (string, error) { return libraryText(argument) })
+	case AskLoaderPaths:
+		return run(l.files, opRead, argument, func() (LoaderPaths, error) { return loaderPathsOf(argument) })
+	case AskProcess:
+		return run(l.files, opRead, "/proc", func() (bool, error) { return processSeen(argument) })
+	case AskKernelConfig:
+		names, err := uname()
+		if err != nil {
+			return nil, err
+		}
+		return run(l.files, opRead, "kernel configuration", func() (KernelConfig, error) { return kernelConfig(names.Release) })
+	case AskOwner:
+		return run(l.files, opStat, argument, func() (Owner, error) { return owner(argument) })
+	case AskAccess:
+		return run(l.files, "access", argument, func() (string, error) { return access(argument) })
+	}
+	return nil, fmt.Errorf("%s: %w", name, errors.ErrUnsupported)
+}
+
+// Recorded is false: this is the machine itself.
+func (l *live) Recorded() bool { return false }
+
+func currentIDs() (IDs, error) {
+	groups, err := os.Getgroups()
+	if err != nil {
+		return IDs{}, fmt.Errorf("read the groups of this process: %w", err)
+	}
+	slices.Sort(groups)
+	groups = append([]int{}, slices.Compact(groups)...) // None is known to be none.
+	return IDs{UID: os.Geteuid(), GID: os.Getegid(), Groups: groups}, nil
+}
+
+// splitQuestion splits a question from its argument: "statfs:" and "/dev/shm".
+func splitQuestion(question string) (name, argument string) {
+	if i := strings.IndexByte(question, ':'); i >= 0 {
+		return question[:i+1], question[i+1:]
+	}
+	return question, ""
+}
+
+// cause takes an error out of the wrapping that package os gives it: the
+// operation and the path are named once, in the same words by every Source.
+func cause(err error) error {
+	var inPath *fs.PathError
+	var inCall *os.SyscallError
+	switch {
+	case errors.As(err, &inPath):
+		return cause(inPath.Err)
+	case errors.As(err, &inCall):
+		return inCall.Err
+	}
+	return err
+}

@@ -1,0 +1,25 @@
+//go:build !linux
+
+package host
+
+import (
+	"errors"
+	"os"
+	"runtime"
+)
+
+// uname knows the names that the standard library does.
+func uname() (Uname, error) {
+	node, err := os.Hostname()
+	return Uname{Node: node, Machine: runtime.GOARCH}, err
+}
+
+func statfs(string) (Statfs, error) { return Statfs{}, errors.ErrUnsupported }
+
+func owner(string) (Owner, error) { return Owner{}, errors.ErrUnsupported }
+
+func access(string) (string, error) { return "", errors.ErrUnsupported }
+
+func (l *live) limits() (map[string]Limit, error) { return nil, errors.ErrUnsupported }
+
+func readKernelLog() (string, error) { return "", errors.ErrUnsupported }

@@ -1,0 +1,226 @@
+// Package rootfs reads a machine from a copy of its files: a folder or an archive that holds
+// what /sys and /proc show, such as those of hwloc-gather-topology and sosreport. What the copy
+// lacks is unknown: it may exist on the machine.
+package rootfs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
+)
+
+// Bounds of a tree. Of a machine with 8 GPUs and 500 PCI functions, 15,000 files and links
+// with 2 MB are kept.
+const (
+	maxEntries = 60_000
+	maxKept    = 24 << 20
+	// MaxFile is how much of a file is kept.
+	MaxFile = host.MaxFile
+	// MaxTarget is PATH_MAX (include/uapi/linux/limits.h), which bounds the target of a link.
+	MaxTarget = 4096
+)
+
+// ErrTooLarge is returned for what is beyond the bounds. The rest is unknown.
+var ErrTooLarge = fmt.Errorf("more than %d files and links of /sys and /proc, or %d MiB", maxEntries, maxKept>>20)
+
+// notInTree is the error for what a tree lacks.
+type notInTree struct{ why string }
+
+func (e *notInTree) Error() string { return e.why }
+
+// Is makes it host.ErrNotRecorded to checks.
+func (e *notInTree) Is(target error) bool { return target == host.ErrNotRecorded }
+
+var (
+	errNotInTree = &notInTree{"not in this tree"}
+	errEmpty     = &notInTree{"empty in this tree"}
+	errUnread    = &notInTree{"in this tree, and not read"}
+	errCut       = &notInTree{"the tree ends before it"}
+)
+
+// Budget is what may still be kept of trees. Those that are read together share it.
+type Budget struct{ entries, kept int }
+
+// Machine is a machine whose files are added one by one.
+type Machine struct {
+	budget *Budget
+	files  host.Memory
+	// cut is the path at which the tree ends before its time; empty for a whole one.
+	cut string
+	// last is what was added last, and left are the folders that were followed by something outside
+	// of them. Once one of these goes on, the tree is scattered.
+	last      string
+	left      map[string]bool
+	scattered bool
+}
+
+// New returns a machine without files.
+func New(budget *Budget) *Machine { return &Machine{budget: budget} }
+
+// visit notes in what order the tree comes.
+func (m *Machine) visit(at string) {
+	if m.left == nil {
+		m.left = make(map[string]bool)
+	}
+	for folder := path.Dir(m.last); len(folder) > 1 && !strings.HasPrefix(at, folder+"/"); folder = path.Dir(folder) {
+		m.left[folder] = true
+	}
+	for folder := path.Dir(at); len(folder) > 1 && !m.scattered && !strings.HasPrefix(m.last, folder+"/"); folder = path.Dir(folder) {
+		m.scattered = m.left[folder]
+	}
+	m.last = at
+}
+
+// take counts a file, a link or a folder.
+func (m *Machine) take(at string, size int) error {
+	m.visit(at)
+	m.budget.entries++
+	m.budget.kept += size
+	if m.budget.entries > maxEntries || m.budget.kept > maxKept {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// AddFile adds a file.
+func (m *Machine) AddFile(at string, from io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(from, MaxFile+1))
+	if err != nil {
+		m.visit(at)
+		m.files.AddError(at, errUnread)
+		return err
+	}
+	if err := m.take(at, len(data)); err != nil {
+		return err
+	}
+	whole := len(data) <= MaxFile
+	if data = content(at, data); len(data) == 0 && !strings.HasPrefix(at, "/sys/") {
+		// Files of /proc have no size, so that some archivers take nothing of them.
+		m.files.AddError(at, errEmpty)
+		return nil
+	}
+	if whole {
+		m.files.AddFile(at, data)
+		return nil
+	}
+	m.files.AddPart(at, data[:MaxFile:MaxFile], host.FileInfo{Mode: 0o444, Size: int64(len(data))})
+	return nil
+}
+
+// AddUnread adds a file that could not be read.
+func (m *Machine) AddUnread(at string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		err = errUnread
+	}
+	m.files.AddError(at, err)
+	return m.take(at, 0)
+}
+
+// AddLink adds a symbolic link. It is followed in the tree.
+func (m *Machine) AddLink(at, target string) error {
+	if target == "" || len(target) > MaxTarget || strings.ContainsRune(target, 0) {
+		return m.AddUnread(at, errUnread)
+	}
+	m.files.AddLink(at, target)
+	return m.take(at, len(target))
+}
+
+// AddDir adds a folder, which may be empty.
+func (m *Machine) AddDir(at string) error {
+	m.files.AddDir(at)
+	return m.take(at, 0)
+}
+
+// Cut notes that the tree ends before its time, at a file or folder. What follows is unknown: more
+// of the folders in which it ends, or of any folder where the tree came in no order.
+func (m *Machine) Cut(at string) {
+	m.visit(at)
+	m.cut = cmp.Or(m.cut, at, "/")
+}
+
+// Host returns the machine as checks read it.
+func (m *Machine) Host() *host.Host {
+	m.files.Missing = func(string) error { return errNotInTree }
+	s := &source{Memory: &m.files, cut: m.cut, scattered: m.scattered}
+	if names, ok := uname(s); ok {
+		m.files.Answer(host.AskUname, names)
+	}
+	return host.New(s)
+}
+
+// content is a file's content as the kernel gave it. An archiver that was told a size of a page
+// and read less fills it up with zeros (GNU tar, "file shrank").
+func content(at string, data []byte) []byte {
+	switch {
+	case !strings.HasPrefix(at, "/sys/"):
+		return data
+	case path.Base(at) == "config":
+		return config(data)
+	}
+	return bytes.TrimRight(data, "\x00")
+}
+
+// config is the part of a PCI function's config space that was shown to who copied it: without
+// root it is the header, and the rest is filled up.
+func config(data []byte) []byte {
+	// The header's size, and the bit of its status that promises capabilities
+	// (include/uapi/linux/pci_regs.h, PCI_STATUS_CAP_LIST). They follow the header.
+	const header, status, capabilities = 64, 6, 0x10
+	if len(data) > header && data[status]&capabilities != 0 && len(bytes.Trim(data[header:], "\x00")) == 0 {
+		return data[:header]
+	}
+	return data
+}
+
+// source is a tree as checks read it.
+type source struct {
+	*host.Memory
+	cut       string
+	scattered bool
+}
+
+// ReadDir returns the names in a folder, sorted. Of those above /sys and /proc it is unknown what
+// they hold.
+func (s *source) ReadDir(name string) ([]string, error) {
+	names, err := s.Memory.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	clean := path.Clean(name)
+	switch {
+	case strings.Count(clean, "/") < 2:
+		err = errNotInTree
+	case len(names) == 0 && clean == pci.Devices:
+		err = errEmpty // The copy of a /sys that was masked, or of its folders alone.
+	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(clean)):
+		err = errCut
+	default:
+		return names, nil
+	}
+	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+}
+
+// endsIn reports whether the tree ends in a folder, which may then hold more.
+func (s *source) endsIn(name string) bool {
+	at, err := host.New(s).Real(name)
+	return err != nil || strings.HasPrefix(s.cut+"/", strings.TrimSuffix(at, "/")+"/")
+}
+
+// Ask answers a question.
+func (s *source) Ask(ctx context.Context, question string, by host.Answerer) (json.RawMessage, error) {
+	answer, err := s.Memory.Ask(ctx, question, by)
+	if errors.Is(err, host.ErrNotRecorded) {
+		err = fmt.Errorf("%s: %w", question, errNotInTree)
+	}
+	return answer, err
+}

@@ -1,0 +1,152 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+)
+
+// MaxFile is how much of a file is read by default: the
+// largest file that checks need completely is /proc/self/mountinfo of a busy node.
+const MaxFile = 4 << 20
+
+// ErrSlow is returned when a read does not end within its deadline, as happens
+// on a dead network mount or in a driver that hangs.
+var ErrSlow = errors.New("no answer within the deadline")
+
+// ErrNotRecorded is returned by a recording for a file or a question that
+// was not read when it was made.
+var ErrNotRecorded = errors.New("not recorded")
+
+// FileInfo describes a file.
+type FileInfo struct {
+	// Mode is its type and permissions, Size its length.
+	Mode fs.FileMode `json:"mode"`
+	Size int64       `json:"size"`
+}
+
+// Source answers for one machine. Paths are absolute. Errors are
+// *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission;
+// their operation is "read", "readdir", "readlink" or "stat" in every Source,
+// so that a recording fails with the same text as the machine. All methods may be
+// called from several goroutines.
+type Source interface {
+	// ReadFile returns at most limit bytes of a file.
+	ReadFile(name string, limit int64) ([]byte, error)
+	// ReadDir returns the names in a folder, sorted.
+	ReadDir(name string) ([]string, error)
+	// ReadLink returns where a symbolic link points.
+	ReadLink(name string) (string, error)
+	// Stat describes a file, links followed.
+	Stat(name string) (FileInfo, error)
+	// Ask answers one of the questions below, as JSON.
+	Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error)
+	// Recorded is true for a recording.
+	Recorded() bool
+}
+
+// Layer is a layer of a container image.
+type Layer struct {
+	// Index counts from 1, the lowest layer.
+	Index int
+	// Digest is the name of its content, Command what made it; empty if unknown.
+	Digest, Command string
+}
+
+// Layered is a Source that knows the layer of an image that a file comes from.
+type Layered interface {
+	Layer(name string) (Layer, bool)
+}
+
+// The questions. Those that end in a colon take an argument after it.
+const (
+	// AskEnviron is answered with the environment as a list of "NAME=value",
+	// reduced to the names that checks want (see Wanted).
+	AskEnviron = "environ"
+	// AskUname is answered with Uname.
+	AskUname = "uname"
+	// AskIDs is answered with IDs.
+	AskIDs = "ids"
+	// AskStatfs takes a path and is answered with a Statfs.
+	AskStatfs = "statfs:"
+	// AskLimits is answered with a map from "memlock", "nofile" to
+	// a Limit. An unknown one is left out.
+	AskLimits = "limits"
+	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
+	// "ok" or an errno name, in recordings only: a live machine is asked by
+	// package attempt.
+	AskSyscalls = "syscalls"
+	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
+	AskAccess = "access:"
+	// AskLibraryText takes the path of an NCCL or RCCL and is answered with
+	// the text in it that states its version, "NCCL version 2.28.9", or with
+	// an empty string. The file itself is not recorded: it has hundreds of
+	// megabytes.
+	AskLibraryText = "library-text:"
+	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths.
+	AskLoaderPaths = "loader-paths:"
+	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
+	// is answered with whether a process of that name is visible. The list of processes
+	// itself is private, and is not recorded.
+	AskProcess = "process:"
+	// AskKernelConfig is answered with a KernelConfig. The configuration
+	// itself has hundreds of kilobytes, and names the host it was built on.
+	AskKernelConfig = "kernel-config"
+	// AskOwner takes the path of a device node and is answered with an Owner.
+	AskOwner = "owner:"
+	// AskKernelLog is answered with the kernel log's lines that affect
+	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
+	// message", one per line.
+	AskKernelLog = "kernel-log"
+	// AskNVML is answered with the document of package nvml.
+	AskNVML = "nvml"
+	// AskProbe takes a mode and is answered with a probe.Report.
+	AskProbe = "probe:"
+	// AskCollectives takes a mode and is answered with probe.Collectives.
+	AskCollectives = "collectives:"
+)
+
+// Uname is the system's names for itself.
+type Uname struct {
+	Node    string `json:"node"`
+	Release string `json:"release"`
+	Machine string `json:"machine"`
+}
+
+// IDs are the process's user and group ids.
+type IDs struct {
+	UID    int   `json:"uid"`
+	GID    int   `json:"gid"`
+	Groups []int `json:"groups"`
+}
+
+// Owner is the owner of a file.
+type Owner struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+}
+
+// KernelConfig is what the running kernel was built with.
+type KernelConfig struct {
+	// Source is the file that it was read from.
+	Source string `json:"source"`
+	// Options are those that checks need, each with "y", "m" or "n".
+	Options map[string]string `json:"options"`
+}
+
+// Statfs is the size of a file system.
+type Statfs struct {
+	// Type is the file system's magic number as a name ("tmpfs") or in hex.
+	Type       string `json:"type"`
+	SizeBytes  int64  `json:"size_bytes"`
+	FreeBytes  int64  `json:"free_bytes"`
+	AvailBytes int64  `json:"avail_bytes"`
+	ReadOnly   bool   `json:"read_only"`
+}
+
+// Limit is a resource limit; -1 is unlimited.
+type Limit struct {
+	Soft int64 `json:"soft"`
+	Hard int64 `json:"hard"`
+}
