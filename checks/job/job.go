@@ -193,7 +193,8 @@ func (s *story) beforeOthersWaited(d *facts.Death) bool {
 	witnessed := s.launcher != nil && s.launcher.First && sameRank(s.launcher.Rank, d.Rank)
 	return (witnessed || len(s.trouble) > 0) && !slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
 		ofItself := m.Source == d.Source && m.Line >= d.Begins && m.Line <= d.Line
-		return !s.waiting[m] && !ofItself && !(witnessed && m.Source == d.Source && m.Line > d.Line)
+		behind := witnessed && m.Source == d.Source && m.Line > d.Line
+		return !s.waiting[m] && !ofItself && !behind
 	})
 }
 
