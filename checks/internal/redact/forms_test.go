@@ -147,9 +147,9 @@ func TestKept(t *testing.T) {
 
 // TestFormsCompile checks that the pattern of every form compiles, and names what stands there.
 func TestFormsCompile(t *testing.T) {
-	for _, forms := range [][]form{secretForms, keyForms, nameForms, numberForms, addressForms} {
+	for _, forms := range [][]*form{known().Secrets, known().Keys, known().Names, known().Numbers, known().Addresses} {
 		for _, f := range forms {
-			expect.That(t, len(f.hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.hints)
+			expect.That(t, len(f.Hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.Hints)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	if !utf8.ValidString(s) {
 		return r.broken(s, addresses)
 	}
-	s = apply(keyForms, s, secretOf)
+	s = apply(known().Keys, s, secretOf)
 	var out strings.Builder
 	out.Grow(len(s))
 	name := "" // Of a secret whose value is on the next line.
@@ -155,7 +155,7 @@ func (r *Redactor) line(s string, addresses bool) string {
 		return s
 	}
 	if strings.ContainsAny(s, " \t=@/:[") { // Something stands around a name.
-		s = apply(nameForms, s, r.standIn)
+		s = apply(known().Names, s, r.standIn)
 	}
 	if r.studying {
 		return s
@@ -165,9 +165,9 @@ func (r *Redactor) line(s string, addresses bool) string {
 
 // Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
 func (r *Redactor) Numbers(s string, addresses bool) string {
-	s = apply(numberForms, s, r.standIn)
+	s = apply(known().Numbers, s, r.standIn)
 	if addresses {
-		s = apply(addressForms, s, r.standIn)
+		s = apply(known().Addresses, s, r.standIn)
 	}
 	return s
 }

@@ -10,76 +10,6 @@ import (
 // This file finds secrets: by the shapes that issuers publish for their tokens,
 // by the words beside them, and as private keys.
 
-// secretForms are the forms of tokens that their issuers publish, and places where
-// passwords stand. Prefixes and alphabets are those that github.com/gitleaks/gitleaks
-// (config/gitleaks.toml) and GitHub's list of supported secret scanning patterns name;
-// lengths are lower bounds, so that a token that was cut is found as well.
-var secretForms = []form{
-	formOf(`\b(?P<token>hf_[A-Za-z0-9]{16,})`, "hf_"),                                                                 // Hugging Face.
-	formOf(`\b(?P<token>api_org_[A-Za-z0-9]{16,})`, "api_org_"),                                                       // Hugging Face, of an organisation.
-	formOf(`\b(?P<token>gh[pousr]_[A-Za-z0-9]{16,})`, "gh"),                                                           // GitHub.
-	formOf(`\b(?P<token>github_pat_[A-Za-z0-9_]{16,})`, "github_pat_"),                                                // GitHub.
-	formOf(`\b(?P<token>gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,})`, "gl"),            // GitLab.
-	formOf(`(?:^|[^\w-])(?P<long>sk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*)`, "sk-"),                                       // OpenAI, Anthropic, DeepSeek, OpenRouter.
-	formOf(`\b(?P<token>AKIA[A-Z0-9]{12,})`, "KIA"),                                                                   // AWS.
-	formOf(`\b(?P<token>ASIA[A-Z0-9]{12,})`, "SIA"),                                                                   // AWS, for a session.
-	formOf(`\b(?P<token>ABIA[A-Z0-9]{12,})`, "ABIA"),                                                                  // AWS.
-	formOf(`\b(?P<token>ACCA[A-Z0-9]{12,})`, "ACCA"),                                                                  // AWS.
-	formOf(`\b(?P<token>bedrock-api-key-[A-Za-z0-9+/=_-]+)`, "bedrock-api-key-"),                                      // AWS.
-	formOf(`\b(?P<token>xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,})`, "xox"),                                         // Slack.
-	formOf(`\b(?P<token>xapp-[A-Za-z0-9-]{8,})`, "xapp-"),                                                             // Slack.
-	formOf(`(?P<token>hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+)`, "hooks.slack.com/"),       // Slack.
-	formOf(`\b(?P<token>npm_[A-Za-z0-9]{16,})`, "npm_"),                                                               // npm.
-	formOf(`\b(?P<token>pypi-[A-Za-z0-9_-]{16,})`, "pypi-"),                                                           // PyPI.
-	formOf(`\b(?P<token>rubygems_[a-f0-9]{16,})`, "rubygems_"),                                                        // RubyGems.
-	formOf(`\b(?P<token>dckr_[a-z]{3}_[A-Za-z0-9_-]{16,})`, "dckr_"),                                                  // Docker.
-	formOf(`\b(?P<token>AIza[A-Za-z0-9_-]{16,})`, "AIza"),                                                             // Google.
-	formOf(`\b(?P<token>ya29\.[A-Za-z0-9_-]{8,})`, "ya29."),                                                           // Google, OAuth.
-	formOf(`\b(?P<token>GOCSPX-[A-Za-z0-9_-]{8,})`, "GOCSPX-"),                                                        // Google, OAuth.
-	formOf(`(?P<token>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,})`, "Q~"),                                          // Microsoft Entra.
-	formOf(`\bsig=(?P<token>[A-Za-z0-9%+/=_-]{16,})`, "sig="),                                                         // Azure, shared access signature.
-	formOf(`\b(?P<token>nvapi-[A-Za-z0-9_-]{8,})`, "nvapi-"),                                                          // NVIDIA.
-	formOf(`\b(?P<token>eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)`, "eyJ"),                                           // JSON web tokens (RFC 7519): base64 of {".
-	formOf(`\b(?P<token>[a-z]{2,5}_live_[A-Za-z0-9]{8,})`, "_live_"),                                                  // Stripe and its like.
-	formOf(`\b(?P<token>(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,})`, "_test_"),                                          // Stripe.
-	formOf(`\b(?P<token>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`, "SG."),                                          // SendGrid.
-	formOf(`\b(?P<token>shp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,})`, "shp"),                                                 // Shopify.
-	formOf(`\b(?P<token>do[opr]_v1_[a-f0-9]{16,})`, "_v1_"),                                                           // DigitalOcean.
-	formOf(`\b(?P<token>dapi[a-f0-9]{16,})`, "dapi"),                                                                  // Databricks.
-	formOf(`\b(?P<token>hv[sbr]\.[A-Za-z0-9_-]{16,})`, "hv"),                                                          // HashiCorp Vault.
-	formOf(`\b(?P<token>tskey-[a-z]+-[A-Za-z0-9-]{8,})`, "tskey-"),                                                    // Tailscale.
-	formOf(`\b(?P<token>gsk_[A-Za-z0-9]{16,})`, "gsk_"),                                                               // Groq.
-	formOf(`\b(?P<token>r8_[A-Za-z0-9]{16,})`, "r8_"),                                                                 // Replicate.
-	formOf(`\b(?P<token>pplx-[A-Za-z0-9]{16,})`, "pplx-"),                                                             // Perplexity.
-	formOf(`\b(?P<token>xai-[A-Za-z0-9]{16,})`, "xai-"),                                                               // xAI.
-	formOf(`\b(?P<token>wandb_v1_[A-Za-z0-9_]{16,})`, "wandb_"),                                                       // Weights & Biases.
-	formOf(`\b(?P<token>glsa_[A-Za-z0-9_]{16,})`, "glsa_"),                                                            // Grafana.
-	formOf(`\b(?P<token>glc_[A-Za-z0-9+/=]{16,})`, "glc_"),                                                            // Grafana Cloud.
-	formOf(`\b(?P<token>sntry[su]_[A-Za-z0-9+/=_-]{16,})`, "sntry"),                                                   // Sentry.
-	formOf(`\b(?P<token>ATATT3[A-Za-z0-9_=-]{16,})`, "ATATT"),                                                         // Atlassian.
-	formOf(`\b(?P<token>NRAK-[A-Z0-9]{16,})`, "NRAK-"),                                                                // New Relic.
-	formOf(`\b(?P<token>PMAK-[a-f0-9-]{16,})`, "PMAK-"),                                                               // Postman.
-	formOf(`\b(?P<token>lin_api_[A-Za-z0-9]{16,})`, "lin_api_"),                                                       // Linear.
-	formOf(`\b(?P<token>AGE-SECRET-KEY-1[A-Z0-9]{16,})`, "AGE-SECRET-KEY-"),                                           // age.
-	formOf(`\b(?P<token>dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,})`, "dp."),                                 // Doppler.
-	formOf(`\b(?P<token>secret_[A-Za-z0-9]{32,})`, "secret_"),                                                         // Notion.
-	formOf(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<token>[A-Za-z0-9%+/=&_-]{16,})`, "AccountKey"), // Azure, connection strings.
-	// The user and the password of a URL (RFC 3986, 3.2.1); a password may hold an @ that is not escaped.
-	formOf(`://(?P<token>[^/\s"'<>]+)@`, "://"),
-	// Flags of one letter that passwords follow.
-	formOf(`\bsshpass\s+-p\s*["']?(?P<value>[^\s"']+)`, "sshpass"),
-	formOf(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "curl"),
-	formOf(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "wget"),
-	formOf(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?(?P<value>[^\s"']+)`, "login"),
-	formOf(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?(?P<value>[^\s"']+)`, "mysql"),
-}
-
-// keyForms are private keys as PEM (RFC 7468), OpenSSH and PGP write them: the first line
-// and all that can be of the content, with the line breaks as they are or as escapes.
-var keyForms = []form{
-	formOf(`(?P<pem>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?)`, "PRIVATE KEY"),
-}
-
 // secretOf returns what stands for a secret in s.
 func secretOf(what, secret, s string, _, to int) string {
 	const least = 20 // Characters of a token whose prefix is a common one.
@@ -98,12 +28,9 @@ func secretOf(what, secret, s string, _, to int) string {
 	return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
 }
 
-// secretHints are parts of all words that make the value beside them a secret.
-var secretHints = []string{"pass", "pwd", "secret", "token", "auth", "bearer", "cred", "login", "key", "cookie", "signature"}
-
 // hasHint reports whether a text in lower case holds one.
 func hasHint(low string) bool {
-	return slices.ContainsFunc(secretHints, func(hint string) bool { return strings.Contains(low, hint) })
+	return slices.ContainsFunc(known().SecretHints, func(hint string) bool { return strings.Contains(low, hint) })
 }
 
 // strength says how surely a name is that of a secret.
@@ -116,22 +43,6 @@ const (
 	mayBeSecret
 	// isSecret is a name such as "password".
 	isSecret
-)
-
-// Words of names, in lower case.
-var (
-	secretParts = []string{"password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "secretkey", "privatekey", "credential"}
-	secretWords = []string{"pwd", "creds", "cred", "bearer", "token", "authtoken", "accesstoken", "hftoken", "psk"}
-	doubtful    = []string{"pass", "auth", "login", "key", "keys", "authorization", "cookie", "signature", "authkey", "tokens"}
-	// keyKinds stand before "key" where it is a secret.
-	keyKinds = []string{"api", "access", "secret", "private", "account", "encryption", "license", "signing", "ssh", "auth", "shared", "client", "service", "storage", "deploy", "session", "subscription", "master", "ngc", "wandb"}
-	// noSecretAfter follow a word of the lists where it says something else:
-	// pass-through, token count, auth type, key size.
-	noSecretAfter = []string{
-		"through", "thru", "rate", "ed", "es", "count", "counts", "limit", "length", "len", "size", "sizes", "num", "per", "budget", "type", "types", "mode", "method",
-		"id", "ids", "index", "parallel", "parallelism", "embedding", "embeddings", "file", "files", "path", "dir", "env", "name", "names", "ref", "plugin", "provider", "timeout",
-		"interval", "ttl", "sock", "socket", "host", "server", "url", "uri", "port", "header", "bits", "mpool", "cache", "range", "ranges", "space", "required", "enabled", "enable", "disable", "disabled", "protocol", "fail", "failures", "ok", "error", "errors",
-	}
 )
 
 // wordsOf splits a name at everything that is no letter or digit, and where an
@@ -170,40 +81,26 @@ func secrecy(name string) strength {
 		if i+1 < len(words) {
 			next = words[i+1]
 		}
-		if slices.Contains(noSecretAfter, next) {
+		if slices.Contains(known().NoSecretAfter, next) {
 			continue
 		}
 		switch {
-		case slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(w, p) }),
-			slices.Contains(secretWords, w), strings.HasSuffix(w, "token"),
-			(w == "key" || w == "keys") && i > 0 && slices.Contains(keyKinds, words[i-1]):
+		case slices.ContainsFunc(known().SecretParts, func(p string) bool { return strings.Contains(w, p) }),
+			slices.Contains(known().SecretWords, w), strings.HasSuffix(w, "token"),
+			(w == "key" || w == "keys") && i > 0 && slices.Contains(known().KeyKinds, words[i-1]):
 			return isSecret
-		case slices.Contains(doubtful, w), strings.HasSuffix(w, "key"):
+		case slices.Contains(known().Doubtful, w), strings.HasSuffix(w, "key"):
 			found = mayBeSecret
 		}
 	}
 	return found
 }
 
-// harmless are values of settings whose names sound secret.
-var harmless = []string{
-	"", "y", "n", "yes", "no", "on", "off", "true", "false", "auto", "try", Withheld, redacted, "none", "null", "nil", "nan", "unset", "undefined", "undef", "default",
-	"any", "all", "native", "munge", "slurm", "jwt", "kerberos", "ldap", "pam", "psk", "basic", "simple", "anonymous", "host", "user", "file", "env", "required", "optional", "enabled", "disabled",
-	"enable", "disable", "dont", "force", "warn", "ignore", "prefer", "allow", "deny", "local", "remote", "system",
-}
-
-// verdicts follow a word such as "password:" where a program says how it went.
-var verdicts = []string{
-	"failed", "failure", "fail", "incorrect", "wrong", "invalid", "expired", "missing", "denied", "accepted", "rejected", "ok", "okay", "success", "successful", "succeeded", "error", "timeout", "timed",
-	"is", "was", "are", "not", "no", "for", "of", "from", "to", "in", "at", "on", "the", "a", "an", "and", "or", "with", "by", "must", "should", "cannot", "could", "unable", "unexpected", "unknown", "unsupported",
-	"please", "see", "use", "using", "set", "given", "found", "required", "expected", "permission", "connection", "access",
-}
-
 // plainSetting reports whether a value is a number of a few digits or a switch,
 // a reference to another variable or a place holder.
 func plainSetting(value string) bool {
 	low := lower(strings.TrimSpace(value))
-	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "<") || strings.HasPrefix(low, "%") && (strings.HasSuffix(low, "%") || len(low) == 2) ||
+	if slices.Contains(known().Harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "<") || strings.HasPrefix(low, "%") && (strings.HasSuffix(low, "%") || len(low) == 2) ||
 		strings.HasPrefix(low, "{{") || len(low) > 2 && strings.Trim(low, "*x.") == "" {
 		return true
 	}
@@ -277,7 +174,7 @@ func (s setting) secret(value string) bool {
 	switch {
 	case isNumber(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
 		return false
-	case s.sign != '=' && slices.Contains(verdicts, strings.Trim(low, ".,;:!")):
+	case s.sign != '=' && slices.Contains(known().Verdicts, strings.Trim(low, ".,;:!")):
 		return false
 	case s.sign == ' ' && !s.flag:
 		return random(value)
@@ -306,7 +203,7 @@ func SecretVariable(name, value string) bool {
 
 // secrets replaces the secrets of one line.
 func secrets(s string) string {
-	s = apply(secretForms, s, secretOf)
+	s = apply(known().Secrets, s, secretOf)
 	low := lower(s)
 	if !hasHint(low) {
 		return s

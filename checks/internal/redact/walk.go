@@ -111,7 +111,7 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)
 		shown := k
-		if !at.ours || !slices.Contains(ourKeys, at.key) {
+		if !at.ours || !slices.Contains(known().OurKeys, at.key) {
 			shown = reflect.ValueOf(r.Text(key)).Convert(k.Type())
 		}
 		text, isText := stringIn(value)
@@ -202,7 +202,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 			out[i] = redacted
 		}
 		return out
-	case at.oneWord() || at.ours && slices.Contains(ourWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
+	case at.oneWord() || at.ours && slices.Contains(known().OurWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
 		return nil
 	}
 	return r.joined(list, "\n")
@@ -229,7 +229,7 @@ func (r *Redactor) setting(name, value string) string {
 	if SecretVariable(name, value) {
 		return redacted
 	}
-	if !r.secretsOnly && hostVariables.MatchString(name) {
+	if !r.secretsOnly && isHostVariable(name) {
 		value = r.hostVariable(value)
 	}
 	head := name + "="
@@ -239,17 +239,10 @@ func (r *Redactor) setting(name, value string) string {
 	return r.Content(value, !saysVersion(name))
 }
 
-// ourWords are fields whose strings are written by gpudoctor, or are links to what everybody
-// can read.
-var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", "kind", "kinds", "code", "links", "severity", "confidence", "program", "role", "section", "test", "outcome", "mode", "found_by"}
-
-// ourKeys are fields that hold maps whose keys are such words.
-var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config", "drivers", "properties"}
-
 // field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
 	switch {
-	case s == "" || at.ours && slices.Contains(ourWords, at.key):
+	case s == "" || at.ours && slices.Contains(known().OurWords, at.key):
 		return s
 	case r.studying && (at.key == "hive" || strings.Contains(at.key, "uuid")):
 		return s // No name.
@@ -286,22 +279,15 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 	return r.Content(s, !saysVersion(at.key))
 }
 
-// freeKeys are fields that hold what somebody wrote. One word in any other field is
-// written by gpudoctor or a driver, even if a host has that name: "passthrough".
-var freeKeys = []string{
-	"value", "source", "sources", "text", "texts", "message", "subject", "title", "summary", "reason", "reasons", "hint", "image", "command", "mounts", "path", "target",
-	"fact", "facts", "why", "where", "by", "missing", "look", "note", "network", "ipc", "pid", "short", "examined", "a", "b", "netdev", "interface", "master", "members", "devices", "addresses",
-}
-
 // oneWord reports whether a value of one word was written by gpudoctor or a driver.
 func (at fieldPlace) oneWord() bool {
 	if at.key == "name" {
 		return at.ours && at.parent != "launches" && at.parent != "texts"
 	}
-	return at.ours && !slices.Contains(freeKeys, at.key)
+	return at.ours && !slices.Contains(known().FreeKeys, at.key)
 }
 
 // isHostKey reports whether a field of this name holds names of hosts.
 func isHostKey(key string) bool {
-	return slices.Contains([]string{"hostname", "host_name", "nodename", "host", "hosts", "peer_host", "remote_host"}, key)
+	return slices.Contains(known().HostKeys, key)
 }

@@ -10,16 +10,6 @@ import (
 
 // This file replaces names that were learnt, wherever they stand.
 
-// ordinary are words that the texts of this trade are full of, and names of
-// numbered devices. A host, user or job of such a name is replaced where it is
-// known to be one, and nowhere else: to replace the word wherever it stands would
-// spoil what is said of a machine.
-var ordinary = lazy.New(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx\d?|nvme|rank|dev|card|socket|channel|ring|tree|stream|slot|port|link|device)[-_]?(?:[0-9]|1[0-5])?|(?:node|vm|host|worker|master|server|pod|task|job|user|container)|(?:task|job|user)[0-9]+|mlx\d_\d+|nvme\d+n\d+|eth\d+|cpu\d+|` +
-	`localhost|config|environment|sysfs|devices|procfs|corp|intra|internal|intranet|cloud|linux|ubuntu|debian|rocky|centos|fedora|redhat|suse|amazon|azure|google|nvidia|amd|amdgpu|intel|mellanox|kernel|compute|head|login|docker|podman|kube|kubernetes|slurm|training|trainer|train|inference|instance|default|unknown|system|machine|hypervisor|gpudoctor|redacted|test|tests|demo|main|prod|production|staging|local|private|public|network|cluster|data|model|models|home|root|admin|nobody|build|release|none|null|true|false|` +
-	`cuda|nccl|rccl|rocm|torch|pytorch|python|python3|bash|mpirun|torchrun|vllm|sglang|ollama|llama|llama-server|triton|jax|tensorflow|deepspeed|megatron|nemo|ampere|hopper|turing|volta|pascal|blackwell|ada|tesla|quadro|titan|spark|info|warn|warning|error|debug|trace|fatal|critical|notice|failed|failure|timeout|transport|memory|shared|driver|library|process|service|error|bench|benchmark|benchmarks|app|application|api|web|file|files|log|logs|name|code|work|work[-_]?dir|workspace|scratch|shm|tmp|var|etc|opt|usr|lib|proc|sys|mnt|` +
-	`[abhlvptk][0-9]{1,3}[a-z]?|mi[0-9]+[a-z]?|g[bh]?[0-9]{3}|rtx[0-9a-z]*|gtx[0-9a-z]*|gfx[0-9a-f]+|sm_?[0-9]+|dgx|hgx|geforce|instinct|radeon|epyc|xeon|ryzen|connectx[0-9a-z-]*|bluefield[0-9a-z-]*|infiniband|ethernet|roce|nvlink|nvswitch|pcie|iommu|` +
-	`all-?reduce|allreduce|all_reduce|all-gather|all_gather|broadcast|reduce|p2p|copy|check|probe|quick|full|off|auto)$`)
-
 // learn makes a word be replaced wherever it stands. The first stand-in holds.
 func (r *Redactor) learn(word, standIn string) {
 	word = lower(word)
@@ -35,7 +25,7 @@ func (r *Redactor) learn(word, standIn string) {
 // distinctive reports whether a name can be replaced wherever it stands.
 func distinctive(name string) bool {
 	const long, short = 4, 3 // Shorter ones are abbreviations in a driver's log, or units.
-	return !ordinary.MatchString(lower(name)) && (len(name) >= long || len(name) >= short && strings.ContainsAny(name, "0123456789")) &&
+	return !known().Ordinary.MatchString(lower(name)) && (len(name) >= long || len(name) >= short && strings.ContainsAny(name, "0123456789")) &&
 		strings.Trim(name, "0123456789.-_:") != ""
 }
 
@@ -177,13 +167,6 @@ func (r *Redactor) inDomain(low string, at int) (short, end int) {
 // hostStandIn is what the name of a host becomes, and a list of hosts.
 var hostStandIn = lazy.New(`^host-(?:[0-9]+|\[[0-9,-]+\])$`)
 
-// noHost are words that stand where the name of a host is expected.
-var noHost = []string{
-	"version", "kernel", "release", "localhost", "(none)", "none", "null", "nil", "true", "false", "unknown", "any", "auto", "env", "static", "c10d", "etcd", "etcd-v2", "file",
-	"pci", "info", "warn", "warning", "error", "debug", "trace", "fatal", "critical", "notice", "is", "not", "redacted", "example", "sha256", "not-set",
-	"default", "required", "self", "here", "unset", "host", "hostname", "private", "bridge", "the", "this", "a", "an", "and", "or", "of", "at", "on", "to", "from", "for",
-}
-
 // numberedThing are processes and devices, which stand in brackets as hosts do.
 var numberedThing = lazy.New(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
 
@@ -191,7 +174,7 @@ var numberedThing = lazy.New(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$
 // not the same on every machine.
 func isHostName(name string) bool {
 	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) && !numberedThing.MatchString(name) &&
-		!slices.Contains(noHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
+		!slices.Contains(known().NoHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0xff))) && c != '.' && c != '-' && c != '_' })
 }
 
@@ -228,20 +211,14 @@ func (r *Redactor) Host(name string) string {
 	return standIn
 }
 
-// sharedDomains are parents of domains of many owners.
-var sharedDomains = []string{
-	"cluster.local", "svc.cluster.local", "compute.internal", "ec2.internal", "amazonaws.com", "compute.amazonaws.com", "googleusercontent.com", "google.internal",
-	"cloudapp.net", "azure.com", "cloudapp.azure.com", "internal.cloudapp.net", "oraclevcn.com", "co.uk", "ac.uk", "com.au", "edu.au", "co.jp", "ac.jp", "com.cn", "edu.cn", "ac.cn", "co.kr", "ac.kr", "com.br", "co.in", "ac.in",
-}
-
 // learnDomain notes a domain, and those above it as far as they have one owner,
 // and not all the world; and the owner's name.
 func (r *Redactor) learnDomain(domain string) {
 	const long = 5 // A shorter name of an owner is too common to be looked for.
-	for strings.Contains(domain, ".") && domain != exampleDomain && !publicHost(domain) && !slices.Contains(sharedDomains, domain) {
+	for strings.Contains(domain, ".") && domain != exampleDomain && !publicHost(domain) && !slices.Contains(known().SharedDomains, domain) {
 		r.domains[domain] = true
 		label, rest, _ := strings.Cut(domain, ".")
-		if owner := !strings.Contains(rest, ".") || slices.Contains(sharedDomains, rest); owner && rest != "cluster.local" && rest != "svc.cluster.local" && len(label) >= long && distinctive(label) {
+		if owner := !strings.Contains(rest, ".") || slices.Contains(known().SharedDomains, rest); owner && rest != "cluster.local" && rest != "svc.cluster.local" && len(label) >= long && distinctive(label) {
 			r.learn(label, "example")
 		}
 		domain = rest
@@ -279,7 +256,7 @@ func (r *Redactor) image(name string) string {
 
 func (r *Redactor) work(k kind, prefix, name string) string {
 	if len(name) == 0 || strings.HasPrefix(name, prefix) && strings.Trim(name[len(prefix):], "0123456789") == "" ||
-		strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, "0123456789.-_:") == "" || ordinary.MatchString(lower(name)) {
+		strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, "0123456789.-_:") == "" || known().Ordinary.MatchString(lower(name)) {
 		return name
 	}
 	standIn := prefix + strconv.Itoa(r.number(k, name))
@@ -289,18 +266,11 @@ func (r *Redactor) work(k kind, prefix, name string) string {
 	return standIn
 }
 
-// publicImages begin the names of images that everybody can have: they tell which
-// versions are in it, and not whose job it is.
-var publicImages = []string{
-	"nvcr.io/nvidia/", "nvidia/", "docker.io/nvidia/", "rocm/", "docker.io/rocm/", "pytorch/", "docker.io/pytorch/", "vllm/", "lmsysorg/", "tensorflow/",
-	"ghcr.io/huggingface/", "huggingface/", "library/", "docker.io/library/", "mcr.microsoft.com/", "public.ecr.aws/", "registry.k8s.io/", "quay.io/podman/",
-}
-
 func publicImage(name string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker://"), "library/")
-	if slices.ContainsFunc(publicImages, func(p string) bool { return strings.HasPrefix(name, p) }) {
+	if slices.ContainsFunc(known().PublicImages, func(p string) bool { return strings.HasPrefix(name, p) }) {
 		return true
 	}
 	base, _, _ := strings.Cut(name, ":")
-	return slices.Contains([]string{"ubuntu", "debian", "python", "alpine", "busybox", "rockylinux", "fedora", "centos", "almalinux", "scratch"}, base)
+	return slices.Contains(known().PublicBases, base)
 }
