@@ -20,6 +20,8 @@ type table struct {
 	Parts                                    map[string]string
 	Secrets, Keys, Names, Numbers, Addresses []*form
 
+	Columns map[string]string
+
 	Ordinary      alternatives
 	SharedFolders alternatives `yaml:"shared_folders"`
 

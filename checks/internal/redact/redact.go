@@ -120,12 +120,23 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	s = apply(known().Keys, s, secretOf)
 	var out strings.Builder
 	out.Grow(len(s))
-	name := "" // Of a secret whose value is on the next line.
+	name := ""           // Of a secret whose value is on the next line.
+	var columns []column // Of the table that the lines before head.
 	for line := range strings.Lines(s) {
 		if name != "" {
 			line = secretValueLine(name, line)
 		}
 		name = namedOn(line)
+		isRow := false
+		if columns != nil && !r.secretsOnly {
+			var row string
+			if row, isRow = r.row(columns, line); isRow {
+				line = row
+			}
+		}
+		if !isRow {
+			columns = columnsOf(line)
+		}
 		out.WriteString(r.line(line, addresses))
 	}
 	return out.String()
