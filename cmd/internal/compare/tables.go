@@ -2,8 +2,6 @@ package compare
 
 import (
 	_ "embed"
-	"path"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -50,11 +48,6 @@ var tables = sync.OnceValue(func() *table {
 	}
 	return t
 })
-
-// fieldID is the name of a field: "facts.GPU.MIG".
-func fieldID(of reflect.Type, name string) string {
-	return path.Base(of.PkgPath()) + "." + of.Name() + "." + name
-}
 
 // leftOut reports whether a field is no difference between machines.
 func leftOut(id string) bool {
