@@ -17,8 +17,9 @@ var formsYAML []byte
 
 // table is forms.yaml, whose comments say what each list is.
 type table struct {
-	Parts                                    map[string]string
-	Secrets, Keys, Names, Numbers, Addresses []*form
+	Parts                     map[string]string
+	Secrets, Keys, Variables  []*form
+	Names, Numbers, Addresses []*form
 
 	Columns map[string]string
 
@@ -34,13 +35,12 @@ type table struct {
 	PublicBases     []string `yaml:"public_bases"`
 	NumberedDevices []string `yaml:"numbered_devices"`
 
-	SecretParts   []string `yaml:"secret_parts"`
-	SecretWords   []string `yaml:"secret_words"`
-	Doubtful      []string
+	SecretWords   alternatives `yaml:"secret_words"`
+	Doubtful      alternatives
 	KeyKinds      []string `yaml:"key_kinds"`
 	NoSecretAfter []string `yaml:"no_secret_after"`
 	SecretHints   []string `yaml:"secret_hints"`
-	Harmless      []string
+	Harmless      alternatives
 	Verdicts      []string
 
 	OurWords []string `yaml:"our_words"`
@@ -66,7 +66,7 @@ func (a *alternatives) UnmarshalYAML(list *yaml.Node) error {
 	if err := list.Decode(&patterns); err != nil {
 		return fmt.Errorf("patterns: %w", err)
 	}
-	a.Regexp = lazy.New("^(?:" + strings.Join(patterns, "|") + ")$")
+	a.Regexp = lazy.New("^(?s:" + strings.Join(patterns, "|") + ")$")
 	return nil
 }
 
@@ -83,7 +83,7 @@ var known = sync.OnceValue(func() *table {
 		parts = append(parts, "{"+name+"}", pattern)
 	}
 	named := strings.NewReplacer(parts...)
-	for _, forms := range [][]*form{t.Secrets, t.Keys, t.Names, t.Numbers, t.Addresses} {
+	for _, forms := range [][]*form{t.Secrets, t.Keys, t.Variables, t.Names, t.Numbers, t.Addresses} {
 		for _, f := range forms {
 			f.pattern = lazy.New(named.Replace(f.Like))
 		}

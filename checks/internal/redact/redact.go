@@ -117,16 +117,11 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	if !utf8.ValidString(s) {
 		return r.broken(s, addresses)
 	}
-	s = apply(known().Keys, s, secretOf)
+	s = variables(apply(known().Keys, s, secretOf))
 	var out strings.Builder
 	out.Grow(len(s))
-	name := ""           // Of a secret whose value is on the next line.
 	var columns []column // Of the table that the lines before head.
 	for line := range strings.Lines(s) {
-		if name != "" {
-			line = secretValueLine(name, line)
-		}
-		name = namedOn(line)
 		isRow := false
 		if columns != nil && !r.secretsOnly {
 			var row string
