@@ -158,7 +158,7 @@ func alikeNames(sides []compare.Input) {
 func addBaseline(d *report.Document, before compare.Input) {
 	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
 	alikeNames(sides)
-	d.Baseline = compare.Since(version, sides[0], sides[1])
+	d.Baseline = compare.Since(sides[0], sides[1])
 }
 
 // readSide says what a file is, and reads it if it is a report.
