@@ -90,7 +90,7 @@ func (r *Redactor) mac(s string) string {
 		return s
 	}
 	// Bit 1 of the first byte: locally administered.
-	standIn := fmt.Sprintf("02%0*x", len(digits)-2, r.number(kindMAC, digits))
+	standIn := fmt.Sprintf("02%0*x", len(digits)-2, r.number("mac", digits))
 	out := []byte(s)
 	for i, next := 0, 0; i < len(out); i++ {
 		if isAlnum(out[i]) {
@@ -110,7 +110,7 @@ func (r *Redactor) guid(n uint64) uint64 {
 	if n == 0 || n&^0xffff == guidStandIn {
 		return n
 	}
-	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
+	return guidStandIn + uint64(r.number("guid", strconv.FormatUint(n, 16)))
 }
 
 // guidText redacts a GUID of 16 digits, which may be in four groups.
@@ -182,7 +182,7 @@ func (r *Redactor) network(high uint64) uint64 {
 	if high == 0 || high == linkLocal || high&^numbers == documentation || high&^numbers == uniqueLocal {
 		return high
 	}
-	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16)))
+	n := uint64(r.number("net", strconv.FormatUint(high, 16)))
 	if high>>57 == uniqueLocal>>57 {
 		return uniqueLocal + n
 	}
@@ -250,13 +250,13 @@ func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 		if b[2] == 0 {
 			return a // A stand-in, or one that tells no machine from another.
 		}
-		n := r.number(kindLocal4, a.String())
+		n := r.number("link-local ipv4", a.String())
 		return netip.AddrFrom4([4]byte{b[0], b[1], 0, byte(n)})
 	}
-	class := ipv4First + r.number(kindIPv4, strconv.Itoa(int(b[0]))) - 1
+	class := ipv4First + r.number("ipv4", strconv.Itoa(int(b[0]))) - 1
 	host := binary.BigEndian.Uint32(b[:]) & (1<<ipv4HostBits - 1)
 	if class >= ipv4Last {
-		class, host = ipv4Last, uint32(r.number(kindIPv4Rest, a.String()))
+		class, host = ipv4Last, uint32(r.number("ipv4 rest", a.String()))
 	} else {
 		host = r.hostBits(b[0], host)
 	}

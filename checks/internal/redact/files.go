@@ -69,7 +69,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
 		return []byte(r.Content(words, true) + "\n")
 	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
-		return r.kfdProperties(data)
+		return []byte(apply(known().KFD, string(data), r.standIn))
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "xgmi_hive_id":
 		return []byte(r.decimalGUID(strings.TrimSpace(string(data))) + "\n")
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
@@ -78,24 +78,6 @@ func (r *Redactor) File(name string, data []byte) []byte {
 		return data
 	}
 	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
-}
-
-// kfdProperties redacts what AMD's compute driver says about a node: the card's
-// own number becomes zero, that of its hive a stand-in.
-func (r *Redactor) kfdProperties(data []byte) []byte {
-	var out strings.Builder
-	for line := range strings.Lines(string(data)) {
-		text := strings.TrimRight(line, "\n")
-		switch name, value, _ := strings.Cut(text, " "); name {
-		case "unique_id":
-			out.WriteString("unique_id 0" + line[len(text):])
-		case "hive_id":
-			out.WriteString("hive_id " + r.decimalGUID(value) + line[len(text):])
-		default:
-			out.WriteString(line)
-		}
-	}
-	return []byte(out.String())
 }
 
 // decimalGUID redacts an identifier that is written as a decimal number.

@@ -17,9 +17,9 @@ var formsYAML []byte
 
 // table is forms.yaml, whose comments say what each list is.
 type table struct {
-	Parts                     map[string]string
-	Secrets, Keys, Variables  []*form
-	Names, Numbers, Addresses []*form
+	Parts                          map[string]string
+	Secrets, Keys, Variables       []*form
+	Names, Numbers, Addresses, KFD []*form
 
 	Columns map[string]string
 
@@ -83,7 +83,7 @@ var known = sync.OnceValue(func() *table {
 		parts = append(parts, "{"+name+"}", pattern)
 	}
 	named := strings.NewReplacer(parts...)
-	for _, forms := range [][]*form{t.Secrets, t.Keys, t.Variables, t.Names, t.Numbers, t.Addresses} {
+	for _, forms := range [][]*form{t.Secrets, t.Keys, t.Variables, t.Names, t.Numbers, t.Addresses, t.KFD} {
 		for _, f := range forms {
 			f.pattern = lazy.New(named.Replace(f.Like))
 		}

@@ -157,7 +157,7 @@ func TestKept(t *testing.T) {
 
 // TestFormsCompile checks that the pattern of every form compiles, and names what stands there.
 func TestFormsCompile(t *testing.T) {
-	for _, forms := range [][]*form{known().Secrets, known().Keys, known().Variables, known().Names, known().Numbers, known().Addresses} {
+	for _, forms := range [][]*form{known().Secrets, known().Keys, known().Variables, known().Names, known().Numbers, known().Addresses, known().KFD} {
 		for _, f := range forms {
 			expect.That(t, len(f.Hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.Hints)
 		}

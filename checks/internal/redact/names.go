@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -17,8 +18,8 @@ func (r *Redactor) standIn(what, name, s string, from, to int) string {
 	switch what {
 	case "hosts":
 		return r.hosts(name)
-	case "user":
-		if before(s, from) == '/' || name == "git" {
+	case "user", "home":
+		if what == "user" && before(s, from) == '/' || name == "git" {
 			return name
 		}
 		return r.user(name)
@@ -28,8 +29,6 @@ func (r *Redactor) standIn(what, name, s string, from, to int) string {
 		return r.image(name)
 	case "export":
 		return r.export(name)
-	case "home":
-		return r.user(name)
 	case "list":
 		return r.bracketNames(name)
 	case "serial":
@@ -82,14 +81,16 @@ func (r *Redactor) standIn(what, name, s string, from, to int) string {
 		return r.gidHalf(name)
 	case "resource":
 		kind, id, _ := strings.Cut(name, "-")
-		return kind + "-" + r.counted(kindResource, id)
-	case "account":
-		return r.counted(kindAccount, name)
-	case "container":
+		return kind + "-" + r.counted("resource", id)
+	case "account", "container":
 		if strings.HasSuffix(s[:from], "sha256:") {
 			return name // An image, or a file that everybody can have.
 		}
-		return r.counted(kindContainer, name)
+		return r.counted(what, name)
+	case "decimal":
+		return r.decimalGUID(name)
+	case "unique":
+		return "0"
 	}
 	if strings.HasSuffix(s[:from], "://") || strings.HasSuffix(s[:from], "@") {
 		if publicHost(name) {
@@ -138,7 +139,7 @@ const maxListed = 1 << 16
 // slots or a port behind it, or with numbers in brackets.
 func (r *Redactor) hosts(list string) string {
 	var out []string
-	for _, element := range splitList(list) {
+	for _, element := range listed.FindAllString(list, -1) {
 		name, slots, colon := strings.Cut(element, ":")
 		open, end := strings.IndexByte(name, '['), strings.IndexByte(name, ']')
 		dots := len(name) - len(strings.TrimLeft(name, ".*"))
@@ -163,25 +164,8 @@ func (r *Redactor) hosts(list string) string {
 	return strings.Join(out, ",")
 }
 
-// splitList splits a list at the commas that are not in brackets.
-func splitList(list string) []string {
-	var all []string
-	start, depth := 0, 0
-	for i := range len(list) {
-		switch list[i] {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		case ',':
-			if depth == 0 {
-				all = append(all, list[start:i])
-				start = i + 1
-			}
-		}
-	}
-	return append(all, list[start:])
-}
+// listed is an element of a list of hosts: commas in brackets do not end it.
+var listed = lazy.New(`(?:[^,\[]|\[[^\]]*\]?)+`)
 
 // numbered redacts the hosts that a prefix, numbers and a suffix make, and writes
 // their stand-ins in the same form.
@@ -203,30 +187,24 @@ func (r *Redactor) numbered(prefix, numbers, suffix string) string {
 		}
 	}
 	r.listed += len(names)
-	var standIns []int
-	for _, name := range names {
+	var ranges []string
+	first, last := 0, -1
+	for _, name := range append(names, "") {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.Host(name), "host-"))
-		if err != nil {
+		switch {
+		case err != nil && name != "":
 			return prefix + "[" + numbers + "]" + suffix // No hosts after all.
+		case n == last+1:
+			last = n
+			continue
+		case first == last:
+			ranges = append(ranges, strconv.Itoa(first))
+		case first < last:
+			ranges = append(ranges, fmt.Sprintf("%d-%d", first, last))
 		}
-		standIns = append(standIns, n)
+		first, last = n, n
 	}
-	var out strings.Builder
-	for i := 0; i < len(standIns); {
-		j := i
-		for j+1 < len(standIns) && standIns[j+1] == standIns[j]+1 {
-			j++
-		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(strconv.Itoa(standIns[i]))
-		if j > i {
-			out.WriteString("-" + strconv.Itoa(standIns[j]))
-		}
-		i = j + 1
-	}
-	return "host-[" + out.String() + "]"
+	return "host-[" + strings.Join(ranges, ",") + "]"
 }
 
 // exportStandIn is what a folder of a file server becomes.
@@ -239,7 +217,7 @@ func (r *Redactor) export(source string) string {
 		if name == "" || name == "/" || exportStandIn.MatchString(name) {
 			return name
 		}
-		return "/export-" + strconv.Itoa(r.number(kindExport, name))
+		return "/export-" + strconv.Itoa(r.number("export", name))
 	}
 	if rest, ok := strings.CutPrefix(source, "//"); ok {
 		server, share, _ := strings.Cut(rest, "/")

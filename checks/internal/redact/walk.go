@@ -15,8 +15,8 @@ import (
 // names in it are to be studied first. Strings of a type of their own are words
 // of gpudoctor, and stay, as do unexported fields.
 func Value[T any](r *Redactor, v T) T {
-	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
-	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
+	out, _ := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem()).Interface().(T) // A walk keeps the type; null has none.
+	return out
 }
 
 // Study learns the names in a value, so that they are replaced wherever they
@@ -57,9 +57,7 @@ func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
 		if v.IsNil() {
 			return v
 		}
-		out := reflect.New(v.Type()).Elem()
-		out.Set(r.walk(at, v.Elem()))
-		return out
+		return r.walk(at, v.Elem())
 	case reflect.Struct:
 		return r.structure(at, v)
 	case reflect.Map:
@@ -107,7 +105,7 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	out := reflect.MakeMapWithSize(v.Type(), v.Len())
 	keys := v.MapKeys()
 	slices.SortStableFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	variable := r.variableName(v)
+	variable, _ := stringIn(v.MapIndex(reflect.ValueOf("name").Convert(v.Type().Key())))
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)
 		shown := k
@@ -123,18 +121,9 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 		default:
 			value = r.walk(fieldPlace{at.key, strings.ToLower(key), false}, value)
 		}
-		out.SetMapIndex(shown, value.Convert(v.Type().Elem()))
+		out.SetMapIndex(shown, value)
 	}
 	return out
-}
-
-// variableName is the name of the variable that a map describes, if it does.
-func (r *Redactor) variableName(v reflect.Value) string {
-	if v.Type().Key() != reflect.TypeFor[string]() {
-		return ""
-	}
-	name, _ := stringIn(v.MapIndex(reflect.ValueOf("name")))
-	return name
 }
 
 // stringIn is the string that a value is, or that an interface holds.
@@ -154,7 +143,13 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 		return v
 	}
 	out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	if words, ok := wordsIn(v); ok {
+	var words []string
+	for i := range v.Len() {
+		if word, ok := stringIn(v.Index(i)); ok {
+			words = append(words, word)
+		}
+	}
+	if len(words) == v.Len() {
 		if together := r.together(at, words); together != nil {
 			for i, word := range together {
 				out.Index(i).Set(reflect.ValueOf(word))
@@ -166,19 +161,6 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 		out.Index(i).Set(r.walk(at, v.Index(i)))
 	}
 	return out
-}
-
-// wordsIn are the elements of a list, if all are strings.
-func wordsIn(v reflect.Value) ([]string, bool) {
-	words := make([]string, 0, v.Len())
-	for i := range v.Len() {
-		word, ok := stringIn(v.Index(i))
-		if !ok {
-			return nil, false
-		}
-		words = append(words, word)
-	}
-	return words, true
 }
 
 // together redacts the strings of a list as one text, for what one says about the

@@ -200,7 +200,7 @@ func (r *Redactor) Host(name string) string {
 	} else if domain != "" {
 		r.domainOf[short] = domain
 	}
-	standIn := "host-" + strconv.Itoa(r.number(kindHost, key))
+	standIn := "host-" + strconv.Itoa(r.number("host", key))
 	if distinctive(short) {
 		r.learn(short, standIn)
 	}
@@ -234,14 +234,12 @@ func (r *Redactor) hostWithDomain(name string) string {
 	return standIn
 }
 
-// job and image return the stand-ins of names of jobs and of container images.
-func (r *Redactor) job(name string) string { return r.work(kindJob, "job-", name) }
-
+// image returns the stand-in of the name of a container image.
 func (r *Redactor) image(name string) string {
-	if publicImage(name) {
+	if publicImage(name) || known().Ordinary.MatchString(lower(name)) {
 		return name
 	}
-	standIn := r.work(kindImage, "image-", name)
+	standIn := r.named("image-", name)
 	if repository, _, _ := strings.Cut(name, "@"); standIn != name {
 		slash := strings.LastIndexByte(repository, '/')
 		if colon := strings.LastIndexByte(repository, ':'); colon > slash {
@@ -250,18 +248,6 @@ func (r *Redactor) image(name string) string {
 		if strings.Contains(repository, "/") {
 			r.learn(repository, standIn)
 		}
-	}
-	return standIn
-}
-
-func (r *Redactor) work(k kind, prefix, name string) string {
-	if len(name) == 0 || strings.HasPrefix(name, prefix) && strings.Trim(name[len(prefix):], "0123456789") == "" ||
-		strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, "0123456789.-_:") == "" || known().Ordinary.MatchString(lower(name)) {
-		return name
-	}
-	standIn := prefix + strconv.Itoa(r.number(k, name))
-	if distinctive(name) {
-		r.learn(name, standIn)
 	}
 	return standIn
 }
