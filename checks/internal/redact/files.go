@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // JSON redacts a JSON document, and returns it in order of its keys. What a
@@ -37,19 +38,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// isNone reports whether a text says that there is no value.
-func isNone(s string) bool {
-	return strings.EqualFold(strings.Trim(s, "[]"), "N/A") || strings.EqualFold(s, "unknown") || strings.EqualFold(s, "none")
-}
-
-// saysVersion reports whether the name of a field or of a file says that what
-// it holds is a version.
-func saysVersion(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"version", "bios", "firmware", "fw_ver", "release"}, func(word string) bool {
-		return strings.Contains(name, word)
-	})
-}
+// versionName is in the name of a field or of a file that holds a version.
+var versionName = lazy.New(`(?i)version|bios|firmware|fw_ver|release`)
 
 // HostFiles hold the name of the host, and nothing else.
 var HostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
@@ -77,7 +67,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
 		return data
 	}
-	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
+	return []byte(r.Content(string(data), !versionName.MatchString(path.Base(name))))
 }
 
 // decimalGUID redacts an identifier that is written as a decimal number.
@@ -123,15 +113,13 @@ func (r *Redactor) passwd(data []byte) []byte {
 // Environ redacts an entry of an environment.
 func (r *Redactor) Environ(entry string) string {
 	name, value, ok := strings.Cut(entry, "=")
-	if !ok || !isIdentifier(name) {
+	if !ok || !identifier.MatchString(name) {
 		return r.Text(entry)
 	}
 	return name + "=" + r.setting(name, value)
 }
 
-func isIdentifier(name string) bool {
-	return name != "" && !isDigit(name[0]) && !strings.ContainsFunc(name, func(c rune) bool { return c >= utf8.RuneSelf || !isWord(byte(c)) })
-}
+var identifier = lazy.New(`^[A-Za-z_]\w*$`)
 
 // withoutSerialNumber returns a PCI config space in which the serial number
 // of the device is zero. On a network adapter it is made of the MAC address.

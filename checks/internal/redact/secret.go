@@ -45,8 +45,7 @@ var hump = lazy.New(`([a-z])([A-Z])`)
 
 // wordsOf splits a name at everything that is no letter or digit, and at humps.
 func wordsOf(name string) []string {
-	name = lower(hump.ReplaceAllString(name, "$1 $2"))
-	return strings.FieldsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0x80))) })
+	return strings.FieldsFunc(lower(hump.ReplaceAllString(name, "$1 $2")), notAlnum)
 }
 
 // secrecy tells whether a name is that of a secret.

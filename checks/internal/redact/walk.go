@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // This file redacts values of any type: facts, reports, decoded JSON. What a
@@ -177,14 +179,10 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 		out := make([]string, len(list))
 		for i, word := range list {
 			before := strings.Join(list[max(0, i-2):i], " ") + " " // Such as "Authorization: Bearer".
-			redacted, ok := strings.CutPrefix(r.Text(before+word), before)
-			if !ok {
-				redacted = r.Text(word)
-			}
-			out[i] = redacted
+			out[i] = r.behind(before, word, true)
 		}
 		return out
-	case at.oneWord() || at.ours && slices.Contains(known().OurWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
+	case at.oneWord() || at.ours && slices.Contains(known().OurWords, at.key) || isHostKey(at.key) || versionName.MatchString(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
 		return nil
 	}
 	return r.joined(list, "\n")
@@ -203,6 +201,14 @@ func (r *Redactor) joined(list []string, between string) []string {
 	return nil
 }
 
+// behind redacts a text by what stands before it, which stays.
+func (r *Redactor) behind(head, s string, addresses bool) string {
+	if out, ok := strings.CutPrefix(r.Content(head+s, addresses), head); ok {
+		return out
+	}
+	return r.Content(s, addresses)
+}
+
 // setting redacts the value of a variable.
 func (r *Redactor) setting(name, value string) string {
 	if value == "" {
@@ -214,12 +220,11 @@ func (r *Redactor) setting(name, value string) string {
 	if !r.secretsOnly && isHostVariable(name) {
 		value = r.hostVariable(value)
 	}
-	head := name + "="
-	if out, ok := strings.CutPrefix(r.Content(head+value, !saysVersion(name)), head); ok {
-		return out
-	}
-	return r.Content(value, !saysVersion(name))
+	return r.behind(name+"=", value, !versionName.MatchString(name))
 }
+
+// noUUID says that there is none.
+var noUUID = lazy.New(`^(?i:[0-]*|\[*N/A\]*|unknown|none)$`)
 
 // field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
@@ -250,15 +255,15 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		}
 		return r.uuid(s)
 	case strings.Contains(at.key, "uuid"):
-		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || strings.Trim(s, "0-") == "" || isNone(s) {
+		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || noUUID.MatchString(s) {
 			return text
 		}
 		return r.uuid(s)
 	}
 	if at.oneWord() && !strings.ContainsAny(s, " \t\n/=@") {
-		return r.Numbers(secrets(s), !saysVersion(at.key))
+		return r.Numbers(secrets(s), !versionName.MatchString(at.key))
 	}
-	return r.Content(s, !saysVersion(at.key))
+	return r.Content(s, !versionName.MatchString(at.key))
 }
 
 // oneWord reports whether a value of one word was written by gpudoctor or a driver.

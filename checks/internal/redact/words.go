@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -18,7 +19,7 @@ func (r *Redactor) learn(word, standIn string) {
 		return
 	}
 	r.words[word] = standIn
-	first, n := word[:partEnd(word, 0)], countParts(word)
+	first, n := word[:partEnd(word, 0)], len(strings.FieldsFunc(word, notAlnum))
 	r.parts[first] = max(r.parts[first], n)
 }
 
@@ -46,25 +47,14 @@ func lower(s string) string {
 
 func isAlnum(c byte) bool { return isWord(c) && c != '_' }
 
+func notAlnum(c rune) bool { return !isAlnum(byte(min(c, utf8.RuneSelf))) }
+
 // partEnd returns where the letters and digits end that begin at a place.
 func partEnd(s string, at int) int {
 	for at < len(s) && isAlnum(s[at]) {
 		at++
 	}
 	return at
-}
-
-// countParts counts the runs of letters and digits of a text.
-func countParts(s string) int {
-	n := 0
-	for at := 0; at < len(s); {
-		end := partEnd(s, at)
-		if end > at {
-			n++
-		}
-		at = end + 1
-	}
-	return n
 }
 
 // learnt replaces the names that were learnt, and names of hosts in domains that
@@ -87,15 +77,10 @@ func (r *Redactor) learnt(s string) string {
 			at = partEnd(low, at)
 			continue
 		}
-		out.WriteString(s[done:at])
-		out.WriteString(standIn)
+		out.WriteString(s[done:at] + standIn)
 		at, done = end, end
 	}
-	if done == 0 {
-		return s
-	}
-	out.WriteString(s[done:])
-	return out.String()
+	return out.String() + s[done:]
 }
 
 // nameAt finds the longest name that begins at a place, and its stand-in.
@@ -137,29 +122,20 @@ const exampleDomain = "example.com"
 // maxHostName is how long the name of a host can be (RFC 1035, 2.3.4).
 const maxHostName = 253
 
+// dottedName is the name of a host with its domain.
+var dottedName = lazy.New(`^(?:[\w\x{80}-\x{10FFFF}-]|\.[0-9A-Za-z\x{80}-\x{10FFFF}])+`)
+
 // inDomain finds a dotted name that ends in a known domain: where its first part
 // ends, and where it ends; the first part is empty for the domain itself.
 func (r *Redactor) inDomain(low string, at int) (short, end int) {
-	to := at
-	for to < len(low) && to-at <= maxHostName && (isAlnum(low[to]) || low[to] == '-' || low[to] == '_' || low[to] == '.' && to+1 < len(low) && isAlnum(low[to+1])) {
-		to++
-	}
-	name := low[at:to]
+	name := dottedName.FindString(low[at:min(at+maxHostName+1, len(low))])
 	if len(name) > maxHostName || !strings.Contains(name, ".") {
 		return 0, 0
 	}
-	for from := 0; from >= 0; {
-		if r.domains[name[from:]] {
-			if from == 0 {
-				return at, to
-			}
-			return at + from - 1, to
+	for rest := name; rest != ""; _, rest, _ = strings.Cut(rest, ".") {
+		if r.domains[rest] {
+			return at + max(len(name)-len(rest)-1, 0), at + len(name)
 		}
-		dot := strings.IndexByte(name[from:], '.')
-		if dot < 0 {
-			break
-		}
-		from += dot + 1
 	}
 	return 0, 0
 }
