@@ -160,11 +160,5 @@ var identities = sync.OnceValue(func() map[string][]string {
 	if err := yaml.Unmarshal(identitiesYAML, &types); err != nil {
 		panic(err) // It is part of the program, and tests read it.
 	}
-	all := make(map[string][]string)
-	for names, of := range types {
-		for _, name := range of {
-			all[name] = strings.Fields(names)
-		}
-	}
-	return all
+	return types
 })

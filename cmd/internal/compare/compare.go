@@ -202,10 +202,8 @@ func (i Item) worse() bool {
 
 // folded is 1 for a finding that another one explains on each side that has it, else 0.
 func (i Item) folded() int {
-	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
-		if said != nil && said.Under == "" {
-			return 0
-		}
+	if slices.ContainsFunc(i.said(), func(s *Said) bool { return s.Under == "" }) {
+		return 0
 	}
 	return 1
 }
@@ -213,12 +211,15 @@ func (i Item) folded() int {
 // severity is the worse one of the two sides of a finding, as a rank.
 func (i Item) severity() int {
 	rank := rules.Info.Rank() + 1
-	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
-		if said != nil {
-			rank = min(rank, said.Severity.Rank())
-		}
+	for _, said := range i.said() {
+		rank = min(rank, said.Severity.Rank())
 	}
 	return rank
+}
+
+// said are the sides that have the finding.
+func (i Item) said() []*Said {
+	return slices.DeleteFunc([]*Said{i.BeforeFinding, i.AfterFinding}, func(s *Said) bool { return s == nil })
 }
 
 func (i Item) compare(other Item) int {

@@ -104,7 +104,7 @@ func TestEveryFact(t *testing.T) {
 		n.Value.Set(filled(n.Value.Type(), 2))
 		items, id := compareFacts(a, b), n.Field.ID
 		name := id[strings.LastIndexByte(id, '.'):]
-		identity := tables().identities[n.Parent.Value.Type().String()]
+		identity := tables().Identities[n.Parent.Value.Type().String()]
 		if identity == nil {
 			identity = facts.Identity(n.Parent.Value.Type())
 		}
@@ -113,8 +113,10 @@ func TestEveryFact(t *testing.T) {
 		expect.That(t, !shown || !leftOut(id), "%s is left out, and a change of it is shown: %+v", n.Path(), items)
 		expect.That(t, len(items) > 0 || leftOut(id), "a change of %s (%s) is not shown", n.Path(), id)
 	}
-	for id, reason := range tables().noise {
-		expect.That(t, (used[id] || strings.HasPrefix(id, "fields.")) && reason != "", "noise names %s, which the facts do not have", id)
+	for _, ids := range tables().Noise {
+		for _, id := range ids {
+			expect.That(t, used[id] || strings.HasPrefix(id, "fields."), "noise names %s, which the facts do not have", id)
+		}
 	}
 }
 
@@ -131,7 +133,7 @@ func TestTables(t *testing.T) {
 		}
 		return true
 	})
-	for of, names := range tables().identities {
+	for of, names := range tables().Identities {
 		for _, name := range names {
 			expect.That(t, fields[of+"."+name], "identities: there is no %s.%s", of, name)
 		}
@@ -139,8 +141,11 @@ func TestTables(t *testing.T) {
 	for _, id := range slices.Concat(tables().Ordered, tables().Measured) {
 		expect.That(t, fields[id], "the facts have no %s", id)
 	}
-	for pattern := range tables().kinds {
-		expect.That(t, patterns[strings.TrimSuffix(pattern, "/")], "kinds names %s, which the facts do not have", pattern)
+	for kind, places := range tables().Kinds {
+		expect.That(t, slices.Contains(kinds, kind), "there is no kind %s", kind)
+		for _, pattern := range places {
+			expect.That(t, patterns[strings.TrimSuffix(pattern, "/")], "kinds names %s, which the facts do not have", pattern)
+		}
 	}
 	for list, noun := range tables().Nouns {
 		expect.That(t, (patterns[list+"[]"] || list == "skipped") && noun != "", "nouns names %s, which the facts do not have", list)

@@ -71,7 +71,7 @@ func nodesOf(f *facts.Facts) []*facts.Node {
 		case !n.Element && leftOut(n.Field.ID), n.Element && strings.HasSuffix(n.Field.ID, ".Fields") && leftOut("fields."+n.Key), !isKnown(n):
 			return false
 		case n.Element:
-			if identity := tables().identities[n.Value.Type().String()]; identity != nil {
+			if identity := tables().Identities[n.Value.Type().String()]; identity != nil {
 				n.Key = facts.Key(n.Value, identity)
 			}
 		}
