@@ -97,15 +97,8 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	out.Grow(len(s))
 	var columns []column // Of the table that the lines before head.
 	for line := range strings.Lines(s) {
-		isRow := false
-		if columns != nil && !r.secretsOnly {
-			var row string
-			if row, isRow = r.row(columns, line); isRow {
-				line = row
-			}
-		}
-		if !isRow {
-			columns = columnsOf(line)
+		if !r.secretsOnly {
+			line, columns = r.inTable(columns, line)
 		}
 		out.WriteString(r.line(line, addresses))
 	}

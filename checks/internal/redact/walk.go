@@ -17,7 +17,7 @@ import (
 // names in it are to be studied first. Strings of a type of their own are words
 // of gpudoctor, and stay, as do unexported fields.
 func Value[T any](r *Redactor, v T) T {
-	out, _ := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem()).Interface().(T) // A walk keeps the type; null has none.
+	out, _ := reflect.TypeAssert[T](r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())) // A walk keeps the type; null has none.
 	return out
 }
 
