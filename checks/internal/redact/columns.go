@@ -18,6 +18,9 @@ type column struct {
 // cell is where a cell of a table is in its line.
 type cell struct{ from, to int }
 
+// maxColumns bounds the columns of a table; squeue has about 100.
+const maxColumns = 128
+
 // jobID is what stands in the column of the numbers of jobs.
 const jobID = "id"
 
@@ -54,7 +57,7 @@ func columnsOf(line string) []column {
 		all = append(all, column{what, c})
 		isTable = isTable || what == jobID
 	}
-	if !isTable || len(all) == 1 {
+	if !isTable || len(all) == 1 || len(all) > maxColumns {
 		return nil
 	}
 	return all

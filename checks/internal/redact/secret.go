@@ -70,7 +70,9 @@ func secrecy(name string) strength {
 // plainSetting reports whether a value is a number of a few digits or a switch,
 // a reference to another variable or a place holder.
 func plainSetting(value string) bool {
-	return known().Harmless.MatchString(lower(strings.TrimSpace(value)))
+	const enough = 64 // What is longer is told by its beginning.
+	value = strings.TrimSpace(value)
+	return known().Harmless.MatchString(lower(value[:min(len(value), enough)]))
 }
 
 var (
@@ -230,7 +232,7 @@ func secretBeside(s string, at, end int) (from, to int) {
 			return from, to
 		}
 		return 0, 0
-	case setsVariable.MatchString(s[:at]):
+	case setsVariable.MatchString(s[max(0, at-16):at]):
 		what.sign = '='
 	case strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
 		what.sign, what.quoted = '=', true
@@ -248,11 +250,10 @@ func secretBeside(s string, at, end int) (from, to int) {
 	return from, to
 }
 
-// A value in quotes, in quotes that are escaped, and without: it ends before the next setting.
 var (
+	// quotedValue is a value in quotes, which may be escaped.
 	quotedValue = lazy.New(`^(?:\\+"([^\n]*?)(?:\\"|\n|$)|"((?:[^"\\\n]|\\.)*)|\\*'((?:[^'\\\n]|\\.)*))`)
-	plainValue  = lazy.New(`^\\*([^ \t\r\n\x00]*)`)
-	nextSetting = lazy.New(`[&;,][\w.-]+=`)
+	nextSetting = lazy.New(`^[&;,][\w.-]+=`)
 )
 
 // valueAt returns where the value lies that begins at a place.
@@ -263,10 +264,16 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 		what.whole = what.first && strings.Trim(s[to:], "\"', \t\r\n") == ""
 		return from, to
 	}
-	m := plainValue.FindStringSubmatchIndex(s[at:])
-	from, to = at+m[2], at+m[3]
-	if next := nextSetting.FindStringSubmatchIndex(s[from:to]); next != nil {
-		to = from + next[0]
+	from = len(s) - len(strings.TrimLeft(s[at:], `\`))
+	end := len(s)
+	if blank := strings.IndexAny(s[from:], " \t\r\n\x00"); blank >= 0 {
+		end = from + blank
+	}
+	const maxName = 64 // Of the next setting, before which the value ends.
+	for to = from; to < end; to++ {
+		if strings.IndexByte("&;,", s[to]) >= 0 && nextSetting.MatchString(s[to:min(end, to+maxName)]) {
+			break
+		}
 	}
 	what.whole = what.first && (strings.TrimSpace(s[to:]) == "" || after(s, to) == 0) // NUL, in /proc/PID/environ.
 	return from, from + len(strings.TrimRight(s[from:to], `"',;)]}\`))

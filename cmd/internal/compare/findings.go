@@ -133,8 +133,10 @@ func skippedOnly(change Change, d, other *report.Document) []Item {
 			continue
 		}
 		i := Item{Kind: Reading, Change: change, Path: "skipped[" + s.Rule + "]", pattern: "skipped[]", at: s.Rule}
-		if i.Before = strings.Join(s.Missing, "; "); change == New {
-			i.Before, i.After = nil, i.Before
+		if reason := strings.Join(s.Missing, "; "); change == New {
+			i.After = reason
+		} else {
+			i.Before = reason
 		}
 		items = append(items, i)
 	}
