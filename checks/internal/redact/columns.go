@@ -80,15 +80,23 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 	if strings.Trim(line, "- \r\n") == "" {
 		return line, strings.Contains(line, "-")
 	}
-	barred, isRow := strings.Contains(line, "|"), false
+	barred, cells, isRow := strings.Contains(line, "|"), cellsOf(line), false
+	whats := make([]string, len(cells))
+	for i, c := range cells {
+		whats[i] = c.below(columns)
+		if barred {
+			whats[i] = columns[min(i, len(columns)-1)].what
+		}
+		isRow = isRow || whats[i] == jobID && isDigit(after(line, c.from))
+	}
+	if !isRow {
+		return line, false
+	}
 	var out strings.Builder
 	last := 0
-	for i, c := range cellsOf(line) {
-		text, what := line[c.from:c.to], c.below(columns)
-		if barred {
-			what = columns[min(i, len(columns)-1)].what
-		}
-		if isRow = isRow || what == jobID && text != "" && isDigit(text[0]); what == jobID || what == "" || text == "" {
+	for i, c := range cells {
+		text, what := line[c.from:c.to], whats[i]
+		if what == jobID || what == "" || text == "" {
 			continue
 		}
 		shown := r.standIn(what, strings.TrimRight(text, "+"), line, c.from, c.to) // sacct cuts what is too long: "alic+".
@@ -102,7 +110,7 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 		out.WriteString(gap + shown)
 		last = c.to
 	}
-	return out.String() + line[last:], isRow
+	return out.String() + line[last:], true
 }
 
 // below is what stands in the column below whose heading a cell is, for the most part.

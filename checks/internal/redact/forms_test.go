@@ -148,7 +148,7 @@ func TestKept(t *testing.T) {
 		"arn:aws:s3:::public", "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0", "NCCL INFO GID 3 (0/0)", "pip 1234.5678.9012",
 		"i-know sg-1 vpc-cni subnet-manager fs-cache", "SLURM_JOB_ID=123 SLURM_NTASKS=16", "driver 580.159.04 on sm_90", "2025-08-19T10:21:07.123456Z",
 		"ROCm 6.4.0.0 and HIP 6.4.43482.0", "ROCm \"6.4.0.0\"", "the driver is 10.2.0.4", "v6.4.0.0", "version is 6.4.0.0", "UCX (1.18.0.1)", "MOFED 5.8.1.1",
-		"             JOBID PARTITION     NAME ST\n              4021       gpu    train  R\n", "The JOBID is 4021\n4021 alice", "JOBID USER\nno job of alice", "JOBID " + strings.Repeat("USER ", 2*maxColumns) + "\n4021 alice", "JobID|State\n------\n4021|OK\n",
+		"             JOBID PARTITION     NAME ST\n              4021       gpu    train  R\n", "The JOBID is 4021\n4021 alice", "JOBID USER\nno gamma of alice\ngamma", "JOBID " + strings.Repeat("USER ", 2*maxColumns) + "\n4021 alice", "JobID|State\n------\n4021|OK\n",
 		"[1755598867.123456] x", "process 123456789012 bytes 123456789012",
 	} {
 		expect.Equal(t, text, redactedOnce(text), "%q becomes", text)
