@@ -35,7 +35,7 @@ func TestIdentities(t *testing.T) {
 	whole := []string{"facts.Text", "facts.TextKind", "facts.Origin", "facts.Comparison"} // Nothing cites their elements.
 	for of, isList := range typesIn(reflect.TypeFor[facts.Facts](), map[reflect.Type]bool{}) {
 		identity := facts.Identity(of)
-		expect.That(t, isList == (identity != nil) || slices.Contains(whole, of.String()), "%v: list: %v, identity: %v", of, isList, identity)
+		expect.That(t, isList == (identity != nil) || slices.Contains(whole, of.String()), "%v: the facts have lists of it: %v; identities.yaml names its elements by %v", of, isList, identity)
 		for _, name := range identity {
 			_, ok := of.FieldByName(name)
 			expect.That(t, ok, "identities: %v has no %s", of, name)
