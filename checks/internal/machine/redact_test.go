@@ -134,6 +134,17 @@ func TestRedactManyAddresses(t *testing.T) {
 	expect.That(t, len(seen) == 2000, "2000 addresses have %d stand-ins", len(seen))
 }
 
+// redactedJSON redacts a JSON document.
+func redactedJSON(raw []byte) ([]byte, error) {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, err
+	}
+	r := redact.New()
+	r.Study(v)
+	return redact.EncodeJSON(redact.Value(r, v))
+}
+
 func TestRedactJSON(t *testing.T) {
 	const in = `{
 		"hostname": "worker",
@@ -149,11 +160,11 @@ func TestRedactJSON(t *testing.T) {
 		`"gpus":[{"address":"0000:3b:00.0","bytes":151397597184,"serial":"serial-1","uuid":"GPU-00000000-0000-0000-0000-000000000002"},` +
 		`{"driver_version":"10.1.2.3","note":"card serial-1 on worker","serial":"N/A","uuid":"N/A"}],` +
 		`"hostname":"host-1","variables":[{"name":"NVIDIA_API_KEY","value":"redacted"},{"name":"NCCL_IB_PKEY","value":"0"}]}`
-	got := expect.Value(redact.New().JSON([]byte(in)))(t)
+	got := expect.Value(redactedJSON([]byte(in)))(t)
 	expect.NoDiff(t, want, string(got), "it")
-	again, err := redact.New().JSON(got)
+	again, err := redactedJSON(got)
 	expect.That(t, err == nil && string(again) == want, "redacted twice: %s, %v", again, err)
-	expect.Fails(redact.New().JSON([]byte("{")))(t, nil, "half a document")
+	expect.Fails(redactedJSON([]byte("{")))(t, nil, "half a document")
 }
 
 // TestRedactMemory checks that a redacted recording hangs together: what leads to a file still does.
@@ -270,7 +281,7 @@ func FuzzRedact(f *testing.F) {
 		secrets := redact.NewSecrets().Text(text)
 		expect.Equal(t, secrets, redact.NewSecrets().Text(secrets), "secrets redacted twice: %q", text)
 		raw := expect.Value(json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"}))(t)
-		out, err := redact.New().JSON(raw)
+		out, err := redactedJSON(raw)
 		expect.That(t, err == nil && json.Valid(out), "%s becomes %s, %v", raw, out, err)
 	})
 }

@@ -13,20 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// JSON redacts a JSON document, and returns it in order of its keys. What a
-// key says about its value counts: "serial", "uuid", "hostname", "guid",
-// "version".
-func (r *Redactor) JSON(raw []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var v any
-	if err := decoder.Decode(&v); err != nil {
-		return nil, fmt.Errorf("redact: %w", err)
-	}
-	r.Study(v)
-	return EncodeJSON(Value(r, v))
-}
-
 // EncodeJSON writes JSON without a line feed at its end.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer

@@ -173,8 +173,8 @@ func factsOf(d *report.Document) *facts.Facts {
 	return f
 }
 
-// followMoves gives both sides the facts of reports where one has no others. It finds the GPUs that have another PCI address on side B, by their UUIDs, and
-// calls them by their UUIDs on both sides: what is known of them is then compared.
+// followMoves gives both sides the facts of their reports where one has no others. It finds the GPUs that have another PCI
+// address on side B, by their UUIDs, and calls them by their UUIDs on both sides: what is known of them is then compared.
 func followMoves(a, b Input) (x, y Input, items []Item) {
 	if a.Facts == nil || b.Facts == nil {
 		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
