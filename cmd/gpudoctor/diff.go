@@ -71,10 +71,11 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sides, err := readSides(c.Context, names, policy)
+	sides, err := readInputs(c.Context, names, policy)
 	if err != nil {
 		return err
 	}
+	alikeNames(sides)
 	redactSides(redact, sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
@@ -88,17 +89,6 @@ func diff(c *cli.Context) error {
 		return nil
 	}
 	return verdict(exitFindings)
-}
-
-// readSides reads both sides. Where stand-ins took the place of names in one of them,
-// they do in both: names and stand-ins are no difference.
-func readSides(ctx context.Context, names []string, policy string) ([]compare.Input, error) {
-	sides, err := readInputs(ctx, names, policy)
-	if err != nil {
-		return nil, err
-	}
-	alikeNames(sides)
-	return sides, nil
 }
 
 // readInputs reads reports and recordings. Rules are applied to recordings, for the profile of
@@ -143,7 +133,8 @@ func readInputs(ctx context.Context, names []string, policy string) ([]compare.I
 	return sides, nil
 }
 
-// alikeNames replaces names by stand-ins on both sides where one has them.
+// alikeNames replaces names by stand-ins on both sides where one has them: names and stand-ins are
+// no difference.
 func alikeNames(sides []compare.Input) {
 	if compare.Replaced(sides[0]) != compare.Replaced(sides[1]) {
 		for i, s := range sides {
@@ -158,7 +149,7 @@ func alikeNames(sides []compare.Input) {
 func addBaseline(d *report.Document, before compare.Input) {
 	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
 	alikeNames(sides)
-	d.Baseline = compare.Since(version, sides[0], sides[1])
+	d.Baseline = compare.Since(sides[0], sides[1])
 }
 
 // readSide says what a file is, and reads it if it is a report.

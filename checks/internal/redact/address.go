@@ -79,18 +79,13 @@ func assigned(a netip.Addr) bool {
 // mac redacts an address that is written as pairs of digits, with what stands
 // between them. Zeros and ones, which stand for none and for all, are left.
 func (r *Redactor) mac(s string) string {
-	digits := strings.ToLower(strings.Map(func(c rune) rune {
-		if c == ':' || c == '-' || c == '.' {
-			return -1
-		}
-		return c
-	}, s))
+	digits := strings.ToLower(strings.NewReplacer(":", "", "-", "", ".", "").Replace(s))
 	last := len(digits) - 6 // Digits that count.
 	if strings.Trim(digits, "0") == "" || strings.Trim(digits, "f") == "" || strings.HasPrefix(digits, "02") && strings.Trim(digits[2:last], "0") == "" {
 		return s
 	}
 	// Bit 1 of the first byte: locally administered.
-	standIn := fmt.Sprintf("02%0*x", len(digits)-2, r.number(kindMAC, digits))
+	standIn := fmt.Sprintf("02%0*x", len(digits)-2, r.number("mac", digits))
 	out := []byte(s)
 	for i, next := 0, 0; i < len(out); i++ {
 		if isAlnum(out[i]) {
@@ -110,7 +105,7 @@ func (r *Redactor) guid(n uint64) uint64 {
 	if n == 0 || n&^0xffff == guidStandIn {
 		return n
 	}
-	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
+	return guidStandIn + uint64(r.number("guid", strconv.FormatUint(n, 16)))
 }
 
 // guidText redacts a GUID of 16 digits, which may be in four groups.
@@ -169,11 +164,7 @@ func (r *Redactor) ipv6(a netip.Addr, full bool) string {
 	if !full {
 		return netip.AddrFrom16(b).String()
 	}
-	groups := make([]string, 0, len(b)/2)
-	for pair := range slices.Chunk(b[:], 2) { // As the kernel writes GIDs, mapped IPv4 addresses included.
-		groups = append(groups, fmt.Sprintf("%02x%02x", pair[0], pair[1]))
-	}
-	return strings.Join(groups, ":")
+	return netip.AddrFrom16(b).StringExpanded() // As the kernel writes GIDs, mapped IPv4 addresses included.
 }
 
 // network redacts the upper half of an address.
@@ -182,7 +173,7 @@ func (r *Redactor) network(high uint64) uint64 {
 	if high == 0 || high == linkLocal || high&^numbers == documentation || high&^numbers == uniqueLocal {
 		return high
 	}
-	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16)))
+	n := uint64(r.number("net", strconv.FormatUint(high, 16)))
 	if high>>57 == uniqueLocal>>57 {
 		return uniqueLocal + n
 	}
@@ -192,32 +183,25 @@ func (r *Redactor) network(high uint64) uint64 {
 	return documentation + n
 }
 
-// dotted finds four numbers with dots between them.
-var dotted = lazy.New(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
-
-// versionWord ends the text before a version: a word for it, or the name of a program.
-var versionWord = lazy.New(`(?i)(?:(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)(?:["']?[\s:=("'\[]*| is )|` +
-	`\b(?:rocm|hip|rocr|rocblas|miopen|[nr]ccl|cuda|cudnn|cublas|nvshmem|ucx|ucc|ofed|mofed|libfabric|efa|openmpi|open mpi|torch|pytorch|kernel)["']?[\s("'\[]*)$`)
+// What stands before four numbers that are a version or a part of something longer: a letter, a dash (cublas-12.1.3.1, but not
+// 10.0.0.1-10.0.0.9), a Python requirement, a word for a version, the name of a program. And what stands behind them.
+var (
+	versionBefore = lazy.New(`(?i)(?:[\w.\x{80}-\x{10FFFF}]|(?:^|[^0-9])-|[=<>~!]=|` +
+		`(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)(?:["']?[\s:=("'\[]*| is )|` +
+		`\b(?:rocm|hip|rocr|rocblas|miopen|[nr]ccl|cuda|cudnn|cublas|nvshmem|ucx|ucc|ofed|mofed|libfabric|efa|openmpi|open mpi|torch|pytorch|kernel)["']?[\s("'\[]*)$`)
+	versionBehind = lazy.New(`^\.?[\w\x{80}-\x{10FFFF}]`)
+	rangeBehind   = lazy.New(`^-[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
+	folderBefore  = lazy.New(`(?:^|[^/])/$`)
+)
 
 // isVersion reports whether four numbers are a version or a part of something
 // longer, by what stands around them.
 func isVersion(s string, from, to int) bool {
-	prev, next := before(s, from), after(s, to)
-	beyond := after(s, min(to+1, len(s)))
-	switch {
-	case isWord(prev) || prev == '.' || isWord(next) || next == '.' && isWord(beyond):
-		return true
-	case prev == '-' && !isDigit(before(s, from-1)): // cublas-12.1.3.1, but 10.0.0.1-10.0.0.9.
-		return true
-	case next == '-' && !dotted.MatchString(s[to:min(to+16, len(s))]): // 5.15.0.1-generic.
-		return true
-	case prev == '=' && from >= 2 && strings.IndexByte("=<>~!", s[from-2]) >= 0: // A Python requirement.
-		return true
-	case prev == '/' && next == '/' && before(s, from-1) != '/': // A folder, no URL.
-		return true
-	}
-	const reach = 24 // Enough for the word before it and what joins the two.
-	return versionWord.MatchString(s[max(0, from-reach):from])
+	const reach = 24 // Enough for the word before it and what joins the two, or for another address.
+	head, tail := s[max(0, from-reach):from], s[to:min(to+reach, len(s))]
+	return versionBefore.MatchString(head) || versionBehind.MatchString(tail) ||
+		strings.HasPrefix(tail, "-") && !rangeBehind.MatchString(tail) || // 5.15.0.1-generic.
+		strings.HasPrefix(tail, "/") && folderBefore.MatchString(head) // No URL.
 }
 
 // ipv4Networks are left as they are: those for documentation (RFC 5737) and for
@@ -250,13 +234,13 @@ func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 		if b[2] == 0 {
 			return a // A stand-in, or one that tells no machine from another.
 		}
-		n := r.number(kindLocal4, a.String())
+		n := r.number("link-local ipv4", a.String())
 		return netip.AddrFrom4([4]byte{b[0], b[1], 0, byte(n)})
 	}
-	class := ipv4First + r.number(kindIPv4, strconv.Itoa(int(b[0]))) - 1
+	class := ipv4First + r.number("ipv4", strconv.Itoa(int(b[0]))) - 1
 	host := binary.BigEndian.Uint32(b[:]) & (1<<ipv4HostBits - 1)
 	if class >= ipv4Last {
-		class, host = ipv4Last, uint32(r.number(kindIPv4Rest, a.String()))
+		class, host = ipv4Last, uint32(r.number("ipv4 rest", a.String()))
 	} else {
 		host = r.hostBits(b[0], host)
 	}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // EncodeJSON writes JSON without a line feed at its end.
@@ -23,19 +24,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// isNone reports whether a text says that there is no value.
-func isNone(s string) bool {
-	return strings.EqualFold(strings.Trim(s, "[]"), "N/A") || strings.EqualFold(s, "unknown") || strings.EqualFold(s, "none")
-}
-
-// saysVersion reports whether the name of a field or of a file says that what
-// it holds is a version.
-func saysVersion(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"version", "bios", "firmware", "fw_ver", "release"}, func(word string) bool {
-		return strings.Contains(name, word)
-	})
-}
+// versionName is in the name of a field or of a file that holds a version.
+var versionName = lazy.New(`(?i)version|bios|firmware|fw_ver|release`)
 
 // HostFiles hold the name of the host, and nothing else.
 var HostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
@@ -55,7 +45,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
 		return []byte(r.Content(words, true) + "\n")
 	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
-		return r.kfdProperties(data)
+		return []byte(apply(known().KFD, string(data), r.standIn))
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "xgmi_hive_id":
 		return []byte(r.decimalGUID(strings.TrimSpace(string(data))) + "\n")
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
@@ -63,25 +53,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
 		return data
 	}
-	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
-}
-
-// kfdProperties redacts what AMD's compute driver says about a node: the card's
-// own number becomes zero, that of its hive a stand-in.
-func (r *Redactor) kfdProperties(data []byte) []byte {
-	var out strings.Builder
-	for line := range strings.Lines(string(data)) {
-		text := strings.TrimRight(line, "\n")
-		switch name, value, _ := strings.Cut(text, " "); name {
-		case "unique_id":
-			out.WriteString("unique_id 0" + line[len(text):])
-		case "hive_id":
-			out.WriteString("hive_id " + r.decimalGUID(value) + line[len(text):])
-		default:
-			out.WriteString(line)
-		}
-	}
-	return []byte(out.String())
+	return []byte(r.Content(string(data), !versionName.MatchString(path.Base(name))))
 }
 
 // decimalGUID redacts an identifier that is written as a decimal number.
@@ -127,15 +99,13 @@ func (r *Redactor) passwd(data []byte) []byte {
 // Environ redacts an entry of an environment.
 func (r *Redactor) Environ(entry string) string {
 	name, value, ok := strings.Cut(entry, "=")
-	if !ok || !isIdentifier(name) {
+	if !ok || !identifier.MatchString(name) {
 		return r.Text(entry)
 	}
 	return name + "=" + r.setting(name, value)
 }
 
-func isIdentifier(name string) bool {
-	return name != "" && !isDigit(name[0]) && !strings.ContainsFunc(name, func(c rune) bool { return c >= utf8.RuneSelf || !isWord(byte(c)) })
-}
+var identifier = lazy.New(`^[A-Za-z_]\w*$`)
 
 // withoutSerialNumber returns a PCI config space in which the serial number
 // of the device is zero. On a network adapter it is made of the MAC address.

@@ -43,6 +43,7 @@ var planted = []string{
 	"/fsx/users/«alice»/x /fsx/home/«bob77»/y",
 	"/scratch/«alice»/run/nccl.log",
 	"/scratch/users/«alice»/x",
+	"/scratch/project/«alice»/run and /scratch/project_462000123/«bob77»/y",
 	"/nfs/«alice»/venv/lib/python3.12/site-packages/torch/__init__.py",
 	"/nfs/homes/«alice»/x",
 	"/lustre/scratch/«alice»/x and /gpfs/«bob77»/y",
@@ -60,6 +61,14 @@ var planted = []string{
 	"PBS_O_LOGNAME=«alice»",
 	"PBS_O_HOST=«zeus»",
 	"LSB_HOSTS=«zeus» «gpu-a12»",
+	"             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n" +
+		"              4021  a100-80g «apollo3»    «alice»  R 1-02:03:04      2 «hgx[03-04]»\n" +
+		"          4022_[1-8]       gpu    batch «bob77»  PD       0:00      1 (Resources)\n\n" +
+		"4023 alice was here",
+	"JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n------------ ---------- ---------- ---------- ---------- ---------- -------- \n" +
+		"4021            «apollo3»        gpu   «fusion9»         16    RUNNING      0:0 \n4021.batch        batch              «fusion9»         16    RUNNING      0:0 \n",
+	"JobID|User|NodeList|State\n4021|«alice»|«zeus»,«hera»|FAILED\n4022|«bob77»|None assigned|PENDING\n",
+	"     User JobID               NodeList \n--------- ------------ --------------- \n    «alice» 4021                    «zeus» \n «christo»+ 4022           None assigned \n",
 	"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified for user «alice»",
 	// Names of clouds and clusters.
 	"resolving «ip-10-0-1-2».ec2.internal",
@@ -131,7 +140,7 @@ func TestKept(t *testing.T) {
 		"[rank0]: Traceback (most recent call last):", "error: [rank0]: x", "warning: Traceback", "ERROR: [2025-08-19 10:21:07] x", "INFO: [rank1]: y",
 		"mlx5_0: [2025-08-19 10:21:07] x", "eth0: NIC Link is Up", "gpu0: [rank0]: x", "0: [rank0]: x", "srun: error: x", "[10de:2335:0] x", "[PCI:0000:3b:00] x",
 		"ncclSystemError: [rank0] x", "[0000:3b:00.0:0]", "[mlx5_0:1:0]", "[gpu0:12:0]", "[Rank 0:4021:0]", "[12:34:56]",
-		"/scratch/data/x /fsx/models/llama /nfs/shared/x /scratch/tmp /fsx/checkpoints/step100 /scratch/12345", "/opt/nfs/lib",
+		"/scratch/data/x /fsx/models/llama /nfs/shared/x /scratch/tmp /fsx/checkpoints/step100 /scratch/12345", "/opt/nfs/lib /scratch/project /scratch/projects/data/x",
 		"metadata.google.internal host.docker.internal host.containers.internal kubernetes.default.svc.cluster.local",
 		"torch._C._internal x.internal_error a.internal() google.protobuf.internal.decoder", "commHash 0x1f2e3d4c5b6a7988 commId 0x0000fffe00000000", "Cpus_allowed: 000001fffeffffff mask 0x0003000300030003",
 		"nvcr.io/nvidia/pytorch@sha256:4a5b6c7d8e9f00112233445566778899aabbccddeeff00112233445566778899",
@@ -139,6 +148,7 @@ func TestKept(t *testing.T) {
 		"arn:aws:s3:::public", "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0", "NCCL INFO GID 3 (0/0)", "pip 1234.5678.9012",
 		"i-know sg-1 vpc-cni subnet-manager fs-cache", "SLURM_JOB_ID=123 SLURM_NTASKS=16", "driver 580.159.04 on sm_90", "2025-08-19T10:21:07.123456Z",
 		"ROCm 6.4.0.0 and HIP 6.4.43482.0", "ROCm \"6.4.0.0\"", "the driver is 10.2.0.4", "v6.4.0.0", "version is 6.4.0.0", "UCX (1.18.0.1)", "MOFED 5.8.1.1",
+		"             JOBID PARTITION     NAME ST\n              4021       gpu    train  R\n", "The JOBID is 4021\n4021 alice", "JOBID USER\nno gamma of alice\ngamma", "JOBID " + strings.Repeat("USER ", 2*maxColumns) + "\n4021 alice", "JobID|State\n------\n4021|OK\n",
 		"[1755598867.123456] x", "process 123456789012 bytes 123456789012",
 	} {
 		expect.Equal(t, text, redactedOnce(text), "%q becomes", text)
@@ -147,9 +157,9 @@ func TestKept(t *testing.T) {
 
 // TestFormsCompile checks that the pattern of every form compiles, and names what stands there.
 func TestFormsCompile(t *testing.T) {
-	for _, forms := range [][]form{secretForms, keyForms, nameForms, numberForms, addressForms} {
+	for _, forms := range [][]*form{known().Secrets, known().Keys, known().Variables, known().Names, known().Numbers, known().Addresses, known().KFD} {
 		for _, f := range forms {
-			expect.That(t, len(f.hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.hints)
+			expect.That(t, len(f.Hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.Hints)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Redactor replaces what identifies a machine, its network, its users or their
@@ -31,7 +29,7 @@ type Redactor struct {
 	// studying is true while names are learnt, and what comes out is not used.
 	studying bool
 	// standIns maps a kind of thing, then the thing, to its number.
-	standIns map[kind]map[string]int
+	standIns map[string]map[string]int
 	// words are names in lower case that were learnt and are to be replaced
 	// wherever they stand.
 	words map[string]string
@@ -48,36 +46,13 @@ type Redactor struct {
 	ipv4Seen map[byte][]ipv4Pair
 }
 
-// kind is a kind of thing that has stand-ins of its own.
-type kind string
-
-const (
-	kindHost     kind = "host"
-	kindSerial   kind = "serial"
-	kindUser     kind = "user"
-	kindJob      kind = "job"
-	kindImage    kind = "image"
-	kindExport   kind = "export"
-	kindUUID     kind = "uuid"
-	kindMAC      kind = "mac"
-	kindGUID     kind = "guid"
-	kindNet      kind = "net"
-	kindIPv4     kind = "ipv4"
-	kindIPv4Rest kind = "ipv4 rest"
-	kindLocal4   kind = "link-local ipv4"
-
-	kindResource  kind = "resource"
-	kindAccount   kind = "account"
-	kindContainer kind = "container"
-)
-
 // redacted stands for a secret. They are all alike.
 const redacted = "redacted"
 
 // New returns a redactor that has seen nothing yet.
 func New() *Redactor {
 	return &Redactor{
-		standIns: make(map[kind]map[string]int), words: make(map[string]string), parts: make(map[string]int),
+		standIns: make(map[string]map[string]int), words: make(map[string]string), parts: make(map[string]int),
 		domains: make(map[string]bool), domainOf: make(map[string]string), ipv4Seen: make(map[byte][]ipv4Pair),
 	}
 }
@@ -90,11 +65,11 @@ func NewSecrets() *Redactor {
 }
 
 // number returns the number of a thing among those of its kind, from 1.
-func (r *Redactor) number(k kind, thing string) int {
-	seen := r.standIns[k]
+func (r *Redactor) number(kind, thing string) int {
+	seen := r.standIns[kind]
 	if seen == nil {
 		seen = make(map[string]int)
-		r.standIns[k] = seen
+		r.standIns[kind] = seen
 	}
 	n, ok := seen[thing]
 	if !ok {
@@ -117,15 +92,14 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	if !utf8.ValidString(s) {
 		return r.broken(s, addresses)
 	}
-	s = apply(keyForms, s, secretOf)
+	s = variables(apply(known().Keys, s, secretOf))
 	var out strings.Builder
 	out.Grow(len(s))
-	name := "" // Of a secret whose value is on the next line.
+	var columns []column // Of the table that the lines before head.
 	for line := range strings.Lines(s) {
-		if name != "" {
-			line = secretValueLine(name, line)
+		if !r.secretsOnly {
+			line, columns = r.inTable(columns, line)
 		}
-		name = namedOn(line)
 		out.WriteString(r.line(line, addresses))
 	}
 	return out.String()
@@ -155,7 +129,7 @@ func (r *Redactor) line(s string, addresses bool) string {
 		return s
 	}
 	if strings.ContainsAny(s, " \t=@/:[") { // Something stands around a name.
-		s = apply(nameForms, s, r.standIn)
+		s = apply(known().Names, s, r.standIn)
 	}
 	if r.studying {
 		return s
@@ -165,21 +139,21 @@ func (r *Redactor) line(s string, addresses bool) string {
 
 // Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
 func (r *Redactor) Numbers(s string, addresses bool) string {
-	s = apply(numberForms, s, r.standIn)
+	s = apply(known().Numbers, s, r.standIn)
 	if addresses {
-		s = apply(addressForms, s, r.standIn)
+		s = apply(known().Addresses, s, r.standIn)
 	}
 	return s
 }
 
 // counted returns a number with as many digits as what it stands for. One that begins
 // with zeros is a stand-in.
-func (r *Redactor) counted(k kind, digits string) string {
+func (r *Redactor) counted(kind, digits string) string {
 	const zeros = "00000000"
 	if strings.HasPrefix(digits, zeros) {
 		return digits
 	}
-	return fmt.Sprintf("%0*x", len(digits), r.number(k, digits))
+	return fmt.Sprintf("%0*x", len(digits), r.number(kind, digits))
 }
 
 // before and after return the byte next to a match, 0 at the end of the text.
@@ -203,24 +177,34 @@ func isWord(c byte) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// userStandIn is what the name of a user becomes.
-var userStandIn = lazy.New(`^user[0-9]+$`)
-
-// user returns the stand-in of a user's name.
-func (r *Redactor) user(name string) string {
-	if systemUser(name) || userStandIn.MatchString(name) {
+// named returns the stand-in of a name, which is learnt: a prefix and a number.
+func (r *Redactor) named(prefix, name string) string {
+	const digits = "0123456789"
+	number, is := strings.CutPrefix(name, prefix)
+	if is && number != "" && strings.Trim(number, digits) == "" || strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, digits+".-_:") == "" {
 		return name
 	}
-	standIn := "user" + strconv.Itoa(r.number(kindUser, name))
+	standIn := prefix + strconv.Itoa(r.number(prefix, name))
 	if distinctive(name) {
 		r.learn(name, standIn)
 	}
 	return standIn
 }
 
-// systemUser reports whether a name is one that every machine has.
-func systemUser(name string) bool {
-	return name == "root" || name == "nobody" || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "$*<>{}")
+// user returns the stand-in of a user's name, unless every machine has it.
+func (r *Redactor) user(name string) string {
+	if name == "root" || name == "nobody" {
+		return name
+	}
+	return r.named("user", name)
+}
+
+// job returns the stand-in of the name of a job.
+func (r *Redactor) job(name string) string {
+	if known().Ordinary.MatchString(lower(name)) {
+		return name
+	}
+	return r.named("job-", name)
 }
 
 // LearnHome notes a home folder, whose last part is taken for the user's name.
@@ -238,7 +222,7 @@ func (r *Redactor) serial(number string) string {
 		strings.HasPrefix(trimmed, "serial-") || strings.HasPrefix(strings.ToLower(trimmed), "not ") {
 		return number // "N/A", "Not Specified", or nothing that tells one from another.
 	}
-	standIn := "serial-" + strconv.Itoa(r.number(kindSerial, trimmed))
+	standIn := "serial-" + strconv.Itoa(r.number("serial", trimmed))
 	if len(trimmed) >= 6 && strings.ContainsAny(trimmed, "0123456789") {
 		r.learn(trimmed, standIn)
 	}
@@ -253,5 +237,5 @@ func (r *Redactor) uuid(s string) string {
 	if strings.HasPrefix(s, uuidStandIn) {
 		return s
 	}
-	return fmt.Sprintf("%s%012d", uuidStandIn, r.number(kindUUID, s))
+	return fmt.Sprintf("%s%012d", uuidStandIn, r.number("uuid", s))
 }

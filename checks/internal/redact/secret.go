@@ -10,76 +10,6 @@ import (
 // This file finds secrets: by the shapes that issuers publish for their tokens,
 // by the words beside them, and as private keys.
 
-// secretForms are the forms of tokens that their issuers publish, and places where
-// passwords stand. Prefixes and alphabets are those that github.com/gitleaks/gitleaks
-// (config/gitleaks.toml) and GitHub's list of supported secret scanning patterns name;
-// lengths are lower bounds, so that a token that was cut is found as well.
-var secretForms = []form{
-	formOf(`\b(?P<token>hf_[A-Za-z0-9]{16,})`, "hf_"),                                                                 // Hugging Face.
-	formOf(`\b(?P<token>api_org_[A-Za-z0-9]{16,})`, "api_org_"),                                                       // Hugging Face, of an organisation.
-	formOf(`\b(?P<token>gh[pousr]_[A-Za-z0-9]{16,})`, "gh"),                                                           // GitHub.
-	formOf(`\b(?P<token>github_pat_[A-Za-z0-9_]{16,})`, "github_pat_"),                                                // GitHub.
-	formOf(`\b(?P<token>gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,})`, "gl"),            // GitLab.
-	formOf(`(?:^|[^\w-])(?P<long>sk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*)`, "sk-"),                                       // OpenAI, Anthropic, DeepSeek, OpenRouter.
-	formOf(`\b(?P<token>AKIA[A-Z0-9]{12,})`, "KIA"),                                                                   // AWS.
-	formOf(`\b(?P<token>ASIA[A-Z0-9]{12,})`, "SIA"),                                                                   // AWS, for a session.
-	formOf(`\b(?P<token>ABIA[A-Z0-9]{12,})`, "ABIA"),                                                                  // AWS.
-	formOf(`\b(?P<token>ACCA[A-Z0-9]{12,})`, "ACCA"),                                                                  // AWS.
-	formOf(`\b(?P<token>bedrock-api-key-[A-Za-z0-9+/=_-]+)`, "bedrock-api-key-"),                                      // AWS.
-	formOf(`\b(?P<token>xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,})`, "xox"),                                         // Slack.
-	formOf(`\b(?P<token>xapp-[A-Za-z0-9-]{8,})`, "xapp-"),                                                             // Slack.
-	formOf(`(?P<token>hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+)`, "hooks.slack.com/"),       // Slack.
-	formOf(`\b(?P<token>npm_[A-Za-z0-9]{16,})`, "npm_"),                                                               // npm.
-	formOf(`\b(?P<token>pypi-[A-Za-z0-9_-]{16,})`, "pypi-"),                                                           // PyPI.
-	formOf(`\b(?P<token>rubygems_[a-f0-9]{16,})`, "rubygems_"),                                                        // RubyGems.
-	formOf(`\b(?P<token>dckr_[a-z]{3}_[A-Za-z0-9_-]{16,})`, "dckr_"),                                                  // Docker.
-	formOf(`\b(?P<token>AIza[A-Za-z0-9_-]{16,})`, "AIza"),                                                             // Google.
-	formOf(`\b(?P<token>ya29\.[A-Za-z0-9_-]{8,})`, "ya29."),                                                           // Google, OAuth.
-	formOf(`\b(?P<token>GOCSPX-[A-Za-z0-9_-]{8,})`, "GOCSPX-"),                                                        // Google, OAuth.
-	formOf(`(?P<token>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,})`, "Q~"),                                          // Microsoft Entra.
-	formOf(`\bsig=(?P<token>[A-Za-z0-9%+/=_-]{16,})`, "sig="),                                                         // Azure, shared access signature.
-	formOf(`\b(?P<token>nvapi-[A-Za-z0-9_-]{8,})`, "nvapi-"),                                                          // NVIDIA.
-	formOf(`\b(?P<token>eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)`, "eyJ"),                                           // JSON web tokens (RFC 7519): base64 of {".
-	formOf(`\b(?P<token>[a-z]{2,5}_live_[A-Za-z0-9]{8,})`, "_live_"),                                                  // Stripe and its like.
-	formOf(`\b(?P<token>(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,})`, "_test_"),                                          // Stripe.
-	formOf(`\b(?P<token>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`, "SG."),                                          // SendGrid.
-	formOf(`\b(?P<token>shp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,})`, "shp"),                                                 // Shopify.
-	formOf(`\b(?P<token>do[opr]_v1_[a-f0-9]{16,})`, "_v1_"),                                                           // DigitalOcean.
-	formOf(`\b(?P<token>dapi[a-f0-9]{16,})`, "dapi"),                                                                  // Databricks.
-	formOf(`\b(?P<token>hv[sbr]\.[A-Za-z0-9_-]{16,})`, "hv"),                                                          // HashiCorp Vault.
-	formOf(`\b(?P<token>tskey-[a-z]+-[A-Za-z0-9-]{8,})`, "tskey-"),                                                    // Tailscale.
-	formOf(`\b(?P<token>gsk_[A-Za-z0-9]{16,})`, "gsk_"),                                                               // Groq.
-	formOf(`\b(?P<token>r8_[A-Za-z0-9]{16,})`, "r8_"),                                                                 // Replicate.
-	formOf(`\b(?P<token>pplx-[A-Za-z0-9]{16,})`, "pplx-"),                                                             // Perplexity.
-	formOf(`\b(?P<token>xai-[A-Za-z0-9]{16,})`, "xai-"),                                                               // xAI.
-	formOf(`\b(?P<token>wandb_v1_[A-Za-z0-9_]{16,})`, "wandb_"),                                                       // Weights & Biases.
-	formOf(`\b(?P<token>glsa_[A-Za-z0-9_]{16,})`, "glsa_"),                                                            // Grafana.
-	formOf(`\b(?P<token>glc_[A-Za-z0-9+/=]{16,})`, "glc_"),                                                            // Grafana Cloud.
-	formOf(`\b(?P<token>sntry[su]_[A-Za-z0-9+/=_-]{16,})`, "sntry"),                                                   // Sentry.
-	formOf(`\b(?P<token>ATATT3[A-Za-z0-9_=-]{16,})`, "ATATT"),                                                         // Atlassian.
-	formOf(`\b(?P<token>NRAK-[A-Z0-9]{16,})`, "NRAK-"),                                                                // New Relic.
-	formOf(`\b(?P<token>PMAK-[a-f0-9-]{16,})`, "PMAK-"),                                                               // Postman.
-	formOf(`\b(?P<token>lin_api_[A-Za-z0-9]{16,})`, "lin_api_"),                                                       // Linear.
-	formOf(`\b(?P<token>AGE-SECRET-KEY-1[A-Z0-9]{16,})`, "AGE-SECRET-KEY-"),                                           // age.
-	formOf(`\b(?P<token>dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,})`, "dp."),                                 // Doppler.
-	formOf(`\b(?P<token>secret_[A-Za-z0-9]{32,})`, "secret_"),                                                         // Notion.
-	formOf(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<token>[A-Za-z0-9%+/=&_-]{16,})`, "AccountKey"), // Azure, connection strings.
-	// The user and the password of a URL (RFC 3986, 3.2.1); a password may hold an @ that is not escaped.
-	formOf(`://(?P<token>[^/\s"'<>]+)@`, "://"),
-	// Flags of one letter that passwords follow.
-	formOf(`\bsshpass\s+-p\s*["']?(?P<value>[^\s"']+)`, "sshpass"),
-	formOf(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "curl"),
-	formOf(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "wget"),
-	formOf(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?(?P<value>[^\s"']+)`, "login"),
-	formOf(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?(?P<value>[^\s"']+)`, "mysql"),
-}
-
-// keyForms are private keys as PEM (RFC 7468), OpenSSH and PGP write them: the first line
-// and all that can be of the content, with the line breaks as they are or as escapes.
-var keyForms = []form{
-	formOf(`(?P<pem>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?)`, "PRIVATE KEY"),
-}
-
 // secretOf returns what stands for a secret in s.
 func secretOf(what, secret, s string, _, to int) string {
 	const least = 20 // Characters of a token whose prefix is a common one.
@@ -98,14 +28,6 @@ func secretOf(what, secret, s string, _, to int) string {
 	return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
 }
 
-// secretHints are parts of all words that make the value beside them a secret.
-var secretHints = []string{"pass", "pwd", "secret", "token", "auth", "bearer", "cred", "login", "key", "cookie", "signature"}
-
-// hasHint reports whether a text in lower case holds one.
-func hasHint(low string) bool {
-	return slices.ContainsFunc(secretHints, func(hint string) bool { return strings.Contains(low, hint) })
-}
-
 // strength says how surely a name is that of a secret.
 type strength int
 
@@ -118,119 +40,57 @@ const (
 	isSecret
 )
 
-// Words of names, in lower case.
-var (
-	secretParts = []string{"password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "secretkey", "privatekey", "credential"}
-	secretWords = []string{"pwd", "creds", "cred", "bearer", "token", "authtoken", "accesstoken", "hftoken", "psk"}
-	doubtful    = []string{"pass", "auth", "login", "key", "keys", "authorization", "cookie", "signature", "authkey", "tokens"}
-	// keyKinds stand before "key" where it is a secret.
-	keyKinds = []string{"api", "access", "secret", "private", "account", "encryption", "license", "signing", "ssh", "auth", "shared", "client", "service", "storage", "deploy", "session", "subscription", "master", "ngc", "wandb"}
-	// noSecretAfter follow a word of the lists where it says something else:
-	// pass-through, token count, auth type, key size.
-	noSecretAfter = []string{
-		"through", "thru", "rate", "ed", "es", "count", "counts", "limit", "length", "len", "size", "sizes", "num", "per", "budget", "type", "types", "mode", "method",
-		"id", "ids", "index", "parallel", "parallelism", "embedding", "embeddings", "file", "files", "path", "dir", "env", "name", "names", "ref", "plugin", "provider", "timeout",
-		"interval", "ttl", "sock", "socket", "host", "server", "url", "uri", "port", "header", "bits", "mpool", "cache", "range", "ranges", "space", "required", "enabled", "enable", "disable", "disabled", "protocol", "fail", "failures", "ok", "error", "errors",
-	}
-)
+// hump is where an upper-case letter follows a lower-case one.
+var hump = lazy.New(`([a-z])([A-Z])`)
 
-// wordsOf splits a name at everything that is no letter or digit, and where an
-// upper-case letter follows a lower-case one.
+// wordsOf splits a name at everything that is no letter or digit, and at humps.
 func wordsOf(name string) []string {
-	var words []string
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			words = append(words, lower(name[start:end]))
-		}
-	}
-	for i := range len(name) {
-		switch {
-		case !isAlnum(name[i]):
-			flush(i)
-			start = i + 1
-		case i > start && 'A' <= name[i] && name[i] <= 'Z' && 'a' <= name[i-1] && name[i-1] <= 'z':
-			flush(i)
-			start = i
-		}
-	}
-	flush(len(name))
-	return words
+	return strings.FieldsFunc(lower(hump.ReplaceAllString(name, "$1 $2")), notAlnum)
 }
 
 // secrecy tells whether a name is that of a secret.
 func secrecy(name string) strength {
-	if !hasHint(lower(name)) || name == "PWD" || name == "OLDPWD" { // The shell's folders.
+	if name == "PWD" || name == "OLDPWD" { // The shell's folders.
 		return noSecret
 	}
-	words := wordsOf(name)
+	words := append(wordsOf(name), "")
 	found := noSecret
-	for i, w := range words {
-		next := ""
-		if i+1 < len(words) {
-			next = words[i+1]
-		}
-		if slices.Contains(noSecretAfter, next) {
-			continue
-		}
+	for i, w := range words[:len(words)-1] {
 		switch {
-		case slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(w, p) }),
-			slices.Contains(secretWords, w), strings.HasSuffix(w, "token"),
-			(w == "key" || w == "keys") && i > 0 && slices.Contains(keyKinds, words[i-1]):
+		case slices.Contains(known().NoSecretAfter, words[i+1]):
+		case known().SecretWords.MatchString(w), (w == "key" || w == "keys") && i > 0 && slices.Contains(known().KeyKinds, words[i-1]):
 			return isSecret
-		case slices.Contains(doubtful, w), strings.HasSuffix(w, "key"):
+		case known().Doubtful.MatchString(w):
 			found = mayBeSecret
 		}
 	}
 	return found
 }
 
-// harmless are values of settings whose names sound secret.
-var harmless = []string{
-	"", "y", "n", "yes", "no", "on", "off", "true", "false", "auto", "try", Withheld, redacted, "none", "null", "nil", "nan", "unset", "undefined", "undef", "default",
-	"any", "all", "native", "munge", "slurm", "jwt", "kerberos", "ldap", "pam", "psk", "basic", "simple", "anonymous", "host", "user", "file", "env", "required", "optional", "enabled", "disabled",
-	"enable", "disable", "dont", "force", "warn", "ignore", "prefer", "allow", "deny", "local", "remote", "system",
-}
-
-// verdicts follow a word such as "password:" where a program says how it went.
-var verdicts = []string{
-	"failed", "failure", "fail", "incorrect", "wrong", "invalid", "expired", "missing", "denied", "accepted", "rejected", "ok", "okay", "success", "successful", "succeeded", "error", "timeout", "timed",
-	"is", "was", "are", "not", "no", "for", "of", "from", "to", "in", "at", "on", "the", "a", "an", "and", "or", "with", "by", "must", "should", "cannot", "could", "unable", "unexpected", "unknown", "unsupported",
-	"please", "see", "use", "using", "set", "given", "found", "required", "expected", "permission", "connection", "access",
-}
-
 // plainSetting reports whether a value is a number of a few digits or a switch,
 // a reference to another variable or a place holder.
 func plainSetting(value string) bool {
-	low := lower(strings.TrimSpace(value))
-	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "<") || strings.HasPrefix(low, "%") && (strings.HasSuffix(low, "%") || len(low) == 2) ||
-		strings.HasPrefix(low, "{{") || len(low) > 2 && strings.Trim(low, "*x.") == "" {
-		return true
-	}
-	digits := strings.TrimPrefix(low, "0x")
-	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" && (digits != low || strings.ContainsAny(digits, "0123456789")) // 5: 65535.
+	const enough = 64 // What is longer is told by its beginning.
+	value = strings.TrimSpace(value)
+	return known().Harmless.MatchString(lower(value[:min(len(value), enough)]))
 }
 
-// isNumber reports whether a value is a number or a size, of whatever length.
-func isNumber(value string) bool {
-	rest := strings.TrimLeft(value, "+-0123456789.,_e")
-	return rest != value && slices.Contains([]string{"", "b", "k", "m", "g", "t", "kb", "mb", "gb", "kib", "mib", "gib", "s", "ms", "us", "%", "x"}, lower(rest))
-}
-
-func isPath(value string) bool {
-	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../") || strings.HasPrefix(value, "~/")
-}
+var (
+	// numeric is a number or a size, of whatever length.
+	numeric = lazy.New(`^[-+0-9.,_e]+(?i:b|[kmgt]|[kmg]i?b|[mu]?s|%|x)?$`)
+	isPath  = lazy.New(`^(?:~|\.{0,2})/`)
+)
 
 // random reports whether a value looks as if it was made by chance: long enough,
 // of several kinds of characters, few of which come often.
 func random(value string) bool {
 	const least, long = 8, 16
-	if len(value) < least || isNumber(value) || isPath(value) || strings.ContainsAny(value, " \t(){}<>|*") {
+	if len(value) < least || numeric.MatchString(value) || isPath.MatchString(value) || strings.ContainsAny(value, " \t(){}<>|*") {
 		return false
 	}
-	digit := strings.ContainsAny(value, "0123456789")
+	const digits = "0123456789"
 	kinds := 0
-	for _, kind := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
+	for _, kind := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", digits} {
 		if strings.ContainsAny(value, kind) {
 			kinds++
 		}
@@ -238,7 +98,7 @@ func random(value string) bool {
 	// Words have one kind, numbered names two with a separator: "node-17". At 16
 	// characters, hexadecimal of 4 bits each has 64 bits.
 	switch {
-	case strings.Trim(lower(value), "0123456789abcdef") == "" && digit && len(value) >= long:
+	case strings.Trim(lower(value), digits+"abcdef") == "" && strings.ContainsAny(value, digits) && len(value) >= long:
 		return true
 	case kinds == 3:
 		return distinct(value) >= least-1
@@ -270,26 +130,26 @@ func (s setting) secret(value string) bool {
 	if sure == noSecret || plainSetting(value) {
 		return false
 	}
-	upper := s.name == strings.ToUpper(s.name) && strings.ToLower(s.name) != s.name
+	name := lower(s.name)
+	upper := s.name == strings.ToUpper(s.name) && s.name != name
 	stated := s.flag || s.quoted || upper && s.sign == '=' // No prose.
-	low := lower(value)
-	password := slices.ContainsFunc([]string{"pass", "pwd", "secret"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
+	password := strings.Contains(name, "pass") || strings.Contains(name, "pwd") || strings.Contains(name, "secret")
 	switch {
-	case isNumber(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
+	case numeric.MatchString(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
 		return false
-	case s.sign != '=' && slices.Contains(verdicts, strings.Trim(low, ".,;:!")):
+	case s.sign != '=' && slices.Contains(known().Verdicts, strings.Trim(lower(value), ".,;:!")):
 		return false
 	case s.sign == ' ' && !s.flag:
 		return random(value)
 	case sure == isSecret && password:
-		return !isPath(value) || lower(s.name) != "pwd"
-	case isPath(value):
+		return !isPath.MatchString(value) || name != "pwd"
+	case isPath.MatchString(value):
 		return false
 	case sure == isSecret && (stated || s.sign == '=' || s.whole):
 		return true
 	case sure == mayBeSecret && (stated || upper && s.whole):
 		words := wordsOf(s.name)
-		return words[len(words)-1] != "key" && words[len(words)-1] != "keys" && words[len(words)-1] != "tokens" || random(value) || upper && len(value) > 5
+		return !slices.Contains([]string{"key", "keys", "tokens"}, words[len(words)-1]) || random(value) || upper && len(value) > 5
 	}
 	return random(value)
 }
@@ -306,114 +166,82 @@ func SecretVariable(name, value string) bool {
 
 // secrets replaces the secrets of one line.
 func secrets(s string) string {
-	s = apply(secretForms, s, secretOf)
-	low := lower(s)
-	if !hasHint(low) {
+	s = apply(known().Secrets, s, secretOf)
+	if !hasHint(s) {
 		return s
 	}
-	if strings.Contains(low, "name") && strings.Contains(low, "value") {
-		s = namedValues(s)
-	}
-	return secretSettings(s)
-}
-
-// nameAndValue is a variable on one line, as JSON and YAML write it:
-// {"name": "DB_PASSWORD", "value": "x"}.
-var nameAndValue = lazy.New(`\bname["'\\]*\s*:\s*["'\\]*([A-Za-z_][\w.-]*)["'\\]*\s*[,;\s]\s*["'\\]*value["'\\]*\s*:\s*(\\?"(?:[^"\\]|\\[^"])*|'[^']*|[^\s"',;}]+)`)
-
-// namedValues replaces the values of such variables.
-func namedValues(s string) string {
-	var out strings.Builder
-	last := 0
-	for _, m := range nameAndValue.FindAllStringSubmatchIndex(s, -1) {
-		value := strings.TrimLeft(s[m[4]:m[5]], "\\\"'")
-		if from := m[5] - len(value); SecretVariable(s[m[2]:m[3]], value) {
-			out.WriteString(s[last:from] + redacted)
-			last = m[5]
-		}
-	}
-	return out.String() + s[last:]
-}
-
-// secretSettings replaces the values that stand beside names of secrets.
-func secretSettings(s string) string {
 	var out strings.Builder
 	done := 0
-	for at := 0; at < len(s); {
-		if !isWord(s[at]) || isDigit(s[at]) {
-			at++
+	for _, m := range settingName.FindAllStringIndex(s, -1) {
+		if m[0] < done || !hasHint(s[m[0]:m[1]]) {
 			continue
 		}
-		end := at
-		for end < len(s) && (isWord(s[end]) || (s[end] == '-' || s[end] == '.') && end+1 < len(s) && isWord(s[end+1])) {
-			end++
-		}
-		from, to := secretBeside(s, at, end)
-		if to > from && from >= done {
+		if from, to := secretBeside(s, m[0], m[1]); to > from {
 			out.WriteString(s[done:from] + redacted)
 			done = to
-			at = to
-			continue
 		}
-		at = end
-	}
-	if done == 0 {
-		return s
 	}
 	return out.String() + s[done:]
 }
 
+// hasHint reports whether a text may hold the name of a secret.
+func hasHint(s string) bool {
+	s = lower(s)
+	return slices.ContainsFunc(known().SecretHints, func(hint string) bool { return strings.Contains(s, hint) })
+}
+
+// variables replaces the values of variables that are written as a name and a value.
+func variables(s string) string {
+	name := ""
+	return apply(known().Variables, s, func(what, text, _ string, _, _ int) string {
+		switch {
+		case what == "name":
+			name = text
+		case SecretVariable(name, text):
+			return redacted
+		}
+		return text
+	})
+}
+
+var (
+	settingName = lazy.New(`[A-Za-z_]\w*(?:[-.]\w+)*`)
+	// settingSign is what stands between a name and its value.
+	settingSign = lazy.New(`^(["'\\\]]*)([ \t]*)(:=|=|:)?[ \t]*`)
+	// scheme begins the credentials of an Authorization header (RFC 9110, 11.6.2).
+	scheme = lazy.New(`^["']?(?i:bearer|basic|digest|token|apikey|negotiate)["']?[ \t]`)
+	// setsVariable ends in a command that takes a name and a value: setenv of csh, ENV of a Dockerfile.
+	setsVariable = lazy.New(`(?:setenv|(?:^|\W)ENV)[ \t]*$`)
+)
+
 // secretBeside returns the range of the secret that the name from at to end
 // announces; to equals from if there is no secret.
 func secretBeside(s string, at, end int) (from, to int) {
-	name := s[at:end]
-	if secrecy(name) == noSecret {
+	name := lower(s[at:end])
+	m := settingSign.FindStringSubmatch(s[end:])
+	what := setting{name: s[at:end], sign: ' ', flag: before(s, at) == '-', first: strings.Trim(s[:at], " \t-\"'{") == "", quoted: strings.ContainsAny(m[1], `"'`)}
+	i := end + len(m[0])
+	switch {
+	case m[3] == "" && m[2] == "", m[3] != "" && after(s, i) == m[3][0] && s[i-1] == m[3][0]: // "==", "::".
 		return 0, 0
-	}
-	what := setting{name: name, flag: before(s, at) == '-', first: strings.Trim(s[:at], " \t-\"'{") == ""}
-	i := end
-	for i < len(s) && strings.IndexByte(`"'\]`, s[i]) >= 0 {
-		what.quoted = what.quoted || s[i] == '"' || s[i] == '\''
-		i++
-	}
-	blanks := i
-	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
-		i++
-	}
-	switch c := after(s, i); {
-	case c == '=' && after(s, min(i+1, len(s))) != '=', c == ':' && after(s, min(i+1, len(s))) != ':':
-		what.sign = c
-		i++
-		if c == ':' && after(s, i) == '=' {
-			i++
-		}
-	case i > blanks:
-		what.sign = ' '
-	default:
-		return 0, 0
-	}
-	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
-		i++
-	}
-	lowName := lower(name)
-	scheme, rest := s[i:], ""
-	if blank := strings.IndexAny(scheme, " \t"); blank >= 0 {
-		scheme, rest = scheme[:blank], scheme[blank+1:]
-	}
-	switch bare := lower(strings.Trim(scheme, `"'`)); {
-	case slices.Contains([]string{"bearer", "basic", "digest", "token", "apikey", "negotiate"}, bare) && rest != "" && strings.HasSuffix(lowName, "authorization"):
-		i += len(scheme) + 1 // RFC 9110, 11.6.2: the scheme, then the credentials.
-		what = setting{name: "password", sign: '='}
-	case lowName == "bearer" && what.sign == ' ' && !what.flag:
+	case m[3] != "":
+		what.sign = m[3][0]
+	case what.flag:
+	case name == "bearer":
 		if from, to = valueAt(s, i, &what); to-from >= 16 {
 			return from, to
 		}
 		return 0, 0
-	case what.sign == ' ' && !what.flag && setsVariable(s[:at]):
+	case setsVariable.MatchString(s[max(0, at-16):at]):
 		what.sign = '='
-	case what.sign == ' ' && !what.flag && strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
-		what.sign = '='
-		what.quoted = true
+	case strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
+		what.sign, what.quoted = '=', true
+	}
+	if strings.HasSuffix(name, "authorization") {
+		if skip := len(scheme.FindString(s[i:])); skip > 0 {
+			i += skip
+			what = setting{name: "password", sign: '='}
+		}
 	}
 	from, to = valueAt(s, i, &what)
 	if from == to || !what.secret(s[from:to]) {
@@ -422,72 +250,31 @@ func secretBeside(s string, at, end int) (from, to int) {
 	return from, to
 }
 
-// setsVariable reports whether a text ends in a command that takes a name and a
-// value: setenv of csh, ENV of a Dockerfile.
-func setsVariable(s string) bool {
-	s = strings.TrimRight(s, " \t")
-	return strings.HasSuffix(s, "setenv") || strings.HasSuffix(s, "ENV") && !isWord(before(s, len(s)-len("ENV")))
-}
+var (
+	// quotedValue is a value in quotes, which may be escaped.
+	quotedValue = lazy.New(`^(?:\\+"([^\n]*?)(?:\\"|\n|$)|"((?:[^"\\\n]|\\.)*)|\\*'((?:[^'\\\n]|\\.)*))`)
+	nextSetting = lazy.New(`^[&;,][\w.-]+=`)
+)
 
 // valueAt returns where the value lies that begins at a place.
 func valueAt(s string, at int, what *setting) (from, to int) {
-	for at < len(s) && s[at] == '\\' {
-		at++ // An escaped quote.
-	}
-	if q := after(s, at); q == '"' || q == '\'' {
+	if m := quotedValue.FindStringSubmatchIndex(s[at:]); m != nil {
+		from, to = at+max(m[2], m[4], m[6]), at+max(m[3], m[5], m[7])
 		what.quoted = what.quoted || what.sign == '=' || what.flag
-		for to = at + 1; to < len(s) && s[to] != q && s[to] != '\n'; to++ {
-			switch {
-			case s[to] != '\\':
-				continue
-			case before(s, at) == '\\' && after(s, to+1) == q:
-				return at + 1, to // The quotes are escaped themselves.
-			}
-			to++
-		}
-		what.whole = what.first && strings.Trim(s[min(to, len(s)):], "\"', \t\r\n") == ""
-		return at + 1, min(to, len(s))
+		what.whole = what.first && strings.Trim(s[to:], "\"', \t\r\n") == ""
+		return from, to
 	}
-	for to = at; to < len(s) && s[to] != ' ' && s[to] != '\t' && s[to] != '\n' && s[to] != '\r' && s[to] != 0; to++ {
-		if strings.IndexByte("&;,", s[to]) >= 0 && nextSetting(s[to+1:]) {
+	from = len(s) - len(strings.TrimLeft(s[at:], `\`))
+	end := len(s)
+	if blank := strings.IndexAny(s[from:], " \t\r\n\x00"); blank >= 0 {
+		end = from + blank
+	}
+	const maxName = 64 // Of the next setting, before which the value ends.
+	for to = from; to < end; to++ {
+		if strings.IndexByte("&;,", s[to]) >= 0 && nextSetting.MatchString(s[to:min(end, to+maxName)]) {
 			break
 		}
 	}
 	what.whole = what.first && (strings.TrimSpace(s[to:]) == "" || after(s, to) == 0) // NUL, in /proc/PID/environ.
-	for to > at && strings.IndexByte(`"',;)]}\`, s[to-1]) >= 0 {
-		to--
-	}
-	return at, to
-}
-
-// nextSetting reports whether a text begins with a name and an equals sign.
-func nextSetting(s string) bool {
-	name, _, ok := strings.Cut(s[:min(len(s), 64)], "=")
-	return ok && name != "" && !strings.ContainsFunc(name, func(c rune) bool { return c >= 0x80 || !isWord(byte(c)) && c != '-' && c != '.' })
-}
-
-var (
-	nameLine  = lazy.New(`^\s*(?:-\s+)?["']?name["']?\s*:\s*["']?([A-Za-z_][\w.-]*)["']?,?\s*$`)
-	valueLine = lazy.New(`^(\s*(?:-\s+)?["']?value["']?\s*:\s*["']?)([^\n]*?)(["']?,?\s*)$`)
-)
-
-// namedOn returns the name on a line of a pod's environment, if it is that of a
-// secret, whose value is on the next.
-func namedOn(line string) string {
-	if !strings.Contains(line, "name") {
-		return ""
-	}
-	if m := nameLine.FindStringSubmatch(line); m != nil && secrecy(m[1]) != noSecret {
-		return m[1]
-	}
-	return ""
-}
-
-// secretValueLine redacts the value on the line behind a name.
-func secretValueLine(name, line string) string {
-	m := valueLine.FindStringSubmatch(line)
-	if m == nil || !SecretVariable(name, m[2]) {
-		return line
-	}
-	return m[1] + redacted + m[3]
+	return from, from + len(strings.TrimRight(s[from:to], `"',;)]}\`))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // This file redacts values of any type: facts, reports, decoded JSON. What a
@@ -15,8 +17,8 @@ import (
 // names in it are to be studied first. Strings of a type of their own are words
 // of gpudoctor, and stay, as do unexported fields.
 func Value[T any](r *Redactor, v T) T {
-	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
-	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
+	out, _ := reflect.TypeAssert[T](r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())) // A walk keeps the type; null has none.
+	return out
 }
 
 // Study learns the names in a value, so that they are replaced wherever they
@@ -57,9 +59,7 @@ func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
 		if v.IsNil() {
 			return v
 		}
-		out := reflect.New(v.Type()).Elem()
-		out.Set(r.walk(at, v.Elem()))
-		return out
+		return r.walk(at, v.Elem())
 	case reflect.Struct:
 		return r.structure(at, v)
 	case reflect.Map:
@@ -107,11 +107,11 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	out := reflect.MakeMapWithSize(v.Type(), v.Len())
 	keys := v.MapKeys()
 	slices.SortStableFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	variable := r.variableName(v)
+	variable, _ := stringIn(v.MapIndex(reflect.ValueOf("name").Convert(v.Type().Key())))
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)
 		shown := k
-		if !at.ours || !slices.Contains(ourKeys, at.key) {
+		if !at.ours || !slices.Contains(known().OurKeys, at.key) {
 			shown = reflect.ValueOf(r.Text(key)).Convert(k.Type())
 		}
 		text, isText := stringIn(value)
@@ -123,18 +123,9 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 		default:
 			value = r.walk(fieldPlace{at.key, strings.ToLower(key), false}, value)
 		}
-		out.SetMapIndex(shown, value.Convert(v.Type().Elem()))
+		out.SetMapIndex(shown, value)
 	}
 	return out
-}
-
-// variableName is the name of the variable that a map describes, if it does.
-func (r *Redactor) variableName(v reflect.Value) string {
-	if v.Type().Key() != reflect.TypeFor[string]() {
-		return ""
-	}
-	name, _ := stringIn(v.MapIndex(reflect.ValueOf("name")))
-	return name
 }
 
 // stringIn is the string that a value is, or that an interface holds.
@@ -154,7 +145,13 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 		return v
 	}
 	out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	if words, ok := wordsIn(v); ok {
+	var words []string
+	for i := range v.Len() {
+		if word, ok := stringIn(v.Index(i)); ok {
+			words = append(words, word)
+		}
+	}
+	if len(words) == v.Len() {
 		if together := r.together(at, words); together != nil {
 			for i, word := range together {
 				out.Index(i).Set(reflect.ValueOf(word))
@@ -166,19 +163,6 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 		out.Index(i).Set(r.walk(at, v.Index(i)))
 	}
 	return out
-}
-
-// wordsIn are the elements of a list, if all are strings.
-func wordsIn(v reflect.Value) ([]string, bool) {
-	words := make([]string, 0, v.Len())
-	for i := range v.Len() {
-		word, ok := stringIn(v.Index(i))
-		if !ok {
-			return nil, false
-		}
-		words = append(words, word)
-	}
-	return words, true
 }
 
 // together redacts the strings of a list as one text, for what one says about the
@@ -195,14 +179,10 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 		out := make([]string, len(list))
 		for i, word := range list {
 			before := strings.Join(list[max(0, i-2):i], " ") + " " // Such as "Authorization: Bearer".
-			redacted, ok := strings.CutPrefix(r.Text(before+word), before)
-			if !ok {
-				redacted = r.Text(word)
-			}
-			out[i] = redacted
+			out[i] = r.behind(before, word, true)
 		}
 		return out
-	case at.oneWord() || at.ours && slices.Contains(ourWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
+	case at.oneWord() || at.ours && slices.Contains(known().OurWords, at.key) || isHostKey(at.key) || versionName.MatchString(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
 		return nil
 	}
 	return r.joined(list, "\n")
@@ -221,6 +201,14 @@ func (r *Redactor) joined(list []string, between string) []string {
 	return nil
 }
 
+// behind redacts a text by what stands before it, which stays.
+func (r *Redactor) behind(head, s string, addresses bool) string {
+	if out, ok := strings.CutPrefix(r.Content(head+s, addresses), head); ok {
+		return out
+	}
+	return r.Content(s, addresses)
+}
+
 // setting redacts the value of a variable.
 func (r *Redactor) setting(name, value string) string {
 	if value == "" {
@@ -229,27 +217,19 @@ func (r *Redactor) setting(name, value string) string {
 	if SecretVariable(name, value) {
 		return redacted
 	}
-	if !r.secretsOnly && hostVariables.MatchString(name) {
+	if !r.secretsOnly && isHostVariable(name) {
 		value = r.hostVariable(value)
 	}
-	head := name + "="
-	if out, ok := strings.CutPrefix(r.Content(head+value, !saysVersion(name)), head); ok {
-		return out
-	}
-	return r.Content(value, !saysVersion(name))
+	return r.behind(name+"=", value, !versionName.MatchString(name))
 }
 
-// ourWords are fields whose strings are written by gpudoctor, or are links to what everybody
-// can read.
-var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", "kind", "kinds", "code", "links", "severity", "confidence", "program", "role", "section", "test", "outcome", "mode", "found_by"}
-
-// ourKeys are fields that hold maps whose keys are such words.
-var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config", "drivers", "properties"}
+// noUUID says that there is none.
+var noUUID = lazy.New(`^(?i:[0-]*|\[*N/A\]*|unknown|none)$`)
 
 // field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
 	switch {
-	case s == "" || at.ours && slices.Contains(ourWords, at.key):
+	case s == "" || at.ours && slices.Contains(known().OurWords, at.key):
 		return s
 	case r.studying && (at.key == "hive" || strings.Contains(at.key, "uuid")):
 		return s // No name.
@@ -275,22 +255,15 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		}
 		return r.uuid(s)
 	case strings.Contains(at.key, "uuid"):
-		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || strings.Trim(s, "0-") == "" || isNone(s) {
+		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || noUUID.MatchString(s) {
 			return text
 		}
 		return r.uuid(s)
 	}
 	if at.oneWord() && !strings.ContainsAny(s, " \t\n/=@") {
-		return r.Numbers(secrets(s), !saysVersion(at.key))
+		return r.Numbers(secrets(s), !versionName.MatchString(at.key))
 	}
-	return r.Content(s, !saysVersion(at.key))
-}
-
-// freeKeys are fields that hold what somebody wrote. One word in any other field is
-// written by gpudoctor or a driver, even if a host has that name: "passthrough".
-var freeKeys = []string{
-	"value", "source", "sources", "text", "texts", "message", "subject", "title", "summary", "reason", "reasons", "hint", "image", "command", "mounts", "path", "target",
-	"fact", "facts", "why", "where", "by", "missing", "look", "note", "network", "ipc", "pid", "short", "examined", "a", "b", "netdev", "interface", "master", "members", "devices", "addresses",
+	return r.Content(s, !versionName.MatchString(at.key))
 }
 
 // oneWord reports whether a value of one word was written by gpudoctor or a driver.
@@ -298,10 +271,10 @@ func (at fieldPlace) oneWord() bool {
 	if at.key == "name" {
 		return at.ours && at.parent != "launches" && at.parent != "texts"
 	}
-	return at.ours && !slices.Contains(freeKeys, at.key)
+	return at.ours && !slices.Contains(known().FreeKeys, at.key)
 }
 
 // isHostKey reports whether a field of this name holds names of hosts.
 func isHostKey(key string) bool {
-	return slices.Contains([]string{"hostname", "host_name", "nodename", "host", "hosts", "peer_host", "remote_host"}, key)
+	return slices.Contains(known().HostKeys, key)
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
@@ -37,10 +35,17 @@ type toldAt struct {
 
 // watched is an object whose changes one line tells.
 type watched struct {
-	path           string
-	object, before reflect.Value
-	source         string
-	line           int
+	path   string
+	object any // A pointer.
+	before map[string]said
+	source string
+	line   int
+}
+
+// said is a value as text, and of a list how long it is.
+type said struct {
+	value  string
+	length int
 }
 
 // MaxOrigins bounds the places that are kept, and maxWatched the objects that
@@ -71,30 +76,24 @@ func (g *ledger) watch(path string, object any, source string, line int) {
 	if len(g.open) > 0 && (g.open[0].line != line || g.open[0].source != source) {
 		g.close()
 	}
-	v := reflect.ValueOf(object)
-	if slices.ContainsFunc(g.open, func(w watched) bool { return w.is(v) }) {
+	if len(g.open) >= maxWatched || slices.ContainsFunc(g.open, func(w watched) bool { return w.object == object }) {
 		return
 	}
-	if len(g.open) >= maxWatched {
-		return
-	}
-	g.open = append(g.open, watched{path: path, object: v, before: clone(v), source: source, line: line})
-}
-
-// is reports whether an object is this one: the first field of a structure lies
-// where the structure does.
-func (w *watched) is(object reflect.Value) bool {
-	return w.object.Pointer() == object.Pointer() && w.object.Type() == object.Type()
+	w := watched{path: path, object: object, before: map[string]said{}, source: source, line: line}
+	valuesIn(path, object, func(fact string, s said) { w.before[fact] = s })
+	g.open = append(g.open, w)
 }
 
 // settle notes what changed.
 func (g *ledger) settle(w *watched) {
-	leaves(w.path, w.before, w.object, false, func(fact, value string, grown bool) {
-		line := w.line
-		if grown {
-			line = 0
+	valuesIn(w.path, w.object, func(fact string, now said) {
+		line, was := w.line, w.before[fact]
+		if 0 < was.length && was.length < now.length {
+			line = 0 // An earlier line began the list.
 		}
-		g.note(fact, value, w.source, line)
+		if _, known := w.before[fact]; !known || was.value != now.value {
+			g.note(fact, now.value, w.source, line)
+		}
 	})
 }
 
@@ -116,8 +115,7 @@ func (g *ledger) close() {
 
 // drop ends the watching of an object whose change no one line tells: a sum.
 func (g *ledger) drop(object any) {
-	v := reflect.ValueOf(object)
-	g.open = slices.DeleteFunc(g.open, func(w watched) bool { return w.is(v) })
+	g.open = slices.DeleteFunc(g.open, func(w watched) bool { return w.object == object })
 }
 
 // rename carries new names of GPUs into the paths of facts.
@@ -178,8 +176,7 @@ func Values(f *facts.Facts) map[string]string {
 		"host": f.Host, "pci": f.PCI, "iommu": f.IOMMU, "numa": f.NUMA, "gpus": f.GPUs, "links": f.Links, "container": f.Container,
 		"nics": f.NICs, "storage": f.Storage,
 	} {
-		v := reflect.ValueOf(section)
-		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) { values[fact] = value })
+		valuesIn(path, section, func(fact string, s said) { values[fact] = s.value })
 	}
 	return values
 }
@@ -205,189 +202,33 @@ func sharedPaths(f *facts.NICFacts) map[string]bool {
 	return shared
 }
 
-// clone copies a value, what it points to included.
-func clone(v reflect.Value) reflect.Value {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return v
+// valuesIn calls emit with the path of each value that lines of texts tell, and the value: plain ones, and lists of them. Zero says
+// nothing unless a pointer leads to it; but one line tells a whole entry of a list, so there false is a value as well: a link is down.
+func valuesIn(path string, v any, emit func(fact string, s said)) {
+	facts.Walk(path, v, func(n *facts.Node) bool {
+		isField := n.Parent != nil && !n.Element
+		switch kind := n.Value.Kind(); {
+		case isField && (unsaid[n.Field.Name] || n.Field.ID == "facts.NVLink.Link"):
+			return false
+		case !n.IsLeaf():
+			return true
+		case kind == reflect.Slice && (n.Value.IsNil() || isField && n.Field.OmitEmpty && n.Value.Len() == 0):
+		case kind == reflect.Slice:
+			emit(n.Path(), said{plainValue(n.Value), n.Value.Len()})
+		case !isField, n.Pointed, !n.Value.IsZero(), kind == reflect.Bool && n.Parent.Element && !n.Field.OmitEmpty:
+			emit(n.Path(), said{value: plainValue(n.Value)})
 		}
-		c := reflect.New(v.Type().Elem())
-		c.Elem().Set(clone(v.Elem()))
-		return c
-	case reflect.Struct:
-		c := reflect.New(v.Type()).Elem()
-		c.Set(v)
-		for i := range v.NumField() {
-			switch f := v.Field(i); f.Kind() {
-			case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
-				if !f.IsZero() && c.Field(i).CanSet() {
-					c.Field(i).Set(clone(f))
-				}
-			default:
-			}
-		}
-		return c
-	case reflect.Slice:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(c, v)
-		if v.Type().Elem().Kind() == reflect.Struct {
-			for i := range v.Len() {
-				c.Index(i).Set(clone(v.Index(i)))
-			}
-		}
-		return c
-	case reflect.Map:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for entries := v.MapRange(); entries.Next(); {
-			c.SetMapIndex(entries.Key(), entries.Value())
-		}
-		return c
-	default:
-		return v
-	}
+		return false
+	})
 }
 
-// leaves calls emit with the path and the value of each part of after that
-// before lacks, or has with another value. A part is a plain value or a list of
-// plain values; grown is true for a list that was begun before. Zero says
-// nothing, unless a pointer leads to it.
-func leaves(path string, before, after reflect.Value, set bool, emit func(fact, value string, grown bool)) {
-	switch after.Kind() {
-	case reflect.Pointer:
-		if after.IsNil() {
-			return
-		}
-		switch {
-		case !before.IsValid() || before.IsNil():
-			leaves(path, reflect.Value{}, after.Elem(), true, emit)
-		case after.Elem().Kind() == reflect.Struct:
-			leaves(path, before.Elem(), after.Elem(), false, emit)
-		case plainValue(before) != plainValue(after): // Zero is also reported.
-			emit(path, plainValue(after), false)
-		}
-	case reflect.Struct:
-		for _, field := range fieldsOf(after.Type()) {
-			var old reflect.Value
-			if before.IsValid() {
-				old = before.Field(field.index)
-			}
-			f := after.Field(field.index)
-			if f.IsZero() || field.omitted && f.Kind() == reflect.Slice && f.Len() == 0 {
-				continue
-			}
-			leaves(path+"."+field.name, old, f, false, emit)
-		}
-	case reflect.Slice:
-		if after.IsNil() {
-			return
-		}
-		listLeaves(path, before, after, emit)
-	case reflect.Map:
-		for entries := after.MapRange(); entries.Next(); {
-			var old reflect.Value
-			if before.IsValid() {
-				old = before.MapIndex(entries.Key())
-			}
-			if value := plainValue(entries.Value()); !old.IsValid() || plainValue(old) != value {
-				emit(path+"["+entries.Key().String()+"]", value, false)
-			}
-		}
-	default:
-		if set || !after.IsZero() && (!before.IsValid() || !before.Equal(after)) {
-			emit(path, plainValue(after), false)
-		}
-	}
-}
-
-// listLeaves is leaves for a list. Structures in it are known by what names
-// them.
-func listLeaves(path string, before, after reflect.Value, emit func(fact, value string, grown bool)) {
-	if after.Type().Elem().Kind() != reflect.Struct {
-		old := 0
-		if before.IsValid() {
-			old = before.Len()
-		}
-		if value := plainValue(after); !before.IsValid() || before.IsNil() || plainValue(before) != value {
-			emit(path, value, old > 0 && old < after.Len())
-		}
-		return
-	}
-	for i := range after.Len() {
-		var old reflect.Value
-		key := keyOf(after.Index(i), i)
-		if before.IsValid() && i < before.Len() && keyOf(before.Index(i), i) == key {
-			old = before.Index(i)
-		}
-		at := path + "[" + key + "]"
-		leaves(at, old, after.Index(i), false, emit)
-		if old.IsValid() {
-			continue
-		}
-		// One line tells a whole entry, and false is reported as well: a link is down.
-		for _, field := range fieldsOf(after.Type().Elem()) {
-			if f := after.Index(i).Field(field.index); f.Kind() == reflect.Bool && !f.Bool() && !field.omitted {
-				emit(at+"."+field.name, "false", false)
-			}
-		}
-	}
-}
-
+// plainValue is a value as text.
 func plainValue(v reflect.Value) string {
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
-	}
-	switch v.Kind() {
-	case reflect.String:
+	if v.Kind() == reflect.String {
 		return v.String()
-	case reflect.Int, reflect.Int64, reflect.Int32:
-		return strconv.FormatInt(v.Int(), 10)
-	case reflect.Bool:
-		return strconv.FormatBool(v.Bool())
-	default:
-		return fmt.Sprint(v.Interface())
 	}
+	return fmt.Sprint(v.Interface())
 }
-
-// keyOf names an entry of a list as rules do in the paths of their evidence.
-func keyOf(v reflect.Value, index int) string {
-	named := make(map[string]reflect.Value, 4)
-	for i := range v.NumField() {
-		switch name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name {
-		case "a", "b", "device", "port", "address", "name", "path", "id", "index", "block", "interface", "pid", "link":
-			named[name] = v.Field(i)
-		default:
-		}
-	}
-	if a, b := named["a"], named["b"]; a.IsValid() && b.IsValid() {
-		return plainValue(a) + " -> " + plainValue(b)
-	}
-	if device, port := named["device"], named["port"]; device.IsValid() && port.IsValid() {
-		return plainValue(device) + ":" + plainValue(port)
-	}
-	for _, name := range []string{"address", "name", "path", "id", "block", "interface", "index", "pid", "link"} {
-		if field := named[name]; field.IsValid() {
-			return plainValue(field)
-		}
-	}
-	return strconv.Itoa(index)
-}
-
-// factField is a field of the facts by the name that it has in their document.
-type factField struct {
-	index int
-	name  string
-	// omitted is true for one that the document leaves out where it is zero.
-	omitted bool
-}
-
-var factFields sync.Map // From reflect.Type to []factField.
 
 // unsaid are the fields that no line tells as such: the places that entries bear
 // themselves, what names an entry in its path, and what follows from other facts.
@@ -395,21 +236,4 @@ var unsaid = map[string]bool{
 	"source": true, "line": true, "lines": true, "address": true, "a": true, "b": true, "index": true, "kind": true, "vendor": true, "in_nvml": true,
 	"in_pci": true, "class": true, "root_bus": true, "ancestors": true, "bridges": true, "common_bridge": true, "config_bytes": true,
 	"extended": true, "io": true,
-}
-
-// fieldsOf lists the fields of a type whose values lines of texts tell.
-func fieldsOf(t reflect.Type) []factField {
-	if known, ok := factFields.Load(t); ok {
-		return known.([]factField) //nolint:forcetypeassert // Nothing else is stored.
-	}
-	var fields []factField
-	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names := name == "link" && t.Field(i).Type.Kind() == reflect.Int // An NVLink's number.
-		if name != "" && name != "-" && !unsaid[name] && !names {
-			fields = append(fields, factField{i, name, strings.Contains(options, "omitempty")})
-		}
-	}
-	factFields.Store(t, fields)
-	return fields
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -82,9 +81,7 @@ func (s *Sink) Host() string { return s.Prompt().Host }
 // write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
 // structure, to which value points, all parts that are set are reported there.
 func (s *Sink) Told(fact string, value any, l Line) {
-	leaves(fact, reflect.Value{}, reflect.ValueOf(value), true, func(fact, value string, _ bool) {
-		s.ledger.note(fact, value, s.name, l.Number)
-	})
+	valuesIn(fact, value, func(fact string, told said) { s.ledger.note(fact, told.value, s.name, l.Number) })
 }
 
 // Watch notes that what changes next in a structure of the facts, to which

@@ -143,6 +143,9 @@ type Said struct {
 	Message    string           `json:"message"`
 	// Under is the rule whose finding explains this one.
 	Under string `json:"under,omitempty"`
+
+	affects  []string // GPUs, by address.
+	variable string
 }
 
 // Compare compares two sides.
@@ -157,7 +160,6 @@ func Compare(version string, a, b Input) *Difference {
 		d.note("A was judged for the profile " + string(a.Report.Profile) + ", B for the profile " + string(b.Report.Profile))
 	}
 	if a.Facts == nil || b.Facts == nil {
-		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
 		d.note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
 	}
 	a, b, moved := followMoves(a, b)
@@ -200,10 +202,8 @@ func (i Item) worse() bool {
 
 // folded is 1 for a finding that another one explains on each side that has it, else 0.
 func (i Item) folded() int {
-	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
-		if said != nil && said.Under == "" {
-			return 0
-		}
+	if slices.ContainsFunc(i.said(), func(s *Said) bool { return s.Under == "" }) {
+		return 0
 	}
 	return 1
 }
@@ -211,12 +211,15 @@ func (i Item) folded() int {
 // severity is the worse one of the two sides of a finding, as a rank.
 func (i Item) severity() int {
 	rank := rules.Info.Rank() + 1
-	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
-		if said != nil {
-			rank = min(rank, said.Severity.Rank())
-		}
+	for _, said := range i.said() {
+		rank = min(rank, said.Severity.Rank())
 	}
 	return rank
+}
+
+// said are the sides that have the finding.
+func (i Item) said() []*Said {
+	return slices.DeleteFunc([]*Said{i.BeforeFinding, i.AfterFinding}, func(s *Said) bool { return s == nil })
 }
 
 func (i Item) compare(other Item) int {
@@ -237,31 +240,26 @@ func (i Item) compare(other Item) int {
 func foldLost(items []Item) []Item {
 	var all []Item
 	at := map[string]int{} // Of the device, by change and address.
+	isDevice := func(i Item) bool { return i.Change != Changed && slices.Contains(devicePatterns, i.pattern) }
 	for _, i := range items {
-		if i.Change != Changed && slices.Contains(devicePatterns, i.pattern) {
-			if known, ok := at[string(i.Change)+i.at]; ok {
-				all[known].Along = append(all[known].Along, i.Path)
-				continue
-			}
+		if _, known := at[string(i.Change)+i.at]; isDevice(i) && !known {
 			at[string(i.Change)+i.at] = len(all)
 			all = append(all, i)
 		}
 	}
 	for _, i := range items {
-		if i.Change != Changed && slices.Contains(devicePatterns, i.pattern) {
-			continue
-		}
 		device := -1
 		for name := range strings.FieldsSeq(i.at) {
 			if known, ok := at[string(i.Change)+name]; ok && strings.HasSuffix(i.pattern, "]") {
 				device = known
 			}
 		}
-		if device < 0 {
+		switch {
+		case device < 0:
 			all = append(all, i)
-			continue
+		case all[device].Path != i.Path:
+			all[device].Along = append(all[device].Along, i.Path)
 		}
-		all[device].Along = append(all[device].Along, i.Path)
 	}
 	return all
 }

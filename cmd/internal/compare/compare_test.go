@@ -78,127 +78,77 @@ func filled(t reflect.Type, n int) reflect.Value {
 	return v
 }
 
-// leaf is a place in the facts where one value stands.
-type leaf struct {
-	path, id string
-	set      func(root reflect.Value, n int) // It changes the value there.
-}
-
-// leavesOf lists every place below a type.
-func leavesOf(t reflect.Type, path, id string, at func(reflect.Value) reflect.Value) []leaf {
-	here := leaf{path: path, id: id, set: func(root reflect.Value, n int) { at(root).Set(filled(t, n)) }}
-	switch t.Kind() { //nolint:exhaustive // All others hold one value.
-	case reflect.Pointer:
-		return leavesOf(t.Elem(), path, id, func(root reflect.Value) reflect.Value { return at(root).Elem() })
-	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Struct {
-			return []leaf{here}
+// filledFacts are facts in which everything is known, and leaves the places in them that one value has each.
+func filledFacts() (f *facts.Facts, leaves []*facts.Node) {
+	v := filled(reflect.TypeFor[facts.Facts](), 1)
+	f = v.Addr().Interface().(*facts.Facts) //nolint:forcetypeassert // It is of that type.
+	facts.Walk("", f, func(n *facts.Node) bool {
+		isMap := n.Value.Kind() == reflect.Map
+		if isMap || n.IsLeaf() {
+			leaves = append(leaves, n)
 		}
-		return leavesOf(t.Elem(), path+"[]", id, func(root reflect.Value) reflect.Value { return at(root).Index(0) })
-	case reflect.Struct:
-		var all []leaf
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			if name == "-" {
-				continue
-			}
-			next := strings.TrimPrefix(path+"."+name, ".")
-			all = append(all, leavesOf(t.Field(i).Type, next, fieldID(t, t.Field(i).Name), func(root reflect.Value) reflect.Value { return at(root).Field(i) })...)
-		}
-		return all
-	}
-	return []leaf{here}
-}
-
-// factsLeaves are the places of the facts.
-func factsLeaves() []leaf {
-	return leavesOf(reflect.TypeFor[facts.Facts](), "", "", func(root reflect.Value) reflect.Value { return root })
+		return !isMap
+	})
+	return f, leaves
 }
 
 // TestEveryFact changes each value of the facts, one by one: each change is shown, unless
 // the field is left out for a reason. What rules read is among them.
 func TestEveryFact(t *testing.T) {
-	all := factsLeaves()
-	expect.Must(t, len(all) >= 350, "only %d places were found", len(all))
+	a, all := filledFacts()
+	expect.AtLeast(t, 350, len(all), "places")
 	used := map[string]bool{}
-	for _, l := range all {
-		a, b := filled(reflect.TypeFor[facts.Facts](), 1), filled(reflect.TypeFor[facts.Facts](), 1)
-		l.set(b, 2)
-		items := compareFacts(a.Addr().Interface().(*facts.Facts), b.Addr().Interface().(*facts.Facts)) //nolint:forcetypeassert // They are of that type.
-		for _, reason := range []string{l.id, l.id[strings.LastIndexByte(l.id, '.'):]} {
-			used[reason] = used[reason] || tables().noise[reason] != ""
+	for i := range all {
+		b, leaves := filledFacts()
+		n := leaves[i]
+		n.Value.Set(filled(n.Value.Type(), 2))
+		items, id := compareFacts(a, b), n.Field.ID
+		name := id[strings.LastIndexByte(id, '.'):]
+		identity := tables().Identities[n.Parent.Value.Type().String()]
+		if identity == nil {
+			identity = facts.Identity(n.Parent.Value.Type())
 		}
-		switch out := leftOut(l.id) || withinNoise(l.path); {
-		case out && len(items) > 0 && !identifies(l.id):
-			t.Errorf("%s is left out, and a change of it is shown: %+v", l.path, items)
-		case !out && len(items) == 0:
-			t.Errorf("a change of %s (%s) is not shown", l.path, l.id)
+		used[id], used[name] = true, true
+		shown := len(items) > 0 && !slices.Contains(identity, name[1:])
+		expect.That(t, !shown || !leftOut(id), "%s is left out, and a change of it is shown: %+v", n.Path(), items)
+		expect.That(t, len(items) > 0 || leftOut(id), "a change of %s (%s) is not shown", n.Path(), id)
+	}
+	for _, ids := range tables().Noise {
+		for _, id := range ids {
+			expect.That(t, used[id] || strings.HasPrefix(id, "fields."), "noise names %s, which the facts do not have", id)
 		}
 	}
-	for id, reason := range tables().noise {
-		whole := slices.Contains([]string{"facts.Facts.Texts", "facts.Facts.Origins", "facts.Facts.Comparisons"}, id)
-		expect.That(t, (used[id] || whole || strings.HasPrefix(id, "fields.")) && reason != "", "noise names %s, which the facts do not have", id)
-	}
 }
 
-// withinNoise reports whether a whole list that is left out holds the place.
-func withinNoise(path string) bool {
-	section, _, _ := strings.Cut(path, "[")
-	return slices.Contains([]string{"texts", "origins", "comparisons"}, section)
-}
-
-// identifies reports whether elements are named by the field.
-func identifies(id string) bool {
-	at := strings.LastIndexByte(id, '.')
-	return slices.Contains(tables().identities[id[:at]], id[at+1:])
-}
-
-// TestTables checks that each list of the facts has an identity, and that the tables name what there is.
+// TestTables checks that the tables name what there is.
 func TestTables(t *testing.T) {
-	known := map[string]bool{}
-	var walk func(t reflect.Type)
-	fields := map[string]bool{}
-	walk = func(of reflect.Type) {
-		switch of.Kind() { //nolint:exhaustive // All others hold no parts.
-		case reflect.Pointer, reflect.Map:
-			walk(of.Elem())
-		case reflect.Slice:
-			if of.Elem().Kind() == reflect.Struct {
-				known[of.Elem().String()] = true
-			}
-			walk(of.Elem())
-		case reflect.Struct:
-			for f := range of.Fields() {
-				id := fieldID(of, f.Name)
-				if !fields[id] {
-					fields[id] = true
-					walk(f.Type)
-				}
-			}
+	f, _ := filledFacts()
+	fields, patterns := map[string]bool{}, map[string]bool{}
+	for _, e := range entriesOf(f) {
+		patterns[e.pattern] = true
+	}
+	facts.Walk("", f, func(n *facts.Node) bool {
+		if n.Field != nil {
+			fields[n.Field.ID] = true
 		}
-	}
-	walk(reflect.TypeFor[facts.Facts]())
-	for of := range known {
-		whole := []string{"facts.Text", "facts.TextKind", "facts.Origin", "facts.Comparison"} // Lists that are left out.
-		expect.That(t, tables().identities[of] != nil || slices.Contains(whole, of), "lists of %v have no identity: their elements would be paired by their order", of)
-	}
-	for of, names := range tables().identities {
+		return true
+	})
+	for of, names := range tables().Identities {
 		for _, name := range names {
-			expect.That(t, known[of] && fields[of+"."+name], "identities: there is no list of %v with %s", of, name)
+			expect.That(t, fields[of+"."+name], "identities: there is no %s.%s", of, name)
 		}
 	}
 	for _, id := range slices.Concat(tables().Ordered, tables().Measured) {
 		expect.That(t, fields[id], "the facts have no %s", id)
 	}
-	for pattern := range tables().kinds {
-		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool {
-			return l.path == pattern || strings.HasPrefix(l.path, strings.TrimSuffix(pattern, "/")+".") || strings.HasPrefix(l.path, strings.TrimSuffix(pattern, "/")+"[")
-		}) {
-			t.Errorf("kinds names %s, which the facts do not have", pattern)
+	for kind, places := range tables().Kinds {
+		expect.That(t, slices.Contains(kinds, kind), "there is no kind %s", kind)
+		for _, pattern := range places {
+			expect.That(t, patterns[strings.TrimSuffix(pattern, "/")], "kinds names %s, which the facts do not have", pattern)
 		}
 	}
 	for list, noun := range tables().Nouns {
-		expect.That(t, (slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) || list == "skipped") && noun != "", "nouns names %s, which the facts do not have", list)
+		expect.That(t, (patterns[list+"[]"] || list == "skipped") && noun != "", "nouns names %s, which the facts do not have", list)
 	}
 	for _, k := range kinds {
 		expect.That(t, headings[k] != "", "%s has no heading", k)
@@ -222,44 +172,18 @@ func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	return all
 }
 
-// copied is a copy of a document that shares nothing with it.
-func copied[T any](t *testing.T, v *T) *T {
-	t.Helper()
-	raw := expect.Value(json.Marshal(v))(t)
-	out := new(T)
-	expect.NoError(t, json.Unmarshal(raw, out))
-	return out
-}
-
-// shuffle puts every list of a value in another order, but for those whose order means something.
-func shuffle(v reflect.Value, id string, random *rand.Rand) {
-	switch v.Kind() { //nolint:exhaustive // All others hold no list.
-	case reflect.Pointer:
-		if !v.IsNil() {
-			shuffle(v.Elem(), id, random)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				shuffle(v.Field(i), fieldID(v.Type(), v.Type().Field(i).Name), random)
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			shuffle(v.Index(i), "", random)
-		}
-		if !slices.Contains(tables().Ordered, id) {
-			random.Shuffle(v.Len(), reflect.Swapper(v.Interface()))
-		}
-	}
-}
-
 // TestOrder checks that the order of lists is no difference.
 func TestOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 13)) //nolint:gosec // The same order each time.
 	for name, f := range exampleFacts(t) {
-		other := copied(t, f)
-		shuffle(reflect.ValueOf(other), "", random)
+		other := &facts.Facts{}
+		expect.NoError(t, json.Unmarshal(expect.Value(json.Marshal(f))(t), other))
+		facts.Walk("", other, func(n *facts.Node) bool {
+			if n.Value.Kind() == reflect.Slice && !slices.Contains(tables().Ordered, n.Field.ID) {
+				random.Shuffle(n.Value.Len(), reflect.Swapper(n.Value.Interface()))
+			}
+			return true
+		})
 		if items := compareFacts(f, other); len(items) > 0 {
 			t.Errorf("%s: %d differences from itself in another order, the first: %+v", name, len(items), items[0])
 		}
@@ -301,7 +225,7 @@ func TestMirror(t *testing.T) {
 			x := Input{Name: a, Report: reportOf(all[a], finding("one", rules.High, "host"), finding("two", rules.Low, "host")), Facts: all[a]}
 			y := Input{Name: b, Report: reportOf(all[b], finding("two", rules.Critical, "host"), finding("three", rules.Low, "host")), Facts: all[b]}
 			there, back := Compare("1.0", x, y), Compare("1.0", y, x)
-			diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes"))
+			diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}, Said{}), cmpopts.IgnoreFields(Difference{}, "Notes"))
 			expect.That(t, diff == "", "%s and %s (-there +back):\n%s", a, b, diff)
 		}
 	}
@@ -493,7 +417,7 @@ func TestSince(t *testing.T) {
 					} else {
 						says(is)
 					}
-					b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+					b := Since(Input{Name: "before.json", Report: was}, Input{Report: is})
 					want := map[string]int{}
 					switch {
 					case before && now:
@@ -538,22 +462,9 @@ func TestSinceRates(t *testing.T) {
 		"not measured": {measured(), measured(54), nil},
 		"no probe":     {&report.Document{}, measured(54), nil},
 	} {
-		got := Since("1", Input{Report: tt.before}, Input{Report: tt.now}).Rates
+		got := Since(Input{Report: tt.before}, Input{Report: tt.now}).Rates
 		expect.That(t, slices.Equal(got, tt.want), "%s: %+v, want %+v", name, got, tt.want)
 	}
-}
-
-// TestSinceVariables checks that of findings which differ in their variable alone, one may be
-// cured and the other remain.
-func TestSinceVariables(t *testing.T) {
-	variable := func(name string) rules.Finding {
-		f := finding("env-misconfig", rules.Medium, "environment")
-		f.Params = map[string]any{"variable": name}
-		return f
-	}
-	was := &report.Document{Findings: []rules.Finding{variable("NCCL_A"), variable("NCCL_B")}}
-	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
-	expect.That(t, len(b.Cured) == 1 && len(b.Remaining) == 1 && len(b.New)+len(b.NotJudged) == 0, "%+v", b)
 }
 
 // TestSinceConsequences enumerates what became of a cause and how its consequence was judged: a consequence that was
@@ -578,7 +489,7 @@ func TestSinceConsequences(t *testing.T) {
 			} else {
 				is.NotApplicable = map[string]string{effect: "the collectives were not run"}
 			}
-			b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+			b := Since(Input{Name: "before.json", Report: was}, Input{Report: is})
 			said := ""
 			for _, e := range b.Entries() {
 				if strings.Contains(e.Text, "("+effect) {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -13,105 +14,96 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// one is a finding with what identifies it.
-type one struct {
-	said     Said
-	affects  []string
-	variable string
-}
+// pair is a finding on side A and the same one on side B; one of them is nil where the other side lacks it.
+type pair struct{ before, after *Said }
 
-// compareFindings pairs the findings of two reports: by rule, variable and subject, then
-// by rule and what they affect.
-func compareFindings(a, b []rules.Finding) []Item {
+// pairs are the findings of two reports, paired by rule, variable and subject, then by rule and what they affect.
+func pairs(a, b []rules.Finding) []pair {
 	left, right := flat(a, ""), flat(b, "")
-	var items []Item
-	for _, same := range []func(x, y one) bool{
-		func(x, y one) bool { return x.alike(y) && x.said.Subject == y.said.Subject && x.sameMessage(y) },
-		func(x, y one) bool { return x.alike(y) && x.said.Subject == y.said.Subject },
-		func(x, y one) bool { return x.alike(y) && x.touches(y) },
+	var all []pair
+	for _, same := range []func(x, y *Said) bool{
+		func(x, y *Said) bool { return x.Subject == y.Subject && x.sameMessage(y) },
+		func(x, y *Said) bool { return x.Subject == y.Subject },
+		(*Said).touches,
 	} {
-		var unpaired []one
-		for _, x := range left {
-			i := slices.IndexFunc(right, func(y one) bool { return same(x, y) })
-			if i < 0 {
-				unpaired = append(unpaired, x)
-				continue
+		left = slices.DeleteFunc(left, func(x *Said) bool {
+			i := slices.IndexFunc(right, func(y *Said) bool { return x.Rule == y.Rule && x.variable == y.variable && same(x, y) })
+			if i >= 0 {
+				all = append(all, pair{x, right[i]})
+				right = slices.Delete(right, i, i+1)
 			}
-			if y := right[i]; !x.says(y) {
-				items = append(items, findingItem(Changed, &x.said, &y.said))
-			}
-			right = slices.Delete(right, i, i+1)
-		}
-		left = unpaired
+			return i >= 0
+		})
 	}
 	for _, x := range left {
-		items = append(items, findingItem(Gone, &x.said, nil))
+		all = append(all, pair{before: x})
 	}
 	for _, y := range right {
-		items = append(items, findingItem(New, nil, &y.said))
+		all = append(all, pair{after: y})
+	}
+	return all
+}
+
+// compareFindings lists the findings that differ.
+func compareFindings(a, b []rules.Finding) []Item {
+	var items []Item
+	for _, p := range pairs(a, b) {
+		if p.before == nil || p.after == nil || !p.before.says(p.after) {
+			items = append(items, p.item())
+		}
 	}
 	return items
 }
 
-// findingItem names a finding by the side that has it, A first if both have.
-func findingItem(change Change, before, after *Said) Item {
-	named := before
-	if named == nil {
-		named = after
+// item names a finding by the side that has it, A first if both have.
+func (p pair) item() Item {
+	change, named := Changed, p.before
+	switch {
+	case p.before == nil:
+		change, named = New, p.after
+	case p.after == nil:
+		change = Gone
 	}
 	name := named.Rule + " " + named.Subject
-	return Item{Kind: Finding, Change: change, Path: "findings[" + name + "]", BeforeFinding: before, AfterFinding: after, pattern: "findings[]", at: name}
+	return Item{Kind: Finding, Change: change, Path: "findings[" + name + "]", BeforeFinding: p.before, AfterFinding: p.after, pattern: "findings[]", at: name}
 }
 
 // flat lists findings and their consequences, in an order that depends on neither.
-func flat(findings []rules.Finding, under string) []one {
-	var all []one
+func flat(findings []rules.Finding, under string) []*Said {
+	var all []*Said
 	for _, f := range findings {
 		variable, _ := f.Params["variable"].(string)
-		all = append(all, one{
-			said: Said{
-				Rule: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Subject: f.About(), Message: f.Message, Under: under,
-			},
+		all = append(all, &Said{
+			Rule: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Subject: f.About(), Message: f.Message, Under: under,
 			affects: f.Affects, variable: variable,
 		})
 		all = append(all, flat(f.Explains, f.Rule)...)
 	}
-	slices.SortStableFunc(all, func(x, y one) int {
-		return strings.Compare(x.said.Rule+"\x00"+x.said.Subject+"\x00"+x.said.Message, y.said.Rule+"\x00"+y.said.Subject+"\x00"+y.said.Message)
+	slices.SortStableFunc(all, func(x, y *Said) int {
+		return cmp.Or(strings.Compare(x.Rule, y.Rule), strings.Compare(x.Subject, y.Subject), strings.Compare(x.Message, y.Message))
 	})
 	return all
 }
 
-// alike reports whether two findings may be one.
-func (x one) alike(y one) bool { return x.said.Rule == y.said.Rule && x.variable == y.variable }
-
 // touches reports whether two findings affect a common GPU.
-func (x one) touches(y one) bool {
-	return slices.ContainsFunc(x.affects, func(address string) bool { return slices.Contains(y.affects, address) })
+func (s *Said) touches(other *Said) bool {
+	return slices.ContainsFunc(s.affects, func(address string) bool { return slices.Contains(other.affects, address) })
 }
 
 // says reports whether two findings say the same.
-func (x one) says(y one) bool {
-	return x.said.Severity == y.said.Severity && x.said.Confidence == y.said.Confidence && x.said.Subject == y.said.Subject && x.sameMessage(y)
+func (s *Said) says(other *Said) bool {
+	return s.Severity == other.Severity && s.Confidence == other.Confidence && s.Subject == other.Subject && s.sameMessage(other)
 }
 
 // sameMessage compares the messages; measured values in them may differ as two
 // measurements of one thing do.
-func (x one) sameMessage(y one) bool {
-	if x.said.Message == y.said.Message {
+func (s *Said) sameMessage(other *Said) bool {
+	if s.Message == other.Message {
 		return true
 	}
-	a, b := decimal.FindAllString(x.said.Message, -1), decimal.FindAllString(y.said.Message, -1)
-	if len(a) != len(b) || decimal.ReplaceAllString(x.said.Message, "#") != decimal.ReplaceAllString(y.said.Message, "#") {
-		return false
-	}
-	for i := range a {
-		v, w := number(a[i]), number(b[i])
-		if !near(v, w) {
-			return false
-		}
-	}
-	return true
+	a, b := decimal.FindAllString(s.Message, -1), decimal.FindAllString(other.Message, -1)
+	return decimal.ReplaceAllString(s.Message, "#") == decimal.ReplaceAllString(other.Message, "#") &&
+		slices.EqualFunc(a, b, func(v, w string) bool { return near(number(v), number(w)) })
 }
 
 // number is the number of a measured value in a message.
@@ -153,7 +145,7 @@ func skippedOnly(change Change, d, other *report.Document) []Item {
 
 // judged reports whether a rule passed in a report or found something.
 func judged(d *report.Document, rule string) bool {
-	return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o one) bool { return o.said.Rule == rule })
+	return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o *Said) bool { return o.Rule == rule })
 }
 
 // factsOf are the facts that a report holds.
@@ -181,9 +173,12 @@ func factsOf(d *report.Document) *facts.Facts {
 	return f
 }
 
-// followMoves finds the GPUs that have another PCI address on side B, by their UUIDs, and
-// calls them by their UUIDs on both sides: what is known of them is then compared.
+// followMoves gives both sides the facts of their reports where one has no others. It finds the GPUs that have another PCI
+// address on side B, by their UUIDs, and calls them by their UUIDs on both sides: what is known of them is then compared.
 func followMoves(a, b Input) (x, y Input, items []Item) {
+	if a.Facts == nil || b.Facts == nil {
+		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
+	}
 	before, after := addressesByUUID(a), addressesByUUID(b)
 	var pairsA, pairsB []string
 	for uuid, address := range before {

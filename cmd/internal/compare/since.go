@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -11,7 +13,7 @@ import (
 
 // Since says what became of the findings of an earlier report. One is cured only if its rule was
 // judged again.
-func Since(version string, before, now Input) *baseline.Baseline {
+func Since(before, now Input) *baseline.Baseline {
 	b := &baseline.Baseline{
 		Source: before.Name,
 		Cured:  []baseline.Compared{}, Remaining: []baseline.Compared{}, New: []baseline.Compared{}, NotJudged: []baseline.Compared{},
@@ -19,36 +21,30 @@ func Since(version string, before, now Input) *baseline.Baseline {
 	if before.Report.Host.Summary != now.Report.Host.Summary {
 		b.Notes = append(b.Notes, "the machine of the earlier report was described as: "+before.Report.Host.Summary)
 	}
-	gone := map[string]int{} // How many findings are not there now, by path.
-	for _, i := range Compare(version, before, now).Items {
-		switch {
-		case i.Kind != Finding:
-		case i.Change == Gone:
-			gone[i.Path]++
-			f := findingOf(i.BeforeFinding)
-			f.Advised = advisedFor(before.Report, f)
-			if f.Reason = notJudged(now.Report, f.Rule); f.Reason != "" {
-				f.CauseCured = i.BeforeFinding.Under // noteCauses takes it back where that is not so.
-				b.NotJudged = append(b.NotJudged, f)
-			} else {
-				b.Cured = append(b.Cured, f)
-			}
-		case i.Change == New:
-			b.New = append(b.New, findingOf(i.AfterFinding))
-		}
-	}
-	for _, one := range flat(before.Report.AllFindings(), "") {
-		if path := findingItem(Gone, &one.said, nil).Path; gone[path] > 0 {
-			gone[path]--
+	x, y, _ := followMoves(before, now)
+	for _, p := range pairs(x.Report.AllFindings(), y.Report.AllFindings()) {
+		if p.before == nil {
+			b.New = append(b.New, findingOf(p.after))
 			continue
 		}
-		f := findingOf(&one.said)
+		f := findingOf(p.before)
 		f.Advised = advisedFor(before.Report, f)
-		b.Remaining = append(b.Remaining, f)
+		reason := notJudged(now.Report, f.Rule)
+		switch {
+		case p.after != nil:
+			b.Remaining = append(b.Remaining, f)
+		case reason == "":
+			b.Cured = append(b.Cured, f)
+		default:
+			f.Reason, f.CauseCured = reason, p.before.Under // noteCauses takes it back where that is not so.
+			b.NotJudged = append(b.NotJudged, f)
+		}
 	}
 	noteCauses(b)
 	for _, list := range [][]baseline.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
-		slices.SortStableFunc(list, func(x, y baseline.Compared) int { return x.Severity.Rank() - y.Severity.Rank() })
+		slices.SortStableFunc(list, func(x, y baseline.Compared) int {
+			return cmp.Or(x.Severity.Rank()-y.Severity.Rank(), strings.Compare(x.Rule, y.Rule), strings.Compare(x.Subject, y.Subject))
+		})
 	}
 	b.Rates = rates(before.Report.Transfers, now.Report.Transfers)
 	return b
@@ -107,40 +103,36 @@ func notJudged(d *report.Document, rule string) string {
 // rates are the slowest transfers of the tests that both reports measured, where they differ by
 // more than two measurements of one thing.
 func rates(before, now *probe.Report) []baseline.TestRate {
+	was, _ := slowest(before)
+	is, tests := slowest(now)
 	var all []baseline.TestRate
-	was, is := slowest(before), slowest(now)
-	for _, test := range is.order {
-		if b, measured := was.gbps[test]; measured && !near(b, is.gbps[test]) {
-			all = append(all, baseline.TestRate{Test: test, Before: b, After: is.gbps[test]})
+	for _, test := range tests {
+		if b, measured := was[test]; measured && !near(b, is[test]) {
+			all = append(all, baseline.TestRate{Test: test, Before: b, After: is[test]})
 		}
 	}
 	return all
 }
 
-// slowestOf are the slowest transfers of tests, by test, and the tests in order.
-type slowestOf struct {
-	gbps  map[string]float64
-	order []string
-}
-
-func slowest(r *probe.Report) slowestOf {
-	m := slowestOf{gbps: map[string]float64{}}
+// slowest are the slowest transfers of tests, by test, and the tests in order.
+func slowest(r *probe.Report) (gbps map[string]float64, tests []string) {
+	gbps = map[string]float64{}
 	if r == nil {
-		return m
+		return gbps, nil
 	}
 	for _, t := range r.Transfers {
 		if t.GBps == nil {
 			continue
 		}
-		have, is := m.gbps[t.Test]
+		have, is := gbps[t.Test]
 		if !is {
-			m.order = append(m.order, t.Test)
+			tests = append(tests, t.Test)
 		}
 		if !is || *t.GBps < have {
-			m.gbps[t.Test] = *t.GBps
+			gbps[t.Test] = *t.GBps
 		}
 	}
-	return m
+	return gbps, tests
 }
 
 // Replaced reports whether stand-ins took the place of names.

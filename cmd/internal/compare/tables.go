@@ -2,8 +2,7 @@ package compare
 
 import (
 	_ "embed"
-	"path"
-	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,70 +12,44 @@ import (
 //go:embed tables.yaml
 var tablesYAML []byte
 
-// table is tables.yaml, with what its rows say by type, field and place.
+// table is tables.yaml, whose comments say what each part is.
 type table struct {
-	identities map[string][]string
-	noise      map[string]string
-	kinds      map[string]Kind
+	Identities map[string][]string
+	Noise      map[string][]string
 	Ordered    []string
 	Measured   []string
+	Kinds      map[Kind][]string
 	Nouns      map[string]string
 }
 
 var tables = sync.OnceValue(func() *table {
-	var rows struct {
-		table                    `yaml:",inline"`
-		Identities, Noise, Kinds map[string][]string
-	}
-	if err := yaml.Unmarshal(tablesYAML, &rows); err != nil {
+	t := &table{}
+	if err := yaml.Unmarshal(tablesYAML, t); err != nil {
 		panic(err) // It is part of the program, and a test reads it.
-	}
-	t := &rows.table
-	t.identities, t.noise, t.kinds = map[string][]string{}, map[string]string{}, map[string]Kind{}
-	for names, types := range rows.Identities {
-		for _, of := range types {
-			t.identities[of] = strings.Fields(names)
-		}
-	}
-	for reason, fields := range rows.Noise {
-		for _, id := range fields {
-			t.noise[id] = reason
-		}
-	}
-	for kind, places := range rows.Kinds {
-		for _, at := range places {
-			t.kinds[at] = Kind(kind)
-		}
 	}
 	return t
 })
 
-// fieldID is the name of a field: "facts.GPU.MIG".
-func fieldID(of reflect.Type, name string) string {
-	return path.Base(of.PkgPath()) + "." + of.Name() + "." + name
-}
-
 // leftOut reports whether a field is no difference between machines.
 func leftOut(id string) bool {
-	noise := tables().noise
-	return noise[id] != "" || noise[id[strings.LastIndexByte(id, '.'):]] != ""
+	name := id[strings.LastIndexByte(id, '.'):]
+	for _, fields := range tables().Noise {
+		if slices.Contains(fields, id) || slices.Contains(fields, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // kindOf is what a fact is about.
 func kindOf(pattern string) Kind {
-	kinds := tables().kinds
-	if kind, ok := kinds[pattern+"/"]; ok {
-		return kind
-	}
-	for at := pattern; at != ""; {
-		if kind, ok := kinds[at]; ok {
-			return kind
+	for at := pattern + "/"; at != ""; {
+		for kind, places := range tables().Kinds {
+			if slices.Contains(places, at) {
+				return kind
+			}
 		}
-		if list, ok := strings.CutSuffix(at, "[]"); ok {
-			at = list
-		} else {
-			at = at[:max(strings.LastIndexByte(at, '.'), 0)]
-		}
+		at = at[:max(strings.LastIndexAny(at, "./["), 0)]
 	}
 	return Fact
 }

@@ -59,41 +59,46 @@ const (
 // line is what differs, as text and Markdown show it: one item, or several that are
 // alike.
 type line struct {
-	sign string // "+", "-" or "~".
-	text string
-	more []string // Places of the same change.
+	sign, text string   // The sign is "+", "-" or "~".
+	more       []string // Places of the same change.
+	places     string   // Some of them, or all.
 }
 
-// block is the lines of one heading.
+// block is the lines of one heading, and how many more there are.
 type block struct {
 	heading string
 	lines   []line
+	more    int
 }
 
 // blocks gathers the items under their headings, in their order: the new critical and
 // high findings stand before the lost parts, all others behind.
-func (d *Difference) blocks() []block {
+func (d *Difference) blocks(whole bool) []block {
 	var all []block
-	for i := 0; i < len(d.Items); {
-		j := i
-		for j < len(d.Items) && d.Items[j].rank() == d.Items[i].rank() {
-			j++
+	for items := d.Items; len(items) > 0; {
+		first, n := items[0], 1
+		for n < len(items) && items[n].rank() == first.rank() {
+			n++
 		}
-		heading := headings[d.Items[i].Kind]
+		heading := headings[first.Kind]
 		switch {
-		case d.Items[i].rank() == 0:
+		case first.rank() == 0:
 			heading = "New critical and high findings"
-		case d.Items[i].Kind == Finding && len(all) > 0:
+		case first.Kind == Finding && len(all) > 0:
 			heading = "Other findings"
 		}
-		all = append(all, block{heading, linesOf(d.Items[i:j])})
-		i = j
+		b := block{heading: heading, lines: linesOf(items[:n], whole)}
+		if !whole && len(b.lines) > maxLines {
+			b.lines, b.more = b.lines[:maxLines], len(b.lines)-maxLines
+		}
+		all = append(all, b)
+		items = items[n:]
 	}
 	return all
 }
 
 // linesOf writes items, those that say the same of several places as one.
-func linesOf(items []Item) []line {
+func linesOf(items []Item, whole bool) []line {
 	var all []line
 	at := map[string]int{}
 	for _, i := range items {
@@ -106,6 +111,15 @@ func linesOf(items []Item) []line {
 		}
 		at[alike] = len(all)
 		all = append(all, line{sign: map[Change]string{New: "+", Gone: "-", Changed: "~"}[i.Change], text: i.sentence(said)})
+	}
+	for i, l := range all {
+		if shown := l.more; len(shown) > 0 {
+			rest := ""
+			if !whole && len(shown) > maxPlaces {
+				shown, rest = shown[:maxPlaces], fmt.Sprintf(" and %d more", len(shown)-maxPlaces)
+			}
+			all[i].places = "also " + strings.Join(shown, ", ") + rest
+		}
 	}
 	return all
 }
@@ -256,36 +270,25 @@ func (i Item) note(v any) string {
 
 // value writes a value. Of a device or a finding, its name says more than its parts do.
 func value(v any) string {
-	if v == nil {
-		return ""
-	}
 	at := reflect.Indirect(reflect.ValueOf(v))
 	switch at.Kind() { //nolint:exhaustive // All others are written as JSON.
+	case reflect.Invalid:
+		return ""
 	case reflect.String:
 		return cut(at.String())
 	case reflect.Float64:
 		return fmt.Sprintf("%.4g", at.Float())
+	case reflect.Struct:
+		for _, name := range []string{"Value", "Version", "Reason", "Name"} {
+			if said := at.FieldByName(name); said.IsValid() && said.Kind() == reflect.String && said.Len() > 0 {
+				return cut(said.String())
+			}
+		}
+		return "{}"
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return ""
-	}
-	var named struct {
-		Name    string `json:"name"`
-		Value   string `json:"value"`
-		Version string `json:"version"`
-		Reason  string `json:"reason"`
-	}
-	if raw[0] == '{' {
-		if json.Unmarshal(raw, &named) != nil {
-			return ""
-		}
-		for _, said := range []string{named.Value, named.Version, named.Reason, named.Name} {
-			if said != "" {
-				return cut(said)
-			}
-		}
-		return "{}"
 	}
 	return cut(string(raw))
 }
@@ -296,22 +299,6 @@ func cut(s string) string {
 		return string(r[:maxValue]) + "..."
 	}
 	return s
-}
-
-// places names the further places of a change.
-func (l line) places(all bool) string {
-	if len(l.more) == 0 {
-		return ""
-	}
-	shown, rest := l.more, 0
-	if !all && len(shown) > maxPlaces {
-		shown, rest = l.more[:maxPlaces], len(l.more)-maxPlaces
-	}
-	said := "also " + strings.Join(shown, ", ")
-	if rest > 0 {
-		said += fmt.Sprintf(" and %d more", rest)
-	}
-	return said
 }
 
 // closing says how many differences there are.
@@ -354,18 +341,17 @@ func (d *Difference) text(s report.Style) []byte {
 	for _, n := range d.Notes {
 		put("note: ", n)
 	}
-	for _, block := range d.blocks() {
+	for _, block := range d.blocks(s.Verbose) {
 		b.WriteString("\n")
 		put("", block.heading)
-		for n, l := range block.lines {
-			if n == maxLines && !s.Verbose {
-				put("  ", fmt.Sprintf("... and %d more (--verbose)", len(block.lines)-n))
-				break
-			}
+		for _, l := range block.lines {
 			put("  "+l.sign+" ", l.text)
-			if places := l.places(s.Verbose); places != "" {
-				put("    ", places)
+			if l.places != "" {
+				put("    ", l.places)
 			}
+		}
+		if block.more > 0 {
+			put("  ", fmt.Sprintf("... and %d more (--verbose)", block.more))
 		}
 	}
 	b.WriteString("\n")
@@ -388,17 +374,16 @@ func (d *Difference) markdown() []byte {
 	for _, n := range d.Notes {
 		put("\n%s.", report.Inline(n))
 	}
-	for _, block := range d.blocks() {
+	for _, block := range d.blocks(false) {
 		put("\n### %s\n", block.heading)
-		for n, l := range block.lines {
-			if n == maxLines {
-				put("- and %d more (`--format json` has all)", len(block.lines)-n)
-				break
-			}
+		for _, l := range block.lines {
 			put("- `%s` %s", l.sign, report.Inline(l.text))
-			if places := l.places(false); places != "" {
-				put("  (%s)", report.Inline(places))
+			if l.places != "" {
+				put("  (%s)", report.Inline(l.places))
 			}
+		}
+		if block.more > 0 {
+			put("- and %d more (`--format json` has all)", block.more)
 		}
 	}
 	return b.Bytes()

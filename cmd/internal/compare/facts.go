@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// entry is a known value of the facts.
+type entry struct {
+	*facts.Node
+
+	path, pattern string   // pattern is the path without the names of elements.
+	names         []string // Of the elements in the path.
+}
+
+// compareFacts compares two facts documents, place by place. Of what one side lacks, the parts are not listed.
+func compareFacts(a, b *facts.Facts) []Item {
+	before, after := entriesOf(a), entriesOf(b)
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	var items []Item
+	lacking := map[*facts.Node]bool{}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		x, y := before[path], after[path]
+		switch {
+		case x != nil && y != nil:
+			if (x.IsLeaf() || y.IsLeaf()) && !equal(x, y) {
+				items = append(items, changed(x, y))
+			}
+		case lacking[all[path].Parent]:
+			lacking[all[path].Node] = true
+		default:
+			lacking[all[path].Node] = true
+			items = append(items, oneSided(x, y))
+		}
+	}
+	return items
+}
+
+// entriesOf are the known values of facts by their paths.
+func entriesOf(f *facts.Facts) map[string]*entry {
+	nodes := nodesOf(f)
+	numberAlike(nodes)
+	all, of := make(map[string]*entry, len(nodes)), make(map[*facts.Node]*entry, len(nodes))
+	for _, n := range nodes {
+		e := &entry{Node: n, path: n.Path()}
+		if above := of[n.Parent]; above != nil && n.Element {
+			e.pattern, e.names = above.pattern+"[]", append(slices.Clone(above.names), n.Key)
+		} else if above != nil {
+			e.pattern, e.names = strings.TrimPrefix(above.pattern+"."+n.Field.Name, "."), above.names
+		}
+		of[n], all[e.path] = e, e
+	}
+	return all
+}
+
+// nodesOf are the known values of facts, but for what is no difference between machines.
+func nodesOf(f *facts.Facts) []*facts.Node {
+	var nodes []*facts.Node
+	facts.Walk("", f, func(n *facts.Node) bool {
+		switch {
+		case n.Field == nil:
+		case !n.Element && leftOut(n.Field.ID), n.Element && strings.HasSuffix(n.Field.ID, ".Fields") && leftOut("fields."+n.Key), !isKnown(n):
+			return false
+		case n.Element:
+			if identity := tables().Identities[n.Value.Type().String()]; identity != nil {
+				n.Key = facts.Key(n.Value, identity)
+			}
+		}
+		nodes = append(nodes, n)
+		return true
+	})
+	return nodes
+}
+
+// isKnown reports whether something is known: an empty value that JSON leaves out is not, unless it is a list or a truth value.
+func isKnown(n *facts.Node) bool {
+	switch n.Value.Kind() { //nolint:exhaustive // All others are plain values.
+	case reflect.Struct, reflect.Map, reflect.Bool:
+		return true
+	case reflect.Slice:
+		return n.Field.OmitEmpty || !n.Value.IsNil()
+	}
+	return n.Element || n.Pointed || !n.Field.OmitEmpty || !n.Value.IsZero()
+}
+
+// numberAlike tells the elements of a list that have one key apart, by what is in them and not by their order.
+func numberAlike(nodes []*facts.Node) {
+	parts := map[*facts.Node][]*facts.Node{}
+	type sibling struct {
+		parent *facts.Node
+		key    string
+	}
+	alike := map[sibling][]*facts.Node{}
+	for _, n := range nodes {
+		parts[n.Parent] = append(parts[n.Parent], n)
+		if n.Element {
+			s := sibling{n.Parent, n.Key}
+			alike[s] = append(alike[s], n)
+		}
+	}
+	for _, list := range alike {
+		slices.SortStableFunc(list, func(x, y *facts.Node) int { return strings.Compare(text(x, parts), text(y, parts)) })
+	}
+	for _, list := range alike {
+		key := list[0].Key
+		for i, n := range list[1:] {
+			n.Key = fmt.Sprintf("%s (%d)", key, i+2)
+		}
+	}
+}
+
+// text is all that a node holds, in one order.
+func text(n *facts.Node, parts map[*facts.Node][]*facts.Node) string {
+	if n.IsLeaf() {
+		raw, err := json.Marshal(valueOf(n))
+		if err != nil {
+			return fmt.Sprint(valueOf(n))
+		}
+		return string(raw)
+	}
+	var all []string
+	for _, part := range parts[n] {
+		all = append(all, part.Field.Name+" "+part.Key+" "+text(part, parts))
+	}
+	slices.Sort(all)
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// valueOf is what a node holds. A list of plain values is sorted unless its order means something.
+func valueOf(n *facts.Node) any {
+	if n.Value.Kind() != reflect.Slice || !n.IsLeaf() {
+		return n.Value.Interface()
+	}
+	all := make([]string, n.Value.Len())
+	for i := range all {
+		all[i] = fmt.Sprint(n.Value.Index(i).Interface())
+	}
+	if !slices.Contains(tables().Ordered, n.Field.ID) {
+		slices.Sort(all)
+	}
+	return all
+}
+
+func (e *entry) item(change Change) Item {
+	return Item{Kind: kindOf(e.pattern), Change: change, Path: e.path, pattern: e.pattern, at: strings.Join(e.names, " ")}
+}
+
+// changed is a value that both sides know.
+func changed(x, y *entry) Item {
+	i := x.item(Changed)
+	i.Before, i.After = valueOf(x.Node), valueOf(y.Node)
+	return i
+}
+
+// oneSided is what is on one side only: an element that the other side lacks, or a fact
+// that it does not know.
+func oneSided(x, y *entry) Item {
+	var i Item
+	if y == nil {
+		i = x.item(Gone)
+		i.Before = valueOf(x.Node)
+	} else {
+		i = y.item(New)
+		i.After = valueOf(y.Node)
+	}
+	if !strings.HasSuffix(i.pattern, "]") && i.Kind != Part {
+		i.Kind = Reading
+	}
+	return i
+}
+
+// equal compares two values. Measured values that differ by no more than two
+// measurements of one thing do are equal.
+func equal(x, y *entry) bool {
+	a, isFloat := valueOf(x.Node).(float64)
+	b, isToo := valueOf(y.Node).(float64)
+	if isFloat && isToo && slices.Contains(tables().Measured, x.Field.ID) {
+		return near(a, b)
+	}
+	return reflect.DeepEqual(valueOf(x.Node), valueOf(y.Node))
+}
+
+// near reports whether two measured values may be of one thing.
+func near(x, y float64) bool {
+	return max(math.Abs(x), math.Abs(y)) <= data.Thresholds().StagedFaster*min(math.Abs(x), math.Abs(y))
+}
