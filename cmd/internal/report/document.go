@@ -411,6 +411,9 @@ func count(findings []rules.Finding) Counts {
 	return c
 }
 
+// list are the counts, most severe first.
+func (c Counts) list() []int { return []int{c.Critical, c.High, c.Medium, c.Low, c.Info} }
+
 // plural counts a thing in words: "one finding", "2 findings".
 func plural(n int, thing string) string {
 	if n == 1 {

@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -32,6 +33,9 @@ func groups(findings []rules.Finding) []group {
 	distinguish(all)
 	return all
 }
+
+// groupOf is a finding by itself.
+func groupOf(f rules.Finding) group { return groups([]rules.Finding{f})[0] }
 
 // distinguish adds to titles that several groups have what the groups differ in: the
 // variable, what they are about, or else what they say. Alike groups are one, so that
@@ -119,7 +123,7 @@ func (g *group) certainty() string {
 }
 
 // terms explains the abbreviations that the group and its cure use, each once in a report.
-func (g *group) terms(explained map[string]bool, c cure) string {
+func (g *group) terms(explained map[string]bool, lead []labelledAdvice) string {
 	texts := append([]string{g.Title}, g.messages()...)
 	for _, s := range g.steps() {
 		texts = append(texts, s.Look)
@@ -127,7 +131,7 @@ func (g *group) terms(explained map[string]bool, c cure) string {
 	for _, o := range g.candidates() {
 		texts = append(texts, o.Title, o.For, o.Against, o.Shows)
 	}
-	for _, l := range c.lead {
+	for _, l := range lead {
 		texts = append(texts, l.advice.Title, sentence(l.advice.Caution))
 		// Beside what can be typed, the steps are remarks, which are not shown.
 		if typed, _ := apply.Instructions(l.advice.Apply, ""); len(typed) == 1 {
@@ -144,40 +148,30 @@ func (g *group) terms(explained map[string]bool, c cure) string {
 	return strings.Join(said, "; ")
 }
 
-// topics names what groups are about: the variable, or else the rule. Each stands
-// once.
-func topics(groups []group) []string {
-	var all []string
-	for _, g := range groups {
-		topic := cmp.Or(g.variable(), g.Rule)
-		if !slices.Contains(all, topic) {
-			all = append(all, topic)
-		}
-	}
-	return all
-}
+// topic names what the group is about: the variable, or else the rule.
+func (g *group) topic() string { return cmp.Or(g.variable(), g.Rule) }
 
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.
 func (g group) messages() []string {
-	var all []string
-	for _, f := range g.findings {
-		if !slices.Contains(all, f.Message) {
-			all = append(all, f.Message)
-		}
-	}
+	all := collect(g.findings, func(f rules.Finding) []string { return []string{f.Message} })
 	if len(all) < 2 {
 		return all
 	}
 	all = nil
 	for _, f := range g.findings {
-		message := f.Message
-		if !strings.Contains(message, f.Subject) {
-			message = f.Subject + ": " + message
-		}
-		all = append(all, message)
+		all = append(all, withSubject(f))
 	}
 	return all
+}
+
+// collect lists what findings have, each once.
+func collect[T comparable](findings []rules.Finding, of func(rules.Finding) []T) []T {
+	var all []T
+	for _, f := range findings {
+		all = append(all, of(f)...)
+	}
+	return lines.Unique(all)
 }
 
 // namesSubjects reports whether the messages name every subject, each address
@@ -211,15 +205,7 @@ func (g group) explained() []group {
 
 // candidates are the causes that may lie behind the findings, each once.
 func (g group) candidates() []rules.Candidate {
-	var all []rules.Candidate
-	for _, f := range g.findings {
-		for _, c := range f.Candidates {
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
+	return collect(g.findings, func(f rules.Finding) []rules.Candidate { return f.Candidates })
 }
 
 // inFavour says what speaks for a cause and against it, and what decides, each part as prose
@@ -241,34 +227,32 @@ func inFavour(c rules.Candidate, prose, code func(string) string) string {
 
 // steps are what the findings want looked at, each once.
 func (g group) steps() []rules.Step {
-	var all []rules.Step
+	return collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps })
+}
+
+// places are the addresses at which the findings of a group lie: those that the
+// parameters of its remedies name, as the subject may count them, else those of the
+// subject.
+func (g group) places() []string {
+	var all []string
 	for _, f := range g.findings {
-		for _, s := range f.Steps {
-			if !slices.Contains(all, s) {
-				all = append(all, s)
-			}
+		bridges, _ := f.Params["bridges"].([]any)
+		for _, b := range bridges {
+			all = append(all, fmt.Sprint(b))
 		}
+		all = append(all, topology.Addresses(f.Subject)...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // ids are the rules of the group and of what it explains.
 func (g group) ids() []string {
 	ids := []string{g.Rule}
 	for _, e := range g.explained() {
-		if !slices.Contains(ids, e.Rule) {
-			ids = append(ids, e.Rule)
-		}
+		ids = append(ids, e.Rule)
 	}
-	return ids
-}
-
-// cure is what a person is told to do about a group: what leads, labelled, in
-// order of rank.
-type cure struct {
-	lead []labelledAdvice
-	// others are what else would help, by id.
-	others []string
+	return lines.Unique(ids)
 }
 
 // labelledAdvice is one of the advice, under "now", "fix" or "or".
@@ -277,29 +261,26 @@ type labelledAdvice struct {
 	advice *remedies.Advice
 }
 
-// cureOf chooses from the advice what cures a group.
-func cureOf(g group, advice []remedies.Advice) cure {
-	leads := remedies.LeadsOf(advice, g.findings)
-	var c cure
-	for i := range advice {
-		switch a := &advice[i]; {
-		case !slices.ContainsFunc(a.Cures, g.has):
-		case a == leads.Now:
-			c.lead = append(c.lead, labelledAdvice{"now", a})
-		case a == leads.Fix:
-			c.lead = append(c.lead, labelledAdvice{"fix", a})
-		case a == leads.Or:
-			c.lead = append(c.lead, labelledAdvice{"or", a})
+// cureOf chooses from the advice what leads for a group, in order of rank. others are what else would help, by id.
+func (d *Document) cureOf(g group) (lead []labelledAdvice, others []string) {
+	leads := remedies.LeadsOf(d.Advice, g.findings)
+	for i := range d.Advice {
+		a := &d.Advice[i]
+		if !slices.ContainsFunc(a.Cures, g.has) {
+			continue
+		}
+		switch a {
+		case leads.Now:
+			lead = append(lead, labelledAdvice{"now", a})
+		case leads.Fix:
+			lead = append(lead, labelledAdvice{"fix", a})
+		case leads.Or:
+			lead = append(lead, labelledAdvice{"or", a})
 		default:
-			c.others = append(c.others, a.ID())
+			others = append(others, a.ID())
 		}
 	}
-	return c
-}
-
-// has reports whether a label is among those of what leads.
-func (c cure) has(label string) bool {
-	return slices.ContainsFunc(c.lead, func(l labelledAdvice) bool { return l.label == label })
+	return lead, others
 }
 
 // withheld is what is not advised for a group, and why, in words.
@@ -309,11 +290,9 @@ func (g group) withheld(all []remedies.Withheld) []string {
 		if !slices.ContainsFunc(w.Cures, g.has) || w.Reason == remedies.Needed && !g.isAbout(w) {
 			continue
 		}
-		if text := withheldInWords(w); !slices.Contains(said, text) {
-			said = append(said, text)
-		}
+		said = append(said, withheldInWords(w))
 	}
-	return said
+	return lines.Unique(said)
 }
 
 // isAbout reports whether a setting that is not to be taken away is the group's own variable:

@@ -14,14 +14,34 @@ import (
 // that it exchanges data with (a column): the other GPUs, or the memory of each
 // NUMA node.
 type matrix struct {
-	title  string
-	legend string
-	// devices are the GPUs by address, labels their short names.
-	devices, labels []string
-	// columns are addresses or names of nodes, heads their short names.
-	columns, heads []string
-	cells          [][]string
-	marks          [][]probe.Outcome
+	Title, Legend string
+	// Devices are the GPUs by address, Labels their short names.
+	Devices, Labels []string
+	// Columns are addresses or names of nodes, Heads their short names.
+	Columns, Heads []string
+	Cells          [][]cell
+	// Aside is true for a test that tells little of the path between two GPUs.
+	Aside bool
+}
+
+// cell is a number or a mark.
+type cell struct {
+	Text    string
+	Outcome probe.Outcome
+}
+
+// Bad reports whether a cell is worse than well.
+func (c cell) Bad() bool { return badness[c.Outcome] > badness[probe.OK] }
+
+// Bad reports whether a cell of the table is worse than well.
+func (m matrix) Bad() bool { return m.any(cell.Bad) }
+
+// Several reports whether the table has several GPUs.
+func (m matrix) Several() bool { return len(m.Devices) > 1 }
+
+// any reports whether a cell of the table is as asked for.
+func (m *matrix) any(is func(cell) bool) bool {
+	return slices.ContainsFunc(m.Cells, func(row []cell) bool { return slices.ContainsFunc(row, is) })
 }
 
 // newMatrix makes the table of rates, the mark of what went wrong instead of
@@ -32,10 +52,10 @@ func newMatrix(d *Document, all paths) matrix {
 		devices = append(devices, p.source, p.destination)
 	}
 	m := pairMatrix(d, devices)
-	if len(m.devices) < 2 {
+	if len(m.Devices) < 2 {
 		return matrix{}
 	}
-	m.title = "GB/s, row to column"
+	m.Title = "GB/s, row to column"
 	for _, p := range all {
 		t := p.plain
 		if p.outcome != probe.OK || t == nil {
@@ -58,8 +78,7 @@ type layout struct {
 	// host is true for a test with the host's memory, in which the GPU is the
 	// destination if inward is true, else the source.
 	host, inward bool
-	// aside is true for a test that tells little of the path between two GPUs.
-	aside bool
+	aside        bool
 }
 
 // layouts are the tests that are shown in a table of their own, in order. That
@@ -79,17 +98,13 @@ var layouts = []layout{
 }
 
 // testMatrices makes a table for each test in which something was measured
-// beyond the plain copy, and one for each way where there are several. Those
-// that are aside are made if asked for.
-func testMatrices(d *Document, aside bool) []matrix {
+// beyond the plain copy, and one for each way where there are several.
+func testMatrices(d *Document) []matrix {
 	if d.Transfers == nil {
 		return nil
 	}
 	var all []matrix
 	for _, l := range layouts {
-		if l.aside && !aside {
-			continue
-		}
 		byWay := map[string][]probe.Transfer{}
 		var ways []string
 		for _, t := range d.Transfers.Transfers {
@@ -104,9 +119,9 @@ func testMatrices(d *Document, aside bool) []matrix {
 		slices.Sort(ways)
 		for _, way := range ways {
 			if m := l.matrix(d, byWay[way]); m.measured() {
-				m.title = l.test + ", " + l.unit
+				m.Title, m.Aside = l.test+", "+l.unit, l.aside
 				if way != "" {
-					m.title = l.test + " by " + way + ", " + l.unit
+					m.Title = l.test + " by " + way + ", " + l.unit
 				}
 				all = append(all, m)
 			}
@@ -128,14 +143,14 @@ func (l layout) matrix(d *Document, transfers []probe.Transfer) matrix {
 	}
 	m := pairMatrix(d, devices)
 	if l.host {
-		m.columns = sorted(columns)
-		m.heads = m.columns
+		m.Columns = sorted(columns)
+		m.Heads = m.Columns
 		m.clear()
 	}
 	if l.once {
-		for i := range m.devices {
+		for i := range m.Devices {
 			for j := range i {
-				m.cells[i][j], m.marks[i][j] = "", probe.OK
+				m.Cells[i][j] = cell{"", probe.OK}
 			}
 		}
 	}
@@ -170,49 +185,44 @@ func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Co
 // numbers as labels where they are known for each GPU, and the place in the
 // list elsewhere.
 func pairMatrix(d *Document, devices []string) matrix {
-	m := matrix{devices: sorted(devices)}
-	n := len(m.devices)
-	m.labels = make([]string, n)
+	m := matrix{Devices: sorted(devices)}
+	n := len(m.Devices)
+	m.Labels = make([]string, n)
 	named := make([]string, n)
 	for i := range n {
-		m.labels[i] = fmt.Sprint(i)
+		m.Labels[i] = fmt.Sprint(i)
 	}
 	for _, g := range d.Host.GPUs {
-		if i := slices.Index(m.devices, g.Address); i >= 0 && g.Index != nil {
+		if i := slices.Index(m.Devices, g.Address); i >= 0 && g.Index != nil {
 			named[i] = fmt.Sprint(*g.Index)
 		}
 	}
 	if !slices.Contains(named, "") {
-		m.labels = named
+		m.Labels = named
 	}
-	m.columns, m.heads = m.devices, m.labels
+	m.Columns, m.Heads = m.Devices, m.Labels
 	m.clear()
 	for i := range n {
-		m.cells[i][i], m.marks[i][i] = ".", probe.OK
+		m.Cells[i][i] = cell{".", probe.OK}
 	}
 	return m
 }
 
 // clear makes every cell one that is not known.
 func (m *matrix) clear() {
-	m.cells = make([][]string, len(m.devices))
-	m.marks = make([][]probe.Outcome, len(m.devices))
-	for i := range m.devices {
-		m.cells[i] = slices.Repeat([]string{"?"}, len(m.columns))
-		m.marks[i] = slices.Repeat([]probe.Outcome{probe.Unknown}, len(m.columns))
+	m.Cells = make([][]cell, len(m.Devices))
+	for i := range m.Devices {
+		m.Cells[i] = slices.Repeat([]cell{{"?", probe.Unknown}}, len(m.Columns))
 	}
 }
 
-func (m *matrix) set(row, column string, o probe.Outcome, cell string) {
-	i, j := slices.Index(m.devices, row), slices.Index(m.columns, column)
-	m.cells[i][j], m.marks[i][j] = cell, o
+func (m *matrix) set(row, column string, o probe.Outcome, text string) {
+	m.Cells[slices.Index(m.Devices, row)][slices.Index(m.Columns, column)] = cell{text, o}
 }
 
 // measured reports whether a table holds more than outcomes that are well.
 func (m *matrix) measured() bool {
-	return slices.ContainsFunc(m.cells, func(row []string) bool {
-		return slices.ContainsFunc(row, func(c string) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c) })
-	})
+	return m.any(func(c cell) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c.Text) })
 }
 
 // cellOf is a transfer's rate or time, or a mark.
@@ -269,31 +279,27 @@ func (m *matrix) explain() {
 		{probe.Unsupported, "- not offered"},
 		{probe.Unknown, untriedMark},
 	} {
-		if slices.ContainsFunc(m.marks, func(row []probe.Outcome) bool { return slices.Contains(row, e.outcome) }) {
+		if m.any(func(c cell) bool { return c.Outcome == e.outcome }) {
 			words = append(words, e.text)
 		}
 	}
-	if slices.ContainsFunc(m.cells, func(row []string) bool {
-		return slices.ContainsFunc(row, func(c string) bool { return len(c) > 1 && strings.HasSuffix(c, "?") })
-	}) {
-		if !slices.ContainsFunc(m.cells, func(row []string) bool { return slices.Contains(row, "?") }) {
+	if m.any(func(c cell) bool { return len(c.Text) > 1 && strings.HasSuffix(c.Text, "?") }) {
+		if !m.any(func(c cell) bool { return c.Text == "?" }) {
 			words = slices.DeleteFunc(words, func(w string) bool { return w == untriedMark })
 		}
 		words = append(words, "9? measured under load, not judged")
 	}
-	m.legend = strings.Join(words, ", ")
+	m.Legend = strings.Join(words, ", ")
 }
 
 // column is the width of a column, the blanks before it included.
 func (m *matrix) column() int {
 	width := 0
-	for _, h := range m.heads {
+	for _, h := range m.Heads {
 		width = max(width, len(h))
 	}
-	for _, row := range m.cells {
-		for _, c := range row {
-			width = max(width, len(c))
-		}
+	for _, c := range slices.Concat(m.Cells...) {
+		width = max(width, len(c.Text))
 	}
 	return width + 2
 }
@@ -301,11 +307,11 @@ func (m *matrix) column() int {
 // head is the width of the row labels.
 func (m *matrix) head() int {
 	width := 0
-	for i := range m.devices {
-		width = max(width, len(m.labels[i])+2+len(m.devices[i]))
+	for i := range m.Devices {
+		width = max(width, len(m.Labels[i])+2+len(m.Devices[i]))
 	}
 	return width
 }
 
 // width is the number of columns that the table takes.
-func (m *matrix) width() int { return m.head() + len(m.columns)*m.column() }
+func (m *matrix) width() int { return m.head() + len(m.Columns)*m.column() }

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -110,6 +111,24 @@ func (all paths) lacked() string {
 		return "judged"
 	}
 	return "tried"
+}
+
+// odd describes the paths that are not well, the worst first.
+func (all paths) odd() []string {
+	some := slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.OK })
+	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
+	var said []string
+	for _, p := range some {
+		words := p.String() + ": " + string(p.outcome)
+		if p.decided != nil {
+			if p.decided.Test != probe.TestCopy {
+				words += " (" + p.decided.Test + ")"
+			}
+			words += behind(", ", speed([]*probe.Transfer{p.decided}))
+		}
+		said = append(said, words)
+	}
+	return said
 }
 
 // deciding are the transfers that gave the paths their outcome.
@@ -435,28 +454,23 @@ func partOf(bad []*probe.Transfer) string {
 func inTests(bad paths) string {
 	var tests []string
 	for _, t := range bad.deciding() {
-		if t.Test != probe.TestCopy && !slices.Contains(tests, t.Test) {
+		if t.Test != probe.TestCopy {
 			tests = append(tests, t.Test)
 		}
 	}
 	if len(tests) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(tests, ", ") + ")"
+	return " (" + strings.Join(lines.Unique(tests), ", ") + ")"
 }
 
 // errorsOf names the driver's errors, each once.
 func errorsOf(bad paths) string {
 	var names []string
 	for _, t := range bad.deciding() {
-		if name := cmp.Or(t.ErrorName, t.Reason); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = append(names, cmp.Or(t.ErrorName, t.Reason))
 	}
-	if len(names) == 0 {
-		return inTests(bad)
-	}
-	return ": " + strings.Join(names, ", ") + inTests(bad)
+	return behind(": ", joinedWith(", ", lines.Unique(names)...)) + inTests(bad)
 }
 
 // figures sums up the tests beyond the plain copy, one part each.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 )
 
@@ -34,11 +33,11 @@ var formats = []Format{
 	{Name: "json", Extension: ".json", write: writeJSON},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
 	{Name: "html", Extension: ".html", write: writeHTML},
-	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(ci.SARIF)},
-	{Name: "junit", Extension: ".xml", CI: true, write: forCI(ci.JUnit)},
-	{Name: "github", CI: true, write: forCI(ci.GitHub)},
-	{Name: "gitlab", CI: true, write: forCI(ci.GitLab)},
-	{Name: "prometheus", Extension: ".prom", CI: true, write: forCI(ci.Prometheus)},
+	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(writeSARIF)},
+	{Name: "junit", Extension: ".xml", CI: true, write: forCI(writeJUnit)},
+	{Name: "github", CI: true, write: forCI(writeGitHub)},
+	{Name: "gitlab", CI: true, write: forCI(writeGitLab)},
+	{Name: "prometheus", Extension: ".prom", CI: true, write: forCI(writePrometheus)},
 }
 
 // Style says how a report is laid out. Only the text format heeds all of it.

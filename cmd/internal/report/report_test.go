@@ -409,7 +409,7 @@ func TestWhySkipped(t *testing.T) {
 		{"texts", ofTexts, false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose)."},
 		{"verbose", d, true, "0 rules passed, 4 could not be judged."},
 	} {
-		expect.Equal(t, tt.want, (&text{d: tt.d, style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
+		expect.Equal(t, tt.want, (&text{v: newView(tt.d, false), style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
 	}
 }
 

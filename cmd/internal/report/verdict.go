@@ -115,6 +115,9 @@ func (v *Verdict) text(code ReasonCode) string {
 	return ""
 }
 
+// shortly is the reason without what the line of the transfers says.
+func (r Reason) shortly() string { return cmp.Or(r.short, r.Text) }
+
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
 	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding || r.Code == ReasonWaived })
@@ -123,14 +126,18 @@ func (v *Verdict) gaps() []Reason {
 // shortly gives the first of the reasons that are no findings in a sentence.
 func (v *Verdict) shortly(most int) string {
 	var said []string
-	gaps := v.gaps()
-	for _, r := range gaps[:min(most, len(gaps))] {
-		said = append(said, cmp.Or(r.short, r.Text))
+	for _, r := range v.gaps() {
+		said = append(said, r.shortly())
 	}
-	if rest := len(gaps) - len(said); rest > 0 {
-		said = append(said, fmt.Sprintf("and %d more", rest))
+	return firstOf(said, most, "; ")
+}
+
+// firstOf joins the first of several texts, and counts the others.
+func firstOf(texts []string, most int, separator string) string {
+	if rest := len(texts) - most; rest > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", rest))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(texts, separator)
 }
 
 // judge computes the verdict, once, from all that the report holds.
@@ -612,4 +619,55 @@ func (d *Document) whyUnknown(section string) string {
 		return u.Reason
 	}
 	return "the facts do not contain them"
+}
+
+// title is the verdict in a few words, with the findings that stand below it.
+func (d *Document) title() string {
+	if d.Verdict.State == Findings {
+		return d.Verdict.Tally()
+	}
+	return d.state() + d.besides()
+}
+
+// state is a verdict without findings of medium severity or above in a few words.
+func (d *Document) state() string {
+	switch v := &d.Verdict; {
+	case v.State == Healthy:
+		return "healthy"
+	case v.has(ReasonFailed):
+		return "transfers fail"
+	case v.has(ReasonUnread) && v.has(ReasonCut):
+		return "nothing was recognized in what was read of the input"
+	case v.has(ReasonUnread):
+		return "nothing in the input was recognized"
+	case v.has(ReasonTexts) && v.has(ReasonCut):
+		return "no known fault found in what was read of the input"
+	case v.has(ReasonTexts):
+		return "no known fault found in the input"
+	case v.has(ReasonNoGPU):
+		return "no GPU"
+	}
+	if len(d.Findings) > 0 {
+		return "not proven healthy"
+	}
+	return "no problems found, not proven healthy"
+}
+
+// fromTexts reports whether the verdict is of texts without a cause of failure.
+func (d *Document) fromTexts() bool { return d.Verdict.has(ReasonUnread) || d.Verdict.has(ReasonTexts) }
+
+// verdictInWords is the verdict with what it rests on.
+func (d *Document) verdictInWords() string {
+	v := &d.Verdict
+	said := []string{v.Tally()}
+	if v.State != Findings {
+		said[0] = joinedWith("; ", string(v.State), v.Tally())
+	}
+	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
+		said = append(said, paths)
+	}
+	if v.State == Inconclusive {
+		said = append(said, "not examined: "+v.shortly(maxReasons))
+	}
+	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
 }

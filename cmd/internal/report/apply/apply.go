@@ -182,14 +182,10 @@ func Block(text string) []string {
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
-// InContainer is what applies a remedy where the job is known to be started by a container runtime; false if
-// something else does.
-func InContainer(a remedies.Apply, runs string) (i Instruction, ok bool) {
-	primary, _ := Instructions(a, runs)
-	if len(primary) == 0 || primary[0].Where != runs || !elsewhere[runs] {
-		return Instruction{}, false
-	}
-	return primary[0], true
+// InContainer reports whether the first of a remedy's instructions is for the container runtime or the scheduler by
+// which the job is known to be started.
+func InContainer(primary []Instruction, runs string) bool {
+	return len(primary) > 0 && primary[0].Where == runs && elsewhere[runs]
 }
 
 // Lines are the lines by which a remedy is applied, each way of it.

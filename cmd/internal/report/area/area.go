@@ -279,12 +279,7 @@ func inPart(f *facts.Facts, area rules.Area) string {
 // several lists the first of several texts, each once.
 func several(texts []string) string {
 	const most = 2
-	var all []string
-	for _, text := range texts {
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
+	all := lines.Unique(texts)
 	if rest := len(all) - most; rest > 0 {
 		all = append(all[:most], fmt.Sprintf("and %d more", rest))
 	}

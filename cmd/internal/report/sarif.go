@@ -1,4 +1,4 @@
-package ci
+package report
 
 import (
 	"bytes"
@@ -37,23 +37,23 @@ type sarifResult struct {
 	Suppressions []*garif.Suppression `json:"suppressions"`
 }
 
-// SARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
-func SARIF(b *bytes.Buffer, r *Report) {
+// writeSARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
+func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	run := garif.NewRun(garif.NewTool(r.sarifDriver()))
 	run.Invocations = []*garif.Invocation{r.sarifInvocation()}
-	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + r.Profile + "/"}
+	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + string(r.Profile) + "/"}
 	out := sarifRun{Run: run, Results: []sarifResult{}}
-	for _, i := range r.Issues {
+	for _, i := range r.issues {
 		out.Results = append(out.Results, i.sarif())
 	}
 	encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
 // sarifDriver describes the program and the rules that the results name.
-func (r *Report) sarifDriver() *garif.ToolComponent {
+func (r *ciReport) sarifDriver() *garif.ToolComponent {
 	driver := garif.NewDriver("gpudoctor")
 	driver.Version = r.Version
-	for _, rule := range r.Rules {
+	for _, rule := range r.rules {
 		driver.Rules = append(driver.Rules, sarifRule(rule))
 	}
 	return driver
@@ -100,12 +100,12 @@ func isURL(ref string) bool {
 }
 
 // sarifInvocation says how the run went: what was not examined, and why.
-func (r *Report) sarifInvocation() *garif.Invocation {
-	invocation := garif.NewInvocation(r.ExitCode < 2)
-	invocation.ExitCode = r.ExitCode
-	invocation.ExitCodeDescription = r.Reason
+func (r *ciReport) sarifInvocation() *garif.Invocation {
+	invocation := garif.NewInvocation(r.Verdict.ExitCode < 2)
+	invocation.ExitCode = r.Verdict.ExitCode
+	invocation.ExitCodeDescription = r.Verdict.Reason
 	level := string(garif.ResultLevel_Warning)
-	if r.ExitCode > 1 {
+	if r.Verdict.ExitCode > 1 {
 		level = string(garif.ResultLevel_Error)
 	}
 	add := func(id, level, text string) {
@@ -115,50 +115,50 @@ func (r *Report) sarifInvocation() *garif.Invocation {
 		n.Descriptor.Id = id
 		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, n)
 	}
-	for _, g := range r.Gaps {
-		add(g.Code, level, g.Text)
+	for _, g := range r.gaps {
+		add(string(g.Code), level, g.Text)
 	}
-	if r.Broken != "" {
-		add("exit-code", level, r.Broken)
+	if r.broken != "" {
+		add("exit-code", level, r.broken)
 	}
-	for _, w := range r.Unused {
-		add("waiver-unused", string(garif.ResultLevel_Note), w.Text)
+	for _, said := range r.Unused {
+		add("waiver-unused", string(garif.ResultLevel_Note), said)
 	}
 	for _, skipped := range r.Skipped {
-		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+skipped.Reason)
+		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+reasonOf(skipped))
 	}
 	return invocation
 }
 
 // sarif is an issue as a result.
-func (i Issue) sarif() sarifResult {
+func (i issue) sarif() sarifResult {
 	r := garif.NewResult(garif.NewMessageFromText(sarifText(i.text())))
 	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevel(i.Severity)
-	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.Fingerprint}
-	location := garif.NewLocation().WithURI(sarifURI(i.Place.File))
-	if i.Place.Line > 0 {
+	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.fingerprint}
+	location := garif.NewLocation().WithURI(sarifURI(i.place.file))
+	if i.place.line > 0 {
 		location.PhysicalLocation.Region = garif.NewRegion()
-		location.PhysicalLocation.Region.StartLine = i.Place.Line
+		location.PhysicalLocation.Region.StartLine = i.place.line
 	}
 	logical := garif.NewLogicalLocation()
 	logical.FullyQualifiedName, logical.Kind = i.Subject, "resource"
 	location.LogicalLocations = []*garif.LogicalLocation{logical}
 	r.Locations = []*garif.Location{location}
-	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.Fails}
+	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.fails}
 	r.Properties = &properties
 	return sarifResult{Result: r, Suppressions: i.suppressions()}
 }
 
 // suppressions are the waiver of a result, if it has one.
-func (i Issue) suppressions() []*garif.Suppression {
+func (i issue) suppressions() []*garif.Suppression {
 	if !i.waived() {
 		return []*garif.Suppression{}
 	}
 	s := garif.NewSuppression("external")
 	s.Status, s.Justification = "accepted", i.Terms
-	s.Location = garif.NewLocation().WithURI(sarifURI(i.Waiver.File))
+	s.Location = garif.NewLocation().WithURI(sarifURI(i.waiver.File))
 	s.Location.PhysicalLocation.Region = garif.NewRegion()
-	s.Location.PhysicalLocation.Region.StartLine = i.Waiver.Line
+	s.Location.PhysicalLocation.Region.StartLine = i.waiver.Line
 	return []*garif.Suppression{s}
 }
 
