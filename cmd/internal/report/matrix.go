@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,34 +68,51 @@ func newMatrix(d *Document, all paths) matrix {
 	return m
 }
 
-// layout says how the transfers of one test are laid out in a table.
-type layout struct {
-	test string
-	// unit says what the numbers mean.
+// test is a test of the probe, how it is summed up and how its transfers are laid out in a table.
+type test struct {
+	id string
+	// name is what it is called where it is summed up.
+	name string
+	// unit says what the numbers of its table mean; empty for a test without a table of its own.
 	unit string
+	// within is true for a test that does not cross from one GPU to another.
+	within bool
 	// once is true for a test that is made once for both ways of a pair: half
 	// of the table holds it.
 	once bool
 	// host is true for a test with the host's memory, in which the GPU is the
 	// destination if inward is true, else the source.
 	host, inward bool
-	aside        bool
+	// aside is true for a test that tells little of the path between two GPUs.
+	aside bool
 }
 
-// layouts are the tests that are shown in a table of their own, in order. That
-// of the plain copy is the table of paths.
-var layouts = []layout{
-	{test: probe.TestCopyRead, unit: "GB/s, row to column"},
-	{test: probe.TestStore, unit: "GB/s, row to column"},
-	{test: probe.TestLoad, unit: "GB/s, row to column"},
-	{test: probe.TestBidirectional, unit: "GB/s, both directions combined", once: true},
-	{test: probe.TestAllAtOnce, unit: "GB/s, row to column"},
-	{test: probe.TestHandshake, unit: "microseconds, round trip", once: true},
-	{test: probe.TestLatency, unit: "microseconds per load, row from column"},
-	{test: probe.TestInterprocess, unit: "GB/s, row to column"},
-	{test: probe.TestStaged, unit: "GB/s, row to column, through host memory", aside: true},
-	{test: probe.TestHostToDevice, unit: "GB/s from the memory of each NUMA node", host: true, inward: true, aside: true},
-	{test: probe.TestDeviceToHost, unit: "GB/s to the memory of each NUMA node", host: true, aside: true},
+// tests are the tests beyond the plain copy, whose table is that of the paths.
+var tests = []test{
+	{id: probe.TestCopyRead, name: "reads", unit: "GB/s, row to column"},
+	{id: probe.TestStore, name: "SM stores", unit: "GB/s, row to column"},
+	{id: probe.TestLoad, name: "SM loads", unit: "GB/s, row to column"},
+	{id: probe.TestBidirectional, name: "both ways", unit: "GB/s, both directions combined", once: true},
+	{id: probe.TestAllAtOnce, name: "all at once", unit: "GB/s, row to column"},
+	{id: probe.TestHandshake, name: "handshake", unit: "microseconds, round trip", once: true},
+	{id: probe.TestLatency, name: "latency", unit: "microseconds per load, row from column"},
+	{id: probe.TestAtomics, name: "atomics", within: true},
+	{id: probe.TestInterprocess, name: "between processes", unit: "GB/s, row to column"},
+	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true, aside: true},
+	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true, aside: true},
+	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true, aside: true},
+}
+
+// byWay are the transfers of a test, those of each of its ways together: the process that owns the memory
+// gives it away in one of them.
+func (t test) byWay(r *probe.Report) (ways []string, of map[string][]*probe.Transfer) {
+	of = map[string][]*probe.Transfer{}
+	for i := range r.Transfers {
+		if x := &r.Transfers[i]; x.Test == t.id {
+			of[x.Way] = append(of[x.Way], x)
+		}
+	}
+	return slices.Sorted(maps.Keys(of)), of
 }
 
 // testMatrices makes a table for each test in which something was measured
@@ -104,68 +122,56 @@ func testMatrices(d *Document) []matrix {
 		return nil
 	}
 	var all []matrix
-	for _, l := range layouts {
-		byWay := map[string][]probe.Transfer{}
-		var ways []string
-		for _, t := range d.Transfers.Transfers {
-			if t.Test != l.test {
+	for _, t := range tests {
+		ways, of := t.byWay(d.Transfers)
+		for _, way := range ways {
+			m := t.matrix(d, of[way])
+			if t.unit == "" || !m.measured() {
 				continue
 			}
-			if byWay[t.Way] == nil {
-				ways = append(ways, t.Way)
-			}
-			byWay[t.Way] = append(byWay[t.Way], t)
-		}
-		slices.Sort(ways)
-		for _, way := range ways {
-			if m := l.matrix(d, byWay[way]); m.measured() {
-				m.Title, m.Aside = l.test+", "+l.unit, l.aside
-				if way != "" {
-					m.Title = l.test + " by " + way + ", " + l.unit
-				}
-				all = append(all, m)
-			}
+			m.Title, m.Aside = t.id+behind(" by ", way)+", "+t.unit, t.aside
+			all = append(all, m)
 		}
 	}
 	return all
 }
 
 // matrix lays out the transfers of one test.
-func (l layout) matrix(d *Document, transfers []probe.Transfer) matrix {
+func (t test) matrix(d *Document, transfers []*probe.Transfer) matrix {
 	var devices, columns []string
-	for _, t := range transfers {
-		row, column := l.place(t)
-		if devices = append(devices, row); l.host {
+	for _, x := range transfers {
+		row, column := t.place(x)
+		if devices = append(devices, row); t.host {
 			columns = append(columns, column)
 		} else {
 			devices = append(devices, column)
 		}
 	}
 	m := pairMatrix(d, devices)
-	if l.host {
+	if t.host {
 		m.Columns = sorted(columns)
 		m.Heads = m.Columns
 		m.clear()
 	}
-	if l.once {
+	if t.once {
 		for i := range m.Devices {
 			for j := range i {
 				m.Cells[i][j] = cell{"", probe.OK}
 			}
 		}
 	}
-	for _, t := range transfers {
-		row, column := l.place(t)
-		m.set(row, column, t.Outcome, cellOf(t.Outcome, &t))
+	for _, x := range transfers {
+		row, column := t.place(x)
+		m.set(row, column, x.Outcome, cellOf(x.Outcome, x))
 	}
 	m.explain()
 	return m
 }
 
 // place is the row and the column of a transfer.
-func (l layout) place(t probe.Transfer) (row, column string) {
-	row, column = t.Source, t.Destination
-	if l.inward || l.once && byName(column, row) < 0 {
+func (t test) place(x *probe.Transfer) (row, column string) {
+	row, column = x.Source, x.Destination
+	if t.inward || t.once && byName(column, row) < 0 {
 		row, column = column, row
 	}
 	return row, column

@@ -269,11 +269,8 @@ func (d *Document) collectivesGap() []Reason {
 		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
-	case d.harmless(c.Cause, c.GPUs...):
-		return []Reason{{Code: ReasonUntried, Text: "collectives (" + c.Reason + ")"}}
-	default:
-		return []Reason{{Code: ReasonProbe, Text: "collectives (" + cmp.Or(c.Reason, "they could not be run") + ")"}}
 	}
+	return []Reason{untried(d.harmless(d.Collectives.Cause, d.Collectives.GPUs...), "collectives", cmp.Or(d.Collectives.Reason, "they could not be run"))}
 }
 
 // unreadTexts says how many texts were not read to their end, and names the first.
@@ -448,48 +445,41 @@ const noDeviceCode = 100
 
 var inUse = map[int]probe.Cause{2: probe.CauseNoMemory, 46: probe.CauseBusy}
 
+// untried is the reason for something that was not tried. It is excused where that is no failure of the probe.
+func untried(excused bool, what, why string) Reason {
+	return Reason{Code: map[bool]ReasonCode{true: ReasonUntried, false: ReasonProbe}[excused], Text: what + " (" + why + ")"}
+}
+
 // missingTransfers says what is missing of the transfers.
 func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Reason {
 	if d.Profile != rules.Training && d.Transfers == nil {
 		return nil
 	}
-	one := func(code ReasonCode, why string) []Reason {
-		return []Reason{{Code: code, Text: "transfers (" + why + ")"}}
-	}
+	one := func(excused bool, why string) []Reason { return []Reason{untried(excused, "transfers", why)} }
 	switch t := d.Transfers; {
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && !looked(f):
 		_, why := noGPU(d)
-		if d.probed {
-			return one(ReasonProbe, why)
-		}
-		return one(ReasonUntried, why)
+		return one(!d.probed, why)
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && d.unseen() != "":
+		return one(true, d.unseen())
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
-		if why := d.unseen(); why != "" {
-			return one(ReasonUntried, why)
-		}
-		return one(ReasonNoGPU, "no GPU was found")
+		return []Reason{{Code: ReasonNoGPU, Text: "transfers (no GPU was found)"}}
 	case t == nil:
-		if u := d.unknown("transfers"); u != nil && u.Kind == "" && d.probed {
-			return one(ReasonProbe, u.Reason)
-		}
-		return one(ReasonUntried, d.whyUnknown("transfers"))
+		u := d.unknown("transfers")
+		return one(!d.probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
-		why := cmp.Or(t.Reason, "the probe could not run")
-		if d.harmless(t.Cause) {
-			return one(ReasonUntried, why)
-		}
-		return one(ReasonProbe, why)
+		return one(d.harmless(t.Cause), cmp.Or(t.Reason, "the probe could not run"))
 	case t.Outcome.Failed():
 		return nil // That is no gap: see failures.
 	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
-		return one(ReasonProbe, "no pair of the GPUs was tried")
+		return one(false, "no pair of the GPUs was tried")
 	case len(t.Devices) == 0:
-		return one(ReasonProbe, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
+		return one(false, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
 	}
 	all := slices.Concat(d.untriedPaths(), d.untriedGPUs(), d.untriedTests())
 	for _, m := range lacks {
 		if len(all) == 0 && m.Section() == "transfers" {
-			all = one(ReasonProbe, m.Short())
+			all = one(false, m.Short())
 		}
 	}
 	return all
@@ -532,11 +522,7 @@ func (d *Document) untriedGPUs() []Reason {
 		if g.Outcome == probe.OK || g.Outcome.Failed() || told {
 			continue
 		}
-		code := ReasonProbe
-		if d.excusedGPU(g) {
-			code = ReasonUntried
-		}
-		all = append(all, Reason{Code: code, Text: "transfers (" + gapOf(g).String() + ")"})
+		all = append(all, untried(d.excusedGPU(g), "transfers", gapOf(g).String()))
 	}
 	return all
 }
@@ -544,49 +530,39 @@ func (d *Document) untriedGPUs() []Reason {
 // untriedPaths are the ordered pairs of GPUs of which nothing is known.
 func (d *Document) untriedPaths() []Reason {
 	all := newPaths(d)
-	untried := all.with(probe.Unknown)
-	if len(untried) == 0 {
+	unknown := all.with(probe.Unknown)
+	if len(unknown) == 0 {
 		return nil
 	}
-	code := ReasonUntried
-	for _, p := range untried {
-		// A recording may hold a probe of some pairs; a probe of our own leaves
-		// none out without a reason.
-		if p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain) {
-			code = ReasonProbe
-		}
-	}
-	why := fmt.Sprintf("%d of %s could not be %s", len(untried), plural(len(all), "peer path"), untried.lacked())
-	r := Reason{Code: code, Text: "transfers (" + why + ")", short: "transfers (" + why + ")"}
-	if open := gaps(d, untried); len(open) > 0 {
-		r.Text = "transfers (" + why + ": " + gapsInWords(open) + ")"
-	}
+	// A recording may hold a probe of some pairs; a probe of our own leaves none out without a reason.
+	excused := !slices.ContainsFunc(unknown, func(p path) bool {
+		return p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain)
+	})
+	why := fmt.Sprintf("%d of %s could not be %s", len(unknown), plural(len(all), "peer path"), unknown.lacked())
+	r := untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))
+	r.short = "transfers (" + why + ")"
 	return []Reason{r}
 }
 
 // untriedTests are the tests beyond the plain copy of which nothing is known.
 func (d *Document) untriedTests() []Reason {
-	var all []Reason
-	tests := map[string]*Reason{}
+	of := map[string]Reason{} // Of each test, one excused and one not.
 	for i := range d.Transfers.Transfers {
 		t := &d.Transfers.Transfers[i]
 		if t.Test == probe.TestCopy || t.Outcome != probe.Unknown || t.Cause == probe.CauseDevice {
 			continue
 		}
-		code := ReasonProbe
-		if d.excused(t) {
-			code = ReasonUntried
-		}
-		key := t.Test + " " + string(code)
-		if tests[key] == nil {
-			tests[key] = &Reason{Code: code, Text: t.Test + " (" + cmp.Or(t.Reason, "not tried") + ")"}
+		r := untried(d.excused(t), t.Test, cmp.Or(t.Reason, "not tried"))
+		if key := t.Test + " " + string(r.Code); of[key].Text == "" {
+			of[key] = r
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(tests)) {
-		all = append(all, *tests[key])
+	var all []Reason
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, of[key])
 	}
 	if why := d.Transfers.SMTests; why != "" {
-		all = append(all, Reason{Code: ReasonUntried, Text: "SM loads and stores (" + why + ")"})
+		all = append(all, untried(true, "SM loads and stores", why))
 	}
 	return all
 }
