@@ -95,10 +95,7 @@ func gaps(d *Document, open paths) []gap {
 
 // gapOf says why a GPU was not tested, and how to continue.
 func gapOf(device probe.Device) gap {
-	g := gap{devices: []string{device.Address}, reason: cmp.Or(device.Reason, device.ErrorName, string(device.Outcome))}
-	if device.Call == "" && device.ErrorName != "" && device.Reason != "" { // A reason with a call has the name.
-		g.reason += " (" + device.ErrorName + ")"
-	}
+	g := gap{devices: []string{device.Address}, reason: cmp.Or(reasonOfCall(device.Call, device.Reason, device.ErrorName), string(device.Outcome))}
 	if u := device.User; device.Cause == probe.CauseBusy && u != nil {
 		g.hint = "use --probe-busy to include them"
 		if u.PID > 0 {
@@ -109,4 +106,12 @@ func gapOf(device probe.Device) gap {
 		g.hint = "free some of its memory and run again"
 	}
 	return g
+}
+
+// reasonOfCall is why something failed, with the name of the driver's error. A reason with a call has it.
+func reasonOfCall(call, reason, errorName string) string {
+	if call != "" || reason == "" {
+		return cmp.Or(reason, errorName)
+	}
+	return reason + after(behind(" (", errorName), ")")
 }

@@ -205,5 +205,10 @@ func (v *view) rulesInNumbers() string {
 
 // joinedWith joins the parts that are not empty.
 func joinedWith(separator string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
+	return strings.Join(nonEmpty(parts), separator)
+}
+
+// nonEmpty are the texts that are not empty.
+func nonEmpty(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
 }

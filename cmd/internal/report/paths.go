@@ -194,15 +194,10 @@ func slowTransfers(r *probe.Report) int {
 
 // countTransfers counts the transfers whose outcome a test holds for.
 func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
-	n := 0
-	if r != nil {
-		for _, t := range r.Transfers {
-			if holds(t.Outcome) {
-				n++
-			}
-		}
+	if r == nil {
+		return 0
 	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(r.Transfers), func(t probe.Transfer) bool { return !holds(t.Outcome) }))
 }
 
 // othersFailed names what failed other than the paths between the GPUs.
@@ -299,16 +294,8 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	if t.Stage != "" {
 		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
 	}
-	reason := cmp.Or(t.Reason, t.ErrorName)
-	if t.Call == "" && t.ErrorName != "" && t.Reason != "" { // A reason with a call has the name.
-		reason += " (" + t.ErrorName + ")"
-	}
-	if t.GPU != "" {
-		where += " on GPU " + t.GPU
-	}
-	if reason != "" {
-		reason = ": " + reason
-	}
+	where += behind(" on GPU ", t.GPU)
+	reason := behind(": ", reasonOfCall(t.Call, t.Reason, t.ErrorName))
 	if t.Left {
 		reason += "; the process that called it cannot be killed"
 	}
@@ -374,37 +361,31 @@ func pathsLine(all paths) (status, string) {
 	return s, strings.Join(said, "; ")
 }
 
+// arrivals say what was in the destination instead of the data, after the part that is wrong where it is not all.
+var arrivals = map[string]struct{ all, part string }{
+	"poison":  {"nothing arrives", " do not arrive"},
+	"zeros":   {"zeros arrive", " arrive as zeros"},
+	"foreign": {all: "another transfer's data arrives"},
+	"source":  {all: "copies change their source"},
+	"overrun": {all: "copies change memory beside their destination"},
+}
+
 // arrived says what was in the destination instead of the data.
 func arrived(bad paths) string {
-	found := map[string]bool{}
-	for _, t := range bad.deciding() {
-		found[t.Found] = true
+	ts := bad.deciding()
+	words := arrivals[ts[0].Found]
+	if words.all == "" || slices.ContainsFunc(ts, func(t *probe.Transfer) bool { return t.Found != ts[0].Found }) {
+		return "unexpected data arrives"
 	}
-	part := partOf(bad.deciding())
-	if len(found) == 1 {
-		switch {
-		case found["poison"] && part != "":
-			return part + " do not arrive"
-		case found["poison"]:
-			return "nothing arrives"
-		case found["zeros"] && part != "":
-			return part + " arrive as zeros"
-		case found["zeros"]:
-			return "zeros arrive"
-		case found["foreign"]:
-			return "another transfer's data arrives"
-		case found["source"]:
-			return "copies change their source"
-		case found["overrun"]:
-			return "copies change memory beside their destination"
-		}
+	if part := partOf(ts); part != "" && words.part != "" {
+		return part + words.part
 	}
-	return "unexpected data arrives"
+	return words.all
 }
 
 // partOf is the part that does not arrive of transfers of which only a part does not.
 func partOf(bad []*probe.Transfer) string {
-	if len(bad) == 0 || bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
+	if bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
 		return ""
 	}
 	return fmt.Sprintf("the bytes %d to %d", *bad[0].FirstBad, *bad[0].LastBad)
