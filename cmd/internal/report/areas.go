@@ -127,11 +127,3 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	}
 	t.lines(lead, margin, broken)
 }
-
-// inWords lists names: "a, b and c".
-func inWords(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
-}

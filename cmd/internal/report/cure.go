@@ -57,14 +57,6 @@ func (t *text) flags(margin string, f *finding) {
 	}
 }
 
-// after is a lead with what separates it from what it leads to; nothing if it is empty.
-func after(lead, separator string) string {
-	if lead == "" {
-		return ""
-	}
-	return lead + separator
-}
-
 // steps writes what to look at, in order. A command is never broken.
 func (t *text) steps(margin string, steps []rules.Step) {
 	label := "look"

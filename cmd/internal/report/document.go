@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -413,11 +412,3 @@ func count(findings []rules.Finding) Counts {
 
 // list are the counts, most severe first.
 func (c Counts) list() []int { return []int{c.Critical, c.High, c.Medium, c.Low, c.Info} }
-
-// plural counts a thing in words: "one finding", "2 findings".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "one " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

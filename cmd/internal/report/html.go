@@ -202,13 +202,3 @@ func (p *page) About() []pair {
 func (v *view) rulesInNumbers() string {
 	return fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))
 }
-
-// joinedWith joins the parts that are not empty.
-func joinedWith(separator string, parts ...string) string {
-	return strings.Join(nonEmpty(parts), separator)
-}
-
-// nonEmpty are the texts that are not empty.
-func nonEmpty(texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
-}

@@ -179,15 +179,6 @@ func (r *remedy) inOneLine() string {
 	return fmt.Sprintf("%s: %s%s (%s)", r.Label, strings.TrimSuffix(r.Title, "."), behind(": ", strings.Join(todo, "; ")), r.Effort)
 }
 
-// behind is a text with what separates it from what stands before it; nothing if it is
-// empty.
-func behind(separator, text string) string {
-	if text == "" {
-		return ""
-	}
-	return separator + text
-}
-
 // placeOf is the line that the first evidence with a line quotes, or else the text or
 // recording that was examined.
 func (d *Document) placeOf(f rules.Finding) place {

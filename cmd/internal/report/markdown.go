@@ -248,14 +248,6 @@ func (m *markdown) terms(r *remedy) string {
 	return strings.Join(said, " ")
 }
 
-// upper begins a sentence.
-func upper(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
 // factTable is what led to findings.
 type factTable struct {
 	Title string

@@ -217,14 +217,6 @@ func (t *text) some(names []string, most int) string {
 	return some(names, most)
 }
 
-// some lists the first of several names, and counts the others.
-func some(names []string, most int) string {
-	if rest := len(names) - most; rest > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", rest)
-	}
-	return strings.Join(names, ", ")
-}
-
 // evidence writes what led to a finding.
 func (t *text) evidence(margin string, f *finding) {
 	for _, e := range f.Evidence {
@@ -282,16 +274,6 @@ func topics(all []finding) []string {
 		names = append(names, f.Topic)
 	}
 	return lines.Unique(names)
-}
-
-// sentence is the first sentence of a text, without its full stop.
-func sentence(s string) string {
-	for i := range len(s) - 2 {
-		if s[i] == '.' && s[i+1] == ' ' && s[i+2] >= 'A' && s[i+2] <= 'Z' {
-			return s[:i]
-		}
-	}
-	return strings.TrimSuffix(s, ".")
 }
 
 // conclusion is the verdict in a sentence.

@@ -132,14 +132,6 @@ func (v *Verdict) shortly(most int) string {
 	return firstOf(said, most, "; ")
 }
 
-// firstOf joins the first of several texts, and counts the others.
-func firstOf(texts []string, most int, separator string) string {
-	if rest := len(texts) - most; rest > 0 {
-		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(texts, separator)
-}
-
 // judge computes the verdict, once, from all that the report holds.
 func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived), Reasons: []Reason{}, Missing: []string{}}

@@ -74,7 +74,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{UntilBoot, "sh", commands},
 		{"sysctl.d", "text", kernel},
 		{"edit", "text", edits(a.Edits)},
-		{"kernel command line", "text", join(a.KernelCommandLine)},
+		{"kernel command line", "text", join(bootParameters(a.KernelCommandLine))},
 		{"modprobe.d", "text", eachLine(a.Modprobe)},
 		ofContainer(a, runs),
 		{slurm, "text", eachLine(a.Slurm)},
@@ -153,6 +153,17 @@ func RunsBy(f *facts.Facts) string {
 		return runtimes[f.Container.Runtime]
 	}
 	return ""
+}
+
+// bootParameters are parameters as a boot loader takes them: GRUB ends a command at a semicolon that is not quoted.
+func bootParameters(all []string) []string {
+	quoted := slices.Clone(all)
+	for i, p := range all {
+		if strings.Contains(p, ";") {
+			quoted[i] = `"` + p + `"`
+		}
+	}
+	return quoted
 }
 
 // join puts words that belong on one line there.
