@@ -331,41 +331,6 @@ func (g group) has(c remedies.Cure) bool {
 	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return remedies.CureOf(f) == c })
 }
 
-// reasons groups rules that could not be judged by what they lacked, the
-// commonest first. Before them stand those at fault themselves, by name.
-func reasons(skipped []Skipped) []reason {
-	var all []reason
-	for _, s := range skipped {
-		text := reasonOf(s)
-		if s.Fault {
-			text = notJudged(s).Text
-		}
-		i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
-		if i < 0 {
-			all = append(all, reason{text: text, fault: s.Fault})
-			i = len(all) - 1
-		}
-		all[i].rules = append(all[i].rules, s.Rule)
-	}
-	slices.SortStableFunc(all, func(a, b reason) int {
-		switch {
-		case a.fault && !b.fault:
-			return -1
-		case b.fault && !a.fault:
-			return 1
-		}
-		return len(b.rules) - len(a.rules)
-	})
-	return all
-}
-
-// reason is what several rules lacked.
-type reason struct {
-	text  string
-	rules []string
-	fault bool // The text names the rule, which is at fault itself.
-}
-
 // reasonOf is why a rule could not be judged, in the fewest words that tell it.
 func reasonOf(s Skipped) string {
 	if len(s.Lacks) == 0 {

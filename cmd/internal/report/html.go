@@ -28,9 +28,6 @@ type page struct {
 	Outline []section
 }
 
-// pair is a name and what is said of it.
-type pair struct{ Name, Text string }
-
 // pageList is pairs under a title.
 type pageList struct {
 	Title string

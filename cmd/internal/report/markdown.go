@@ -333,13 +333,8 @@ func (m *markdown) AreaRows() []area.Line {
 // reasonTable is names by their reason.
 type reasonTable struct {
 	Title, Thing string
-	Rows         []reasonRow
+	Rows         []alike
 	Most         int
-}
-
-type reasonRow struct {
-	Names  []string
-	Reason string
 }
 
 // maxOther bounds the reasons of one kind that are reported: JSON has all.
@@ -360,16 +355,9 @@ func (m *markdown) Reasons() []reasonTable {
 
 // byReason groups names by their reason, the commonest first.
 func byReason(title, thing string, all []pair) reasonTable {
-	t := reasonTable{Title: title, Thing: thing, Most: maxOther}
-	for _, p := range all {
-		i := slices.IndexFunc(t.Rows, func(r reasonRow) bool { return r.Reason == p.Text })
-		if i < 0 {
-			i, t.Rows = len(t.Rows), append(t.Rows, reasonRow{Reason: p.Text})
-		}
-		t.Rows[i].Names = append(t.Rows[i].Names, p.Name)
-	}
-	slices.SortStableFunc(t.Rows, func(a, b reasonRow) int {
-		return cmp.Or(len(b.Names)-len(a.Names), strings.Compare(a.Names[0]+a.Reason, b.Names[0]+b.Reason))
+	t := reasonTable{Title: title, Thing: thing, Rows: together(all), Most: maxOther}
+	slices.SortStableFunc(t.Rows, func(a, b alike) int {
+		return cmp.Or(len(b.Names)-len(a.Names), strings.Compare(a.Names[0]+a.Text, b.Names[0]+b.Text))
 	})
 	return t
 }

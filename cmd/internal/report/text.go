@@ -390,28 +390,29 @@ func (t *text) judged(said string) string {
 	if t.style.Verbose { // They are listed above, with what they lacked.
 		return s + "."
 	}
-	all := slices.DeleteFunc(reasons(d.Skipped), func(r reason) bool {
-		return r.fault && strings.Contains(said, r.text) || !r.fault && !d.textsOnly // Their areas tell it.
-	})
-	if len(all) == 0 {
-		return s + " (--verbose)."
+	var all []string
+	var lacks []pair
+	for _, skipped := range d.Skipped {
+		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) {
+			all = append(all, text)
+		} else if !skipped.Fault && d.textsOnly { // Elsewhere their areas tell it.
+			lacks = append(lacks, pair{skipped.Rule, reasonOf(skipped)})
+		}
 	}
-	s += ": "
+	rows := together(lacks)
+	several := len(all)+len(rows) > 1
+	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
+	for _, r := range rows {
+		if several {
+			r.Text += fmt.Sprintf(" (%d)", len(r.Names))
+		}
+		all = append(all, r.Text)
+	}
 	const most = 3
-	for i, r := range all {
-		if i == most {
-			s += "; and other reasons"
-			break
-		}
-		if i > 0 {
-			s += "; "
-		}
-		s += r.text
-		if len(all) > 1 && !r.fault {
-			s += fmt.Sprintf(" (%d)", len(r.rules))
-		}
+	if len(all) > most {
+		all = append(all[:most], "and other reasons")
 	}
-	return s + " (--verbose)."
+	return s + behind(": ", strings.Join(all, "; ")) + " (--verbose)."
 }
 
 // hint is what would make known most of what is not.

@@ -296,18 +296,20 @@ func unreadTexts(texts []facts.Text) []Reason {
 // notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
 // several rules read one value that a file does not show.
 func (d *Document) notJudgedFiles() []Reason {
-	var all []Reason
-	of := map[string][]string{}
+	var lacks []pair
 	for _, s := range d.Skipped {
-		of[reasonOf(s)] = append(of[reasonOf(s)], s.Rule)
+		lacks = append(lacks, pair{s.Rule, reasonOf(s)})
 	}
-	for _, s := range d.Skipped {
-		if names := of[reasonOf(s)]; names[0] == s.Rule {
-			s.Rule = strings.Join(names, ", ")
-			all = append(all, notJudged(s))
-		}
+	return reasonsFor(ReasonRule, lacks)
+}
+
+// reasonsFor are reasons of one kind, for names of which the same is said.
+func reasonsFor(code ReasonCode, all []pair) []Reason {
+	var reasons []Reason
+	for _, a := range together(all) {
+		reasons = append(reasons, Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"})
 	}
-	return all
+	return reasons
 }
 
 // notJudged is the reason of a rule that could not be judged.
@@ -318,21 +320,13 @@ func notJudged(s Skipped) Reason {
 // missingSections lists the sections that hold what the profile requires and is not known,
 // those with the same reason together. What transfers lack, missingTransfers explains.
 func missingSections(lacks []rules.Missing) []Reason {
-	var why []string
-	sections := map[string][]string{} // By the reason why they are missing.
+	var all []pair
 	for _, m := range lacks {
-		if reason := cmp.Or(m.Reason, m.Words, "the facts do not contain them"); m.Section() != "transfers" {
-			if sections[reason] == nil {
-				why = append(why, reason)
-			}
-			sections[reason] = append(sections[reason], m.Section())
+		if m.Section() != "transfers" {
+			all = append(all, pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")})
 		}
 	}
-	var all []Reason
-	for _, reason := range why {
-		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(slices.Compact(sections[reason]), ", ") + " (" + reason + ")"})
-	}
-	return all
+	return reasonsFor(ReasonSection, all)
 }
 
 // missingRules lists the rules that could not be judged and whose finding would

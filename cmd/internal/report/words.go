@@ -82,3 +82,25 @@ func inWords(names []string) string {
 	}
 	return strings.Join(names, "")
 }
+
+// pair is a name and what is said of it.
+type pair struct{ Name, Text string }
+
+// alike is names of which the same is said.
+type alike struct {
+	Names []string
+	Text  string
+}
+
+// together gathers names of which the same is said, in order.
+func together(all []pair) []alike {
+	var rows []alike
+	for _, p := range all {
+		i := slices.IndexFunc(rows, func(r alike) bool { return r.Text == p.Text })
+		if i < 0 {
+			i, rows = len(rows), append(rows, alike{Text: p.Text})
+		}
+		rows[i].Names = append(rows[i].Names, p.Name)
+	}
+	return rows
+}
