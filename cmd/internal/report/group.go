@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -120,32 +119,6 @@ func (g *group) certainty() string {
 		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
 	}
 	return "cause " + string(cause)
-}
-
-// terms explains the abbreviations that the group and its cure use, each once in a report.
-func (g *group) terms(explained map[string]bool, lead []labelledAdvice) string {
-	texts := append([]string{g.Title}, g.messages()...)
-	for _, s := range g.steps() {
-		texts = append(texts, s.Look)
-	}
-	for _, o := range g.candidates() {
-		texts = append(texts, o.Title, o.For, o.Against, o.Shows)
-	}
-	for _, l := range lead {
-		texts = append(texts, l.advice.Title, sentence(l.advice.Caution))
-		// Beside what can be typed, the steps are remarks, which are not shown.
-		if typed, _ := apply.Instructions(l.advice.Apply, ""); len(typed) == 1 {
-			texts = append(texts, l.advice.Apply.Steps...)
-		}
-	}
-	var said []string
-	for _, t := range TermsIn(strings.Join(texts, "\n")) {
-		if !explained[t.Name] {
-			explained[t.Name] = true
-			said = append(said, t.Name+": "+t.Means)
-		}
-	}
-	return strings.Join(said, "; ")
 }
 
 // topic names what the group is about: the variable, or else the rule.

@@ -246,7 +246,7 @@ func (v *viewer) finding(g group) finding {
 	}
 	f.More = more
 	if !f.slight() {
-		f.Terms = g.terms(v.explained, lead)
+		f.Terms = v.terms(&f)
 	}
 	for _, e := range g.explained() {
 		f.Effects = append(f.Effects, effect{e.Rule, e.Message, e.subjects})
@@ -260,6 +260,33 @@ func (v *viewer) finding(g group) finding {
 		f.Quotes = append(f.Quotes, shownEvidence(e))
 	}
 	return f
+}
+
+// terms explains the abbreviations that a finding and its remedies use, each once in a report.
+func (v *viewer) terms(f *finding) string {
+	texts := append([]string{f.Title}, f.Messages...)
+	for _, s := range f.Steps {
+		texts = append(texts, s.Look)
+	}
+	for _, c := range f.Candidates {
+		texts = append(texts, c.Title, c.For, c.Against, c.Shows)
+	}
+	for _, r := range f.Remedies {
+		texts = append(texts, r.Title, sentence(r.Caution))
+		for _, b := range r.Typed() {
+			if b.ByHand() {
+				texts = append(texts, b.Lines...)
+			}
+		}
+	}
+	var said []string
+	for _, t := range TermsIn(strings.Join(texts, "\n")) {
+		if !v.explained[t.Name] {
+			v.explained[t.Name] = true
+			said = append(said, t.Name+": "+t.Means)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // shownEvidence is a piece of evidence as it is shown.
@@ -308,7 +335,7 @@ func (v *viewer) remedy(l labelledAdvice) remedy {
 	return r
 }
 
-// keyOf tells advice that a reader does not tell apart.
+// keyOf is the same for advice that a reader cannot distinguish.
 func keyOf(a *remedies.Advice) string { return a.ID() + "\x00" + valueOf(a.Apply) }
 
 // others are the remedies that lead for no finding so far.
