@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -183,15 +182,12 @@ func (r *remedy) inOneLine() string {
 // recording that was examined.
 func (d *Document) placeOf(f rules.Finding) place {
 	for _, e := range f.Evidence {
-		if m := lineOfText.FindStringSubmatch(e.Source); m != nil {
-			line, err := strconv.Atoi(m[2])
-			switch {
-			case err != nil:
-			case f.Rule == waivers.Expired:
-				return place{file: m[1], line: line}
-			case d.isFile(m[1]):
-				return place{file: d.inFolder(m[1]), line: line}
-			}
+		switch name, line := splitLine(e.Source); {
+		case line == 0:
+		case f.Rule == waivers.Expired:
+			return place{file: name, line: line}
+		case d.isFile(name):
+			return place{file: d.inFolder(name), line: line}
 		}
 	}
 	if f.Object != nil {
@@ -227,7 +223,7 @@ func (d *Document) isFile(source string) bool {
 	if strings.HasPrefix(source, "/") {
 		return !strings.ContainsAny(source, " ,")
 	}
-	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == source })
+	return d.isText(source)
 }
 
 // conclusion is the verdict in one line.

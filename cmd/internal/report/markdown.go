@@ -80,7 +80,8 @@ func (m *markdown) functions() template.FuncMap {
 		"noted":    func() int { return min(m.findings, m.listed) },
 		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
 		"favour":   func(c rules.Candidate) string { return inFavour(c, m.prose, m.code) },
-		"seen":     func(title string, all any) factTable { return m.evidenceOf(title, all) },
+		"seen":     m.evidenceOf,
+		"only":     func(f finding) []finding { return []finding{f} },
 		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief, "recognised": recognised,
 	}
 }
@@ -256,11 +257,7 @@ type factTable struct {
 }
 
 // evidenceOf is what led to findings, each fact once.
-func (m *markdown) evidenceOf(title string, all any) factTable {
-	findings, several := all.([]finding)
-	if f, ok := all.(finding); ok && !several {
-		findings = []finding{f}
-	}
+func (m *markdown) evidenceOf(title string, findings []finding) factTable {
 	table := factTable{Title: title, Most: m.evidence}
 	for _, f := range findings {
 		if m.evidence > 0 {

@@ -7,12 +7,21 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// lineOfText is a line of a text: "nccl.log:12".
-var lineOfText = lazy.New(`^(.+):(\d+)$`)
+// splitLine parts a line of a text, "nccl.log:12", into the text and the number; that is 0 for anything else.
+func splitLine(source string) (text string, line int) {
+	at := strings.LastIndexByte(source, ':')
+	if at < 1 {
+		return source, 0
+	}
+	line, err := strconv.Atoi(source[at+1:])
+	if err != nil || line < 1 {
+		return source, 0
+	}
+	return source[:at], line
+}
 
 // fillOrigins gives evidence the line of the text that its fact was read from.
 // A line is given only for the fact itself, never for what stands around it: two
@@ -171,7 +180,7 @@ func (p *places) of(e rules.Evidence) string {
 			return t.source
 		}
 	}
-	if entry || len(p.at[path]) > 0 || lineOfText.MatchString(e.Source) { // The rule has it from elsewhere, or it is an entry of a list.
+	if _, line := splitLine(e.Source); entry || len(p.at[path]) > 0 || line > 0 { // The rule has it from elsewhere, or it is an entry of a list.
 		return ""
 	}
 	lines := slices.Compact(slices.Sorted(slices.Values(p.below[path])))
@@ -180,7 +189,8 @@ func (p *places) of(e rules.Evidence) string {
 	}
 	var texts []string
 	for _, line := range lines {
-		texts = append(texts, lineOfText.ReplaceAllString(line, "$1"))
+		text, _ := splitLine(line)
+		texts = append(texts, text)
 	}
 	if texts = slices.Compact(texts); len(texts) == 1 { // Several lines of one text.
 		return texts[0]

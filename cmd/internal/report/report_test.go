@@ -682,6 +682,22 @@ func TestRedactReachesEverything(t *testing.T) {
 	}
 }
 
+// TestViewIsPrintable checks that every string of a view that a format can reach is safe to print, those of the report in it
+// included, and that the report itself is not changed.
+func TestViewIsPrintable(t *testing.T) {
+	const depth = 12
+	v := view{Document: &Document{}}
+	n := 0
+	places := plant(reflect.ValueOf(&v).Elem(), "", depth, func() string { n++; return fmt.Sprintf("a\x1b[%dm\u202e\n", n) })
+	expect.Must(t, len(places) >= 250, "only %d strings were planted", len(places))
+	before := dump(reflect.ValueOf(v), "", depth)
+	for at, said := range dump(reflect.ValueOf(lines.Clean(v, true)), "", depth) {
+		hidden := regexp.MustCompile(`\.[a-z]`).MatchString(at)
+		expect.That(t, hidden || strings.IndexFunc(said, func(r rune) bool { return r < ' ' || r > '~' }) < 0, "%s is %q", at, said)
+	}
+	expect.NoDiff(t, before, dump(reflect.ValueOf(v), "", depth), "the report")
+}
+
 // ours reports whether a place holds what no input reaches.
 func ours(at string) bool {
 	for _, end := range []string{

@@ -2,8 +2,8 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/chavacava/garif"
@@ -65,7 +65,7 @@ func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
 	rule.ShortDescription = garif.NewMultiformatMessageString(sarifText(r.Title))
 	rule.DefaultConfiguration = garif.NewReportingConfiguration()
 	rule.DefaultConfiguration.Enabled = true
-	rule.DefaultConfiguration.Level = sarifLevel(r.Severity)
+	rule.DefaultConfiguration.Level = sarifLevels[r.Severity].level
 	help, marked := []string{sarifText(r.Title)}, []string{gfm.Inline(r.Title)}
 	if r.Description != "" {
 		rule.FullDescription = garif.NewMultiformatMessageString(sarifText(r.Description))
@@ -81,13 +81,9 @@ func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
 	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
 		rule.HelpUri = r.Links[0].Ref
 	}
-	tags := make([]string, 0, len(r.Areas))
-	for _, a := range r.Areas {
-		tags = append(tags, string(a))
-	}
-	properties := garif.PropertyBag{"precision": sarifPrecision(r.Confidence), "problem.severity": sarifProblem(r.Severity)}
-	if len(tags) > 0 {
-		properties["tags"] = tags
+	properties := garif.PropertyBag{"precision": cmp.Or(sarifPrecisions[r.Confidence], "low"), "problem.severity": sarifLevels[r.Severity].problem}
+	if len(r.Areas) > 0 {
+		properties["tags"] = r.Areas
 	}
 	rule.Properties = &properties
 	return rule
@@ -133,7 +129,7 @@ func (r *ciReport) sarifInvocation() *garif.Invocation {
 // sarif is an issue as a result.
 func (i issue) sarif() sarifResult {
 	r := garif.NewResult(garif.NewMessageFromText(sarifText(i.text())))
-	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevel(i.Severity)
+	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevels[i.Severity].level
 	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.fingerprint}
 	location := garif.NewLocation().WithURI(sarifURI(i.place.file))
 	if i.place.line > 0 {
@@ -185,25 +181,14 @@ func sarifText(text string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(text)
 }
 
-// sarifLevel is the level of a severity.
-func sarifLevel(s rules.Severity) garif.ResultLevel {
-	switch s {
-	case rules.Critical, rules.High:
-		return garif.ResultLevel_Error
-	case rules.Medium:
-		return garif.ResultLevel_Warning
-	case rules.Low, rules.Info:
-	}
-	return garif.ResultLevel_Note
+// sarifLevels are the levels of severities, and how GitHub's code scanning sorts by them.
+var sarifLevels = map[rules.Severity]struct {
+	level   garif.ResultLevel
+	problem string
+}{
+	rules.Critical: {garif.ResultLevel_Error, "error"}, rules.High: {garif.ResultLevel_Error, "error"}, rules.Medium: {garif.ResultLevel_Warning, "warning"},
+	rules.Low: {garif.ResultLevel_Note, "recommendation"}, rules.Info: {garif.ResultLevel_Note, "recommendation"},
 }
 
-// sarifProblem is the severity as GitHub's code scanning sorts by it.
-func sarifProblem(s rules.Severity) string {
-	return map[garif.ResultLevel]string{garif.ResultLevel_Error: "error", garif.ResultLevel_Warning: "warning", garif.ResultLevel_Note: "recommendation"}[sarifLevel(s)]
-}
-
-// sarifPrecision is the confidence as GitHub's code scanning names it.
-func sarifPrecision(c rules.Confidence) string {
-	at := slices.Index([]rules.Confidence{rules.Confirmed, rules.Likely, rules.Possible}, c)
-	return []string{"low", "very-high", "high", "medium"}[at+1]
-}
+// sarifPrecisions are the confidences as GitHub's code scanning names them.
+var sarifPrecisions = map[rules.Confidence]string{rules.Confirmed: "very-high", rules.Likely: "high", rules.Possible: "medium"}

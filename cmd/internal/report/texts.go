@@ -135,8 +135,8 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	var all []rules.Evidence
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
-			name := lineOfText.ReplaceAllString(e.Source, "$1")
-			if !slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name }) {
+			name, _ := splitLine(e.Source)
+			if !d.isText(name) {
 				continue
 			}
 			// Of one line the first fact is enough; a whole text may tell several.
@@ -146,6 +146,11 @@ func (d *Document) quotes(g group) []rules.Evidence {
 		}
 	}
 	return all
+}
+
+// isText reports whether a name is that of one of the texts.
+func (d *Document) isText(name string) bool {
+	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name })
 }
 
 // quoted is a line of a text as a person reads it: where it stands, and what it
