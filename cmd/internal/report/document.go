@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -412,3 +413,14 @@ func count(findings []rules.Finding) Counts {
 
 // list are the counts, most severe first.
 func (c Counts) list() []int { return []int{c.Critical, c.High, c.Medium, c.Low, c.Info} }
+
+// String lists the counts that are not zero: "1 critical, 2 low".
+func (c Counts) String() string {
+	var parts []string
+	for i, n := range c.list() {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, severities[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -51,7 +51,7 @@ func gapsInWords(all []gap) string {
 	for _, g := range all {
 		said = append(said, g.String())
 	}
-	return firstOf(said, maxNamed, "; ")
+	return lines.First(said, maxNamed, "; ")
 }
 
 // gaps says, reason by reason, why paths were not tried.

@@ -157,7 +157,7 @@ func (m *markdown) codes(names []string) string {
 	for _, n := range names {
 		shown = append(shown, m.code(n))
 	}
-	return firstOf(shown, max(1, m.listed), ", ")
+	return lines.First(shown, max(1, m.listed), ", ")
 }
 
 // MachineInWords is the machine in one line.

@@ -85,9 +85,9 @@ func (o JudgedObject) rank() int {
 // Standing is what was found about an object, in words.
 func (o JudgedObject) Standing() string {
 	if o.State == Inconclusive {
-		return cmp.Or(tally(o.Counts), "not judged in full")
+		return cmp.Or(o.Counts.String(), "not judged in full")
 	}
-	return cmp.Or(tally(o.Counts), "no finding")
+	return cmp.Or(o.Counts.String(), "no finding")
 }
 
 // listedObjects are the objects to be listed, and how many are left out and why.

@@ -110,9 +110,6 @@ func FormatOf(file string) (Format, bool) {
 	return FormatNamed(ext[1:])
 }
 
-// String lists the counts that are not zero: "1 critical, 2 low".
-func (c Counts) String() string { return tally(c) }
-
 // Write writes a report in one piece.
 func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer

@@ -279,7 +279,7 @@ func topics(all []finding) []string {
 // conclusion is the verdict in a sentence.
 func (t *text) conclusion() string {
 	d := t.v
-	gaps := firstOf(d.Gaps, maxReasons, "; ")
+	gaps := lines.First(d.Gaps, maxReasons, "; ")
 	if t.style.Verbose {
 		gaps = strings.Join(d.Gaps, "; ")
 	}
@@ -359,17 +359,6 @@ func (d *Document) besides() string {
 		return "; " + said
 	}
 	return ""
-}
-
-// tally counts findings in words: "1 critical, 2 low".
-func tally(c Counts) string {
-	var parts []string
-	for i, n := range c.list() {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, severities[i]))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // judged says how many rules could be judged, and what the others lacked, but for

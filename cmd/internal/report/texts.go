@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -202,7 +203,7 @@ func (t *text) texts() {
 	list := func(label string, names []string, right string) {
 		said := strings.Join(names, "; ")
 		if !t.style.Verbose {
-			said = firstOf(names, maxTexts, "; ")
+			said = lines.First(names, maxTexts, "; ")
 		}
 		if said != "" {
 			t.entry(label, said, right)

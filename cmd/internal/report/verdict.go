@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -129,7 +130,7 @@ func (v *Verdict) shortly(most int) string {
 	for _, r := range v.gaps() {
 		said = append(said, r.shortly())
 	}
-	return firstOf(said, most, "; ")
+	return lines.First(said, most, "; ")
 }
 
 // judge computes the verdict, once, from all that the report holds.

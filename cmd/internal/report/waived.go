@@ -36,14 +36,10 @@ func (d *Document) AllFindings() []rules.Finding {
 
 // Tally counts the findings in words: "1 critical, 2 low, 1 waived".
 func (v Verdict) Tally() string {
-	said := tally(v.Counts)
 	if v.Waived == 0 {
-		return said
+		return v.Counts.String()
 	}
-	if said != "" {
-		said += ", "
-	}
-	return said + fmt.Sprintf("%d waived", v.Waived)
+	return joinedWith(", ", v.Counts.String(), fmt.Sprintf("%d waived", v.Waived))
 }
 
 // unused says of a waiver that it matches no finding.

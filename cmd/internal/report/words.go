@@ -59,14 +59,6 @@ func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
 }
 
-// firstOf joins the first of several texts, and counts the others.
-func firstOf(texts []string, most int, separator string) string {
-	if rest := len(texts) - most; rest > 0 {
-		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(texts, separator)
-}
-
 // some lists the first of several names, and counts the others.
 func some(names []string, most int) string {
 	if rest := len(names) - most; rest > 0 {
