@@ -52,28 +52,22 @@ func (t *text) pairs(title string, all []pair) {
 // times writes how long the checks and the judging took, and the stages of the
 // probe, the longest first.
 func (t *text) times() {
-	lists := []struct {
-		name string
-		ms   map[string]float64
-	}{{"steps", maps.Clone(t.v.Timing.ChecksMS)}, {"probe", map[string]float64{}}}
-	if len(lists[0].ms) > 0 {
-		lists[0].ms["rules"], lists[0].ms["remedies"] = t.v.Timing.RulesMS, t.v.Timing.RemediesMS
+	steps, stages := maps.Clone(t.v.Timing.ChecksMS), map[string]float64{}
+	if len(steps) > 0 {
+		steps["rules"], steps["remedies"] = t.v.Timing.RulesMS, t.v.Timing.RemediesMS
 	}
 	if t.v.Transfers != nil {
 		for _, s := range t.v.Transfers.Stages {
-			lists[1].ms[s.Name] += s.Milliseconds
+			stages[s.Name] += s.Milliseconds
 		}
 	}
-	begun := false
-	for _, l := range lists {
-		if len(l.ms) == 0 {
-			continue
+	if len(steps)+len(stages) > 0 {
+		t.head("Time")
+	}
+	for _, list := range []pair{{"steps", longest(steps)}, {"probe", longest(stages)}} {
+		if list.Text != "" {
+			t.hanging("  ", list.Name, ansi.Plain, list.Text)
 		}
-		if !begun {
-			t.head("Time")
-			begun = true
-		}
-		t.hanging("  ", l.name, ansi.Plain, longest(l.ms))
 	}
 }
 

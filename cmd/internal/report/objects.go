@@ -64,8 +64,8 @@ func (d *Document) addParts(parts []Part) {
 	}
 	slices.SortStableFunc(d.Objects, func(a, b JudgedObject) int {
 		return cmp.Or(
-			-cmp.Compare(a.Counts.Critical, b.Counts.Critical), -cmp.Compare(a.Counts.High, b.Counts.High), -cmp.Compare(a.Counts.Medium, b.Counts.Medium),
-			cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Counts.Low+a.Counts.Info, b.Counts.Low+b.Counts.Info),
+			slices.Compare(b.Counts.list()[:3], a.Counts.list()[:3]), // Of medium severity and above.
+			cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
 		)
 	})
 }

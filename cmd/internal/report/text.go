@@ -388,9 +388,8 @@ func (t *text) judged(said string) string {
 			lacks = append(lacks, pair{skipped.Rule, reasonOf(skipped)})
 		}
 	}
-	rows := together(lacks)
+	rows := commonest(lacks)
 	several := len(all)+len(rows) > 1
-	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
 	for _, r := range rows {
 		if several {
 			r.Text += fmt.Sprintf(" (%d)", len(r.Names))
@@ -409,22 +408,17 @@ func (d *Document) hint() string {
 	if len(d.Skipped) == 0 {
 		return ""
 	}
-	counts := map[string]int{}
-	var order []string
+	var hints []pair
 	for _, u := range d.Unknown {
-		if u.Hint == "" {
-			continue
+		if u.Hint != "" {
+			hints = append(hints, pair{u.Fact, u.Hint})
 		}
-		if counts[u.Hint] == 0 {
-			order = append(order, u.Hint)
-		}
-		counts[u.Hint]++
 	}
-	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
-	if len(order) == 0 {
-		return ""
+	var texts []string
+	for _, h := range commonest(hints) {
+		texts = append(texts, h.Text)
 	}
-	return strings.Join(order[:min(2, len(order))], "; ")
+	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 
 // worst is the worst severity of a finding and what it explains.

@@ -96,3 +96,10 @@ func together(all []pair) []alike {
 	}
 	return rows
 }
+
+// commonest gathers names of which the same is said, most names first.
+func commonest(all []pair) []alike {
+	rows := together(all)
+	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
+	return rows
+}
