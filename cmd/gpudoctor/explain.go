@@ -136,29 +136,19 @@ func (e *explanation) rule(r rules.Rule) {
 	if r.Cause != r.ID {
 		e.part("cause", r.Cause)
 	}
-	if len(r.Explains) > 0 {
-		e.part("cause of", strings.Join(r.Explains, ", "))
-	}
-	for i, id := range r.Remedies {
-		label := ""
-		if i == 0 {
-			label = "remedies"
-		}
+	e.part("cause of", strings.Join(r.Explains, ", "))
+	var cures, sources []string
+	for _, id := range r.Remedies {
 		if remedy, ok := e.known.remedies.Remedy(id); ok {
 			id += " (" + string(remedy.Kind) + "): " + remedy.Title
 		}
-		e.part(label, id)
+		cures = append(cures, id)
 	}
-	for i, l := range r.Links {
-		label := ""
-		if i == 0 {
-			label = "sources"
-		}
-		e.part(label, l.Ref)
-		if l.Description != "" {
-			e.part("", l.Description)
-		}
+	for _, l := range r.Links {
+		sources = append(sources, l.Ref, l.Description)
 	}
+	e.part("remedies", cures...)
+	e.part("sources", sources...)
 	e.part("rule", r.File+", since "+r.Since)
 }
 
@@ -170,19 +160,15 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	e.part("costs", r.Cost)
 	e.part("requires", apply.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
-	if r.Caution != "" {
-		e.part("caution", r.Caution)
-	}
-	for i, l := range apply.Lines(r.Apply.WithForms()) {
-		label := ""
-		if i == 0 {
-			label = "apply"
-		}
+	e.part("caution", r.Caution)
+	label := "apply"
+	for _, l := range apply.Lines(r.Apply.WithForms()) {
 		if strings.HasPrefix(l, "by hand: ") {
 			e.part(label, l)
-			continue
+		} else {
+			fmt.Fprintf(&e.b, "  %-12s%s\n", label, lines.Printable(remedies.Unfilled(l), false))
 		}
-		fmt.Fprintf(&e.b, "  %-12s%s\n", label, lines.Printable(remedies.Unfilled(l), false))
+		label = ""
 	}
 	e.part("undo", r.Undo)
 	e.part("verify", r.Verify)
@@ -193,13 +179,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 		}
 	}
 	e.part("applies to", strings.Join(cures, ", "))
-	for i, l := range r.Sources {
-		label := ""
-		if i == 0 {
-			label = "sources"
-		}
-		e.part(label, l)
-	}
+	e.part("sources", r.Sources...)
 }
 
 func (e *explanation) line(format string, args ...any) {
@@ -213,14 +193,16 @@ func (e *explanation) text(margin, s string) {
 	}
 }
 
-// part writes a label and its text.
-func (e *explanation) part(label, s string) {
-	if s == "" {
-		return
-	}
-	for _, l := range lines.Paragraphs(remedies.Unfilled(s), e.width-14) {
-		e.b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s%s", label, l), " ") + "\n")
-		label = ""
+// part writes a label and its texts, each on lines of its own. Those that are empty are left out.
+func (e *explanation) part(label string, texts ...string) {
+	for _, s := range texts {
+		if s == "" {
+			continue
+		}
+		for _, l := range lines.Paragraphs(remedies.Unfilled(s), e.width-14) {
+			e.b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s%s", label, l), " ") + "\n")
+			label = ""
+		}
 	}
 }
 

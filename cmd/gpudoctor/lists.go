@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
@@ -14,37 +14,25 @@ import (
 
 // writeTexts writes a table of the kinds of text.
 func writeTexts(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var b strings.Builder
-	b.WriteString("KIND\tPRODUCED BY\tWHAT IT IS\n")
+	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
 	for _, k := range text.Kinds() {
-		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, lines.Printable(k.Command, false), lines.Printable(k.Title, false))
+		rows = append(rows, []string{k.Name, k.Command, k.Title})
 	}
-	fmt.Fprintf(&b, "messages\t\tthe %d known messages of programs, anywhere in a text\n", len(message.Statements()))
-	if _, err := io.WriteString(t, b.String()); err != nil {
-		return err
-	}
-	return t.Flush()
+	rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
+	_, err := io.WriteString(w, lines.Table(lines.Clean(rows, false)))
+	return err
 }
 
 // writeRules writes a table of the rules.
 func writeRules(w io.Writer, all []rules.Rule) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var b strings.Builder
-	b.WriteString("RULE\tSEVERITY\tPROFILES\tTITLE\n")
+	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
 	for _, r := range all {
-		profiles := "all"
-		if len(r.Profiles) > 0 {
-			var names []string
-			for _, p := range r.Profiles {
-				names = append(names, string(p))
-			}
-			profiles = strings.Join(names, ",")
+		var names []string
+		for _, p := range r.Profiles {
+			names = append(names, string(p))
 		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, profiles, lines.Printable(r.Title, false))
+		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
 	}
-	if _, err := io.WriteString(t, b.String()); err != nil {
-		return err
-	}
-	return t.Flush()
+	_, err := io.WriteString(w, lines.Table(lines.Clean(rows, false)))
+	return err
 }

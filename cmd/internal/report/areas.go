@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -76,20 +75,18 @@ const (
 
 // areas writes a line for each part of the machine.
 func (t *text) areas() {
-	shown, others := t.d.shownAreas(t.style.Verbose)
+	shown, others := t.v.shownAreas(t.style.Verbose)
 	if len(shown) > 0 {
 		t.line()
 	}
 	for _, l := range shown {
 		right := ""
-		if l.Name == rules.AreaPaths && !t.d.textsOnly {
-			right = took(t.d.Timing.TotalMS)
+		if l.Name == rules.AreaPaths && !t.v.textsOnly {
+			right = took(t.v.Timing.TotalMS)
 		}
 		t.area(nameOf(l.Name), l.State, l.Summary, right)
-		if l.Name == rules.AreaPaths && !t.d.textsOnly {
-			if parts := figures(t.d); len(parts) > 0 {
-				t.items(strings.Repeat(" ", t.areaIndent()), ansi.Dim, parts)
-			}
+		if l.Name == rules.AreaPaths && !t.v.textsOnly {
+			t.items(strings.Repeat(" ", t.areaIndent()), ansi.Dim, t.v.Figures)
 		}
 	}
 	if len(others) > 0 {
@@ -115,27 +112,18 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	lead := lines.Pad(name, areaColumn) + t.paint(colorOf(string(s)), lines.Pad(state, stateColumn))
 	indent := t.areaIndent()
 	room := t.width - indent
-	lines := slices.DeleteFunc(lines.Wrap(t.clean(summary), room), func(l string) bool { return l == "" })
-	if indent < areaColumn+stateColumn {
+	margin := strings.Repeat(" ", indent)
+	if indent < areaColumn+stateColumn || summary == "" {
 		t.line(lead)
-		lead = strings.Repeat(" ", indent)
+		lead = margin
 	}
-	if len(lines) == 0 {
-		t.line(lead)
+	if summary == "" {
+		return
 	}
-	for i, l := range lines {
-		if used := utf8.RuneCountInString(l); i == len(lines)-1 && right != "" && room-used-len(right) >= 2 {
-			l += strings.Repeat(" ", room-used-len(right)) + t.paint(ansi.Dim, right)
-		}
-		t.line(lead, l)
-		lead = strings.Repeat(" ", indent)
+	broken := lines.Wrap(summary, room)
+	last := &broken[len(broken)-1]
+	if gap := room - utf8.RuneCountInString(*last) - len(right); right != "" && gap >= 2 {
+		*last += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
 	}
-}
-
-// inWords lists names: "a, b and c".
-func inWords(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
+	t.lines(lead, margin, broken)
 }

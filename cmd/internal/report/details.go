@@ -14,88 +14,60 @@ import (
 
 // details writes what was not judged and why.
 func (t *text) details() {
-	if len(t.d.Skipped) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Bold, "Could not be judged"))
-		for _, s := range t.d.Skipped {
-			t.listed(s.Rule, strings.Join(s.Missing, "; "))
-		}
+	var notApplicable, settings []pair
+	for _, id := range slices.Sorted(maps.Keys(t.v.NotApplicable)) {
+		notApplicable = append(notApplicable, pair{id, t.v.NotApplicable[id]})
 	}
-	if len(t.d.Unknown) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Bold, "Not known"))
-		for _, u := range t.d.Unknown {
-			said := u.Reason
-			if u.Hint != "" {
-				said += " (" + u.Hint + ")"
-			}
-			t.listed(strings.TrimSuffix(u.Section+"."+u.Fact, "."), said)
-		}
+	for _, s := range t.v.Settings {
+		settings = append(settings, pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")})
 	}
-	if len(t.d.NotApplicable) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Bold, "Not applicable"))
-		for _, id := range slices.Sorted(maps.Keys(t.d.NotApplicable)) {
-			t.listed(id, t.d.NotApplicable[id])
-		}
+	t.pairs("Could not be judged", t.v.notJudged())
+	t.pairs("Not known", t.v.notRead())
+	t.pairs("Not applicable", notApplicable)
+	if len(t.v.Passed) > 0 {
+		t.head("Passed")
+		t.wrapped("  ", ansi.Plain, strings.Join(t.v.Passed, ", "))
 	}
-	if len(t.d.Passed) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Bold, "Passed"))
-		t.wrapped("  ", ansi.Plain, t.clean(strings.Join(t.d.Passed, ", ")))
-	}
-	if len(t.d.Settings) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Bold, "Set in files"))
-		for _, s := range t.d.Settings {
-			t.listed(s.Place(), s.Key+": "+strings.Join(s.Values, ", "))
-		}
-	}
+	t.pairs("Set in files", settings)
 	t.times()
 	t.line()
 }
 
-// listed writes a name and what is said of it.
-func (t *text) listed(name, said string) {
+// pairs writes names and what is said of each, under a title.
+func (t *text) pairs(title string, all []pair) {
 	const indent = 28
-	name = t.clean(name)
-	broken := lines.Wrap(t.clean(said), t.width-indent)
-	if utf8.RuneCountInString(name) > indent-4 {
-		t.line("  ", name)
-		name = ""
+	if len(all) > 0 {
+		t.head(title)
 	}
-	for _, l := range broken {
-		t.line("  ", lines.Pad(name, indent-2), l)
-		name = ""
+	for _, p := range all {
+		name := p.Name
+		if utf8.RuneCountInString(name) > indent-4 {
+			t.line("  ", name)
+			name = ""
+		}
+		t.under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), ansi.Plain, p.Text)
 	}
 }
 
 // times writes how long the checks and the judging took, and the stages of the
 // probe, the longest first.
 func (t *text) times() {
-	lists := []struct {
-		name string
-		ms   map[string]float64
-	}{{"steps", maps.Clone(t.d.Timing.ChecksMS)}, {"probe", map[string]float64{}}}
-	if len(lists[0].ms) > 0 {
-		lists[0].ms["rules"], lists[0].ms["remedies"] = t.d.Timing.RulesMS, t.d.Timing.RemediesMS
+	steps, stages := maps.Clone(t.v.Timing.ChecksMS), map[string]float64{}
+	if len(steps) > 0 {
+		steps["rules"], steps["remedies"] = t.v.Timing.RulesMS, t.v.Timing.RemediesMS
 	}
-	if t.d.Transfers != nil {
-		for _, s := range t.d.Transfers.Stages {
-			lists[1].ms[s.Name] += s.Milliseconds
+	if t.v.Transfers != nil {
+		for _, s := range t.v.Transfers.Stages {
+			stages[s.Name] += s.Milliseconds
 		}
 	}
-	begun := false
-	for _, l := range lists {
-		if len(l.ms) == 0 {
-			continue
+	if len(steps)+len(stages) > 0 {
+		t.head("Time")
+	}
+	for _, list := range []pair{{"steps", longest(steps)}, {"probe", longest(stages)}} {
+		if list.Text != "" {
+			t.hanging("  ", list.Name, ansi.Plain, list.Text)
 		}
-		if !begun {
-			t.line()
-			t.line(t.paint(ansi.Bold, "Time"))
-			begun = true
-		}
-		t.hanging("  ", l.name, ansi.Plain, t.clean(longest(l.ms)))
 	}
 }
 

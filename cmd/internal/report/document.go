@@ -411,10 +411,16 @@ func count(findings []rules.Finding) Counts {
 	return c
 }
 
-// plural counts a thing in words: "one finding", "2 findings".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "one " + thing
+// list are the counts, most severe first.
+func (c Counts) list() []int { return []int{c.Critical, c.High, c.Medium, c.Low, c.Info} }
+
+// String lists the counts that are not zero: "1 critical, 2 low".
+func (c Counts) String() string {
+	var parts []string
+	for i, n := range c.list() {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, severities[i]))
+		}
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return strings.Join(parts, ", ")
 }

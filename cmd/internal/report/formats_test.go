@@ -14,7 +14,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -56,8 +55,8 @@ func TestFingerprints(t *testing.T) {
 		in := low()
 		in.Verdict.Findings = findings
 		var all []string
-		for _, i := range New(in).issues(Style{}) {
-			all = append(all, i.Fingerprint)
+		for _, i := range New(in).issues(false) {
+			all = append(all, i.fingerprint)
 		}
 		return all
 	}
@@ -101,15 +100,15 @@ func TestPlaces(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sources  []string
 		evidence []string
-		want     ci.Place
+		want     place
 	}{
-		"a line of a text":             {[]string{"ticket"}, []string{"NVML", "job.log:7", "job.log:9"}, ci.Place{File: "job.log", Line: 7}},
-		"a text":                       {[]string{"ticket"}, []string{"NVML", "job.log"}, ci.Place{File: "job.log"}},
-		"a file of the machine":        {[]string{"this machine"}, []string{"/etc/nccl.conf:3"}, ci.Place{File: "/etc/nccl.conf", Line: 3}},
-		"no text, but like one":        {[]string{"host.json"}, []string{"step:7"}, ci.Place{File: "host.json"}},
-		"a call, of a recording":       {[]string{"host.json"}, []string{"cuInit"}, ci.Place{File: "host.json"}},
-		"a call, of two recordings":    {[]string{"a.json", "b.json"}, []string{"cuInit"}, ci.Place{File: ci.Machine}},
-		"several files of the machine": {[]string{"host.json"}, []string{"/sys/bus, /proc/driver"}, ci.Place{File: "host.json"}},
+		"a line of a text":             {[]string{"ticket"}, []string{"NVML", "job.log:7", "job.log:9"}, place{file: "job.log", line: 7}},
+		"a text":                       {[]string{"ticket"}, []string{"NVML", "job.log"}, place{file: "job.log"}},
+		"a file of the machine":        {[]string{"this machine"}, []string{"/etc/nccl.conf:3"}, place{file: "/etc/nccl.conf", line: 3}},
+		"no text, but like one":        {[]string{"host.json"}, []string{"step:7"}, place{file: "host.json"}},
+		"a call, of a recording":       {[]string{"host.json"}, []string{"cuInit"}, place{file: "host.json"}},
+		"a call, of two recordings":    {[]string{"a.json", "b.json"}, []string{"cuInit"}, place{file: noFile}},
+		"several files of the machine": {[]string{"host.json"}, []string{"/sys/bus, /proc/driver"}, place{file: "host.json"}},
 	} {
 		in := low()
 		in.Sources, in.Recheck.Files = tt.sources, true
@@ -119,12 +118,12 @@ func TestPlaces(t *testing.T) {
 			evidence = append(evidence, rules.Evidence{Fact: "x", Source: source})
 		}
 		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
-		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s", name)
+		expect.Equal(t, tt.want, New(in).issues(false)[0].place, "%s", name)
 		in.Folder = "logs/"
-		if tt.want.File == "job.log" {
-			tt.want.File = "logs/job.log"
+		if tt.want.file == "job.log" {
+			tt.want.file = "logs/job.log"
 		}
-		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s, in a folder", name)
+		expect.Equal(t, tt.want, New(in).issues(false)[0].place, "%s, in a folder", name)
 	}
 }
 
@@ -294,7 +293,7 @@ func TestMarkdownIsShort(t *testing.T) {
 		}
 	}
 	for _, e := range extents[:3] {
-		expect.That(t, e.details && e.findings == extents[0].findings, "something else than evidence is left out first")
+		expect.That(t, e.Details && e.findings == extents[0].findings, "something else than evidence is left out first")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // gap is a reason why transfers were not tried.
@@ -29,14 +30,8 @@ const maxNamed = 4
 // String names the GPUs, the reason and the hint.
 func (g gap) String() string {
 	s := g.reason
-	if n := len(g.processes); n == 1 {
-		s = "in use by process " + g.processes[0] + " (" + g.reason + ")"
-	} else if n > 1 {
-		s = "in use by processes " + strings.Join(g.processes[:min(n, maxNamed)], ", ")
-		if n > maxNamed {
-			s += fmt.Sprintf(" and %d more", n-maxNamed)
-		}
-		s += " (" + g.reason + ")"
+	if n := len(g.processes); n > 0 {
+		s = fmt.Sprintf("in use by process%s %s (%s)", map[bool]string{true: "es"}[n > 1], some(g.processes, maxNamed), g.reason)
 	}
 	switch n := len(g.devices); {
 	case n > maxNamed:
@@ -53,14 +48,10 @@ func (g gap) String() string {
 // gapsInWords names each reason.
 func gapsInWords(all []gap) string {
 	var said []string
-	for i, g := range all {
-		if i == maxNamed {
-			said = append(said, fmt.Sprintf("and %d more reasons", len(all)-i))
-			break
-		}
+	for _, g := range all {
 		said = append(said, g.String())
 	}
-	return strings.Join(said, "; ")
+	return lines.First(said, maxNamed, "; ")
 }
 
 // gaps says, reason by reason, why paths were not tried.
@@ -80,8 +71,8 @@ func gaps(d *Document, open paths) []gap {
 			all = append(all, gap{reason: g.reason, hint: g.hint})
 			i = len(all) - 1
 		}
-		all[i].devices = union(all[i].devices, g.devices)
-		all[i].processes = union(all[i].processes, g.processes)
+		all[i].devices = lines.Unique(slices.Concat(all[i].devices, g.devices))
+		all[i].processes = lines.Unique(slices.Concat(all[i].processes, g.processes))
 	}
 	for _, p := range open {
 		known := false
@@ -102,22 +93,9 @@ func gaps(d *Document, open paths) []gap {
 	return all
 }
 
-// union adds to a list what is not in it.
-func union(list, more []string) []string {
-	for _, s := range more {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // gapOf says why a GPU was not tested, and how to continue.
 func gapOf(device probe.Device) gap {
-	g := gap{devices: []string{device.Address}, reason: cmp.Or(device.Reason, device.ErrorName, string(device.Outcome))}
-	if device.Call == "" && device.ErrorName != "" && device.Reason != "" { // A reason with a call has the name.
-		g.reason += " (" + device.ErrorName + ")"
-	}
+	g := gap{devices: []string{device.Address}, reason: cmp.Or(reasonOfCall(device.Call, device.Reason, device.ErrorName), string(device.Outcome))}
 	if u := device.User; device.Cause == probe.CauseBusy && u != nil {
 		g.hint = "use --probe-busy to include them"
 		if u.PID > 0 {
@@ -128,4 +106,12 @@ func gapOf(device probe.Device) gap {
 		g.hint = "free some of its memory and run again"
 	}
 	return g
+}
+
+// reasonOfCall is why something failed, with the name of the driver's error. A reason with a call has it.
+func reasonOfCall(call, reason, errorName string) string {
+	if call != "" || reason == "" {
+		return cmp.Or(reason, errorName)
+	}
+	return reason + after(behind(" (", errorName), ")")
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -32,6 +32,9 @@ func groups(findings []rules.Finding) []group {
 	distinguish(all)
 	return all
 }
+
+// groupOf is a finding by itself.
+func groupOf(f rules.Finding) group { return groups([]rules.Finding{f})[0] }
 
 // distinguish adds to titles that several groups have what the groups differ in: the
 // variable, what they are about, or else what they say. Alike groups are one, so that
@@ -118,66 +121,30 @@ func (g *group) certainty() string {
 	return "cause " + string(cause)
 }
 
-// terms explains the abbreviations that the group and its cure use, each once in a report.
-func (g *group) terms(explained map[string]bool, c cure) string {
-	texts := append([]string{g.Title}, g.messages()...)
-	for _, s := range g.steps() {
-		texts = append(texts, s.Look)
-	}
-	for _, o := range g.candidates() {
-		texts = append(texts, o.Title, o.For, o.Against, o.Shows)
-	}
-	for _, l := range c.lead {
-		texts = append(texts, l.advice.Title, sentence(l.advice.Caution))
-		// Beside what can be typed, the steps are remarks, which are not shown.
-		if typed, _ := apply.Instructions(l.advice.Apply, ""); len(typed) == 1 {
-			texts = append(texts, l.advice.Apply.Steps...)
-		}
-	}
-	var said []string
-	for _, t := range TermsIn(strings.Join(texts, "\n")) {
-		if !explained[t.Name] {
-			explained[t.Name] = true
-			said = append(said, t.Name+": "+t.Means)
-		}
-	}
-	return strings.Join(said, "; ")
-}
-
-// topics names what groups are about: the variable, or else the rule. Each stands
-// once.
-func topics(groups []group) []string {
-	var all []string
-	for _, g := range groups {
-		topic := cmp.Or(g.variable(), g.Rule)
-		if !slices.Contains(all, topic) {
-			all = append(all, topic)
-		}
-	}
-	return all
-}
+// topic names what the group is about: the variable, or else the rule.
+func (g *group) topic() string { return cmp.Or(g.variable(), g.Rule) }
 
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.
 func (g group) messages() []string {
-	var all []string
-	for _, f := range g.findings {
-		if !slices.Contains(all, f.Message) {
-			all = append(all, f.Message)
-		}
-	}
+	all := collect(g.findings, func(f rules.Finding) []string { return []string{f.Message} })
 	if len(all) < 2 {
 		return all
 	}
 	all = nil
 	for _, f := range g.findings {
-		message := f.Message
-		if !strings.Contains(message, f.Subject) {
-			message = f.Subject + ": " + message
-		}
-		all = append(all, message)
+		all = append(all, withSubject(f))
 	}
 	return all
+}
+
+// collect lists what findings have, each once.
+func collect[T comparable](findings []rules.Finding, of func(rules.Finding) []T) []T {
+	var all []T
+	for _, f := range findings {
+		all = append(all, of(f)...)
+	}
+	return lines.Unique(all)
 }
 
 // namesSubjects reports whether the messages name every subject, each address
@@ -211,15 +178,7 @@ func (g group) explained() []group {
 
 // candidates are the causes that may lie behind the findings, each once.
 func (g group) candidates() []rules.Candidate {
-	var all []rules.Candidate
-	for _, f := range g.findings {
-		for _, c := range f.Candidates {
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
+	return collect(g.findings, func(f rules.Finding) []rules.Candidate { return f.Candidates })
 }
 
 // inFavour says what speaks for a cause and against it, and what decides, each part as prose
@@ -241,34 +200,32 @@ func inFavour(c rules.Candidate, prose, code func(string) string) string {
 
 // steps are what the findings want looked at, each once.
 func (g group) steps() []rules.Step {
-	var all []rules.Step
+	return collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps })
+}
+
+// places are the addresses at which the findings of a group lie: those that the
+// parameters of its remedies name, as the subject may count them, else those of the
+// subject.
+func (g group) places() []string {
+	var all []string
 	for _, f := range g.findings {
-		for _, s := range f.Steps {
-			if !slices.Contains(all, s) {
-				all = append(all, s)
-			}
+		bridges, _ := f.Params["bridges"].([]any)
+		for _, b := range bridges {
+			all = append(all, fmt.Sprint(b))
 		}
+		all = append(all, topology.Addresses(f.Subject)...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // ids are the rules of the group and of what it explains.
 func (g group) ids() []string {
 	ids := []string{g.Rule}
 	for _, e := range g.explained() {
-		if !slices.Contains(ids, e.Rule) {
-			ids = append(ids, e.Rule)
-		}
+		ids = append(ids, e.Rule)
 	}
-	return ids
-}
-
-// cure is what a person is told to do about a group: what leads, labelled, in
-// order of rank.
-type cure struct {
-	lead []labelledAdvice
-	// others are what else would help, by id.
-	others []string
+	return lines.Unique(ids)
 }
 
 // labelledAdvice is one of the advice, under "now", "fix" or "or".
@@ -277,29 +234,26 @@ type labelledAdvice struct {
 	advice *remedies.Advice
 }
 
-// cureOf chooses from the advice what cures a group.
-func cureOf(g group, advice []remedies.Advice) cure {
-	leads := remedies.LeadsOf(advice, g.findings)
-	var c cure
-	for i := range advice {
-		switch a := &advice[i]; {
-		case !slices.ContainsFunc(a.Cures, g.has):
-		case a == leads.Now:
-			c.lead = append(c.lead, labelledAdvice{"now", a})
-		case a == leads.Fix:
-			c.lead = append(c.lead, labelledAdvice{"fix", a})
-		case a == leads.Or:
-			c.lead = append(c.lead, labelledAdvice{"or", a})
+// cureOf chooses from the advice what leads for a group, in order of rank. others are what else would help, by id.
+func (d *Document) cureOf(g group) (lead []labelledAdvice, others []string) {
+	leads := remedies.LeadsOf(d.Advice, g.findings)
+	for i := range d.Advice {
+		a := &d.Advice[i]
+		if !slices.ContainsFunc(a.Cures, g.has) {
+			continue
+		}
+		switch a {
+		case leads.Now:
+			lead = append(lead, labelledAdvice{"now", a})
+		case leads.Fix:
+			lead = append(lead, labelledAdvice{"fix", a})
+		case leads.Or:
+			lead = append(lead, labelledAdvice{"or", a})
 		default:
-			c.others = append(c.others, a.ID())
+			others = append(others, a.ID())
 		}
 	}
-	return c
-}
-
-// has reports whether a label is among those of what leads.
-func (c cure) has(label string) bool {
-	return slices.ContainsFunc(c.lead, func(l labelledAdvice) bool { return l.label == label })
+	return lead, others
 }
 
 // withheld is what is not advised for a group, and why, in words.
@@ -309,11 +263,9 @@ func (g group) withheld(all []remedies.Withheld) []string {
 		if !slices.ContainsFunc(w.Cures, g.has) || w.Reason == remedies.Needed && !g.isAbout(w) {
 			continue
 		}
-		if text := withheldInWords(w); !slices.Contains(said, text) {
-			said = append(said, text)
-		}
+		said = append(said, withheldInWords(w))
 	}
-	return said
+	return lines.Unique(said)
 }
 
 // isAbout reports whether a setting that is not to be taken away is the group's own variable:
@@ -350,41 +302,6 @@ func withheldInWords(w remedies.Withheld) string {
 // has reports whether a cure is of one of the group's findings.
 func (g group) has(c remedies.Cure) bool {
 	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return remedies.CureOf(f) == c })
-}
-
-// reasons groups rules that could not be judged by what they lacked, the
-// commonest first. Before them stand those at fault themselves, by name.
-func reasons(skipped []Skipped) []reason {
-	var all []reason
-	for _, s := range skipped {
-		text := reasonOf(s)
-		if s.Fault {
-			text = notJudged(s).Text
-		}
-		i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
-		if i < 0 {
-			all = append(all, reason{text: text, fault: s.Fault})
-			i = len(all) - 1
-		}
-		all[i].rules = append(all[i].rules, s.Rule)
-	}
-	slices.SortStableFunc(all, func(a, b reason) int {
-		switch {
-		case a.fault && !b.fault:
-			return -1
-		case b.fault && !a.fault:
-			return 1
-		}
-		return len(b.rules) - len(a.rules)
-	})
-	return all
-}
-
-// reason is what several rules lacked.
-type reason struct {
-	text  string
-	rules []string
-	fault bool // The text names the rule, which is at fault itself.
 }
 
 // reasonOf is why a rule could not be judged, in the fewest words that tell it.

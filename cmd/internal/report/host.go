@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -114,60 +115,41 @@ func modelOf(f *facts.Facts, address string) string {
 
 // summarize gives the parts of the machine in one line.
 func summarize(f *facts.Facts, h Host) []string {
-	var parts []string
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
 	if f.Image != nil {
 		return ofImage(f.Image)
 	}
-	if len(h.GPUs) == 0 {
-		if h.looked {
-			parts = append(parts, "no GPU")
-		} else {
-			parts = append(parts, "GPUs not known")
-		}
-		add(h.CPU)
-		add(h.Distribution)
-		if h.Kernel != "" {
-			parts = append(parts, "kernel "+h.Kernel)
-		}
-	} else {
-		parts = append(parts, models(h.GPUs)...)
+	parts := models(h.GPUs)
+	switch {
+	case len(parts) > 0:
 		if len(h.GPUs) > 1 && f.Links != nil {
 			parts = append(parts, joined(f)...)
 		}
-		if h.Driver != "" {
-			parts = append(parts, "driver "+h.Driver)
-		}
+		parts = append(parts, behind("driver ", h.Driver))
+	case h.looked:
+		parts = []string{"no GPU", h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
+	default:
+		parts = []string{"GPUs not known", h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
 	}
 	if v := f.Host; v != nil && v.Virtualization != nil && v.Virtualization.Guest {
 		parts = append(parts, "virtual machine")
 	}
 	switch h.Container {
-	case "", "none":
+	case "none":
 	case "other":
 		parts = append(parts, "container")
 	default:
-		parts = append(parts, h.Container+" container")
+		parts = append(parts, after(h.Container, " container"))
 	}
-	return parts
+	return nonEmpty(parts)
 }
 
 // ofImage gives the parts of the line of an image.
 func ofImage(i *facts.ImageFacts) []string {
-	parts := []string{"container image (" + i.Form + ")"}
-	for _, part := range []string{i.Name, i.Platform} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := []string{"container image (" + i.Form + ")", i.Name, i.Platform}
 	if n := len(i.Layers); n > 0 {
 		parts = append(parts, plural(n, "layer"))
 	}
-	return append(parts, plural(i.Files, "file"))
+	return nonEmpty(append(parts, plural(i.Files, "file")))
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its
@@ -198,25 +180,17 @@ func models(gpus []GPU) []string {
 
 // joined says how the GPUs are joined to each other.
 func joined(f *facts.Facts) []string {
-	var pairs []facts.Pair
-	for _, p := range f.Links.Pairs {
-		if p.Kind == "gpu-gpu" {
-			pairs = append(pairs, p)
-		}
-	}
+	pairs := slices.DeleteFunc(slices.Clone(f.Links.Pairs), func(p facts.Pair) bool { return p.Kind != "gpu-gpu" })
 	if len(pairs) == 0 {
 		return nil
 	}
-	linked, least, xgmi := 0, 0, 0
+	linked, least, xgmi := 0, math.MaxInt, 0
 	for _, p := range pairs {
 		if p.LinkType == "xgmi" {
 			xgmi++
 		}
 		if p.NVLinks != nil && *p.NVLinks > 0 {
-			if linked == 0 || *p.NVLinks < least {
-				least = *p.NVLinks
-			}
-			linked++
+			linked, least = linked+1, min(least, *p.NVLinks)
 		}
 	}
 	name := "NVLink"
@@ -255,10 +229,7 @@ func nvlinkVersion(f *facts.Facts) int {
 
 // pcie describes GPUs that are joined only by PCIe.
 func pcie(f *facts.Facts, pairs []facts.Pair) []string {
-	var parts []string
-	if link := pcieLink(f); link != "" {
-		parts = append(parts, link)
-	}
+	parts := nonEmpty([]string{pcieLink(f)})
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
 		return append(parts, "PCIe paths hidden")
 	}
@@ -268,36 +239,23 @@ func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 		"NODE": "across host bridges of one NUMA node", "SYS": "across NUMA nodes",
 	}
 	path := pairs[0].Path
-	for _, p := range pairs {
-		if p.Path != path {
-			return append(parts, "mixed PCIe paths")
-		}
+	if slices.ContainsFunc(pairs, func(p facts.Pair) bool { return p.Path != path }) {
+		return append(parts, "mixed PCIe paths")
 	}
-	if w := words[path]; w != "" {
-		parts = append(parts, w)
-	}
-	return parts
+	return nonEmpty(append(parts, words[path]))
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".
 func pcieLink(f *facts.Facts) string {
-	generation, width := 0, 0
-	if f.GPUs == nil {
+	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
 		return ""
 	}
+	generation, width := math.MaxInt, math.MaxInt
 	for _, g := range f.GPUs.Devices {
 		if g.PCIe == nil || g.PCIe.MaxGeneration == 0 || g.PCIe.MaxWidth == 0 {
 			return ""
 		}
-		if generation == 0 || g.PCIe.MaxGeneration < generation {
-			generation = g.PCIe.MaxGeneration
-		}
-		if width == 0 || g.PCIe.MaxWidth < width {
-			width = g.PCIe.MaxWidth
-		}
-	}
-	if generation == 0 {
-		return ""
+		generation, width = min(generation, g.PCIe.MaxGeneration), min(width, g.PCIe.MaxWidth)
 	}
 	return fmt.Sprintf("PCIe %d.0 x%d", generation, width)
 }

@@ -2,109 +2,131 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// forCI is a writer for a CI system or a monitor.
-func forCI(write func(*bytes.Buffer, *ci.Report)) func(*bytes.Buffer, *Document, Style) {
-	return func(b *bytes.Buffer, d *Document, s Style) { write(b, d.forCI(s)) }
+// ciReport is what the formats of CI systems and monitors show: each shows the same issues, and everything that
+// keeps a verdict from being healthy.
+type ciReport struct {
+	*view
+	ascii bool
+	// issues are the findings, most severe first, and then those that are waived.
+	issues []issue
+	// gaps are the reasons of the verdict that are no findings.
+	gaps []Reason
+	// broken is why the exit code is neither 0 nor 1, empty if it is.
+	broken string
+	// rules are those that the issues name, in order of id.
+	rules []rules.Rule
+	// examined is the place of what is about no file in particular.
+	examined place
 }
 
-// forCI is what such a writer shows. Its texts are safe to print, the names of files are not.
-func (d *Document) forCI(s Style) *ci.Report {
-	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
-	cleaned := func(texts []string) []string {
-		out := make([]string, len(texts))
-		for i, text := range texts {
-			out[i] = clean(text)
-		}
-		return out
+// issue is a finding as these formats show it: one entry with a place and a fingerprint.
+type issue struct {
+	Rule, Subject, Title string
+	Severity             rules.Severity
+	Confidence           rules.Confidence
+	// Message is what was found, in one line, and Details are what follows from it and
+	// what to do, a line each.
+	Message string
+	Details []string
+	// Terms are what the waiver says; empty for a finding that is not waived.
+	Terms string
+
+	place place
+	// fingerprint names the issue in this report and in those of later runs.
+	fingerprint string
+	// fails is true if the issue makes the exit code 1.
+	fails  bool
+	waiver waivers.Waiver
+}
+
+// text is the message with the details below it.
+func (i issue) text() string { return strings.Join(append([]string{i.Message}, i.Details...), "\n") }
+
+// waived reports whether a finding is waived.
+func (i issue) waived() bool { return i.Terms != "" }
+
+// place is a file that an issue is about, as it is named. line is 0 if the issue is about no single line.
+type place struct {
+	file string
+	line int
+}
+
+// noFile is the file of issues that are about none.
+const noFile = "machine"
+
+// shown is the file of a place, safe to print.
+func (r *ciReport) shown(p place) string { return lines.Printable(p.file, r.ascii) }
+
+// forCI is a writer for a CI system or a monitor.
+func forCI(write func(*bytes.Buffer, *ciReport)) func(*bytes.Buffer, *Document, Style) {
+	return func(b *bytes.Buffer, d *Document, s Style) { write(b, newCIReport(d, s.ASCII)) }
+}
+
+func newCIReport(d *Document, ascii bool) *ciReport {
+	r := &ciReport{view: newView(d, ascii), ascii: ascii, issues: d.issues(ascii), rules: lines.Clean(d.spokenOf(), ascii), examined: d.examined()}
+	for _, g := range r.Verdict.gaps() {
+		r.gaps = append(r.gaps, Reason{Code: g.Code, Text: "not examined: " + g.Text})
 	}
-	v := &d.Verdict
-	r := &ci.Report{
-		ASCII: s.ASCII, Version: clean(d.Version), RulesDigest: string(d.RulesDigest), Profile: clean(string(d.Profile)), FailOn: string(d.FailOn),
-		Machine: clean(d.Host.Summary), Sources: cleaned(d.Sources), Seconds: d.Timing.TotalMS / 1000,
-		State: string(v.State), States: []string{string(Healthy), string(Findings), string(Inconclusive)},
-		ExitCode: v.ExitCode, Reason: clean(v.Reason), Conclusion: d.conclusion(s),
-		Issues: d.issues(s), Passed: cleaned(d.Passed), NotApplicable: len(d.NotApplicable), Examined: d.examined(),
-	}
-	if v.ExitCode > 1 {
-		r.Broken = fmt.Sprintf("exit %d: %s", v.ExitCode, r.Reason)
-	}
-	for i, n := range []int{v.Counts.Critical, v.Counts.High, v.Counts.Medium, v.Counts.Low, v.Counts.Info} {
-		r.Counts = append(r.Counts, ci.Count{Severity: string(severities[i]), N: n})
-	}
-	for _, w := range d.UnusedWaivers {
-		r.Unused = append(r.Unused, ci.Remark{Place: ci.Place{File: w.File, Line: w.Line}, Text: clean(unused(w))})
-	}
-	for _, g := range v.gaps() {
-		r.Gaps = append(r.Gaps, ci.Gap{Code: string(g.Code), Text: "not examined: " + clean(g.Text)})
-	}
-	for _, code := range reasonCodes {
-		if code != ReasonFinding && code != ReasonWaived {
-			r.GapCodes = append(r.GapCodes, string(code))
-		}
-	}
-	for _, skipped := range d.Skipped {
-		r.Skipped = append(r.Skipped, ci.Skipped{Rule: clean(skipped.Rule), Reason: clean(reasonOf(skipped)), Missing: cleaned(skipped.Missing)})
-	}
-	for _, rule := range d.spokenOf() {
-		rule.ID, rule.Title, rule.Description = clean(rule.ID), clean(rule.Title), clean(rule.Description)
-		rule.Links = slices.Clone(rule.Links)
-		for i := range rule.Links {
-			rule.Links[i].Ref = clean(rule.Links[i].Ref)
-		}
-		r.Rules = append(r.Rules, rule)
-	}
-	for _, a := range d.Areas {
-		r.Areas = append(r.Areas, ci.Area{Name: string(a.Name), State: string(a.State)})
+	if r.Verdict.ExitCode > 1 {
+		r.broken = r.exit()
 	}
 	return r
 }
 
+// exit is the exit code and its reason.
+func (v *view) exit() string { return fmt.Sprintf("exit %d: %s", v.Verdict.ExitCode, v.Verdict.Reason) }
+
 // issues lists the findings, most severe first, one entry for each, and then those that are
 // waived.
-func (d *Document) issues(s Style) []ci.Issue {
-	all := make([]ci.Issue, 0, len(d.Findings)+len(d.Waived))
+func (d *Document) issues(ascii bool) []issue {
+	all := make([]issue, 0, len(d.Findings)+len(d.Waived))
 	seen := map[string]int{}
 	for _, f := range d.Findings {
-		all = append(all, d.issue(f, seen, s))
+		all = append(all, d.issue(f, seen, waivers.Waiver{}, "", ascii))
 	}
 	for _, w := range d.Waived {
-		i := d.issue(w.Finding, seen, s)
-		i.Fails, i.Waiver, i.Terms = false, &w.Waiver, lines.Printable(w.Waiver.Terms(), s.ASCII)
-		all = append(all, i)
+		all = append(all, d.issue(w.Finding, seen, w.Waiver, w.Waiver.Terms(), ascii))
 	}
 	return all
 }
 
 // issue describes a finding. seen counts the findings with the same rule and subject, which
 // a number distinguishes.
-func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) ci.Issue {
-	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
-	i := ci.Issue{
-		Rule: clean(f.Rule), Subject: clean(f.About()), Title: clean(f.Title), Severity: f.Severity, Confidence: f.Confidence,
-		Message: clean(withSubject(f)), Place: d.placeOf(f), Fails: d.FailOn.reaches(worst(f)),
-	}
-	for _, said := range d.details(f) {
-		i.Details = append(i.Details, clean(said))
-	}
+func (d *Document) issue(f rules.Finding, seen map[string]int, w waivers.Waiver, terms string, ascii bool) issue {
+	i := lines.Clean(issue{
+		Rule: f.Rule, Subject: f.About(), Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Message: withSubject(f), Details: d.details(f), Terms: terms,
+	}, ascii)
+	i.place, i.waiver = d.placeOf(f), w
+	i.fails = !i.waived() && d.FailOn.reaches(worst(f))
 	variable, _ := f.Params["variable"].(string)
 	key := strings.Join([]string{f.Rule, f.About(), variable}, "\x00")
 	seen[key]++
-	i.Fingerprint = ci.Fingerprint(key, seen[key])
+	i.fingerprint = fingerprint(key, seen[key])
 	return i
+}
+
+// fingerprint is a digest of what identifies an issue. The message is no part of it, because
+// measured values in it vary. A number distinguishes issues with the same key.
+func fingerprint(key string, number int) string {
+	if number > 1 {
+		key += "\x00" + strconv.Itoa(number)
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // withSubject is the message of a finding, with the subject before it unless it names it.
@@ -116,81 +138,64 @@ func withSubject(f rules.Finding) string {
 }
 
 // details are the consequences of a finding, what to do and how to check it.
-func (d *Document) details(f rules.Finding) []string {
-	g := groups([]rules.Finding{f})[0]
+func (d *Document) details(one rules.Finding) []string {
+	f := newViewer(d).finding(groupOf(one))
 	var said []string
-	for _, e := range f.Explains {
+	for _, e := range one.Explains {
 		said = append(said, fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message))
 	}
-	for _, c := range g.candidates() {
+	for _, c := range f.Candidates {
 		said = append(said, "may be "+c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
 	}
-	for _, note := range g.withheld(d.Withheld) {
+	for _, note := range f.Notes {
 		said = append(said, "note: "+note)
 	}
-	cure := cureOf(g, d.Advice)
-	for _, l := range cure.lead {
-		said = append(said, d.remedy(l))
+	for _, r := range f.Remedies {
+		said = append(said, r.inOneLine())
 	}
-	if len(cure.others) > 0 {
-		said = append(said, fmt.Sprintf("more: %s (gpudoctor explain %s)", strings.Join(cure.others, ", "), cure.others[0]))
+	if len(f.More) > 0 {
+		said = append(said, fmt.Sprintf("more: %s (gpudoctor explain %s)", strings.Join(f.More, ", "), f.More[0]))
 	}
-	for _, step := range g.steps() {
+	for _, step := range f.Steps {
 		said = append(said, "look: "+step.Look+behind(": ", step.Command))
 	}
-	if len(cure.lead) > 0 {
-		said = append(said, "check: "+after(d.recheck.Fresh(), ": ")+d.recheck.Command(g.ids()...))
+	if len(f.Remedies) > 0 {
+		said = append(said, "check: "+after(f.Fresh, ": ")+f.Check)
 	}
 	return said
 }
 
-// remedy is one of the advice in one line.
-func (d *Document) remedy(l labelledAdvice) string {
-	primary, _ := apply.Instructions(l.advice.Apply, d.runsOf(l.advice))
-	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
-		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
-	}
+// inOneLine is a remedy in one line.
+func (r *remedy) inOneLine() string {
 	var todo []string
-	for _, i := range primary {
+	for _, b := range r.Typed() {
 		separator := "; "
-		if i.Where == apply.ByHand {
+		if b.ByHand() {
 			separator = " "
 		}
-		todo = append(todo, after(i.Where, ": ")+strings.Join(i.Lines, separator))
+		todo = append(todo, after(b.Where, ": ")+strings.Join(b.Lines, separator))
 	}
-	return fmt.Sprintf("%s: %s%s (%s)", l.label, strings.TrimSuffix(l.advice.Title, "."), behind(": ", strings.Join(todo, "; ")), apply.Effort(l.advice.Needs, l.advice.Lasts))
-}
-
-// behind is a text with what separates it from what stands before it; nothing if it is
-// empty.
-func behind(separator, text string) string {
-	if text == "" {
-		return ""
-	}
-	return separator + text
+	return fmt.Sprintf("%s: %s%s (%s)", r.Label, strings.TrimSuffix(r.Title, "."), behind(": ", strings.Join(todo, "; ")), r.Effort)
 }
 
 // placeOf is the line that the first evidence with a line quotes, or else the text or
 // recording that was examined.
-func (d *Document) placeOf(f rules.Finding) ci.Place {
+func (d *Document) placeOf(f rules.Finding) place {
 	for _, e := range f.Evidence {
-		if m := lineOfText.FindStringSubmatch(e.Source); m != nil {
-			line, err := strconv.Atoi(m[2])
-			switch {
-			case err != nil:
-			case f.Rule == waivers.Expired:
-				return ci.Place{File: m[1], Line: line}
-			case d.isFile(m[1]):
-				return ci.Place{File: d.inFolder(m[1]), Line: line}
-			}
+		switch name, line := splitLine(e.Source); {
+		case line == 0:
+		case f.Rule == waivers.Expired:
+			return place{file: name, line: line}
+		case d.isFile(name):
+			return place{file: d.inFolder(name), line: line}
 		}
 	}
 	if f.Object != nil {
-		return ci.Place{File: d.inFolder(f.Object.File), Line: f.Object.Line}
+		return place{file: d.inFolder(f.Object.File), line: f.Object.Line}
 	}
 	for _, e := range f.Evidence {
 		if d.isFile(e.Source) {
-			return ci.Place{File: d.inFolder(e.Source)}
+			return place{file: d.inFolder(e.Source)}
 		}
 	}
 	return d.examined()
@@ -205,11 +210,11 @@ func (d *Document) inFolder(file string) string {
 }
 
 // examined is the place of what is about no file in particular.
-func (d *Document) examined() ci.Place {
+func (d *Document) examined() place {
 	if len(d.Sources) == 1 && d.recheck.Files {
-		return ci.Place{File: d.Sources[0]}
+		return place{file: d.Sources[0]}
 	}
-	return ci.Place{File: ci.Machine}
+	return place{file: noFile}
 }
 
 // isFile reports whether the source of evidence is one of the texts, or a file of the
@@ -218,21 +223,12 @@ func (d *Document) isFile(source string) bool {
 	if strings.HasPrefix(source, "/") {
 		return !strings.ContainsAny(source, " ,")
 	}
-	for _, t := range d.Texts {
-		if t.Name == source {
-			return true
-		}
-	}
-	return false
+	return d.isText(source)
 }
 
 // conclusion is the verdict in one line.
-func (d *Document) conclusion(s Style) string {
-	said := []string{string(d.Verdict.State)}
-	if counts := d.Verdict.Tally(); counts != "" {
-		said = append(said, counts)
-	}
-	return strings.Join(said, ", ") + fmt.Sprintf("; exit %d: %s", d.Verdict.ExitCode, lines.Printable(d.Verdict.Reason, s.ASCII))
+func (r *ciReport) conclusion() string {
+	return joinedWith(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
 }
 
 // spokenOf are the rules that findings name, in order of id.
@@ -241,15 +237,8 @@ func (d *Document) spokenOf() []rules.Rule {
 	for _, f := range d.AllFindings() {
 		named[f.Rule] = d.ruleOf(f)
 	}
-	ids := make([]string, 0, len(named))
-	for id := range named {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	all := make([]rules.Rule, 0, len(ids))
-	for _, id := range ids {
-		all = append(all, named[id])
-	}
+	all := slices.Collect(maps.Values(named))
+	slices.SortFunc(all, func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) })
 	return all
 }
 

@@ -9,11 +9,16 @@ import (
 
 // writeJSON writes the document as it is, indented.
 func writeJSON(b *bytes.Buffer, d *Document, _ Style) {
-	raw, err := lines.JSON(d)
+	encode(b, d)
+}
+
+// encode writes a value as JSON.
+func encode(b *bytes.Buffer, v any) {
+	raw, err := lines.JSON(v)
 	if err != nil {
 		// Every field of a document can be encoded; the values of evidence
 		// and params were decoded from JSON.
-		panic(fmt.Sprintf("encode report: %v", err))
+		panic(fmt.Sprintf("encode a report: %v", err))
 	}
 	b.Write(raw)
 }

@@ -12,8 +12,8 @@ import (
 // labelWidth is the width of the labels of a remedy and of evidence.
 const labelWidth = 7
 
-// clean makes a string from the machine safe to print.
-func (t *text) clean(s string) string { return lines.Printable(s, t.style.ASCII) }
+// leastText is how wide a text is at least, however wide its margin is.
+const leastText = 12
 
 // paint adds a color.
 func (t *text) paint(c ansi.Color, s string) string {
@@ -33,6 +33,12 @@ func (t *text) line(parts ...string) {
 	t.b.WriteByte('\n')
 }
 
+// head writes the title of a part.
+func (t *text) head(title string) {
+	t.line()
+	t.line(t.paint(ansi.Bold, title))
+}
+
 // entry writes a status, a sentence and a remark: at the right edge if there
 // is room, otherwise after the sentence.
 func (t *text) entry(label, said, right string) {
@@ -43,45 +49,57 @@ func (t *text) entry(label, said, right string) {
 		broken, right = lines.Wrap(said+" ("+right+")", t.width-6), ""
 		last = len(broken) - 1
 	}
-	for i, l := range broken {
-		lead := strings.Repeat(" ", 6)
-		if i == 0 {
-			lead = t.paint(colorOf(label), lines.Pad(label, 6))
-		}
-		if i == last && right != "" {
-			l += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
-		}
-		t.line(lead, l)
+	if right != "" {
+		broken[last] += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
 	}
+	t.lines(t.paint(colorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), broken)
+}
+
+// lines writes lines, the first behind a lead and the others behind a margin.
+func (t *text) lines(lead, margin string, all []string) {
+	for _, l := range all {
+		t.line(lead, l)
+		lead = margin
+	}
+}
+
+// under writes a text in lines, the first behind a lead and the others behind a margin as wide as that.
+func (t *text) under(lead, margin string, c ansi.Color, said string) {
+	broken := lines.Wrap(said, max(t.width-utf8.RuneCountInString(margin), leastText))
+	for i, l := range broken {
+		broken[i] = t.paint(c, l)
+	}
+	t.lines(lead, margin, broken)
 }
 
 // wrapped writes a text in lines with a left margin.
-func (t *text) wrapped(margin string, c ansi.Color, said string) {
-	for _, l := range lines.Wrap(said, t.width-len(margin)) {
-		t.line(margin, t.paint(c, l))
-	}
-}
+func (t *text) wrapped(margin string, c ansi.Color, said string) { t.under(margin, margin, c, said) }
 
 // hanging writes a label and a text; further lines are aligned with the text.
 func (t *text) hanging(margin, label string, c ansi.Color, said string) {
-	for _, l := range lines.Wrap(said, t.width-len(margin)-labelWidth) {
-		t.line(margin, t.paint(c, lines.Pad(label, labelWidth)+l))
-		label = ""
-	}
+	t.under(margin+t.paint(c, lines.Pad(label, labelWidth)), margin+strings.Repeat(" ", labelWidth), c, said)
 }
 
 // items writes a list, no item broken unless it is longer than a line.
 func (t *text) items(margin string, c ansi.Color, parts []string) {
-	items := make([]string, len(parts))
-	for i, p := range parts {
-		items[i] = t.clean(p)
-		if i < len(parts)-1 {
-			items[i] += ";"
-		}
+	if len(parts) == 0 {
+		return
 	}
-	for _, line := range t.wrapItems(items, len(margin), len(margin)) {
+	for _, line := range t.wrapItems(punctuated(parts, ";"), len(margin), len(margin)) {
 		t.wrapped(margin, c, line)
 	}
+}
+
+// punctuated are the parts of a list, all but the last with a mark behind it.
+func punctuated(parts []string, mark string) []string {
+	items := make([]string, len(parts))
+	for i, p := range parts {
+		items[i] = p + mark
+	}
+	if n := len(items); n > 0 {
+		items[n-1] = parts[n-1]
+	}
+	return items
 }
 
 // wrappedAfter writes two texts one after the other, the first in a color.

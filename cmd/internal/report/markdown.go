@@ -2,15 +2,20 @@ package report
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"text/template"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -24,78 +29,95 @@ type extent struct {
 	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
 	// listed other lists; field bounds the characters of a text from the machine.
 	evidence, lines, listed, field int
-	// findings bounds the findings, and details says whether the folded details follow.
+	// findings bounds the findings, and Details says whether the folded details follow.
 	findings int
-	details  bool
-	// left says what is left out with regard to the first extent.
-	left string
+	Details  bool
+	// Left says what is left out with regard to the first extent.
+	Left string
 }
 
 // extents are tried in turn until the report is short enough. The last is short enough
 // whatever the report holds.
 var extents = []extent{
-	{evidence: 10, lines: 60, listed: 20, field: lines.MaxField, findings: 100, details: true},
-	{evidence: 4, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "long evidence is shortened"},
-	{evidence: 0, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "the evidence is left out"},
-	{evidence: 0, lines: 40, listed: 5, field: 200, findings: 40, left: "the evidence and the details are left out"},
-	{evidence: 0, lines: 16, listed: 3, field: 160, findings: 8, left: "the evidence, the details and all but the first findings are left out"},
-	{evidence: 0, lines: 0, listed: 0, field: 100, findings: 0, left: "all but the summary is left out"},
+	{evidence: 10, lines: 60, listed: 20, field: lines.MaxField, findings: 100, Details: true},
+	{evidence: 4, lines: 60, listed: 10, field: 400, findings: 100, Details: true, Left: "long evidence is shortened"},
+	{evidence: 0, lines: 60, listed: 10, field: 400, findings: 100, Details: true, Left: "the evidence is left out"},
+	{evidence: 0, lines: 40, listed: 5, field: 200, findings: 40, Left: "the evidence and the details are left out"},
+	{evidence: 0, lines: 16, listed: 3, field: 160, findings: 8, Left: "the evidence, the details and all but the first findings are left out"},
+	{evidence: 0, lines: 0, listed: 0, field: 100, findings: 0, Left: "all but the summary is left out"},
 }
 
 // markdown writes a report for a ticket.
 type markdown struct {
-	b *bytes.Buffer
-	d *Document
+	*view
 	extent
-	// shown holds the number of the finding under which a remedy was shown.
-	shown map[string]int
-	// explained are the terms that were explained.
-	explained map[string]bool
+	// Cause is what is wrong, and Now and Next are what to do first and then.
+	Cause, Now, Next string
+	// Shown are the parts of files that are listed, Rest what is left out and why.
+	Shown []JudgedObject
+	Rest  string
 }
+
+//go:embed templates/report.md.tmpl
+var markdownText string
+
+// markdownTemplate is the template. Its functions are replaced by those of the extent.
+var markdownTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs((&markdown{}).functions()).Parse(markdownText))
+})
+
+// functions are those of the template. What is from the machine they make safe for its place, and short enough.
+func (m *markdown) functions() template.FuncMap {
+	return template.FuncMap{
+		"inline": m.inline, "prose": m.prose, "code": m.code, "codes": m.codes, "cell": m.cell, "item": gfm.Item,
+		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
+		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
+		"number":  func(i int) int { return i + 1 },
+		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "plural": plural, "first": firstItems, "more": moreItems,
+		"listed":   func() int { return m.listed },
+		"messages": func() int { return min(maxMessages, m.listed) },
+		"findings": func() int { return m.findings },
+		"noted":    func() int { return min(m.findings, m.listed) },
+		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
+		"favour":   func(c rules.Candidate) string { return inFavour(c, m.prose, m.code) },
+		"seen":     m.evidenceOf,
+		"only":     func(f finding) []finding { return []finding{f} },
+		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief, "recognised": recognised,
+	}
+}
+
+// firstItems are the first items of a list.
+func firstItems(list any, most int) any {
+	v := reflect.ValueOf(list)
+	return v.Slice(0, min(v.Len(), most)).Interface()
+}
+
+// moreItems is how many items of a list firstItems leaves out.
+func moreItems(list any, most int) int { return max(0, reflect.ValueOf(list).Len()-most) }
 
 // writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
 // which other trackers read as well.
 func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
+	v := newView(d, false)
 	start := b.Len()
 	for _, e := range extents {
 		b.Truncate(start)
-		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}, explained: map[string]bool{}}
-		m.write()
+		m := &markdown{view: v, extent: e}
+		m.Cause, m.Now, m.Next = m.actions()
+		m.Shown, m.Rest = v.listedObjects(false, m.listed)
+		m.write(b, "report")
 		if b.Len()-start <= MaxMarkdown {
 			return
 		}
 	}
 }
 
-func (m *markdown) write() {
-	all := groups(m.d.Findings)
-	grave := slices.IndexFunc(all, func(g group) bool { return !atLeast(g.Severity, rules.Medium) })
-	if grave < 0 {
-		grave = len(all)
+// write writes one of the templates.
+func (m *markdown) write(b *bytes.Buffer, name string) {
+	t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
+	if err := t.ExecuteTemplate(b, name, m); err != nil {
+		panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
-	m.summary(all[:grave])
-	m.objects()
-	for i, g := range all[:min(grave, m.findings)] {
-		m.finding(i+1, g)
-	}
-	m.slight(all[grave:])
-	m.waived()
-	if b := m.d.Baseline; b != nil && m.findings > 0 {
-		m.put("### Since %s\n", m.inline(b.Source))
-		for _, e := range b.Entries() {
-			m.put("- %s: %s", e.Label, m.prose(e.Text))
-		}
-		m.put("")
-	}
-	m.wanted()
-	if m.details {
-		m.raw(all[grave:])
-	}
-}
-
-// put writes a line.
-func (m *markdown) put(format string, args ...any) {
-	fmt.Fprintf(m.b, format+"\n", args...)
 }
 
 // inline makes a text from the machine safe inside a line, and short enough.
@@ -104,7 +126,7 @@ func (m *markdown) inline(s string) string { return lines.KeepUnits(gfm.Inline(m
 // prose does so with sentences, in which it marks commands, variables and paths as code.
 func (m *markdown) prose(s string) string {
 	var b strings.Builder
-	for _, span := range markup.Spans(lines.Printable(m.cut(s), false)) {
+	for _, span := range markup.Spans(m.cut(s)) {
 		if span.Code {
 			b.WriteString(gfm.Code(span.Text))
 		} else {
@@ -114,8 +136,9 @@ func (m *markdown) prose(s string) string {
 	return lines.KeepUnits(b.String())
 }
 
-// code makes it code on one line.
+// code makes it code on one line, cell code in a table.
 func (m *markdown) code(s string) string { return gfm.Code(m.cut(s)) }
+func (m *markdown) cell(s string) string { return gfm.Cell(m.cut(s)) }
 
 // cut shortens a text to the characters of a field.
 func (m *markdown) cut(s string) string {
@@ -128,183 +151,158 @@ func (m *markdown) cut(s string) string {
 	return s
 }
 
-// summary writes five lines that say all that a reader needs who reads no further.
-func (m *markdown) summary(grave []group) {
-	d := m.d
-	m.put("## gpudoctor: %s\n", m.inline(d.title()))
-	machine := []string{d.Host.Summary}
-	for _, part := range []string{d.Host.Distribution, d.Host.Kernel, d.Host.Hostname} {
-		if part != "" && !strings.Contains(d.Host.Summary, part) {
-			machine = append(machine, part)
+// codes lists the first of several names as code.
+func (m *markdown) codes(names []string) string {
+	var shown []string
+	for _, n := range names {
+		shown = append(shown, m.code(n))
+	}
+	return lines.First(shown, max(1, m.listed), ", ")
+}
+
+// MachineInWords is the machine in one line.
+func (m *markdown) MachineInWords() string {
+	parts := []string{m.Host.Summary}
+	for _, part := range []string{m.Host.Distribution, m.Host.Kernel, m.Host.Hostname} {
+		if !strings.Contains(m.Host.Summary, part) {
+			parts = append(parts, part)
 		}
 	}
-	m.put("- **Machine:** %s", m.inline(strings.Join(machine, ", ")))
-	m.put("- **Verdict:** %s", m.inline(d.verdictInWords()))
-	cause, now, next := m.actions(grave)
-	m.put("- **Cause:** %s", cause)
-	m.put("- **Do now:** %s", now)
-	m.put("- **Do next:** %s\n", next)
-	if m.left != "" {
-		m.put("_Shortened to fit the limit of %d characters for a ticket: %s. The JSON report (-o report.json) contains everything._\n", MaxMarkdown, m.left)
-	}
-}
-
-// title is the verdict in a few words, with the findings that stand below it.
-func (d *Document) title() string {
-	if d.Verdict.State == Findings {
-		return d.Verdict.Tally()
-	}
-	return d.state() + d.besides()
-}
-
-// state is a verdict without findings of medium severity or above in a few words.
-func (d *Document) state() string {
-	switch v := &d.Verdict; {
-	case v.State == Healthy:
-		return "healthy"
-	case v.has(ReasonFailed):
-		return "transfers fail"
-	case v.has(ReasonUnread):
-		return "nothing in the input was recognized"
-	case v.has(ReasonTexts) && v.has(ReasonCut):
-		return "no known fault found in what was read of the input"
-	case v.has(ReasonTexts):
-		return "no known fault found in the input"
-	case v.has(ReasonNoGPU):
-		return "no GPU"
-	}
-	if len(d.Findings) > 0 {
-		return "not proven healthy"
-	}
-	return "no problems found, not proven healthy"
-}
-
-// verdictInWords is the verdict with what it rests on.
-func (d *Document) verdictInWords() string {
-	v := &d.Verdict
-	said := []string{v.Tally()}
-	if v.State != Findings {
-		said[0] = string(v.State)
-		if counts := v.Tally(); counts != "" {
-			said = append(said, counts)
-		}
-	}
-	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
-		said = append(said, paths)
-	}
-	if v.State == Inconclusive {
-		said = append(said, "not examined: "+v.shortly(maxReasons))
-	}
-	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
+	return strings.Join(parts, ", ")
 }
 
 // actions are the cause, and what to do first and then.
-func (m *markdown) actions(grave []group) (cause, now, next string) {
-	d := m.d
-	again := m.code(d.recheck.Command())
-	if len(grave) == 0 {
-		cause = "none found"
-		if len(d.Waived) > 0 {
-			cause = "none that is not waived"
-		}
-		now = "nothing"
-		next = "nothing"
-		switch {
-		case d.textsOnly:
-			now = "if the job still fails, send " + m.inline(logWish) + ", or run " + gfm.Code("gpudoctor check") + " on the machine"
-		case d.Verdict.has(ReasonNoGPU):
-		case d.Verdict.State == Inconclusive:
-			now = "see below for what was not examined, and why"
-			if hint := d.hint(); hint != "" {
-				now = m.prose(hint)
-			}
-			next = again
-		}
-		if len(d.Findings) > 0 {
-			next = "see the notes below"
-		}
-		return cause, now, next
+func (m *markdown) actions() (cause, now, next string) {
+	if m.Grave == 0 {
+		return m.withoutCause()
 	}
-	first := grave[0]
-	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.certainty())
-	if rest := len(grave) - 1; rest > 0 {
-		cause += fmt.Sprintf("; %d more below", rest)
-	}
-	recheck := after(d.recheck.Fresh(), ", ") + m.code(d.recheck.Command(first.ids()...))
-	if len(grave) > 1 {
+	f := &m.Found[0]
+	cause = fmt.Sprintf("%s (%s, %s)", m.inline(f.Title), m.code(f.Rule), f.Certainty)
+	recheck := after(f.Fresh, ", ") + m.code(f.Check)
+	if m.Grave > 1 {
+		cause += fmt.Sprintf("; %d more below", m.Grave-1)
 		recheck += ", then continue with finding 2"
 	}
-	lead := cureOf(first, d.Advice).lead
-	steps := first.steps()
-	switch {
-	case len(lead) > 1 && lead[0].label == "now":
-		return cause, m.brief(lead[0]), m.brief(lead[1]) + "; then " + recheck
+	switch lead := f.Remedies; {
+	case len(lead) > 1 && lead[0].Label == "now":
+		return cause, m.brief(&lead[0]), m.brief(&lead[1]) + "; then " + recheck
 	case len(lead) > 1:
-		return cause, m.brief(lead[0]), recheck + "; if the fix is not possible: " + m.brief(lead[1])
+		return cause, m.brief(&lead[0]), recheck + "; if the fix is not possible: " + m.brief(&lead[1])
 	case len(lead) == 1:
-		return cause, m.brief(lead[0]), recheck
-	case len(steps) > 0 && steps[0].Command != "":
-		return cause, m.prose(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
-	case len(steps) > 0:
-		return cause, m.prose(steps[0].Look), recheck
-	case len(d.Wanted) > 0 && d.open():
-		return cause, "send " + m.inline(d.Wanted[0].Send), recheck
+		return cause, m.brief(&lead[0]), recheck
+	case len(f.Steps) > 0:
+		return cause, m.prose(f.Steps[0].Look) + behind(": ", m.code(f.Steps[0].Command)), recheck
+	case len(m.Wanted) > 0 && m.open():
+		return cause, "send " + m.inline(m.Wanted[0].Send), recheck
 	}
 	return cause, "no remedy is known; see finding 1", recheck
 }
 
+// withoutCause is the same where nothing of medium severity or above was found.
+func (m *markdown) withoutCause() (cause, now, next string) {
+	cause, now, next = "none found", "nothing", "nothing"
+	if len(m.Accepted) > 0 {
+		cause = "none that is not waived"
+	}
+	switch {
+	case m.textsOnly:
+		now = "if the job still fails, send " + m.inline(logWish) + ", or run " + gfm.Code("gpudoctor check") + " on the machine"
+	case m.Verdict.has(ReasonNoGPU):
+	case m.Verdict.State == Inconclusive:
+		now, next = "see below for what was not examined, and why", m.code(m.Recheck)
+		if hint := m.hint(); hint != "" {
+			now = m.prose(hint)
+		}
+	}
+	if len(m.Found) > 0 {
+		next = "see the notes below"
+	}
+	return cause, now, next
+}
+
 // brief is a remedy in one line: what it is called and, where that is short, what to type.
-func (m *markdown) brief(l labelledAdvice) string {
+func (m *markdown) brief(r *remedy) string {
 	const most = 2
-	said := m.prose(l.advice.Title)
-	primary, _ := apply.Instructions(l.advice.Apply, m.d.runsOf(l.advice))
-	if len(primary) > 1 { // The effort is that of what lasts.
-		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })
+	blocks := r.Blocks
+	if len(blocks) > 1 { // The effort is that of what lasts.
+		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.Where == apply.UntilBoot })
 	}
-	if len(primary) > 0 && len(primary[0].Lines) <= most && (primary[0].Language == "sh" || primary[0].Language == "text") {
-		where := ""
-		if primary[0].Where != "" {
-			where = primary[0].Where + " "
+	said := m.prose(r.Title)
+	if len(blocks) > 0 && len(blocks[0].Lines) <= most && (blocks[0].Language == "sh" || blocks[0].Language == "text") {
+		said += ": " + after(blocks[0].Where, " ") + m.codes(blocks[0].Lines)
+	}
+	return said + " (" + m.inline(r.Effort) + ")"
+}
+
+// terms says what a remedy costs and risks, and what takes it back.
+func (m *markdown) terms(r *remedy) string {
+	var said []string
+	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
+		switch {
+		case p.Text == "":
+		case gfm.Command.MatchString(p.Text):
+			said = append(said, p.Name+m.code(p.Text)+".")
+		default:
+			said = append(said, p.Name+upper(m.prose(strings.TrimSuffix(p.Text, ".")))+".")
 		}
-		said += ": " + where + m.codes(primary[0].Lines)
 	}
-	return said + " (" + m.inline(apply.Effort(l.advice.Needs, l.advice.Lasts)) + ")"
+	return strings.Join(said, " ")
 }
 
-// codes lists the first of several names as code.
-func (m *markdown) codes(names []string) string {
-	var shown []string
-	for i, n := range names {
-		if i == max(1, m.listed) {
-			shown = append(shown, fmt.Sprintf("and %d more", len(names)-i))
-			break
+// factTable is what led to findings.
+type factTable struct {
+	Title string
+	Rows  []evidence
+	Most  int
+}
+
+// evidenceOf is what led to findings, each fact once.
+func (m *markdown) evidenceOf(title string, findings []finding) factTable {
+	table := factTable{Title: title, Most: m.evidence}
+	for _, f := range findings {
+		if m.evidence > 0 {
+			table.Rows = append(table.Rows, f.Evidence...)
 		}
-		shown = append(shown, m.code(n))
 	}
-	return strings.Join(shown, ", ")
+	table.Rows = lines.Unique(table.Rows)
+	return table
 }
 
-// row writes a row of a table.
-func (m *markdown) row(cells ...string) { m.put("| %s |", strings.Join(cells, " | ")) }
-
-// head writes the head of a table; the rows follow.
-func (m *markdown) head(names ...string) {
-	m.row(names...)
-	m.put("|%s", strings.Repeat(" --- |", len(names)))
+// fenced writes a block as it is, in a fence that none of its lines can close.
+func (m *markdown) fenced(b block) string {
+	const margin = "  "
+	shown := b.Lines[:min(len(b.Lines), m.lines)]
+	fence := "```"
+	for _, l := range shown {
+		for strings.Contains(l, fence) {
+			fence += "`"
+		}
+	}
+	all := []string{fence + b.Language}
+	for _, l := range shown {
+		all = append(all, m.cut(l))
+	}
+	all = append(all, fence)
+	if rest := len(b.Lines) - len(shown); rest > 0 {
+		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", plural(rest, "more line")))
+	}
+	return margin + strings.Join(all, "\n"+margin)
 }
 
-// fold opens a part that is folded; the summary is not from the machine.
-func (m *markdown) fold(summary string) { m.put("<details><summary>%s</summary>\n", summary) }
+// ToSend are the texts to ask for, where nothing could be concluded.
+func (m *markdown) ToSend() []Wanted {
+	if !m.open() || m.listed == 0 {
+		return nil
+	}
+	return m.Wanted[:min(maxWanted, len(m.Wanted))]
+}
 
-// unfold closes it.
-func (m *markdown) unfold() { m.put("\n</details>\n") }
-
-// areasInWords counts the areas by state.
-func (d *Document) areasInWords() string {
+// AreasInWords counts the areas by state.
+func (m *markdown) AreasInWords() string {
 	var said []string
 	for _, state := range []area.State{area.Problem, area.Note, area.Unknown, area.OK} {
 		n := 0
-		for _, l := range d.Areas {
+		for _, l := range m.Areas {
 			if l.State == state {
 				n++
 			}
@@ -314,4 +312,72 @@ func (d *Document) areasInWords() string {
 		}
 	}
 	return strings.Join(said, ", ")
+}
+
+// AreaRows are the areas that apply, those of which the input says too little as one.
+func (m *markdown) AreaRows() []area.Line {
+	shown, others := m.shownAreas(false)
+	rows := slices.Clone(shown)
+	for i := range rows {
+		rows[i].Name = rules.Area(nameOf(rows[i].Name))
+	}
+	if len(others) > 0 {
+		rows = append(rows, area.Line{Name: rules.Area(inWords(others)), State: area.Unknown, Summary: "the input says too little"})
+	}
+	return rows
+}
+
+// reasonTable is names by their reason.
+type reasonTable struct {
+	Title, Thing string
+	Rows         []alike
+	Most         int
+}
+
+// maxOther bounds the reasons of one kind that are reported: JSON has all.
+const maxOther = 12
+
+// Reasons say what became of the rules and why, and which facts were not read.
+func (m *markdown) Reasons() []reasonTable {
+	var faults, lacks []pair
+	for i, p := range m.notJudged() {
+		if m.Skipped[i].Fault {
+			faults = append(faults, p)
+		} else {
+			lacks = append(lacks, p)
+		}
+	}
+	return []reasonTable{byReason("Rules that failed", "rule", faults), byReason("Rules that were not judged", "rule", lacks), byReason("Facts that were not read", "fact", m.notRead())}
+}
+
+// byReason groups names by their reason, the commonest first.
+func byReason(title, thing string, all []pair) reasonTable {
+	t := reasonTable{Title: title, Thing: thing, Rows: together(all), Most: maxOther}
+	slices.SortStableFunc(t.Rows, func(a, b alike) int {
+		return cmp.Or(len(b.Names)-len(a.Names), strings.Compare(a.Names[0]+a.Text, b.Names[0]+b.Text))
+	})
+	return t
+}
+
+// Provenance says what the report is of and how it was made. The texts are Markdown.
+func (m *markdown) Provenance() []pair {
+	all := []pair{
+		{"examined", m.inline(strings.Join(m.Sources, ", "))},
+		{"system", m.inline(joinedWith(", ", m.Host.Distribution, m.Host.Kernel, m.Host.Arch, m.Host.CPU))},
+		{"start", m.inline(m.SlowStart)},
+		{"passed", m.codes(m.Passed)},
+		{"rules", m.rulesInNumbers()},
+		{"gpudoctor", m.inline(m.Version + ", profile " + string(m.Profile))},
+		{"redacted", m.inline(m.RedactedNote())},
+	}
+	return slices.DeleteFunc(all, func(p pair) bool { return p.Text == "" })
+}
+
+// recognised says what a text was taken for.
+func recognised(t facts.Text) string {
+	var kinds []string
+	for _, k := range t.Kinds {
+		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
+	}
+	return cmp.Or(joinedWith("; ", append(kinds, t.Problem)...), "not recognized")
 }

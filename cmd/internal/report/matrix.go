@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,14 +15,34 @@ import (
 // that it exchanges data with (a column): the other GPUs, or the memory of each
 // NUMA node.
 type matrix struct {
-	title  string
-	legend string
-	// devices are the GPUs by address, labels their short names.
-	devices, labels []string
-	// columns are addresses or names of nodes, heads their short names.
-	columns, heads []string
-	cells          [][]string
-	marks          [][]probe.Outcome
+	Title, Legend string
+	// Devices are the GPUs by address, Labels their short names.
+	Devices, Labels []string
+	// Columns are addresses or names of nodes, Heads their short names.
+	Columns, Heads []string
+	Cells          [][]cell
+	// Aside is true for a test that tells little of the path between two GPUs.
+	Aside bool
+}
+
+// cell is a number or a mark.
+type cell struct {
+	Text    string
+	Outcome probe.Outcome
+}
+
+// Bad reports whether a cell is worse than well.
+func (c cell) Bad() bool { return badness[c.Outcome] > badness[probe.OK] }
+
+// Bad reports whether a cell of the table is worse than well.
+func (m matrix) Bad() bool { return m.any(cell.Bad) }
+
+// Several reports whether the table has several GPUs.
+func (m matrix) Several() bool { return len(m.Devices) > 1 }
+
+// any reports whether a cell of the table is as asked for.
+func (m *matrix) any(is func(cell) bool) bool {
+	return slices.ContainsFunc(m.Cells, func(row []cell) bool { return slices.ContainsFunc(row, is) })
 }
 
 // newMatrix makes the table of rates, the mark of what went wrong instead of
@@ -32,10 +53,10 @@ func newMatrix(d *Document, all paths) matrix {
 		devices = append(devices, p.source, p.destination)
 	}
 	m := pairMatrix(d, devices)
-	if len(m.devices) < 2 {
+	if len(m.Devices) < 2 {
 		return matrix{}
 	}
-	m.title = "GB/s, row to column"
+	m.Title = "GB/s, row to column"
 	for _, p := range all {
 		t := p.plain
 		if p.outcome != probe.OK || t == nil {
@@ -47,11 +68,15 @@ func newMatrix(d *Document, all paths) matrix {
 	return m
 }
 
-// layout says how the transfers of one test are laid out in a table.
-type layout struct {
-	test string
-	// unit says what the numbers mean.
+// test is a test of the probe, how it is summed up and how its transfers are laid out in a table.
+type test struct {
+	id string
+	// name is what it is called where it is summed up.
+	name string
+	// unit says what the numbers of its table mean; empty for a test without a table of its own.
 	unit string
+	// within is true for a test that does not cross from one GPU to another.
+	within bool
 	// once is true for a test that is made once for both ways of a pair: half
 	// of the table holds it.
 	once bool
@@ -62,95 +87,91 @@ type layout struct {
 	aside bool
 }
 
-// layouts are the tests that are shown in a table of their own, in order. That
-// of the plain copy is the table of paths.
-var layouts = []layout{
-	{test: probe.TestCopyRead, unit: "GB/s, row to column"},
-	{test: probe.TestStore, unit: "GB/s, row to column"},
-	{test: probe.TestLoad, unit: "GB/s, row to column"},
-	{test: probe.TestBidirectional, unit: "GB/s, both directions combined", once: true},
-	{test: probe.TestAllAtOnce, unit: "GB/s, row to column"},
-	{test: probe.TestHandshake, unit: "microseconds, round trip", once: true},
-	{test: probe.TestLatency, unit: "microseconds per load, row from column"},
-	{test: probe.TestInterprocess, unit: "GB/s, row to column"},
-	{test: probe.TestStaged, unit: "GB/s, row to column, through host memory", aside: true},
-	{test: probe.TestHostToDevice, unit: "GB/s from the memory of each NUMA node", host: true, inward: true, aside: true},
-	{test: probe.TestDeviceToHost, unit: "GB/s to the memory of each NUMA node", host: true, aside: true},
+// tests are the tests beyond the plain copy, whose table is that of the paths.
+var tests = []test{
+	{id: probe.TestCopyRead, name: "reads", unit: "GB/s, row to column"},
+	{id: probe.TestStore, name: "SM stores", unit: "GB/s, row to column"},
+	{id: probe.TestLoad, name: "SM loads", unit: "GB/s, row to column"},
+	{id: probe.TestBidirectional, name: "both ways", unit: "GB/s, both directions combined", once: true},
+	{id: probe.TestAllAtOnce, name: "all at once", unit: "GB/s, row to column"},
+	{id: probe.TestHandshake, name: "handshake", unit: "microseconds, round trip", once: true},
+	{id: probe.TestLatency, name: "latency", unit: "microseconds per load, row from column"},
+	{id: probe.TestAtomics, name: "atomics", within: true},
+	{id: probe.TestInterprocess, name: "between processes", unit: "GB/s, row to column"},
+	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true, aside: true},
+	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true, aside: true},
+	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true, aside: true},
+}
+
+// byWay are the transfers of a test, those of each of its ways together: the process that owns the memory
+// gives it away in one of them.
+func (t test) byWay(r *probe.Report) (ways []string, of map[string][]*probe.Transfer) {
+	of = map[string][]*probe.Transfer{}
+	for i := range r.Transfers {
+		if x := &r.Transfers[i]; x.Test == t.id {
+			of[x.Way] = append(of[x.Way], x)
+		}
+	}
+	return slices.Sorted(maps.Keys(of)), of
 }
 
 // testMatrices makes a table for each test in which something was measured
-// beyond the plain copy, and one for each way where there are several. Those
-// that are aside are made if asked for.
-func testMatrices(d *Document, aside bool) []matrix {
+// beyond the plain copy, and one for each way where there are several.
+func testMatrices(d *Document) []matrix {
 	if d.Transfers == nil {
 		return nil
 	}
 	var all []matrix
-	for _, l := range layouts {
-		if l.aside && !aside {
-			continue
-		}
-		byWay := map[string][]probe.Transfer{}
-		var ways []string
-		for _, t := range d.Transfers.Transfers {
-			if t.Test != l.test {
+	for _, t := range tests {
+		ways, of := t.byWay(d.Transfers)
+		for _, way := range ways {
+			m := t.matrix(d, of[way])
+			if t.unit == "" || !m.measured() {
 				continue
 			}
-			if byWay[t.Way] == nil {
-				ways = append(ways, t.Way)
-			}
-			byWay[t.Way] = append(byWay[t.Way], t)
-		}
-		slices.Sort(ways)
-		for _, way := range ways {
-			if m := l.matrix(d, byWay[way]); m.measured() {
-				m.title = l.test + ", " + l.unit
-				if way != "" {
-					m.title = l.test + " by " + way + ", " + l.unit
-				}
-				all = append(all, m)
-			}
+			m.Title, m.Aside = t.id+behind(" by ", way)+", "+t.unit, t.aside
+			all = append(all, m)
 		}
 	}
 	return all
 }
 
 // matrix lays out the transfers of one test.
-func (l layout) matrix(d *Document, transfers []probe.Transfer) matrix {
+func (t test) matrix(d *Document, transfers []*probe.Transfer) matrix {
 	var devices, columns []string
-	for _, t := range transfers {
-		row, column := l.place(t)
-		if devices = append(devices, row); l.host {
+	for _, x := range transfers {
+		row, column := t.place(x)
+		if devices = append(devices, row); t.host {
 			columns = append(columns, column)
 		} else {
 			devices = append(devices, column)
 		}
 	}
 	m := pairMatrix(d, devices)
-	if l.host {
-		m.columns = sorted(columns)
-		m.heads = m.columns
+	if t.host {
+		m.Columns = sorted(columns)
+		m.Heads = m.Columns
 		m.clear()
 	}
-	if l.once {
-		for i := range m.devices {
+	if t.once {
+		for i := range m.Devices {
 			for j := range i {
-				m.cells[i][j], m.marks[i][j] = "", probe.OK
+				m.Cells[i][j] = cell{"", probe.OK}
 			}
 		}
 	}
-	for _, t := range transfers {
-		row, column := l.place(t)
-		m.set(row, column, t.Outcome, cellOf(t.Outcome, &t))
+	for _, x := range transfers {
+		row, column := t.place(x)
+		m.set(row, column, x.Outcome, cellOf(x.Outcome, x))
 	}
 	m.explain()
 	return m
 }
 
 // place is the row and the column of a transfer.
-func (l layout) place(t probe.Transfer) (row, column string) {
-	row, column = t.Source, t.Destination
-	if l.inward || l.once && byName(column, row) < 0 {
+func (t test) place(x *probe.Transfer) (row, column string) {
+	row, column = x.Source, x.Destination
+	if t.inward || t.once && byName(column, row) < 0 {
 		row, column = column, row
 	}
 	return row, column
@@ -170,49 +191,44 @@ func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Co
 // numbers as labels where they are known for each GPU, and the place in the
 // list elsewhere.
 func pairMatrix(d *Document, devices []string) matrix {
-	m := matrix{devices: sorted(devices)}
-	n := len(m.devices)
-	m.labels = make([]string, n)
+	m := matrix{Devices: sorted(devices)}
+	n := len(m.Devices)
+	m.Labels = make([]string, n)
 	named := make([]string, n)
 	for i := range n {
-		m.labels[i] = fmt.Sprint(i)
+		m.Labels[i] = fmt.Sprint(i)
 	}
 	for _, g := range d.Host.GPUs {
-		if i := slices.Index(m.devices, g.Address); i >= 0 && g.Index != nil {
+		if i := slices.Index(m.Devices, g.Address); i >= 0 && g.Index != nil {
 			named[i] = fmt.Sprint(*g.Index)
 		}
 	}
 	if !slices.Contains(named, "") {
-		m.labels = named
+		m.Labels = named
 	}
-	m.columns, m.heads = m.devices, m.labels
+	m.Columns, m.Heads = m.Devices, m.Labels
 	m.clear()
 	for i := range n {
-		m.cells[i][i], m.marks[i][i] = ".", probe.OK
+		m.Cells[i][i] = cell{".", probe.OK}
 	}
 	return m
 }
 
 // clear makes every cell one that is not known.
 func (m *matrix) clear() {
-	m.cells = make([][]string, len(m.devices))
-	m.marks = make([][]probe.Outcome, len(m.devices))
-	for i := range m.devices {
-		m.cells[i] = slices.Repeat([]string{"?"}, len(m.columns))
-		m.marks[i] = slices.Repeat([]probe.Outcome{probe.Unknown}, len(m.columns))
+	m.Cells = make([][]cell, len(m.Devices))
+	for i := range m.Devices {
+		m.Cells[i] = slices.Repeat([]cell{{"?", probe.Unknown}}, len(m.Columns))
 	}
 }
 
-func (m *matrix) set(row, column string, o probe.Outcome, cell string) {
-	i, j := slices.Index(m.devices, row), slices.Index(m.columns, column)
-	m.cells[i][j], m.marks[i][j] = cell, o
+func (m *matrix) set(row, column string, o probe.Outcome, text string) {
+	m.Cells[slices.Index(m.Devices, row)][slices.Index(m.Columns, column)] = cell{text, o}
 }
 
 // measured reports whether a table holds more than outcomes that are well.
 func (m *matrix) measured() bool {
-	return slices.ContainsFunc(m.cells, func(row []string) bool {
-		return slices.ContainsFunc(row, func(c string) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c) })
-	})
+	return m.any(func(c cell) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c.Text) })
 }
 
 // cellOf is a transfer's rate or time, or a mark.
@@ -269,31 +285,27 @@ func (m *matrix) explain() {
 		{probe.Unsupported, "- not offered"},
 		{probe.Unknown, untriedMark},
 	} {
-		if slices.ContainsFunc(m.marks, func(row []probe.Outcome) bool { return slices.Contains(row, e.outcome) }) {
+		if m.any(func(c cell) bool { return c.Outcome == e.outcome }) {
 			words = append(words, e.text)
 		}
 	}
-	if slices.ContainsFunc(m.cells, func(row []string) bool {
-		return slices.ContainsFunc(row, func(c string) bool { return len(c) > 1 && strings.HasSuffix(c, "?") })
-	}) {
-		if !slices.ContainsFunc(m.cells, func(row []string) bool { return slices.Contains(row, "?") }) {
+	if m.any(func(c cell) bool { return len(c.Text) > 1 && strings.HasSuffix(c.Text, "?") }) {
+		if !m.any(func(c cell) bool { return c.Text == "?" }) {
 			words = slices.DeleteFunc(words, func(w string) bool { return w == untriedMark })
 		}
 		words = append(words, "9? measured under load, not judged")
 	}
-	m.legend = strings.Join(words, ", ")
+	m.Legend = strings.Join(words, ", ")
 }
 
 // column is the width of a column, the blanks before it included.
 func (m *matrix) column() int {
 	width := 0
-	for _, h := range m.heads {
+	for _, h := range m.Heads {
 		width = max(width, len(h))
 	}
-	for _, row := range m.cells {
-		for _, c := range row {
-			width = max(width, len(c))
-		}
+	for _, c := range slices.Concat(m.Cells...) {
+		width = max(width, len(c.Text))
 	}
 	return width + 2
 }
@@ -301,11 +313,11 @@ func (m *matrix) column() int {
 // head is the width of the row labels.
 func (m *matrix) head() int {
 	width := 0
-	for i := range m.devices {
-		width = max(width, len(m.labels[i])+2+len(m.devices[i]))
+	for i := range m.Devices {
+		width = max(width, len(m.Labels[i])+2+len(m.Devices[i]))
 	}
 	return width
 }
 
 // width is the number of columns that the table takes.
-func (m *matrix) width() int { return m.head() + len(m.columns)*m.column() }
+func (m *matrix) width() int { return m.head() + len(m.Columns)*m.column() }

@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -65,8 +64,8 @@ func (d *Document) addParts(parts []Part) {
 	}
 	slices.SortStableFunc(d.Objects, func(a, b JudgedObject) int {
 		return cmp.Or(
-			-cmp.Compare(a.Counts.Critical, b.Counts.Critical), -cmp.Compare(a.Counts.High, b.Counts.High), -cmp.Compare(a.Counts.Medium, b.Counts.Medium),
-			cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Counts.Low+a.Counts.Info, b.Counts.Low+b.Counts.Info),
+			slices.Compare(b.Counts.list()[:3], a.Counts.list()[:3]), // Of medium severity and above.
+			cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
 		)
 	})
 }
@@ -83,12 +82,12 @@ func (o JudgedObject) rank() int {
 	return 0
 }
 
-// standing is what was found about an object, in words.
-func (o JudgedObject) standing() string {
+// Standing is what was found about an object, in words.
+func (o JudgedObject) Standing() string {
 	if o.State == Inconclusive {
-		return cmp.Or(tally(o.Counts), "not judged in full")
+		return cmp.Or(o.Counts.String(), "not judged in full")
 	}
-	return cmp.Or(tally(o.Counts), "no finding")
+	return cmp.Or(o.Counts.String(), "no finding")
 }
 
 // listedObjects are the objects to be listed, and how many are left out and why.
@@ -96,7 +95,7 @@ func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest
 	if len(d.Objects) < 2 {
 		return nil, ""
 	}
-	bad := slices.DeleteFunc(slices.Clone(d.Objects), func(o JudgedObject) bool { return !all && o.standing() == "no finding" })
+	bad := slices.DeleteFunc(slices.Clone(d.Objects), func(o JudgedObject) bool { return !all && o.Standing() == "no finding" })
 	shown = bad
 	if !all {
 		shown = bad[:min(len(bad), most)]
@@ -113,21 +112,18 @@ func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest
 
 // objects lists what was judged, the worst first.
 func (t *text) objects() {
-	shown, rest := t.d.listedObjects(t.style.Verbose, maxLines)
+	shown, rest := t.v.listedObjects(t.style.Verbose, maxLines)
 	if len(shown) == 0 && rest == "" {
 		return
 	}
 	t.line()
 	width := 0
 	for _, o := range shown {
-		width = max(width, len(o.standing())+2)
+		width = max(width, len(o.Standing())+2)
 	}
 	for _, o := range shown {
-		lead := t.paint(colorOf(string(o.severity())), lines.Pad(o.standing(), width))
-		for _, l := range t.wrapItems(strings.Fields(t.clean(o.Place())), width, width) {
-			t.line(lead, l)
-			lead = strings.Repeat(" ", width)
-		}
+		lead := t.paint(colorOf(string(o.severity())), lines.Pad(o.Standing(), width))
+		t.lines(lead, strings.Repeat(" ", width), t.wrapItems(strings.Fields(o.Place()), width, width))
 	}
 	if rest != "" {
 		t.wrapped("", ansi.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
@@ -136,28 +132,12 @@ func (t *text) objects() {
 
 // severity is the worst of what was found about an object; medium if it was not judged in full.
 func (o JudgedObject) severity() rules.Severity {
-	for i, n := range []int{o.Counts.Critical, o.Counts.High, o.Counts.Medium, o.Counts.Low, o.Counts.Info} {
+	for i, n := range o.Counts.list() {
 		if n > 0 {
 			return severities[i]
 		}
 	}
 	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
-}
-
-// objects writes a table of what was judged, the worst first.
-func (m *markdown) objects() {
-	shown, rest := m.d.listedObjects(false, m.listed)
-	if len(shown) == 0 {
-		return
-	}
-	m.put("| object | findings |\n| --- | --- |")
-	for _, o := range shown {
-		m.put("| %s | %s |", gfm.Cell(m.code(o.Place())), o.standing())
-	}
-	m.put("")
-	if rest != "" {
-		m.put("%s.\n", rest)
-	}
 }
 
 // objectOf is the object that a group is about; empty where the report is about a machine or one object.

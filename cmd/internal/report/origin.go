@@ -1,19 +1,27 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// lineOfText is a line of a text: "nccl.log:12".
-var lineOfText = lazy.New(`^(.+):(\d+)$`)
+// splitLine parts a line of a text, "nccl.log:12", into the text and the number; that is 0 for anything else.
+func splitLine(source string) (text string, line int) {
+	at := strings.LastIndexByte(source, ':')
+	if at < 1 {
+		return source, 0
+	}
+	line, err := strconv.Atoi(source[at+1:])
+	if err != nil || line < 1 {
+		return source, 0
+	}
+	return source[:at], line
+}
 
 // fillOrigins gives evidence the line of the text that its fact was read from.
 // A line is given only for the fact itself, never for what stands around it: two
@@ -39,18 +47,30 @@ func fillOrigins(findings []rules.Finding, f *facts.Facts) []rules.Finding {
 
 // places say where the facts of texts were read.
 type places struct {
-	facts *facts.Facts
-	// at are the lines of facts by their paths, and below are those of the
+	// at are the places of facts by their paths, and below are those of the
 	// parts of a fact that has none of its own.
-	at    map[string]told
+	at    map[string][]told
 	below map[string][]string
-	// events are the lines of kernel logs, by what they say.
-	events map[string]string
 }
 
-// told is where a fact was read, and its value; that is empty where the facts
-// come from a file.
-type told struct{ source, value string }
+// told is where a fact was read, and its value; that is empty where the facts come from a file, unless it is exact.
+type told struct {
+	source, value string
+	exact         bool
+	// from is the place that rules name instead; empty if it is any.
+	from string
+}
+
+// tells reports whether a piece of evidence may be from there.
+func (t told) tells(e rules.Evidence) bool {
+	switch {
+	case t.from != "" && t.from != e.Source:
+		return false
+	case t.exact:
+		return e.Value == any(t.value)
+	}
+	return t.value == "" || sameValue(t.value, e.Value)
+}
 
 // sameValue reports whether a value that a text told is the one that evidence
 // shows, be it in another order or, of a list, as one text.
@@ -69,24 +89,63 @@ func sameValue(told string, shown any) bool {
 }
 
 func placesOf(f *facts.Facts) places {
-	p := places{facts: f, at: make(map[string]told, len(f.Origins)), below: make(map[string][]string), events: make(map[string]string)}
+	p := places{at: map[string][]told{}, below: map[string][]string{}}
 	for _, o := range f.Origins {
 		path, source := plainPath(o.Fact), lineAt(o.Source, o.Line)
-		if p.at[path].source == "" {
-			p.at[path] = told{source, o.Value}
-		}
+		p.at[path] = append(p.at[path], told{source: source, value: o.Value})
 		for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
 			p.below[path[:i]] = append(p.below[path[:i]], source)
 		}
 	}
+	p.addEntries(f)
+	return p
+}
+
+// addEntries adds the places that entries of lists bear themselves.
+func (p *places) addEntries(f *facts.Facts) {
+	exact := func(path, source, value string) {
+		p.at[path] = append(p.at[path], told{source: source, value: value, exact: true})
+	}
 	if f.KernelLog != nil {
 		for _, e := range f.KernelLog.Events {
-			if e.Line > 0 && p.events[e.Message] == "" {
-				p.events[e.Message] = lineAt(e.Source, e.Line)
+			if e.Line > 0 {
+				exact("kernel_log", lineAt(e.Source, e.Line), e.Message)
 			}
 		}
 	}
-	return p
+	if f.Env != nil {
+		for _, v := range f.Env.Variables {
+			if slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Name == v.Source }) {
+				exact("env.variables."+v.Name, lineAt(v.Source, v.Line), v.Value)
+			}
+		}
+	}
+	add := func(path, source string, line int, value any, from string) {
+		if line > 0 {
+			p.at[path] = append(p.at[path], told{source: lineAt(source, line), value: fmt.Sprint(value), from: from})
+		}
+	}
+	for _, l := range f.Launches {
+		for part, line := range l.Lines {
+			add("launches."+plainPath(part), l.Source, line, "", lineAt(l.Source, l.Line))
+		}
+	}
+	for _, b := range f.Benchmarks {
+		from := lineAt(b.Source, b.Line)
+		for part, line := range b.Lines {
+			add("benchmarks."+part, b.Source, line, "", from)
+		}
+		if b.Wrong != nil {
+			add("benchmarks.", b.Source, b.Lines["wrong"], *b.Wrong, from)
+		}
+		for _, point := range b.Points {
+			for _, measured := range []*float64{point.GBps, point.Microseconds} {
+				if measured != nil {
+					add("benchmarks.points", b.Source, point.Line, *measured, from)
+				}
+			}
+		}
+	}
 }
 
 // lineAt names a line, or where that is not known the text alone.
@@ -105,25 +164,23 @@ func plainPath(fact string) string {
 
 // of is where a piece of evidence stands; empty where no text tells.
 func (p *places) of(e rules.Evidence) string {
-	switch section, _, _ := strings.Cut(e.Fact, "."); {
-	case section == "kernel_log":
-		said, _ := e.Value.(string)
-		return p.events[said]
-	case section == "env":
-		return p.variable(e)
-	case strings.HasPrefix(section, "launches["):
-		return p.launch(e)
-	case strings.HasPrefix(section, "benchmarks"):
-		return p.benchmark(e)
+	path, entry := plainPath(e.Fact), true
+	switch section, _, _ := strings.Cut(path, "."); section {
+	case "kernel_log":
+		path = section
+	case "launches", "benchmarks": // The rule names the line in which the entry begins.
+		_, part, _ := strings.Cut(e.Fact, "].")
+		path = section + "." + plainPath(part)
+	case "env":
+	default:
+		entry = false
 	}
-	path := plainPath(e.Fact)
-	if t, ok := p.at[path]; ok {
-		if t.value != "" && !sameValue(t.value, e.Value) { // The rule has it from elsewhere.
-			return ""
+	for _, t := range p.at[path] {
+		if t.tells(e) {
+			return t.source
 		}
-		return t.source
 	}
-	if lineOfText.MatchString(e.Source) { // An entry of a list, which bears its own place.
+	if _, line := splitLine(e.Source); entry || len(p.at[path]) > 0 || line > 0 { // The rule has it from elsewhere, or it is an entry of a list.
 		return ""
 	}
 	lines := slices.Compact(slices.Sorted(slices.Values(p.below[path])))
@@ -132,86 +189,11 @@ func (p *places) of(e rules.Evidence) string {
 	}
 	var texts []string
 	for _, line := range lines {
-		texts = append(texts, lineOfText.ReplaceAllString(line, "$1"))
+		text, _ := splitLine(line)
+		texts = append(texts, text)
 	}
 	if texts = slices.Compact(texts); len(texts) == 1 { // Several lines of one text.
 		return texts[0]
 	}
 	return ""
-}
-
-// variable is where a variable has the value that is shown: it may be set twice.
-func (p *places) variable(e rules.Evidence) string {
-	if p.facts.Env == nil {
-		return ""
-	}
-	for _, v := range p.facts.Env.Variables {
-		if e.Fact == "env.variables["+v.Name+"]" && e.Value == any(v.Value) && p.isText(v.Source) {
-			return lineAt(v.Source, v.Line)
-		}
-	}
-	return ""
-}
-
-// launch is where a part of a launch stands, which the rule names by the line in
-// which it begins.
-func (p *places) launch(e rules.Evidence) string {
-	_, part, ok := strings.Cut(e.Fact, "].")
-	if !ok {
-		return ""
-	}
-	if name, ok := strings.CutPrefix(part, "variables."); ok {
-		part = "variables[" + name + "]"
-	}
-	for _, l := range p.facts.Launches {
-		if line := l.Lines[part]; line > 0 && e.Source == lineAt(l.Source, l.Line) {
-			return lineAt(l.Source, line)
-		}
-	}
-	return ""
-}
-
-// benchmark is where a part of a table stands, which the rule names by the line
-// in which the table begins.
-func (p *places) benchmark(e rules.Evidence) string {
-	_, part, _ := strings.Cut(e.Fact, "].")
-	number, isNumber := plainNumber(e.Value)
-	for _, b := range p.facts.Benchmarks {
-		switch {
-		case e.Source != lineAt(b.Source, b.Line):
-			continue
-		case b.Lines[part] > 0:
-			return lineAt(b.Source, b.Lines[part])
-		case part == "" && isNumber && b.Wrong != nil && float64(*b.Wrong) == number && b.Lines["wrong"] > 0:
-			return lineAt(b.Source, b.Lines["wrong"])
-		case part != "points" || !isNumber:
-			continue
-		}
-		for _, point := range b.Points {
-			if point.Line > 0 && (point.GBps != nil && *point.GBps == number || point.Microseconds != nil && *point.Microseconds == number) {
-				return lineAt(b.Source, point.Line)
-			}
-		}
-	}
-	return ""
-}
-
-// plainNumber is a number of the findings, which are JSON.
-func plainNumber(value any) (float64, bool) {
-	switch n := value.(type) {
-	case json.Number:
-		f, err := n.Float64()
-		return f, err == nil
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	default:
-		return 0, false
-	}
-}
-
-// isText reports whether a source is one of the texts that were given.
-func (p *places) isText(source string) bool {
-	return slices.ContainsFunc(p.facts.Texts, func(t facts.Text) bool { return t.Name == source })
 }

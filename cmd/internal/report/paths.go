@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -34,13 +35,6 @@ type paths []path
 // badness orders outcomes, the worst with the highest number.
 var badness = map[probe.Outcome]int{
 	probe.Corrupt: 6, probe.Hang: 5, probe.Error: 4, probe.Slow: 3, probe.OK: 2, probe.Unknown: 1, probe.Unsupported: 0,
-}
-
-// reaching are the tests that cross from one GPU to another. A test beyond
-// the plain copy may be missing or unsupported without harm to the path.
-var reaching = []string{
-	probe.TestCopy, probe.TestCopyRead, probe.TestStore, probe.TestLoad, probe.TestBidirectional,
-	probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestInterprocess,
 }
 
 // newPaths gathers what the probe says of each ordered pair.
@@ -69,7 +63,8 @@ func newPaths(d *Document) paths {
 	}
 	for i := range d.Transfers.Transfers {
 		t := &d.Transfers.Transfers[i]
-		if t.Test == probe.TestCopy || !slices.Contains(reaching, t.Test) {
+		// A test beyond the plain copy may be missing or unsupported without harm to the path.
+		if !slices.ContainsFunc(tests, func(one test) bool { return one.id == t.Test && !one.within }) {
 			continue
 		}
 		p := at(t.Source, t.Destination)
@@ -89,13 +84,7 @@ func newPaths(d *Document) paths {
 
 // with returns the paths of one outcome.
 func (all paths) with(o probe.Outcome) paths {
-	var some paths
-	for _, p := range all {
-		if p.outcome == o {
-			some = append(some, p)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome != o })
 }
 
 // tried are the paths with a known result.
@@ -110,6 +99,24 @@ func (all paths) lacked() string {
 		return "judged"
 	}
 	return "tried"
+}
+
+// odd describes the paths that are not well, the worst first.
+func (all paths) odd() []string {
+	some := slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.OK })
+	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
+	var said []string
+	for _, p := range some {
+		words := p.String() + ": " + string(p.outcome)
+		if p.decided != nil {
+			if p.decided.Test != probe.TestCopy {
+				words += " (" + p.decided.Test + ")"
+			}
+			words += behind(", ", speed([]*probe.Transfer{p.decided}))
+		}
+		said = append(said, words)
+	}
+	return said
 }
 
 // deciding are the transfers that gave the paths their outcome.
@@ -187,15 +194,10 @@ func slowTransfers(r *probe.Report) int {
 
 // countTransfers counts the transfers whose outcome a test holds for.
 func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
-	n := 0
-	if r != nil {
-		for _, t := range r.Transfers {
-			if holds(t.Outcome) {
-				n++
-			}
-		}
+	if r == nil {
+		return 0
 	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(r.Transfers), func(t probe.Transfer) bool { return !holds(t.Outcome) }))
 }
 
 // othersFailed names what failed other than the paths between the GPUs.
@@ -292,16 +294,8 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	if t.Stage != "" {
 		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
 	}
-	reason := cmp.Or(t.Reason, t.ErrorName)
-	if t.Call == "" && t.ErrorName != "" && t.Reason != "" { // A reason with a call has the name.
-		reason += " (" + t.ErrorName + ")"
-	}
-	if t.GPU != "" {
-		where += " on GPU " + t.GPU
-	}
-	if reason != "" {
-		reason = ": " + reason
-	}
+	where += behind(" on GPU ", t.GPU)
+	reason := behind(": ", reasonOfCall(t.Call, t.Reason, t.ErrorName))
 	if t.Left {
 		reason += "; the process that called it cannot be killed"
 	}
@@ -327,105 +321,71 @@ func stopped(t *probe.Report, all paths) (status, string) {
 func pathsLine(all paths) (status, string) {
 	var s status
 	var said []string
-	first := func(as status) {
-		if s == "" {
-			s = as
+	say := func(o probe.Outcome, as status, many, one string, rest func(paths) string) {
+		some := all.with(o)
+		if len(some) == 0 {
+			return
 		}
-	}
-	count := func(some paths) string {
-		switch {
-		case len(said) > 0:
-			return fmt.Sprintf("%d", len(some))
-		case len(all) == 1:
-			return "the one peer path"
+		count, verb := fmt.Sprintf("%d of %d peer paths", len(some), len(all)), many
+		if len(said) > 0 {
+			count = fmt.Sprint(len(some))
+		} else if len(all) == 1 {
+			count = "the one peer path"
 		}
-		return fmt.Sprintf("%d of %d peer paths", len(some), len(all))
-	}
-	if bad := all.with(probe.Corrupt); len(bad) > 0 {
-		said = append(said, count(bad)+verb(bad, " deliver wrong data: ", " delivers wrong data: ")+
-			"the driver reports success and "+arrived(bad))
-		first(statusFail)
-	}
-	if bad := all.with(probe.Hang); len(bad) > 0 {
-		said = append(said, count(bad)+verb(bad, " hang", " hangs")+": not finished within the deadline"+inTests(bad))
-		first(statusFail)
-	}
-	if bad := all.with(probe.Error); len(bad) > 0 {
-		said = append(said, count(bad)+verb(bad, " fail", " fails")+errorsOf(bad))
-		first(statusFail)
-	}
-	slow := all.with(probe.Slow)
-	if len(slow) > 0 {
-		said = append(said, count(slow)+verb(slow, " are", " is")+" slower than the links allow: "+speed(slow.deciding())+inTests(slow))
-		first(statusSlow)
-	}
-	if good := all.with(probe.OK); len(good) > 0 {
-		text := count(good) + verb(good, " carry", " carries") + " data correctly"
-		v := speed(good.deciding())
-		switch {
-		case v != "" && len(slow) > 0 && len(slow)+len(good) == len(all): // The slow ones also carry correct data.
-			text = "the others reach " + v + "; all data is correct"
-		case v != "":
-			text += ", " + v
+		if len(some) == 1 {
+			verb = one
 		}
-		said = append(said, text)
-		first(statusOK)
+		said, s = append(said, count+" "+verb+rest(some)), cmp.Or(s, as)
 	}
-	if none := all.with(probe.Unsupported); len(none) > 0 {
-		said = append(said, count(none)+verb(none, " are", " is")+" not offered by the driver: data goes through host memory")
-		first(statusNone)
+	say(probe.Corrupt, statusFail, "deliver", "delivers", func(bad paths) string {
+		return " wrong data: the driver reports success and " + arrived(bad)
+	})
+	say(probe.Hang, statusFail, "hang", "hangs", func(bad paths) string { return ": not finished within the deadline" + inTests(bad) })
+	say(probe.Error, statusFail, "fail", "fails", errorsOf)
+	say(probe.Slow, statusSlow, "are", "is", func(slow paths) string {
+		return " slower than the links allow: " + speed(slow.deciding()) + inTests(slow)
+	})
+	say(probe.OK, statusOK, "carry", "carries", func(good paths) string { return " data correctly" + behind(", ", speed(good.deciding())) })
+	slow, good := all.with(probe.Slow), all.with(probe.OK)
+	if v := speed(good.deciding()); v != "" && len(slow) > 0 && len(slow)+len(good) == len(all) { // The slow ones also carry correct data.
+		said[len(said)-1] = "the others reach " + v + "; all data is correct"
 	}
-	if open := all.with(probe.Unknown); len(open) > 0 {
-		text := count(open) + " could not be " + open.lacked()
-		if loaded := slices.DeleteFunc(open.deciding(), func(t *probe.Transfer) bool { return !underLoad(t) }); len(loaded) > 0 {
-			text += ", " + speed(loaded) + " under load"
-		}
-		said = append(said, text)
-		if s == statusOK || s == "" {
-			s = statusOpen
-		}
+	say(probe.Unsupported, statusNone, "are", "is", func(paths) string { return " not offered by the driver: data goes through host memory" })
+	say(probe.Unknown, statusOpen, "could", "could", func(open paths) string {
+		loaded := slices.DeleteFunc(open.deciding(), func(t *probe.Transfer) bool { return !underLoad(t) })
+		return " not be " + open.lacked() + behind(", ", after(speed(loaded), " under load"))
+	})
+	if s == statusOK && len(all.with(probe.Unknown)) > 0 {
+		s = statusOpen
 	}
 	return s, strings.Join(said, "; ")
 }
 
-func verb(some paths, many, one string) string {
-	if len(some) == 1 {
-		return one
-	}
-	return many
+// arrivals say what was in the destination instead of the data, after the part that is wrong where it is not all.
+var arrivals = map[string]struct{ all, part string }{
+	"poison":  {"nothing arrives", " do not arrive"},
+	"zeros":   {"zeros arrive", " arrive as zeros"},
+	"foreign": {all: "another transfer's data arrives"},
+	"source":  {all: "copies change their source"},
+	"overrun": {all: "copies change memory beside their destination"},
 }
 
 // arrived says what was in the destination instead of the data.
 func arrived(bad paths) string {
-	found := map[string]bool{}
-	for _, t := range bad.deciding() {
-		found[t.Found] = true
+	ts := bad.deciding()
+	words := arrivals[ts[0].Found]
+	if words.all == "" || slices.ContainsFunc(ts, func(t *probe.Transfer) bool { return t.Found != ts[0].Found }) {
+		return "unexpected data arrives"
 	}
-	part := partOf(bad.deciding())
-	if len(found) == 1 {
-		switch {
-		case found["poison"] && part != "":
-			return part + " do not arrive"
-		case found["poison"]:
-			return "nothing arrives"
-		case found["zeros"] && part != "":
-			return part + " arrive as zeros"
-		case found["zeros"]:
-			return "zeros arrive"
-		case found["foreign"]:
-			return "another transfer's data arrives"
-		case found["source"]:
-			return "copies change their source"
-		case found["overrun"]:
-			return "copies change memory beside their destination"
-		}
+	if part := partOf(ts); part != "" && words.part != "" {
+		return part + words.part
 	}
-	return "unexpected data arrives"
+	return words.all
 }
 
 // partOf is the part that does not arrive of transfers of which only a part does not.
 func partOf(bad []*probe.Transfer) string {
-	if len(bad) == 0 || bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
+	if bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
 		return ""
 	}
 	return fmt.Sprintf("the bytes %d to %d", *bad[0].FirstBad, *bad[0].LastBad)
@@ -435,28 +395,23 @@ func partOf(bad []*probe.Transfer) string {
 func inTests(bad paths) string {
 	var tests []string
 	for _, t := range bad.deciding() {
-		if t.Test != probe.TestCopy && !slices.Contains(tests, t.Test) {
+		if t.Test != probe.TestCopy {
 			tests = append(tests, t.Test)
 		}
 	}
 	if len(tests) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(tests, ", ") + ")"
+	return " (" + strings.Join(lines.Unique(tests), ", ") + ")"
 }
 
 // errorsOf names the driver's errors, each once.
 func errorsOf(bad paths) string {
 	var names []string
 	for _, t := range bad.deciding() {
-		if name := cmp.Or(t.ErrorName, t.Reason); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = append(names, cmp.Or(t.ErrorName, t.Reason))
 	}
-	if len(names) == 0 {
-		return inTests(bad)
-	}
-	return ": " + strings.Join(names, ", ") + inTests(bad)
+	return behind(": ", joinedWith(", ", lines.Unique(names)...)) + inTests(bad)
 }
 
 // figures sums up the tests beyond the plain copy, one part each.
@@ -464,62 +419,26 @@ func figures(d *Document) []string {
 	if d.Transfers == nil {
 		return nil
 	}
-	byTest := map[string][]*probe.Transfer{}
-	for i := range d.Transfers.Transfers {
-		t := &d.Transfers.Transfers[i]
-		byTest[t.Test] = append(byTest[t.Test], t)
-	}
 	var parts []string
-	for _, test := range []struct{ id, name string }{
-		{probe.TestCopyRead, "reads"},
-		{probe.TestStore, "SM stores"},
-		{probe.TestLoad, "SM loads"},
-		{probe.TestBidirectional, "both ways"},
-		{probe.TestAllAtOnce, "all at once"},
-		{probe.TestHandshake, "handshake"},
-		{probe.TestLatency, "latency"},
-		{probe.TestAtomics, "atomics"},
-		{probe.TestInterprocess, "between processes"},
-		{probe.TestStaged, "through host memory"},
-		{probe.TestHostToDevice, "host to GPU"},
-		{probe.TestDeviceToHost, "GPU to host"},
-	} {
-		ts := byTest[test.id]
-		tried := func(t *probe.Transfer) bool { return t.Outcome != probe.Unknown }
-		if slices.ContainsFunc(ts, tried) { // The line above says what was not tried at all.
-			var bases []string
-			for _, t := range ts {
-				bases = append(bases, t.Basis)
+	for _, t := range tests {
+		ways, of := t.byWay(d.Transfers)
+		var figures, bases []string
+		tried := false
+		for _, way := range ways {
+			figures = append(figures, figure(of[way])+behind(" by ", way))
+			for _, x := range of[way] {
+				bases = append(bases, x.Basis)
+				tried = tried || x.Outcome != probe.Unknown
 			}
-			part := test.name + " " + figureByWay(ts)
-			if uplink := affinity.Uplink(bases); uplink != "" {
-				part += " over a " + uplink
-			}
-			parts = append(parts, part)
+		}
+		if tried { // The line above says what was not tried at all.
+			parts = append(parts, t.name+" "+strings.Join(figures, ", ")+behind(" over a ", affinity.Uplink(bases)))
 		}
 	}
 	if why := d.Transfers.SMTests; why != "" {
 		parts = append(parts, "SM tests not tried: "+why)
 	}
 	return append(parts, collectives.Gains(d.Collectives)...)
-}
-
-// figureByWay gives the figure of each way of a test that has several: the
-// process that owns the memory gives it away in one of them.
-func figureByWay(ts []*probe.Transfer) string {
-	byWay := map[string][]*probe.Transfer{}
-	for _, t := range ts {
-		byWay[t.Way] = append(byWay[t.Way], t)
-	}
-	var parts []string
-	for _, way := range slices.Sorted(maps.Keys(byWay)) {
-		part := figure(byWay[way])
-		if way != "" {
-			part += " by " + way
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // figure is a test's rates, else its times, else how many went well; what did

@@ -49,8 +49,8 @@ func (d *Document) redact(r *recorded.Redactor, what Redaction, redacted func() 
 	return out
 }
 
-// redactedNote says so to a person who has the report from another.
-func (d *Document) redactedNote() string {
+// RedactedNote says so to a person who has the report from another.
+func (d *Document) RedactedNote() string {
 	if d.Redacted != RedactedNames {
 		return ""
 	}

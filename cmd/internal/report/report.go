@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 )
 
@@ -34,11 +34,11 @@ var formats = []Format{
 	{Name: "json", Extension: ".json", write: writeJSON},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
 	{Name: "html", Extension: ".html", write: writeHTML},
-	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(ci.SARIF)},
-	{Name: "junit", Extension: ".xml", CI: true, write: forCI(ci.JUnit)},
-	{Name: "github", CI: true, write: forCI(ci.GitHub)},
-	{Name: "gitlab", CI: true, write: forCI(ci.GitLab)},
-	{Name: "prometheus", Extension: ".prom", CI: true, write: forCI(ci.Prometheus)},
+	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(writeSARIF)},
+	{Name: "junit", Extension: ".xml", CI: true, write: forCI(writeJUnit)},
+	{Name: "github", CI: true, write: forCI(writeGitHub)},
+	{Name: "gitlab", CI: true, write: forCI(writeGitLab)},
+	{Name: "prometheus", Extension: ".prom", CI: true, write: forCI(writePrometheus)},
 }
 
 // Style says how a report is laid out. Only the text format heeds all of it.
@@ -60,47 +60,34 @@ type Style struct {
 	Quiet bool
 }
 
-// FormatNames are the names of all formats, the default first.
-func FormatNames() []string {
+// named lists what formats are called, without those that have no such name.
+func named(of func(Format) string) []string {
 	var names []string
 	for _, f := range formats {
-		names = append(names, f.Name)
+		if name := of(f); name != "" {
+			names = append(names, name)
+		}
 	}
 	return names
 }
+
+// FormatNames are the names of all formats, the default first.
+func FormatNames() []string { return named(func(f Format) string { return f.Name }) }
 
 // TransferFormats are the names of the formats in which transfers alone can be written.
 func TransferFormats() []string {
-	var names []string
-	for _, f := range formats {
-		if !f.CI {
-			names = append(names, f.Name)
-		}
-	}
-	return names
+	return named(func(f Format) string { return map[bool]string{false: f.Name}[f.CI] })
 }
 
 // Extensions are the file name ends that stand for a format.
-func Extensions() []string {
-	var ends []string
-	for _, f := range formats {
-		if f.Extension != "" {
-			ends = append(ends, f.Extension)
-		}
-	}
-	return ends
-}
+func Extensions() []string { return named(func(f Format) string { return f.Extension }) }
 
 // FormatAliases are the other names of formats: their extensions without the
 // dot, as far as they differ from the names.
 func FormatAliases() []string {
-	var aliases []string
-	for _, f := range formats {
-		if alias := strings.TrimPrefix(f.Extension, "."); alias != f.Name && alias != "" {
-			aliases = append(aliases, alias)
-		}
-	}
-	return aliases
+	return slices.DeleteFunc(named(func(f Format) string { return strings.TrimPrefix(f.Extension, ".") }), func(alias string) bool {
+		return slices.Contains(FormatNames(), alias)
+	})
 }
 
 // FormatNamed finds a format by its name or its alias.
@@ -122,9 +109,6 @@ func FormatOf(file string) (Format, bool) {
 	}
 	return FormatNamed(ext[1:])
 }
-
-// String lists the counts that are not zero: "1 critical, 2 low".
-func (c Counts) String() string { return tally(c) }
 
 // Write writes a report in one piece.
 func (f Format) Write(w io.Writer, d *Document, s Style) error {

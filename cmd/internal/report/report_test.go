@@ -409,7 +409,7 @@ func TestWhySkipped(t *testing.T) {
 		{"texts", ofTexts, false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose)."},
 		{"verbose", d, true, "0 rules passed, 4 could not be judged."},
 	} {
-		expect.Equal(t, tt.want, (&text{d: tt.d, style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
+		expect.Equal(t, tt.want, (&text{v: newView(tt.d, false), style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
 	}
 }
 
@@ -680,6 +680,22 @@ func TestRedactReachesEverything(t *testing.T) {
 		}
 		t.Logf("%d strings, %d of them words of ours", len(places), kept)
 	}
+}
+
+// TestViewIsPrintable checks that every string of a view that a format can reach is safe to print, those of the report in it
+// included, and that the report itself is not changed.
+func TestViewIsPrintable(t *testing.T) {
+	const depth = 12
+	v := view{Document: &Document{}}
+	n := 0
+	places := plant(reflect.ValueOf(&v).Elem(), "", depth, func() string { n++; return fmt.Sprintf("a\x1b[%dm\u202e\n", n) })
+	expect.Must(t, len(places) >= 250, "only %d strings were planted", len(places))
+	before := dump(reflect.ValueOf(v), "", depth)
+	for at, said := range dump(reflect.ValueOf(lines.Clean(v, true)), "", depth) {
+		hidden := regexp.MustCompile(`\.[a-z]`).MatchString(at)
+		expect.That(t, hidden || strings.IndexFunc(said, func(r rune) bool { return r < ' ' || r > '~' }) < 0, "%s is %q", at, said)
+	}
+	expect.NoDiff(t, before, dump(reflect.ValueOf(v), "", depth), "the report")
 }
 
 // ours reports whether a place holds what no input reaches.

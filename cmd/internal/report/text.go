@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -30,18 +31,10 @@ const (
 // text writes a report for a person.
 type text struct {
 	b     *bytes.Buffer
-	d     *Document
+	v     *view
 	style Style
 	width int
-	// shown holds the number of the finding under which a remedy was shown.
-	shown map[string]int
-	// explained are the terms that were explained.
-	explained map[string]bool
 }
-
-// unnumbered stands for the number of a finding that has none: nothing refers
-// to it.
-const unnumbered = 0
 
 // colorOf is the colour of a severity or a status.
 func colorOf(s string) ansi.Color {
@@ -59,57 +52,42 @@ func colorOf(s string) ansi.Color {
 }
 
 // newText prepares a report for a person.
-func newText(b *bytes.Buffer, d *Document, s Style) *text {
-	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}, explained: map[string]bool{}}
-	if t.width == 0 || t.width > defaultWidth {
-		t.width = defaultWidth
-	}
-	t.width = max(t.width, leastWidth)
-	return t
+func newText(b *bytes.Buffer, v *view, s Style) *text {
+	return &text{b: b, v: v, style: s, width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth)}
 }
 
 // writeText writes a report for a person at a terminal or a log.
 func writeText(b *bytes.Buffer, d *Document, s Style) {
-	t := newText(b, d, s)
+	t := newText(b, newView(d, s.ASCII), s)
 	if s.Quiet {
 		t.quiet()
 		return
 	}
-	t.head()
+	t.machine()
 	t.areas()
 	t.objects()
 	if !d.textsOnly {
 		t.slowStart()
-		t.matrix(newPaths(d))
+		t.matrix()
 	}
 	t.line()
-	var grave, slight []rules.Finding
-	for _, f := range d.Findings {
-		if atLeast(f.Severity, rules.Medium) {
-			grave = append(grave, f)
-		} else {
-			slight = append(slight, f)
-		}
-	}
-	all := groups(grave)
-	for i, g := range all {
-		if i == maxLines && len(t.d.Objects) > 0 && !s.Verbose {
+	for i := range t.v.Serious() {
+		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
 			t.line()
-			t.wrapped("", ansi.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(len(all)-i, "more finding")))
+			t.wrapped("", ansi.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
 			break
 		}
-		t.finding(i+1, g)
+		t.finding(&t.v.Found[i])
 	}
-	if len(grave) > 0 {
+	if t.v.Grave > 0 {
 		t.line()
 	}
-	t.slight(slight)
+	t.slight(t.v.Slight())
 	t.waived()
-	if b := d.Baseline; b != nil {
-		t.line()
-		t.wrapped("", ansi.Bold, "Since "+t.clean(b.Source))
+	if b := t.v.Baseline; b != nil {
+		t.head("Since " + b.Source)
 		for _, e := range b.Entries() {
-			t.entry(e.Label, t.clean(e.Text), "")
+			t.entry(e.Label, e.Text, "")
 		}
 	}
 	t.line()
@@ -121,59 +99,43 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 
 // quiet writes one line for each finding that makes the exit code 1.
 func (t *text) quiet() {
-	for _, f := range t.d.Findings {
-		if t.d.FailOn.reaches(worst(f)) {
-			t.line(t.paint(colorOf(string(f.Severity)), string(f.Severity)), " ", t.clean(f.Rule), " ", t.clean(f.Subject), ": ", t.clean(f.Message))
+	for _, f := range t.v.Findings {
+		if t.v.FailOn.reaches(worst(f)) {
+			t.line(t.paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
 		}
 	}
-	if t.d.Verdict.ExitCode != 0 {
+	if t.v.Verdict.ExitCode != 0 {
 		t.exit()
 	}
 }
 
-// head writes the machine, and the texts that were read.
-func (t *text) head() {
-	name := "gpudoctor " + t.clean(t.d.Version)
-	indent := utf8.RuneCountInString(name) + 3
+// machine writes the machine, and the texts that were read.
+func (t *text) machine() {
+	name := "gpudoctor " + t.v.Version
+	first := utf8.RuneCountInString(name) + 3
+	indent := first
 	if indent > t.width/3 {
 		indent = 6
 	}
-	items := make([]string, len(t.d.Host.parts))
-	for i, p := range t.d.Host.parts {
-		items[i] = t.clean(p)
-		if i < len(items)-1 {
-			items[i] += ","
-		}
-	}
-	for i, l := range t.wrapItems(items, utf8.RuneCountInString(name)+3, indent) {
-		if i == 0 {
-			t.line(t.paint(ansi.Bold, name), "   ", l)
-		} else {
-			t.line(strings.Repeat(" ", indent), l)
-		}
-	}
+	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), t.wrapItems(punctuated(t.v.Machine, ","), first, indent))
 	t.texts()
 }
 
 // transfers writes what became of the transfers.
 func (t *text) transfers() {
-	if t.d.textsOnly {
+	if t.v.textsOnly {
 		return
 	}
-	all := newPaths(t.d)
-	s, said := transfersLine(t.d, all)
-	t.entry(string(s), t.clean(said), took(t.d.Timing.TotalMS))
-	if parts := figures(t.d); len(parts) > 0 {
-		t.items("      ", ansi.Dim, parts)
-	}
+	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
+	t.items("      ", ansi.Dim, t.v.Figures)
 	t.slowStart()
-	t.matrix(all)
+	t.matrix()
 }
 
 // slowStart remarks on a driver that takes long to start.
 func (t *text) slowStart() {
-	if said := slowStart(t.d); said != "" {
-		t.entry("note", t.clean(said), "")
+	if t.v.SlowStart != "" {
+		t.entry("note", t.v.SlowStart, "")
 	}
 }
 
@@ -190,71 +152,61 @@ func took(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-// finding writes a finding of medium severity or above, or several that are
-// alike: what is wrong, then what to do, then how to see that it helped.
-func (t *text) finding(number int, g group) {
+// finding writes a finding of medium severity or above: what is wrong, then what to do, then how to see
+// that it helped.
+func (t *text) finding(f *finding) {
 	t.line()
-	n := fmt.Sprint(number)
-	severity := string(g.Severity)
-	margin := strings.Repeat(" ", len(n)+2)
-	used := len(margin) + len(severity) + 2
-	title := t.clean(g.Title)
-	about := t.clean(g.Rule) + ", " + g.certainty()
-	if len(g.findings) > 1 {
-		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.certainty())
+	margin := strings.Repeat(" ", len(fmt.Sprint(f.Number))+2)
+	t.title(margin, f)
+	t.remark(margin, ansi.Dim, "", f.About)
+	if len(f.Messages) > maxMessages || !f.Named {
+		t.wrapped(margin, ansi.Plain, t.some(f.Subjects, maxSubjects))
 	}
-	indent := strings.Repeat(" ", used)
-	lines := lines.Wrap(title, t.width-used)
-	fits := len(lines) == 1 && used+utf8.RuneCountInString(title)+3+len(about) <= t.width
-	for i, l := range lines {
-		switch {
-		case i > 0:
-			t.line(indent, t.paint(ansi.Bold, l))
-		case fits:
-			t.line(t.paint(ansi.Bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(ansi.Bold, l),
-				strings.Repeat(" ", t.width-used-utf8.RuneCountInString(l)-len(about)), t.paint(ansi.Dim, about))
-		default:
-			t.line(t.paint(ansi.Bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(ansi.Bold, l))
-		}
-	}
-	if !fits {
-		t.line(indent, t.paint(ansi.Dim, about))
-	}
-	if o := t.d.objectOf(g); o != "" {
-		t.wrapped(margin, ansi.Dim, t.clean(o))
-	}
-	messages := g.messages()
-	if len(messages) > maxMessages || !g.namesSubjects(messages) {
-		t.wrapped(margin, ansi.Plain, t.some(g.subjects, maxSubjects))
-	}
-	for i, m := range messages {
+	for i, m := range f.Messages {
 		if i == maxMessages && !t.style.Verbose {
-			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(messages)-i))
+			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
 			break
 		}
-		t.wrapped(margin, ansi.Plain, t.clean(m))
+		t.wrapped(margin, ansi.Plain, m)
 	}
-	if terms := g.terms(t.explained, cureOf(g, t.d.Advice)); terms != "" {
-		t.hanging(margin, "terms", ansi.Dim, t.clean(terms))
+	if f.Terms != "" {
+		t.hanging(margin, "terms", ansi.Dim, f.Terms)
 	}
-	for _, c := range g.candidates() {
-		t.hanging(margin, "may be", ansi.Plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
+	for _, c := range f.Candidates {
+		t.hanging(margin, "may be", ansi.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
 	}
-	for _, e := range g.explained() {
-		said := "cause of " + t.clean(e.Rule)
-		if e.Rule == g.Rule {
-			said = "also: " + t.clean(e.Message)
-		} else if !slices.Equal(e.subjects, []string{"host"}) {
-			said += ": " + t.some(e.subjects, maxSubjects)
+	for _, e := range f.Effects {
+		said := "cause of " + e.Rule
+		if e.Rule == f.Rule {
+			said = "also: " + e.Message
+		} else if !slices.Equal(e.Subjects, []string{"host"}) {
+			said += ": " + t.some(e.Subjects, maxSubjects)
 		}
 		t.wrapped(margin, ansi.Dim, said)
 	}
 	if t.style.Verbose {
-		t.evidence(margin, g)
+		t.evidence(margin, f)
 	} else {
-		t.quotes(margin, g)
+		t.quotes(margin, f)
 	}
-	t.cure(number, margin, g)
+	t.cure(margin, f)
+}
+
+// title writes what a finding is called, and at the right edge, if there is room, which rule found it.
+func (t *text) title(margin string, f *finding) {
+	about := f.Rule + ", " + f.Certainty
+	if n := len(f.Subjects); n > 1 {
+		about = fmt.Sprintf("%s x %d, %s", f.Rule, n, f.Certainty)
+	}
+	severity := string(f.Severity)
+	indent := margin + strings.Repeat(" ", len(severity)+2)
+	lead := t.paint(ansi.Bold, fmt.Sprint(f.Number)) + "  " + t.paint(colorOf(severity), severity) + "  "
+	if gap := t.width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
+		t.line(lead, t.paint(ansi.Bold, f.Title), strings.Repeat(" ", gap), t.paint(ansi.Dim, about))
+		return
+	}
+	t.under(lead, indent, ansi.Bold, f.Title)
+	t.line(indent, t.paint(ansi.Dim, about))
 }
 
 // some lists the first of several names.
@@ -262,23 +214,13 @@ func (t *text) some(names []string, most int) string {
 	if t.style.Verbose {
 		most = len(names)
 	}
-	shown := make([]string, 0, most)
-	for _, n := range names[:min(most, len(names))] {
-		shown = append(shown, t.clean(n))
-	}
-	s := strings.Join(shown, ", ")
-	if rest := len(names) - len(shown); rest > 0 {
-		s += fmt.Sprintf(" and %d more", rest)
-	}
-	return s
+	return some(names, most)
 }
 
-// evidence writes what led to the findings of a group.
-func (t *text) evidence(margin string, g group) {
-	for _, f := range g.findings {
-		for _, e := range f.Evidence {
-			t.hanging(margin, "seen", ansi.Dim, t.clean(e.Fact)+" = "+t.clean(valueOf(e.Value))+" ("+t.clean(e.Source)+")")
-		}
+// evidence writes what led to a finding.
+func (t *text) evidence(margin string, f *finding) {
+	for _, e := range f.Evidence {
+		t.hanging(margin, "seen", ansi.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
 	}
 }
 
@@ -294,91 +236,98 @@ func valueOf(v any) string {
 }
 
 // slight writes the findings below medium, a line each.
-func (t *text) slight(findings []rules.Finding) {
-	all := groups(findings)
-	for i, g := range all {
+func (t *text) slight(all []finding) {
+	const margin = "      "
+	for i := range all {
+		f := &all[i]
+		said := f.Messages[0]
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped("      ", ansi.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, t.clean(strings.Join(topics(all[i:]), ", "))))
+			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
 			break
 		}
-		said := g.messages()[0]
 		if !t.style.Verbose {
 			said = sentence(said)
 		}
-		if more := len(g.findings) - 1; more > 0 {
-			said += fmt.Sprintf(" (and %d like it)", more)
-		}
-		t.entry(string(g.Severity), t.clean(said), t.clean(g.Rule))
+		t.entry(string(f.Severity), said+f.Like(), f.Rule)
 		if !t.style.Verbose {
-			t.flags("      ", g)
+			t.flags(margin, f)
+			continue
 		}
-		if t.style.Verbose {
-			t.evidence("      ", g)
-			t.cure(unnumbered, "      ", g)
-			t.line()
-		}
+		t.evidence(margin, f)
+		t.cure(margin, f)
+		t.line()
 	}
 }
 
-// sentence is the first sentence of a text, without its full stop.
-func sentence(s string) string {
-	for i := range len(s) - 2 {
-		if s[i] == '.' && s[i+1] == ' ' && s[i+2] >= 'A' && s[i+2] <= 'Z' {
-			return s[:i]
-		}
+// Like counts the findings beside the one that is told.
+func (f *finding) Like() string {
+	if more := len(f.Subjects) - 1; more > 0 {
+		return fmt.Sprintf(" (and %d like it)", more)
 	}
-	return strings.TrimSuffix(s, ".")
+	return ""
+}
+
+// topics are what findings are about, each once.
+func topics(all []finding) []string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Topic)
+	}
+	return lines.Unique(names)
+}
+
+// conclusion is the verdict in a sentence.
+func (t *text) conclusion() string {
+	d := t.v
+	gaps := lines.First(d.Gaps, maxReasons, "; ")
+	if t.style.Verbose {
+		gaps = strings.Join(d.Gaps, "; ")
+	}
+	switch v := &d.Verdict; {
+	case v.State == Healthy && d.only == 1:
+		return t.noProblems() + " by the only rule judged (--only)."
+	case v.State == Healthy && d.only > 1:
+		return t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
+	case v.State == Healthy && d.Profile == rules.Image:
+		return t.noProblems() + " in this image."
+	case v.State == Healthy, v.State == Findings:
+		return upper(d.Title) + "."
+	case v.has(ReasonFailed):
+		return upper(d.state()) + ": " + gaps + "."
+	case d.fromTexts() && v.has(ReasonCut):
+		return upper(d.state()) + ": " + v.text(ReasonCut) + "."
+	case d.fromTexts():
+		return upper(d.Title) + "."
+	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
+		return "No GPU to judge; no problems found."
+	case v.has(ReasonNoGPU):
+		return "No GPU to judge."
+	}
+	return t.noProblems() + ", but not proven healthy: " + gaps + "."
+}
+
+// conclusionColor is the color of the verdict.
+func (t *text) conclusionColor() ansi.Color {
+	switch t.v.class() {
+	case "good":
+		return ansi.Green
+	case "bad":
+		return ansi.Red
+	}
+	if v := &t.v.Verdict; v.State == Inconclusive && !v.has(ReasonCut) && (t.v.fromTexts() || v.has(ReasonNoGPU)) {
+		return ansi.Plain // Nothing else was to be expected.
+	}
+	return ansi.Yellow
 }
 
 // closing writes the verdict.
 func (t *text) closing() {
-	d := t.d
-	var said string
-	code := ansi.Green
-	most := maxReasons
-	if t.style.Verbose {
-		most = len(d.Verdict.Reasons)
-	}
-	switch v := &d.Verdict; {
-	case v.State == Healthy && d.only > 0:
-		said = t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
-		if d.only == 1 {
-			said = t.noProblems() + " by the only rule judged (--only)."
-		}
-	case v.State == Healthy && d.Profile == rules.Image:
-		said = t.noProblems() + " in this image."
-	case v.State == Healthy:
-		said = "Healthy" + d.besides() + "."
-	case v.State == Findings:
-		said, code = v.Tally()+".", ansi.Yellow
-		if v.Counts.Critical+v.Counts.High > 0 {
-			code = ansi.Red
-		}
-	case v.has(ReasonFailed):
-		said, code = "Transfers fail: "+t.clean(v.shortly(most))+".", ansi.Red
-	case v.has(ReasonUnread) && v.has(ReasonCut):
-		said, code = "Nothing was recognized in what was read of the input: "+t.clean(v.text(ReasonCut))+".", ansi.Yellow
-	case v.has(ReasonUnread):
-		said, code = "Nothing in the input was recognized.", ansi.Plain
-	case v.has(ReasonTexts) && v.has(ReasonCut):
-		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", ansi.Yellow
-	case v.has(ReasonTexts):
-		said, code = "No known fault found in the input"+d.besides()+".", ansi.Plain
-	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
-		said, code = "No GPU to judge; no problems found.", ansi.Plain
-	case v.has(ReasonNoGPU):
-		said, code = "No GPU to judge.", ansi.Plain
-	default:
-		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly(most))+".", ansi.Yellow
-	}
-	t.wrappedAfter(code, said, t.clean(t.judged(said)))
+	d := t.v
+	said := t.conclusion()
+	t.wrappedAfter(t.conclusionColor(), said, t.judged(said))
 	t.wanted()
-	if note := d.redactedNote(); note != "" {
-		t.wrapped("", ansi.Dim, note)
-	}
-	if hints := t.hints(); hints != "" {
-		t.wrapped("", ansi.Dim, hints)
-	}
+	t.remark("", ansi.Dim, "", d.RedactedNote())
+	t.remark("", ansi.Dim, "For more detail: ", d.hint())
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
 		t.line("To see a report for a machine with GPUs: ", t.paint(ansi.Bold, "gpudoctor check --from example:"+t.style.Example))
 	}
@@ -389,20 +338,19 @@ func (t *text) closing() {
 
 // exit writes the exit code and its reason.
 func (t *text) exit() {
-	v := t.d.Verdict
-	t.wrapped("", ansi.Dim, fmt.Sprintf("exit %d: %s", v.ExitCode, t.clean(v.Reason)))
+	t.wrapped("", ansi.Dim, t.v.exit())
 }
 
 // noProblems says that no fault was found, or how bad the findings are at most that stand
 // above.
 func (t *text) noProblems() string {
 	switch {
-	case len(t.d.Findings)+len(t.d.Waived) == 0:
+	case len(t.v.Findings)+len(t.v.Waived) == 0:
 		return "No problems found"
-	case len(t.d.Findings) == 0:
+	case len(t.v.Findings) == 0:
 		return "Nothing found that is not waived"
 	}
-	return "Nothing worse than " + string(t.d.Findings[0].Severity) + " found" // They are in order.
+	return "Nothing worse than " + string(t.v.Findings[0].Severity) + " found" // They are in order.
 }
 
 // besides counts the findings that do not decide the verdict; empty if there are none.
@@ -413,21 +361,10 @@ func (d *Document) besides() string {
 	return ""
 }
 
-// tally counts findings in words: "1 critical, 2 low".
-func tally(c Counts) string {
-	var parts []string
-	for i, n := range []int{c.Critical, c.High, c.Medium, c.Low, c.Info} {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, severities[i]))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // judged says how many rules could be judged, and what the others lacked, but for
 // what was said of them already.
 func (t *text) judged(said string) string {
-	d := t.d
+	d := t.v
 	s := fmt.Sprintf("%d rules passed", len(d.Passed))
 	if len(d.Passed) == 1 {
 		s = "1 rule passed"
@@ -442,36 +379,28 @@ func (t *text) judged(said string) string {
 	if t.style.Verbose { // They are listed above, with what they lacked.
 		return s + "."
 	}
-	all := slices.DeleteFunc(reasons(d.Skipped), func(r reason) bool {
-		return r.fault && strings.Contains(said, t.clean(r.text)) || !r.fault && !d.textsOnly // Their areas tell it.
-	})
-	if len(all) == 0 {
-		return s + " (--verbose)."
+	var all []string
+	var lacks []pair
+	for _, skipped := range d.Skipped {
+		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) {
+			all = append(all, text)
+		} else if !skipped.Fault && d.textsOnly { // Elsewhere their areas tell it.
+			lacks = append(lacks, pair{skipped.Rule, reasonOf(skipped)})
+		}
 	}
-	s += ": "
+	rows := commonest(lacks)
+	several := len(all)+len(rows) > 1
+	for _, r := range rows {
+		if several {
+			r.Text += fmt.Sprintf(" (%d)", len(r.Names))
+		}
+		all = append(all, r.Text)
+	}
 	const most = 3
-	for i, r := range all {
-		if i == most {
-			s += "; and other reasons"
-			break
-		}
-		if i > 0 {
-			s += "; "
-		}
-		s += r.text
-		if len(all) > 1 && !r.fault {
-			s += fmt.Sprintf(" (%d)", len(r.rules))
-		}
+	if len(all) > most {
+		all = append(all[:most], "and other reasons")
 	}
-	return s + " (--verbose)."
-}
-
-// hints says what would make known what is not, the commonest first.
-func (t *text) hints() string {
-	if hint := t.d.hint(); hint != "" {
-		return "For more detail: " + t.clean(hint)
-	}
-	return ""
+	return s + behind(": ", strings.Join(all, "; ")) + " (--verbose)."
 }
 
 // hint is what would make known most of what is not.
@@ -479,22 +408,17 @@ func (d *Document) hint() string {
 	if len(d.Skipped) == 0 {
 		return ""
 	}
-	counts := map[string]int{}
-	var order []string
+	var hints []pair
 	for _, u := range d.Unknown {
-		if u.Hint == "" {
-			continue
+		if u.Hint != "" {
+			hints = append(hints, pair{u.Fact, u.Hint})
 		}
-		if counts[u.Hint] == 0 {
-			order = append(order, u.Hint)
-		}
-		counts[u.Hint]++
 	}
-	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
-	if len(order) == 0 {
-		return ""
+	var texts []string
+	for _, h := range commonest(hints) {
+		texts = append(texts, h.Text)
 	}
-	return strings.Join(order[:min(2, len(order))], "; ")
+	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 
 // worst is the worst severity of a finding and what it explains.

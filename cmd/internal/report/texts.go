@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -135,8 +136,8 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	var all []rules.Evidence
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
-			name := lineOfText.ReplaceAllString(e.Source, "$1")
-			if !slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name }) {
+			name, _ := splitLine(e.Source)
+			if !d.isText(name) {
 				continue
 			}
 			// Of one line the first fact is enough; a whole text may tell several.
@@ -148,39 +149,42 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	return all
 }
 
+// isText reports whether a name is that of one of the texts.
+func (d *Document) isText(name string) bool {
+	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name })
+}
+
 // quoted is a line of a text as a person reads it: where it stands, and what it
 // says, or what the fact is that was read there.
-func quoted(e rules.Evidence) string {
-	if said, ok := e.Value.(string); ok && (strings.HasPrefix(e.Fact, "logs.") || strings.HasPrefix(e.Fact, "kernel_log.")) {
-		return e.Source + "  " + said
+func quoted(e evidence) string {
+	if e.Text != e.Value && (strings.HasPrefix(e.Fact, "logs.") || strings.HasPrefix(e.Fact, "kernel_log.")) {
+		return e.Source + "  " + e.Text
 	}
-	return e.Source + "  " + e.Fact + " = " + valueOf(e.Value)
+	return e.Source + "  " + e.Fact + " = " + e.Value
 }
 
 // textsLine says which texts were recognised as what; others lists those that were
 // not read, and then those in which nothing was recognised.
 func (d *Document) textsLine() (recognised, others []string) {
 	var unread []string
-	defer func() { others = append(unread, others...) }()
 	for _, t := range d.Texts {
-		switch said := t.Name + " (" + cmp.Or(t.Problem, "not recognized") + ")"; {
-		case t.Unread != "":
-			unread = append(unread, said)
-		case len(t.Kinds) == 0 || t.Problem != "":
-			others = append(others, said)
-		}
-		if len(t.Kinds) == 0 {
-			continue
-		}
 		var kinds []string
 		for _, k := range t.Kinds {
 			if k.Kind != "messages" || len(t.Kinds) == 1 {
 				kinds = append(kinds, k.Kind)
 			}
 		}
-		recognised = append(recognised, fmt.Sprintf("%s (%s)", t.Name, strings.Join(kinds, ", ")))
+		if len(kinds) > 0 {
+			recognised = append(recognised, fmt.Sprintf("%s (%s)", t.Name, strings.Join(kinds, ", ")))
+		}
+		switch said := t.Name + " (" + cmp.Or(t.Problem, "not recognized") + ")"; {
+		case t.Unread != "":
+			unread = append(unread, said)
+		case len(kinds) == 0 || t.Problem != "":
+			others = append(others, said)
+		}
 	}
-	return recognised, others
+	return recognised, append(unread, others...)
 }
 
 // Bounds of what the text shows of texts.
@@ -192,56 +196,54 @@ const (
 
 // texts writes what was read as what.
 func (t *text) texts() {
-	if len(t.d.Texts) == 0 {
+	if len(t.v.Texts) == 0 {
 		return
 	}
-	recognised, others := t.d.textsLine()
+	recognised, others := t.v.textsLine()
 	list := func(label string, names []string, right string) {
-		if len(names) == 0 {
-			return
+		said := strings.Join(names, "; ")
+		if !t.style.Verbose {
+			said = lines.First(names, maxTexts, "; ")
 		}
-		shown := names
-		if len(shown) > maxTexts && !t.style.Verbose {
-			shown = append(slices.Clone(shown[:maxTexts]), fmt.Sprintf("and %d more", len(names)-maxTexts))
+		if said != "" {
+			t.entry(label, said, right)
 		}
-		t.entry(label, t.clean(strings.Join(shown, "; ")), right)
 	}
-	if len(t.d.Objects) < 2 || t.style.Verbose { // The table names them.
-		list("read", recognised, took(t.d.Timing.TotalMS))
+	if len(t.v.Objects) < 2 || t.style.Verbose { // The table names them.
+		list("read", recognised, took(t.v.Timing.TotalMS))
 	}
 	list("note", others, "")
 }
 
 // quotes writes the lines that led to a finding.
-func (t *text) quotes(margin string, g group) {
-	all := t.d.quotes(g)
-	for i, e := range all {
+func (t *text) quotes(margin string, f *finding) {
+	for i, e := range f.Quotes {
 		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", ansi.Dim, "and "+plural(len(all)-i, "more line")+" (--verbose)")
+			t.hanging(margin, "", ansi.Dim, "and "+plural(len(f.Quotes)-i, "more line")+" (--verbose)")
 			break
 		}
-		t.hanging(margin, "seen", ansi.Dim, t.clean(quoted(e)))
+		t.hanging(margin, "seen", ansi.Dim, quoted(e))
 	}
 }
 
 // wanted writes what to send where nothing could be concluded.
 func (t *text) wanted() {
-	if len(t.d.Objects) > 0 {
+	if len(t.v.Objects) > 0 {
 		return // What is open in a file is shown by no log.
 	}
-	if t.d.textsOnly && t.d.Verdict.State == Inconclusive {
+	if t.v.textsOnly && t.v.Verdict.State == Inconclusive {
 		t.wrapped("", ansi.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return
 	}
-	if !t.d.open() || len(t.d.Wanted) == 0 {
+	if !t.v.open() || len(t.v.Wanted) == 0 {
 		return
 	}
 	t.wrapped("", ansi.Plain, "To narrow this down, send the following, most useful first:")
-	for i, w := range t.d.Wanted {
+	for i, w := range t.v.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break
 		}
-		t.hanging("  ", "send", ansi.Plain, t.clean(w.Send))
+		t.hanging("  ", "send", ansi.Plain, w.Send)
 	}
 	t.wrapped("  ", ansi.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

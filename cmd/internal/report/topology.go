@@ -13,50 +13,30 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
-// topology draws the machine with what is wrong in it; nil where no GPU is known.
-func (d *Document) topology() *topology.Machine {
+// picture draws the machine with what is wrong in it; nil where no GPU is known.
+func (v *view) picture(ascii bool) *topology.Machine {
 	var faults []topology.Fault
-	for i, g := range groups(d.Findings) {
-		fault := topology.Fault{
-			Number: i + 1, Severity: string(g.Severity), Title: g.Title, Rule: g.Rule,
-			Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
-		}
-		if len(fault.Places) > 0 {
-			faults = append(faults, fault)
+	for _, f := range v.Found {
+		if len(f.Places) > 0 {
+			faults = append(faults, topology.Fault{Number: f.Number, Severity: string(f.Severity), Title: f.Title, Rule: f.Rule, Places: f.Places, OnLink: f.OnLink})
 		}
 	}
-	return topology.New(d.shown(), faults, func(s string) string { return lines.Printable(s, false) })
-}
-
-// places are the addresses at which the findings of a group lie: those that the
-// parameters of its remedies name, as the subject may count them, else those of the
-// subject.
-func (g group) places() []string {
-	var all []string
-	for _, f := range g.findings {
-		bridges, _ := f.Params["bridges"].([]any)
-		for _, b := range bridges {
-			all = append(all, fmt.Sprint(b))
-		}
-		all = append(all, topology.Addresses(f.Subject)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return lines.Clean(topology.New(v.shown(), faults), ascii)
 }
 
 // WriteTopology writes the picture of the machine as a tree, and what is wrong in it.
 func WriteTopology(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
-	t := newText(&b, d, s)
-	t.wrapped("", ansi.Bold, t.clean(d.Host.Summary))
+	t := newText(&b, newView(d, s.ASCII), s)
+	t.wrapped("", ansi.Bold, t.v.Host.Summary)
 	t.line()
-	m := d.topology()
+	m := t.v.picture(s.ASCII)
 	switch {
 	case m == nil && d.textsOnly:
 		t.wrapped("", ansi.Plain, "No topology: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
-		_, why := noGPU(d)
-		t.wrapped("", ansi.Plain, "No topology: "+t.clean(why)+".")
+		_, why := noGPU(t.v.Document)
+		t.wrapped("", ansi.Plain, "No topology: "+why+".")
 	case m == nil:
 		t.wrapped("", ansi.Plain, "No topology: how the GPUs are connected is not known.")
 	default:
@@ -88,21 +68,20 @@ func (t *text) tree(m *topology.Machine) {
 		} else if r.Up != nil && r.Up.Speed != "" {
 			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
 		}
-		below = slices.DeleteFunc(below, func(s string) bool { return s == "" })
-		detail := t.clean(strings.Join(below, ", "))
+		detail := joinedWith(", ", below...)
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
 			line, detail = line+"  "+detail, ""
 		}
 		t.line(t.paint(ansi.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
 		if detail != "" {
-			t.under(r, ansi.Dim, detail)
+			t.below(r, ansi.Dim, detail)
 		}
 		t.faults(m, r)
 	}
 }
 
-// under writes a text below a node.
-func (t *text) under(r topology.Row, c ansi.Color, said string) {
+// below writes a text below a node.
+func (t *text) below(r topology.Row, c ansi.Color, said string) {
 	for _, l := range lines.Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
 		t.line(t.paint(ansi.Dim, r.Under), t.paint(c, l))
 	}
@@ -111,7 +90,7 @@ func (t *text) under(r topology.Row, c ansi.Color, said string) {
 // faults writes what is wrong at a node and on the link above it.
 func (t *text) faults(m *topology.Machine, r topology.Row) {
 	for _, f := range m.Faults {
-		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, t.clean(f.Rule))
+		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
 		switch {
 		case slices.Contains(r.Faults, f.Number):
 		case r.Up != nil && slices.Contains(r.Up.Faults, f.Number) && slices.Contains(f.Places, r.Up.Port):
@@ -121,7 +100,7 @@ func (t *text) faults(m *topology.Machine, r topology.Row) {
 		default:
 			continue
 		}
-		t.under(r, colorOf(f.Severity), said)
+		t.below(r, colorOf(f.Severity), said)
 	}
 }
 
@@ -132,7 +111,7 @@ func (t *text) pictured(m *topology.Machine) {
 		t.line()
 	}
 	for _, j := range m.Joins {
-		t.wrapped("", ansi.Plain, t.clean(j.String()))
+		t.wrapped("", ansi.Plain, j.String())
 	}
 	if m.Hidden {
 		t.wrapped("", ansi.Dim, topology.HiddenPaths)
@@ -143,16 +122,11 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		for i, l := range lines.Wrap(t.clean(f.Title), t.width-len(lead)) {
-			if i > 0 {
-				lead = strings.Repeat(" ", len(lead))
-			}
-			t.line(t.paint(colorOf(f.Severity), lead), l)
-		}
+		t.under(t.paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), ansi.Plain, f.Title)
 	}
 	if len(m.Faults) > 0 {
 		t.line()
-		t.line(t.paint(ansi.Dim, "what to do: "), t.clean(t.d.recheck.Command()))
+		t.line(t.paint(ansi.Dim, "what to do: "), t.v.Recheck)
 	}
 }
 
@@ -163,18 +137,12 @@ func (t *text) near(m *topology.Machine) {
 		t.line("Nearest to each GPU")
 	}
 	for _, n := range m.Near {
-		lead := n.GPU + "  "
-		for i, l := range lines.Wrap(t.clean(n.String()), max(t.width-len(lead), leastWidth/2)) {
-			if i > 0 {
-				lead = strings.Repeat(" ", len(lead))
-			}
-			t.line(t.paint(ansi.Dim, lead), l)
-		}
+		t.under(t.paint(ansi.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), ansi.Plain, n.String())
 	}
 	if len(m.Notes) > 0 {
 		t.line()
 	}
 	for _, note := range m.Notes {
-		t.wrapped("", ansi.Plain, t.clean(note))
+		t.wrapped("", ansi.Plain, note)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -35,16 +34,12 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		}
 		b.Write(raw)
 	case "markdown":
-		m := &markdown{b: &b, d: d, extent: extents[0]}
-		_, said := transfersLine(d, newPaths(d))
-		m.put("%s\n", gfm.Inline(said))
-		m.matrix()
+		(&markdown{view: newView(d, false), extent: extents[0]}).write(&b, "transfers")
 	case "html":
-		h := &pageOf{d: d}
-		h.write(&b, h.transfers())
+		writeTransfersHTML(&b, d)
 	default:
-		t := newText(&b, d, s)
-		t.head()
+		t := newText(&b, newView(d, s.ASCII), s)
+		t.machine()
 		t.transfers()
 		if s.Verbose {
 			t.times()

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -115,6 +116,9 @@ func (v *Verdict) text(code ReasonCode) string {
 	return ""
 }
 
+// shortly is the reason without what the line of the transfers says.
+func (r Reason) shortly() string { return cmp.Or(r.short, r.Text) }
+
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
 	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding || r.Code == ReasonWaived })
@@ -123,14 +127,10 @@ func (v *Verdict) gaps() []Reason {
 // shortly gives the first of the reasons that are no findings in a sentence.
 func (v *Verdict) shortly(most int) string {
 	var said []string
-	gaps := v.gaps()
-	for _, r := range gaps[:min(most, len(gaps))] {
-		said = append(said, cmp.Or(r.short, r.Text))
+	for _, r := range v.gaps() {
+		said = append(said, r.shortly())
 	}
-	if rest := len(gaps) - len(said); rest > 0 {
-		said = append(said, fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(said, "; ")
+	return lines.First(said, most, "; ")
 }
 
 // judge computes the verdict, once, from all that the report holds.
@@ -262,11 +262,8 @@ func (d *Document) collectivesGap() []Reason {
 		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
-	case d.harmless(c.Cause, c.GPUs...):
-		return []Reason{{Code: ReasonUntried, Text: "collectives (" + c.Reason + ")"}}
-	default:
-		return []Reason{{Code: ReasonProbe, Text: "collectives (" + cmp.Or(c.Reason, "they could not be run") + ")"}}
 	}
+	return []Reason{untried(d.harmless(d.Collectives.Cause, d.Collectives.GPUs...), "collectives", cmp.Or(d.Collectives.Reason, "they could not be run"))}
 }
 
 // unreadTexts says how many texts were not read to their end, and names the first.
@@ -300,18 +297,20 @@ func unreadTexts(texts []facts.Text) []Reason {
 // notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
 // several rules read one value that a file does not show.
 func (d *Document) notJudgedFiles() []Reason {
-	var all []Reason
-	of := map[string][]string{}
+	var lacks []pair
 	for _, s := range d.Skipped {
-		of[reasonOf(s)] = append(of[reasonOf(s)], s.Rule)
+		lacks = append(lacks, pair{s.Rule, reasonOf(s)})
 	}
-	for _, s := range d.Skipped {
-		if names := of[reasonOf(s)]; names[0] == s.Rule {
-			s.Rule = strings.Join(names, ", ")
-			all = append(all, notJudged(s))
-		}
+	return reasonsFor(ReasonRule, lacks)
+}
+
+// reasonsFor are reasons of one kind, for names of which the same is said.
+func reasonsFor(code ReasonCode, all []pair) []Reason {
+	var reasons []Reason
+	for _, a := range together(all) {
+		reasons = append(reasons, Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"})
 	}
-	return all
+	return reasons
 }
 
 // notJudged is the reason of a rule that could not be judged.
@@ -322,21 +321,13 @@ func notJudged(s Skipped) Reason {
 // missingSections lists the sections that hold what the profile requires and is not known,
 // those with the same reason together. What transfers lack, missingTransfers explains.
 func missingSections(lacks []rules.Missing) []Reason {
-	var why []string
-	sections := map[string][]string{} // By the reason why they are missing.
+	var all []pair
 	for _, m := range lacks {
-		if reason := cmp.Or(m.Reason, m.Words, "the facts do not contain them"); m.Section() != "transfers" {
-			if sections[reason] == nil {
-				why = append(why, reason)
-			}
-			sections[reason] = append(sections[reason], m.Section())
+		if m.Section() != "transfers" {
+			all = append(all, pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")})
 		}
 	}
-	var all []Reason
-	for _, reason := range why {
-		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(slices.Compact(sections[reason]), ", ") + " (" + reason + ")"})
-	}
-	return all
+	return reasonsFor(ReasonSection, all)
 }
 
 // missingRules lists the rules that could not be judged and whose finding would
@@ -441,48 +432,41 @@ const noDeviceCode = 100
 
 var inUse = map[int]probe.Cause{2: probe.CauseNoMemory, 46: probe.CauseBusy}
 
+// untried is the reason for something that was not tried. It is excused where that is no failure of the probe.
+func untried(excused bool, what, why string) Reason {
+	return Reason{Code: map[bool]ReasonCode{true: ReasonUntried, false: ReasonProbe}[excused], Text: what + " (" + why + ")"}
+}
+
 // missingTransfers says what is missing of the transfers.
 func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Reason {
 	if d.Profile != rules.Training && d.Transfers == nil {
 		return nil
 	}
-	one := func(code ReasonCode, why string) []Reason {
-		return []Reason{{Code: code, Text: "transfers (" + why + ")"}}
-	}
+	one := func(excused bool, why string) []Reason { return []Reason{untried(excused, "transfers", why)} }
 	switch t := d.Transfers; {
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && !looked(f):
 		_, why := noGPU(d)
-		if d.probed {
-			return one(ReasonProbe, why)
-		}
-		return one(ReasonUntried, why)
+		return one(!d.probed, why)
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && d.unseen() != "":
+		return one(true, d.unseen())
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
-		if why := d.unseen(); why != "" {
-			return one(ReasonUntried, why)
-		}
-		return one(ReasonNoGPU, "no GPU was found")
+		return []Reason{{Code: ReasonNoGPU, Text: "transfers (no GPU was found)"}}
 	case t == nil:
-		if u := d.unknown("transfers"); u != nil && u.Kind == "" && d.probed {
-			return one(ReasonProbe, u.Reason)
-		}
-		return one(ReasonUntried, d.whyUnknown("transfers"))
+		u := d.unknown("transfers")
+		return one(!d.probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
-		why := cmp.Or(t.Reason, "the probe could not run")
-		if d.harmless(t.Cause) {
-			return one(ReasonUntried, why)
-		}
-		return one(ReasonProbe, why)
+		return one(d.harmless(t.Cause), cmp.Or(t.Reason, "the probe could not run"))
 	case t.Outcome.Failed():
 		return nil // That is no gap: see failures.
 	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
-		return one(ReasonProbe, "no pair of the GPUs was tried")
+		return one(false, "no pair of the GPUs was tried")
 	case len(t.Devices) == 0:
-		return one(ReasonProbe, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
+		return one(false, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
 	}
 	all := slices.Concat(d.untriedPaths(), d.untriedGPUs(), d.untriedTests())
 	for _, m := range lacks {
 		if len(all) == 0 && m.Section() == "transfers" {
-			all = one(ReasonProbe, m.Short())
+			all = one(false, m.Short())
 		}
 	}
 	return all
@@ -525,11 +509,7 @@ func (d *Document) untriedGPUs() []Reason {
 		if g.Outcome == probe.OK || g.Outcome.Failed() || told {
 			continue
 		}
-		code := ReasonProbe
-		if d.excusedGPU(g) {
-			code = ReasonUntried
-		}
-		all = append(all, Reason{Code: code, Text: "transfers (" + gapOf(g).String() + ")"})
+		all = append(all, untried(d.excusedGPU(g), "transfers", gapOf(g).String()))
 	}
 	return all
 }
@@ -537,49 +517,39 @@ func (d *Document) untriedGPUs() []Reason {
 // untriedPaths are the ordered pairs of GPUs of which nothing is known.
 func (d *Document) untriedPaths() []Reason {
 	all := newPaths(d)
-	untried := all.with(probe.Unknown)
-	if len(untried) == 0 {
+	unknown := all.with(probe.Unknown)
+	if len(unknown) == 0 {
 		return nil
 	}
-	code := ReasonUntried
-	for _, p := range untried {
-		// A recording may hold a probe of some pairs; a probe of our own leaves
-		// none out without a reason.
-		if p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain) {
-			code = ReasonProbe
-		}
-	}
-	why := fmt.Sprintf("%d of %s could not be %s", len(untried), plural(len(all), "peer path"), untried.lacked())
-	r := Reason{Code: code, Text: "transfers (" + why + ")", short: "transfers (" + why + ")"}
-	if open := gaps(d, untried); len(open) > 0 {
-		r.Text = "transfers (" + why + ": " + gapsInWords(open) + ")"
-	}
+	// A recording may hold a probe of some pairs; a probe of our own leaves none out without a reason.
+	excused := !slices.ContainsFunc(unknown, func(p path) bool {
+		return p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain)
+	})
+	why := fmt.Sprintf("%d of %s could not be %s", len(unknown), plural(len(all), "peer path"), unknown.lacked())
+	r := untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))
+	r.short = "transfers (" + why + ")"
 	return []Reason{r}
 }
 
 // untriedTests are the tests beyond the plain copy of which nothing is known.
 func (d *Document) untriedTests() []Reason {
-	var all []Reason
-	tests := map[string]*Reason{}
+	of := map[string]Reason{} // Of each test, one excused and one not.
 	for i := range d.Transfers.Transfers {
 		t := &d.Transfers.Transfers[i]
 		if t.Test == probe.TestCopy || t.Outcome != probe.Unknown || t.Cause == probe.CauseDevice {
 			continue
 		}
-		code := ReasonProbe
-		if d.excused(t) {
-			code = ReasonUntried
-		}
-		key := t.Test + " " + string(code)
-		if tests[key] == nil {
-			tests[key] = &Reason{Code: code, Text: t.Test + " (" + cmp.Or(t.Reason, "not tried") + ")"}
+		r := untried(d.excused(t), t.Test, cmp.Or(t.Reason, "not tried"))
+		if key := t.Test + " " + string(r.Code); of[key].Text == "" {
+			of[key] = r
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(tests)) {
-		all = append(all, *tests[key])
+	var all []Reason
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, of[key])
 	}
 	if why := d.Transfers.SMTests; why != "" {
-		all = append(all, Reason{Code: ReasonUntried, Text: "SM loads and stores (" + why + ")"})
+		all = append(all, untried(true, "SM loads and stores", why))
 	}
 	return all
 }
@@ -612,4 +582,55 @@ func (d *Document) whyUnknown(section string) string {
 		return u.Reason
 	}
 	return "the facts do not contain them"
+}
+
+// title is the verdict in a few words, with the findings that stand below it.
+func (d *Document) title() string {
+	if d.Verdict.State == Findings {
+		return d.Verdict.Tally()
+	}
+	return d.state() + d.besides()
+}
+
+// state is a verdict without findings of medium severity or above in a few words.
+func (d *Document) state() string {
+	switch v := &d.Verdict; {
+	case v.State == Healthy:
+		return "healthy"
+	case v.has(ReasonFailed):
+		return "transfers fail"
+	case v.has(ReasonUnread) && v.has(ReasonCut):
+		return "nothing was recognized in what was read of the input"
+	case v.has(ReasonUnread):
+		return "nothing in the input was recognized"
+	case v.has(ReasonTexts) && v.has(ReasonCut):
+		return "no known fault found in what was read of the input"
+	case v.has(ReasonTexts):
+		return "no known fault found in the input"
+	case v.has(ReasonNoGPU):
+		return "no GPU"
+	}
+	if len(d.Findings) > 0 {
+		return "not proven healthy"
+	}
+	return "no problems found, not proven healthy"
+}
+
+// fromTexts reports whether the verdict is of texts without a cause of failure.
+func (d *Document) fromTexts() bool { return d.Verdict.has(ReasonUnread) || d.Verdict.has(ReasonTexts) }
+
+// verdictInWords is the verdict with what it rests on.
+func (d *Document) verdictInWords() string {
+	v := &d.Verdict
+	said := []string{v.Tally()}
+	if v.State != Findings {
+		said[0] = joinedWith("; ", string(v.State), v.Tally())
+	}
+	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
+		said = append(said, paths)
+	}
+	if v.State == Inconclusive {
+		said = append(said, "not examined: "+v.shortly(maxReasons))
+	}
+	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
 }

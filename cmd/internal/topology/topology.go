@@ -127,9 +127,7 @@ func (n *Node) Label() string {
 }
 
 // New draws a machine; nil where no GPU is known, or nothing of how they are connected.
-// What the facts hold was written by
-// others: clean makes it safe to show.
-func New(f *facts.Facts, faults []Fault, clean func(string) string) *Machine {
+func New(f *facts.Facts, faults []Fault) *Machine {
 	b := &builder{
 		facts: f, faults: faults,
 		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
@@ -153,7 +151,6 @@ func New(f *facts.Facts, faults []Fault, clean func(string) string) *Machine {
 		return nil
 	}
 	b.nearby(m)
-	m.Root.clean(clean)
 	slices.SortStableFunc(m.Root.Below, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	return m
 }
@@ -161,17 +158,6 @@ func New(f *facts.Facts, faults []Fault, clean func(string) string) *Machine {
 // connected reports whether anything is known of a place or a link below a node.
 func (n *Node) connected() bool {
 	return slices.ContainsFunc(n.Below, func(b *Node) bool { return b.Up != nil || len(b.Below) > 0 })
-}
-
-// clean makes a node and what is below it safe to show.
-func (n *Node) clean(clean func(string) string) {
-	n.Address, n.Detail = clean(n.Address), clean(n.Detail)
-	if n.Up != nil {
-		n.Up.Port = clean(n.Up.Port)
-	}
-	for _, child := range n.Below {
-		child.clean(clean)
-	}
 }
 
 // rank puts what is on no NUMA node behind the nodes.

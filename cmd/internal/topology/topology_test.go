@@ -10,9 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// asIs cleans nothing.
-func asIs(s string) string { return s }
-
 // port is a bridge with a link of PCIe 5.0 x16.
 func port(address, kind string, ancestors ...string) facts.PCIDevice {
 	return facts.PCIDevice{Address: address, Kind: "bridge", PortType: kind, Ancestors: ancestors, Link: at(32, 16, 32, 16)}
@@ -30,7 +27,7 @@ func card(address string, link *facts.PCIeLink, ancestors ...string) facts.PCIDe
 
 // drawn draws PCI devices.
 func drawn(faults []Fault, devices ...facts.PCIDevice) *Machine {
-	return New(&facts.Facts{PCI: &facts.PCIFacts{Devices: devices}}, faults, asIs)
+	return New(&facts.Facts{PCI: &facts.PCIFacts{Devices: devices}}, faults)
 }
 
 // text is a picture as a tree, for comparison.
@@ -124,7 +121,7 @@ func TestNothingToDraw(t *testing.T) {
 		"names of GPUs":    {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "GPU0"}, {Address: "GPU1"}}}},
 		"a GPU that hangs": {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{}}}},
 	} {
-		m := New(f, nil, asIs)
+		m := New(f, nil)
 		expect.That(t, m == nil, "%s: there is a picture", name)
 	}
 }
@@ -162,7 +159,7 @@ func TestJoins(t *testing.T) {
 		{"PCIe", linked(2, facts.Pair{A: gpu(0), B: gpu(1), Kind: "gpu-gpu", NVLinks: new(int)}), nil, ""},
 	} {
 		tt.facts.PCI = &facts.PCIFacts{Devices: []facts.PCIDevice{port("0000:00:01.0", "root-port"), card(gpu(0), at(32, 16, 32, 16), "0000:00:01.0")}}
-		m := New(tt.facts, nil, asIs)
+		m := New(tt.facts, nil)
 		var got []string
 		for _, j := range m.Joins {
 			got = append(got, j.String())
@@ -299,16 +296,16 @@ func TestNear(t *testing.T) {
 	f := placed(2, nil, between(0, 1, "SYS", 0), toNIC(0, "0000:90:00.0", "PXB", 31.5), toNIC(0, "0000:91:00.0", "NODE", 63), toNIC(1, "0000:90:00.0", "SYS", 0),
 		facts.Pair{A: gpu(0), B: "0000:a0:00.0", Kind: "gpu-nvme", Path: "PIX"})
 	ports(f, facts.RDMAPort{Device: "mlx5_0", Address: "0000:90:00.0"}, facts.RDMAPort{Device: "mlx5_1", Address: "0000:91:00.0"})
-	m := New(f, nil, asIs)
+	m := New(f, nil)
 	want := []Near{{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"}, {GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"}}
 	expect.NoDiff(t, want, m.Near, "it")
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
 	flat := true
 	f.Links.VirtualTopology = &flat
-	if m := New(f, nil, asIs); len(m.Near) > 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "without a topology file") {
+	if m := New(f, nil); len(m.Near) > 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "without a topology file") {
 		t.Errorf("of hidden paths: %v, %v", m.Near, m.Notes)
 	}
-	if m := New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil, asIs); len(m.Notes) != 1 || m.Notes[0] != "NCCL takes the paths from NCCL_TOPO_FILE=/x.xml." {
+	if m := New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil); len(m.Notes) != 1 || m.Notes[0] != "NCCL takes the paths from NCCL_TOPO_FILE=/x.xml." {
 		t.Errorf("of hidden paths with a file: %v", m.Notes)
 	}
 }
@@ -370,9 +367,9 @@ func TestNotes(t *testing.T) {
 		{"sockets that NVLink spans", placed(4, nil, between(0, 2, "SYS", 18), between(1, 3, "SYS", 18)), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := New(tt.facts, nil, asIs)
+			m := New(tt.facts, nil)
 			if m == nil {
-				m = New(withPort(tt.facts), nil, asIs)
+				m = New(withPort(tt.facts), nil)
 			}
 			expect.NoDiff(t, tt.want, m.Notes, "it")
 		})

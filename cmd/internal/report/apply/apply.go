@@ -74,7 +74,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{UntilBoot, "sh", commands},
 		{"sysctl.d", "text", kernel},
 		{"edit", "text", edits(a.Edits)},
-		{"kernel command line", "text", join(a.KernelCommandLine)},
+		{"kernel command line", "text", join(bootParameters(a.KernelCommandLine))},
 		{"modprobe.d", "text", eachLine(a.Modprobe)},
 		ofContainer(a, runs),
 		{slurm, "text", eachLine(a.Slurm)},
@@ -155,6 +155,17 @@ func RunsBy(f *facts.Facts) string {
 	return ""
 }
 
+// bootParameters are parameters as a boot loader takes them: GRUB ends a command at a semicolon that is not quoted.
+func bootParameters(all []string) []string {
+	quoted := slices.Clone(all)
+	for i, p := range all {
+		if strings.Contains(p, ";") {
+			quoted[i] = `"` + p + `"`
+		}
+	}
+	return quoted
+}
+
 // join puts words that belong on one line there.
 func join(words []string) []string {
 	if len(words) == 0 {
@@ -182,14 +193,10 @@ func Block(text string) []string {
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
-// InContainer is what applies a remedy where the job is known to be started by a container runtime; false if
-// something else does.
-func InContainer(a remedies.Apply, runs string) (i Instruction, ok bool) {
-	primary, _ := Instructions(a, runs)
-	if len(primary) == 0 || primary[0].Where != runs || !elsewhere[runs] {
-		return Instruction{}, false
-	}
-	return primary[0], true
+// InContainer reports whether the first of a remedy's instructions is for the container runtime or the scheduler by
+// which the job is known to be started.
+func InContainer(primary []Instruction, runs string) bool {
+	return len(primary) > 0 && primary[0].Where == runs && elsewhere[runs]
 }
 
 // Lines are the lines by which a remedy is applied, each way of it.

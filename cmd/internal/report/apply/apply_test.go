@@ -66,14 +66,14 @@ func TestInContainer(t *testing.T) {
 		"Kubernetes": "a: b", "Slurm": "", "LXC": "", "": "",
 	} {
 		got := ""
-		if i, ok := InContainer(a, runs); ok {
-			got = strings.Join(i.Lines, "\n")
+		if primary, _ := Instructions(a, runs); InContainer(primary, runs) {
+			got = strings.Join(primary[0].Lines, "\n")
 		}
 		expect.Equal(t, want, got, "%q", runs)
 	}
 	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
-		i, ok := InContainer(a, "docker run")
-		expect.That(t, !ok, "%v is applied by %v", a, i)
+		primary, _ := Instructions(a, "docker run")
+		expect.That(t, !InContainer(primary, "docker run"), "%v is applied by %v", a, primary)
 	}
 }
 

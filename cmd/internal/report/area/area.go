@@ -3,7 +3,6 @@
 package area
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -277,16 +276,4 @@ func inPart(f *facts.Facts, area rules.Area) string {
 }
 
 // several lists the first of several texts, each once.
-func several(texts []string) string {
-	const most = 2
-	var all []string
-	for _, text := range texts {
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	if rest := len(all) - most; rest > 0 {
-		all = append(all[:most], fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(all, "; ")
-}
+func several(texts []string) string { return lines.First(lines.Unique(texts), 2, "; ") }

@@ -46,23 +46,14 @@ func summary(f *facts.Facts, area rules.Area) string {
 
 func gpuSummary(g *facts.GPUFacts) string {
 	parts := []string{lines.Count(len(g.Devices), "GPU")}
-	withECC, on, links, active := 0, 0, 0, 0
+	links, active := 0, 0
 	for _, d := range g.Devices {
-		if d.ECC != nil {
-			withECC++
-			if d.ECC.Enabled {
-				on++
-			}
-		}
-		for _, l := range d.NVLinks {
-			links++
-			if l.Active {
-				active++
-			}
-		}
+		links += len(d.NVLinks)
+		active += countIf(d.NVLinks, func(l facts.NVLink) bool { return l.Active })
 	}
+	on := countIf(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })
 	switch {
-	case withECC == 0:
+	case !slices.ContainsFunc(g.Devices, func(d facts.GPU) bool { return d.ECC != nil }):
 	case on == len(g.Devices):
 		parts = append(parts, "ECC on")
 	default:
@@ -161,12 +152,12 @@ func librarySummary(l *facts.LibraryFacts) string {
 	for _, wanted := range libraries {
 		var versions []string
 		for _, file := range l.Files {
-			if file.Kind == wanted.kind && file.Version != "" && !slices.Contains(versions, file.Version) {
+			if file.Kind == wanted.kind && file.Version != "" {
 				versions = append(versions, file.Version)
 			}
 		}
 		if len(versions) > 0 {
-			parts = append(parts, wanted.name+" "+strings.Join(versions, " and "))
+			parts = append(parts, wanted.name+" "+strings.Join(lines.Unique(versions), " and "))
 		}
 	}
 	if len(parts) == 0 {
@@ -178,10 +169,11 @@ func librarySummary(l *facts.LibraryFacts) string {
 func environmentSummary(e *facts.EnvFacts) string {
 	var names []string
 	for _, v := range e.Variables {
-		if v.Effective && !slices.Contains(names, v.Name) {
+		if v.Effective {
 			names = append(names, v.Name)
 		}
 	}
+	names = lines.Unique(names)
 	if len(names) == 0 {
 		return "no communication variables set"
 	}
@@ -193,12 +185,7 @@ func environmentSummary(e *facts.EnvFacts) string {
 }
 
 func networkSummary(n *facts.NICFacts) string {
-	active := 0
-	for _, p := range n.RDMA {
-		if p.State == "active" {
-			active++
-		}
-	}
+	active := countIf(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" })
 	if len(n.RDMA) == 0 {
 		return lines.Count(len(n.Interfaces), "interface")
 	}
@@ -254,12 +241,7 @@ func readSummary(d *facts.GPUDirectFacts) string {
 	if d == nil {
 		return ""
 	}
-	n := 0
-	for _, r := range d.Reads {
-		if r.Direct != nil && r.Direct.Outcome == "ok" {
-			n++
-		}
-	}
+	n := countIf(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" })
 	if n == 0 {
 		return ""
 	}
@@ -286,9 +268,14 @@ func noRDMA(c *facts.ContainerFacts) bool {
 
 // nics counts the network adapters of the PCI tree.
 func nics(p *facts.PCIFacts) int {
+	return countIf(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" })
+}
+
+// countIf counts the items of a list of which something holds.
+func countIf[T any](list []T, holds func(T) bool) int {
 	n := 0
-	for _, d := range p.Devices {
-		if d.Kind == "nic" {
+	for _, item := range list {
+		if holds(item) {
 			n++
 		}
 	}

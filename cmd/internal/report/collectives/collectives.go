@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
@@ -47,14 +46,74 @@ func Write(w io.Writer, format string, c *probe.Collectives, verbose bool) error
 		_, err = w.Write(raw)
 		return err
 	}
-	var b strings.Builder
+	write := text
 	if format == "markdown" {
-		markdown(&b, c, verbose)
-	} else {
-		text(&b, c, verbose)
+		write = markdown
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, write(parts(lines.Clean(c, false), verbose)))
 	return err
+}
+
+// part is lines, with or without a title, or a table whose first row is its head.
+type part struct {
+	title string
+	lines []string
+	rows  [][]string
+}
+
+// parts are what is said of collectives: the first lines, the operations of the arms, the arms, and what follows.
+func parts(c *probe.Collectives, verbose bool) []part {
+	all := []part{{lines: head(c)}}
+	if c == nil || len(c.Arms) == 0 {
+		return all
+	}
+	shown := c.Arms
+	if !verbose {
+		shown = shown[:1]
+	}
+	for i := range shown {
+		if a := &shown[i]; len(a.Operations) > 0 {
+			all = append(all, part{title: a.Name, rows: operationRows(a)})
+		}
+	}
+	return append(all, part{rows: armRows(c)}, part{lines: slices.Concat(uncompared(c), Gains(c))}, part{lines: failures(c)})
+}
+
+// text writes parts for a person at a terminal.
+func text(all []part) string {
+	var said []string
+	for _, p := range all {
+		if p.rows != nil {
+			said = append(said, after(p.title, "\n")+lines.Table(p.rows))
+		} else if len(p.lines) > 0 {
+			said = append(said, strings.Join(p.lines, "\n")+"\n")
+		}
+	}
+	return strings.Join(said, "\n")
+}
+
+// markdown writes parts for a ticket.
+func markdown(all []part) string {
+	var b strings.Builder
+	for at, p := range all {
+		b.WriteString(after(gfm.Inline(p.title), ":\n\n") + gfm.Table(p.rows))
+		for _, line := range p.lines {
+			if at == 0 {
+				b.WriteString(gfm.Inline(line) + "\n\n")
+			} else {
+				b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// after is a text with what is behind it; nothing if it is empty.
+func after(s, behind string) string {
+	if s == "" {
+		return ""
+	}
+	return s + behind
 }
 
 // head says what was run, a line each.
@@ -268,83 +327,4 @@ func failures(c *probe.Collectives) []string {
 		all = append(all, more[reason]...)
 	}
 	return all
-}
-
-// shown are the arms whose operations are shown: the first, and with verbose all.
-func shown(c *probe.Collectives, verbose bool) []probe.Arm {
-	if verbose {
-		return c.Arms
-	}
-	return c.Arms[:min(len(c.Arms), 1)]
-}
-
-func text(b *strings.Builder, c *probe.Collectives, verbose bool) {
-	for _, line := range head(c) {
-		b.WriteString(line + "\n")
-	}
-	if c == nil || len(c.Arms) == 0 {
-		return
-	}
-	table := func(rows [][]string) {
-		b.WriteString("\n")
-		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-		for _, row := range rows {
-			_, _ = fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")) // A builder takes all.
-		}
-		_ = w.Flush()
-	}
-	for _, a := range shown(c, verbose) {
-		if len(a.Operations) > 0 {
-			if verbose {
-				b.WriteString("\n" + a.Name)
-			}
-			table(operationRows(&a))
-		}
-	}
-	table(armRows(c))
-	if all := slices.Concat(uncompared(c), Gains(c)); len(all) > 0 {
-		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
-	}
-	if all := failures(c); len(all) > 0 {
-		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
-	}
-}
-
-func markdown(b *strings.Builder, c *probe.Collectives, verbose bool) {
-	for _, line := range head(c) {
-		b.WriteString(gfm.Inline(line) + "\n\n")
-	}
-	if c == nil || len(c.Arms) == 0 {
-		return
-	}
-	table := func(rows [][]string) {
-		for i, row := range rows {
-			var cells []string
-			for _, cell := range row {
-				switch {
-				case i == 0:
-					cells = append(cells, gfm.Inline(cell))
-				case cell == "":
-					cells = append(cells, "")
-				default:
-					cells = append(cells, gfm.Cell(cell))
-				}
-			}
-			b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-			if i == 0 {
-				b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
-			}
-		}
-		b.WriteString("\n")
-	}
-	for _, a := range shown(c, verbose) {
-		if len(a.Operations) > 0 {
-			b.WriteString(gfm.Inline(a.Name) + ":\n\n")
-			table(operationRows(&a))
-		}
-	}
-	table(armRows(c))
-	for _, line := range slices.Concat(uncompared(c), Gains(c), failures(c)) {
-		b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
-	}
 }

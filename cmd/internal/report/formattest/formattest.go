@@ -15,13 +15,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/chavacava/garif"
 	codeclimate "github.com/editorconfig-checker/editorconfig-checker/v3/pkg/error"
 	"github.com/joshdk/go-junit"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/sethvargo/go-githubactions"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -84,49 +84,6 @@ var sarifValidator = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile(name)
 })
 
-// sarifLog is the part of SARIF that is looked at.
-type sarifLog struct {
-	Runs []struct {
-		Tool struct {
-			Driver struct {
-				Rules []struct {
-					ID string `json:"id"`
-				} `json:"rules"`
-			} `json:"driver"`
-		} `json:"tool"`
-		Invocations []struct {
-			ExecutionSuccessful        bool `json:"executionSuccessful"`
-			ToolExecutionNotifications []struct {
-				Level      string `json:"level"`
-				Descriptor struct {
-					ID string `json:"id"`
-				} `json:"descriptor"`
-			} `json:"toolExecutionNotifications"`
-		} `json:"invocations"`
-		Results []struct {
-			RuleID  string `json:"ruleId"`
-			Message struct {
-				Text string `json:"text"`
-			} `json:"message"`
-			PartialFingerprints map[string]string `json:"partialFingerprints"`
-			Suppressions        []json.RawMessage `json:"suppressions"`
-			Properties          struct {
-				FailsGate bool `json:"failsGate"`
-			} `json:"properties"`
-			Locations []struct {
-				PhysicalLocation struct {
-					ArtifactLocation struct {
-						URI string `json:"uri"`
-					} `json:"artifactLocation"`
-					Region struct {
-						StartLine int `json:"startLine"`
-					} `json:"region"`
-				} `json:"physicalLocation"`
-			} `json:"locations"`
-		} `json:"results"`
-	} `json:"runs"`
-}
-
 // readSARIF validates SARIF against its schema.
 func readSARIF(raw []byte) (r Report, err error) {
 	schema, err := sarifValidator()
@@ -140,7 +97,7 @@ func readSARIF(raw []byte) (r Report, err error) {
 	if err := schema.Validate(v); err != nil {
 		return r, err
 	}
-	var log sarifLog
+	var log struct{ Runs []garif.Run }
 	if err := json.Unmarshal(raw, &log); err != nil {
 		return r, err
 	}
@@ -150,25 +107,28 @@ func readSARIF(raw []byte) (r Report, err error) {
 	run := log.Runs[0]
 	r.Broken = !run.Invocations[0].ExecutionSuccessful
 	for _, n := range run.Invocations[0].ToolExecutionNotifications {
-		if n.Level != "note" && n.Descriptor.ID != "exit-code" {
-			r.Gaps = append(r.Gaps, n.Descriptor.ID)
+		if n.Level != "note" && n.Descriptor.Id != "exit-code" {
+			r.Gaps = append(r.Gaps, n.Descriptor.Id)
 		}
 	}
 	described := map[string]bool{}
 	for _, rule := range run.Tool.Driver.Rules {
-		if described[rule.ID] {
-			return r, fmt.Errorf("the rule %s is described twice", rule.ID)
+		if described[rule.Id] {
+			return r, fmt.Errorf("the rule %s is described twice", rule.Id)
 		}
-		described[rule.ID] = true
+		described[rule.Id] = true
 	}
 	for _, one := range run.Results {
-		if !described[one.RuleID] || len(one.Locations) != 1 || one.Suppressions == nil || len(one.PartialFingerprints) != 1 {
-			return r, fmt.Errorf("a result of %s lacks its rule, location, suppressions or fingerprint", one.RuleID)
+		if !described[one.RuleId] || len(one.Locations) != 1 || one.Suppressions == nil || len(one.PartialFingerprints) != 1 {
+			return r, fmt.Errorf("a result of %s lacks its rule, location, suppressions or fingerprint", one.RuleId)
 		}
 		at := one.Locations[0].PhysicalLocation
 		e := Entry{
-			Rule: one.RuleID, Text: strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text), File: at.ArtifactLocation.URI, Line: at.Region.StartLine,
-			Fails: one.Properties.FailsGate, Waived: len(one.Suppressions) > 0,
+			Rule: one.RuleId, Text: strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text), File: at.ArtifactLocation.Uri,
+			Fails: (*one.Properties)["failsGate"] == true, Waived: len(one.Suppressions) > 0,
+		}
+		if at.Region != nil {
+			e.Line = at.Region.StartLine
 		}
 		for _, print := range one.PartialFingerprints {
 			e.Fingerprint = print
@@ -234,7 +194,7 @@ func readJUnit(raw []byte) (r Report, err error) {
 // command matches a workflow command with its properties.
 var command = lazy.New(`^::(error|warning|notice) (?:file=([^,:]+),)?(?:line=(\d+),)?title=([^,:]+)::(.*)$`)
 
-// readGitHub decodes workflow commands, and checks that the library of others writes the same.
+// readGitHub decodes workflow commands.
 func readGitHub(raw []byte) (r Report, err error) {
 	decode := strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",").Replace
 	for line := range strings.Lines(string(raw)) {
@@ -242,17 +202,7 @@ func readGitHub(raw []byte) (r Report, err error) {
 		if m == nil {
 			return r, fmt.Errorf("no command: %q", line)
 		}
-		properties := githubactions.CommandProperties{"title": decode(m[4])}
-		for i, name := range map[int]string{2: "file", 3: "line"} {
-			if m[i] != "" {
-				properties[name] = decode(m[i])
-			}
-		}
-		text := strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n").Replace(m[5])
-		if want := (&githubactions.Command{Name: m[1], Properties: properties, Message: text}).String() + "\n"; want != line {
-			return r, fmt.Errorf("got %q, go-githubactions writes %q", line, want)
-		}
-		title := properties["title"]
+		title, text := decode(m[4]), strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n").Replace(m[5])
 		code, isGap := strings.CutPrefix(title, "gpudoctor: ")
 		switch {
 		case isGap && m[1] == "notice":
@@ -266,8 +216,8 @@ func readGitHub(raw []byte) (r Report, err error) {
 				return r, fmt.Errorf("the level of %q does not fit", line)
 			}
 		default:
-			e := Entry{Text: text, File: properties["file"], Fails: m[1] == "error"}
-			e.Line, _ = strconv.Atoi(properties["line"]) // 0 where there is none.
+			e := Entry{Text: text, File: decode(m[2]), Fails: m[1] == "error"}
+			e.Line, _ = strconv.Atoi(m[3]) // 0 where there is none.
 			_, e.Waived = strings.CutPrefix(title, "Waived: ")
 			rule := ruleInTitle.FindStringSubmatch(title)
 			if rule == nil {

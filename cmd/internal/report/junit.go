@@ -1,4 +1,4 @@
-package ci
+package report
 
 import (
 	"bytes"
@@ -13,31 +13,31 @@ import (
 // an exit code above that is an error. What was not examined is skipped, so a file in which
 // all cases passed stands for a machine on which everything was examined and found good.
 type junitSuite struct {
-	r     *Report
+	r     *ciReport
 	suite junit.Testsuite
 	names map[string]int
 }
 
-// JUnit writes the rules and findings as a report on tests (JUnit XML).
-func JUnit(b *bytes.Buffer, r *Report) {
+// writeJUnit writes the rules and findings as a report on tests (JUnit XML).
+func writeJUnit(b *bytes.Buffer, r *ciReport) {
 	j := &junitSuite{r: r, names: map[string]int{}}
-	j.suite.Name, j.suite.Time = "gpudoctor", fmt.Sprintf("%.3f", r.Seconds)
+	j.suite.Name, j.suite.Time = "gpudoctor", fmt.Sprintf("%.3f", r.Timing.TotalMS/1000)
 	for _, p := range []struct{ name, value string }{
 		{"version", r.Version},
-		{"profile", r.Profile},
-		{"fail-on", r.FailOn},
-		{"machine", r.Machine},
+		{"profile", string(r.Profile)},
+		{"fail-on", string(r.FailOn)},
+		{"machine", r.Host.Summary},
 		{"sources", strings.Join(r.Sources, ", ")},
-		{"verdict", r.Conclusion},
+		{"verdict", r.conclusion()},
 	} {
 		j.suite.AddProperty(p.name, p.value)
 	}
-	for _, i := range r.Issues {
+	for _, i := range r.issues {
 		j.finding(i)
 	}
 	j.verdict()
 	for _, skipped := range r.Skipped {
-		j.add(skipped.Rule, "rule", junit.Testcase{Skipped: j.result("not judged: "+skipped.Reason, "not-judged", skipped.Missing)})
+		j.add(skipped.Rule, "rule", junit.Testcase{Skipped: j.result("not judged: "+reasonOf(skipped), "not-judged", skipped.Missing)})
 	}
 	for _, id := range r.Passed {
 		j.add(id, "rule", junit.Testcase{})
@@ -56,33 +56,33 @@ func JUnit(b *bytes.Buffer, r *Report) {
 
 // finding adds a finding. One that does not make the exit code 1 has passed, with its text as
 // the output.
-func (j *junitSuite) finding(i Issue) {
+func (j *junitSuite) finding(i issue) {
 	c := junit.Testcase{SystemOut: &junit.Output{Data: i.text()}}
 	switch {
 	case i.waived():
 		c = junit.Testcase{Skipped: &junit.Result{Message: i.Terms + "; " + i.Message, Type: "waived", Data: j.where(i)}}
-	case i.Fails:
+	case i.fails:
 		c = junit.Testcase{Failure: &junit.Result{Message: fmt.Sprintf("%s: %s", i.Severity, i.Message), Type: i.Rule, Data: j.where(i)}}
 	}
 	j.add(i.Rule, i.Subject, c)
 }
 
 // where is the text of an issue, with its place.
-func (j *junitSuite) where(i Issue) string {
-	at := j.r.shown(i.Place).File
-	if i.Place.Line > 0 {
-		at = fmt.Sprintf("%s:%d", at, i.Place.Line)
+func (j *junitSuite) where(i issue) string {
+	at := j.r.shown(i.place)
+	if i.place.line > 0 {
+		at = fmt.Sprintf("%s:%d", at, i.place.line)
 	}
 	return i.Title + " (" + i.Rule + ", " + string(i.Confidence) + ")\n" + at + "\n" + i.text()
 }
 
 // verdict adds what was not examined, and an exit code that is neither 0 nor 1.
 func (j *junitSuite) verdict() {
-	for _, g := range j.r.Gaps {
-		j.add("verdict", g.Code, junit.Testcase{Skipped: j.result(g.Text, g.Code, nil)})
+	for _, g := range j.r.gaps {
+		j.add("verdict", string(g.Code), junit.Testcase{Skipped: j.result(g.Text, string(g.Code), nil)})
 	}
-	if j.r.Broken != "" {
-		j.add("verdict", "exit-code", junit.Testcase{Error: j.result(j.r.Broken, "exit-code", nil)})
+	if j.r.broken != "" {
+		j.add("verdict", "exit-code", junit.Testcase{Error: j.result(j.r.broken, "exit-code", nil)})
 	}
 }
 

@@ -1,9 +1,9 @@
-package ci
+package report
 
 import (
 	"bytes"
+	"cmp"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/chavacava/garif"
@@ -37,23 +37,23 @@ type sarifResult struct {
 	Suppressions []*garif.Suppression `json:"suppressions"`
 }
 
-// SARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
-func SARIF(b *bytes.Buffer, r *Report) {
+// writeSARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
+func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	run := garif.NewRun(garif.NewTool(r.sarifDriver()))
 	run.Invocations = []*garif.Invocation{r.sarifInvocation()}
-	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + r.Profile + "/"}
+	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + string(r.Profile) + "/"}
 	out := sarifRun{Run: run, Results: []sarifResult{}}
-	for _, i := range r.Issues {
+	for _, i := range r.issues {
 		out.Results = append(out.Results, i.sarif())
 	}
 	encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
 // sarifDriver describes the program and the rules that the results name.
-func (r *Report) sarifDriver() *garif.ToolComponent {
+func (r *ciReport) sarifDriver() *garif.ToolComponent {
 	driver := garif.NewDriver("gpudoctor")
 	driver.Version = r.Version
-	for _, rule := range r.Rules {
+	for _, rule := range r.rules {
 		driver.Rules = append(driver.Rules, sarifRule(rule))
 	}
 	return driver
@@ -65,7 +65,7 @@ func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
 	rule.ShortDescription = garif.NewMultiformatMessageString(sarifText(r.Title))
 	rule.DefaultConfiguration = garif.NewReportingConfiguration()
 	rule.DefaultConfiguration.Enabled = true
-	rule.DefaultConfiguration.Level = sarifLevel(r.Severity)
+	rule.DefaultConfiguration.Level = sarifLevels[r.Severity].level
 	help, marked := []string{sarifText(r.Title)}, []string{gfm.Inline(r.Title)}
 	if r.Description != "" {
 		rule.FullDescription = garif.NewMultiformatMessageString(sarifText(r.Description))
@@ -81,13 +81,9 @@ func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
 	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
 		rule.HelpUri = r.Links[0].Ref
 	}
-	tags := make([]string, 0, len(r.Areas))
-	for _, a := range r.Areas {
-		tags = append(tags, string(a))
-	}
-	properties := garif.PropertyBag{"precision": sarifPrecision(r.Confidence), "problem.severity": sarifProblem(r.Severity)}
-	if len(tags) > 0 {
-		properties["tags"] = tags
+	properties := garif.PropertyBag{"precision": cmp.Or(sarifPrecisions[r.Confidence], "low"), "problem.severity": sarifLevels[r.Severity].problem}
+	if len(r.Areas) > 0 {
+		properties["tags"] = r.Areas
 	}
 	rule.Properties = &properties
 	return rule
@@ -100,12 +96,12 @@ func isURL(ref string) bool {
 }
 
 // sarifInvocation says how the run went: what was not examined, and why.
-func (r *Report) sarifInvocation() *garif.Invocation {
-	invocation := garif.NewInvocation(r.ExitCode < 2)
-	invocation.ExitCode = r.ExitCode
-	invocation.ExitCodeDescription = r.Reason
+func (r *ciReport) sarifInvocation() *garif.Invocation {
+	invocation := garif.NewInvocation(r.Verdict.ExitCode < 2)
+	invocation.ExitCode = r.Verdict.ExitCode
+	invocation.ExitCodeDescription = r.Verdict.Reason
 	level := string(garif.ResultLevel_Warning)
-	if r.ExitCode > 1 {
+	if r.Verdict.ExitCode > 1 {
 		level = string(garif.ResultLevel_Error)
 	}
 	add := func(id, level, text string) {
@@ -115,50 +111,50 @@ func (r *Report) sarifInvocation() *garif.Invocation {
 		n.Descriptor.Id = id
 		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, n)
 	}
-	for _, g := range r.Gaps {
-		add(g.Code, level, g.Text)
+	for _, g := range r.gaps {
+		add(string(g.Code), level, g.Text)
 	}
-	if r.Broken != "" {
-		add("exit-code", level, r.Broken)
+	if r.broken != "" {
+		add("exit-code", level, r.broken)
 	}
-	for _, w := range r.Unused {
-		add("waiver-unused", string(garif.ResultLevel_Note), w.Text)
+	for _, said := range r.Unused {
+		add("waiver-unused", string(garif.ResultLevel_Note), said)
 	}
 	for _, skipped := range r.Skipped {
-		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+skipped.Reason)
+		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+reasonOf(skipped))
 	}
 	return invocation
 }
 
 // sarif is an issue as a result.
-func (i Issue) sarif() sarifResult {
+func (i issue) sarif() sarifResult {
 	r := garif.NewResult(garif.NewMessageFromText(sarifText(i.text())))
-	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevel(i.Severity)
-	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.Fingerprint}
-	location := garif.NewLocation().WithURI(sarifURI(i.Place.File))
-	if i.Place.Line > 0 {
+	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevels[i.Severity].level
+	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.fingerprint}
+	location := garif.NewLocation().WithURI(sarifURI(i.place.file))
+	if i.place.line > 0 {
 		location.PhysicalLocation.Region = garif.NewRegion()
-		location.PhysicalLocation.Region.StartLine = i.Place.Line
+		location.PhysicalLocation.Region.StartLine = i.place.line
 	}
 	logical := garif.NewLogicalLocation()
 	logical.FullyQualifiedName, logical.Kind = i.Subject, "resource"
 	location.LogicalLocations = []*garif.LogicalLocation{logical}
 	r.Locations = []*garif.Location{location}
-	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.Fails}
+	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.fails}
 	r.Properties = &properties
 	return sarifResult{Result: r, Suppressions: i.suppressions()}
 }
 
 // suppressions are the waiver of a result, if it has one.
-func (i Issue) suppressions() []*garif.Suppression {
+func (i issue) suppressions() []*garif.Suppression {
 	if !i.waived() {
 		return []*garif.Suppression{}
 	}
 	s := garif.NewSuppression("external")
 	s.Status, s.Justification = "accepted", i.Terms
-	s.Location = garif.NewLocation().WithURI(sarifURI(i.Waiver.File))
+	s.Location = garif.NewLocation().WithURI(sarifURI(i.waiver.File))
 	s.Location.PhysicalLocation.Region = garif.NewRegion()
-	s.Location.PhysicalLocation.Region.StartLine = i.Waiver.Line
+	s.Location.PhysicalLocation.Region.StartLine = i.waiver.Line
 	return []*garif.Suppression{s}
 }
 
@@ -185,25 +181,14 @@ func sarifText(text string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(text)
 }
 
-// sarifLevel is the level of a severity.
-func sarifLevel(s rules.Severity) garif.ResultLevel {
-	switch s {
-	case rules.Critical, rules.High:
-		return garif.ResultLevel_Error
-	case rules.Medium:
-		return garif.ResultLevel_Warning
-	case rules.Low, rules.Info:
-	}
-	return garif.ResultLevel_Note
+// sarifLevels are the levels of severities, and how GitHub's code scanning sorts by them.
+var sarifLevels = map[rules.Severity]struct {
+	level   garif.ResultLevel
+	problem string
+}{
+	rules.Critical: {garif.ResultLevel_Error, "error"}, rules.High: {garif.ResultLevel_Error, "error"}, rules.Medium: {garif.ResultLevel_Warning, "warning"},
+	rules.Low: {garif.ResultLevel_Note, "recommendation"}, rules.Info: {garif.ResultLevel_Note, "recommendation"},
 }
 
-// sarifProblem is the severity as GitHub's code scanning sorts by it.
-func sarifProblem(s rules.Severity) string {
-	return map[garif.ResultLevel]string{garif.ResultLevel_Error: "error", garif.ResultLevel_Warning: "warning", garif.ResultLevel_Note: "recommendation"}[sarifLevel(s)]
-}
-
-// sarifPrecision is the confidence as GitHub's code scanning names it.
-func sarifPrecision(c rules.Confidence) string {
-	at := slices.Index([]rules.Confidence{rules.Confirmed, rules.Likely, rules.Possible}, c)
-	return []string{"low", "very-high", "high", "medium"}[at+1]
-}
+// sarifPrecisions are the confidences as GitHub's code scanning names them.
+var sarifPrecisions = map[rules.Confidence]string{rules.Confirmed: "very-high", rules.Likely: "high", rules.Possible: "medium"}

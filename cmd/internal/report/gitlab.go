@@ -1,4 +1,4 @@
-package ci
+package report
 
 import (
 	"bytes"
@@ -30,32 +30,32 @@ var gitLabSeverities = map[rules.Severity]string{
 	rules.Critical: "blocker", rules.High: "critical", rules.Medium: "major", rules.Low: "minor", rules.Info: "info",
 }
 
-// GitLab writes findings, and what was not examined, as issues of code quality.
-func GitLab(b *bytes.Buffer, r *Report) {
+// writeGitLab writes findings, and what was not examined, as issues of code quality.
+func writeGitLab(b *bytes.Buffer, r *ciReport) {
 	all := []gitLabIssue{}
-	add := func(check, fingerprint, severity, text string, p Place) {
+	add := func(check, fingerprint, severity, text string, p place) {
 		all = append(all, gitLabIssue{
 			Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity,
-			Location: gitLabLocation{Path: r.shown(p).File, Lines: gitLabLines{Begin: max(p.Line, 1)}},
+			Location: gitLabLocation{Path: r.shown(p), Lines: gitLabLines{Begin: max(p.line, 1)}},
 		})
 	}
-	for _, i := range r.Issues {
+	for _, i := range r.issues {
 		if i.waived() {
 			i.Severity, i.Message = rules.Info, i.Terms+"\n"+i.Message
 		}
-		add(i.Rule, i.Fingerprint, gitLabSeverities[i.Severity], i.text(), i.Place)
+		add(i.Rule, i.fingerprint, gitLabSeverities[i.Severity], i.text(), i.place)
 	}
 	severity := gitLabSeverities[rules.Low]
-	if r.ExitCode > 1 {
+	if r.Verdict.ExitCode > 1 {
 		severity = gitLabSeverities[rules.High]
 	}
-	seen := map[string]int{}
-	for _, g := range r.Gaps {
+	seen := map[ReasonCode]int{}
+	for _, g := range r.gaps {
 		seen[g.Code]++
-		add("gpudoctor/"+g.Code, Fingerprint("gap\x00"+g.Code, seen[g.Code]), severity, g.Text, r.Examined)
+		add("gpudoctor/"+string(g.Code), fingerprint("gap\x00"+string(g.Code), seen[g.Code]), severity, g.Text, r.examined)
 	}
-	if r.Broken != "" {
-		add("gpudoctor/exit-code", Fingerprint("exit-code", 1), severity, r.Broken, r.Examined)
+	if r.broken != "" {
+		add("gpudoctor/exit-code", fingerprint("exit-code", 1), severity, r.broken, r.examined)
 	}
 	encode(b, all)
 }

@@ -1,4 +1,4 @@
-package ci
+package report
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ func TestSARIFTexts(t *testing.T) {
 
 // TestLabelsAreSafe checks that what a file of waivers says is safe to print.
 func TestLabelsAreSafe(t *testing.T) {
-	waiver := &waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
+	waiver := waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
 	var b bytes.Buffer
-	Prometheus(&b, &Report{Issues: []Issue{{Rule: "a", Waiver: waiver}}})
+	writePrometheus(&b, &ciReport{view: &view{Document: &Document{}}, issues: []issue{{Rule: "a", Terms: waiver.Terms(), waiver: waiver}}})
 	got := b.String()
 	expect.That(t, !strings.Contains(got, "\x1b") && strings.Contains(got, "[31mme") && strings.Contains(got, ".yaml:1"), "%q", got)
 }

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// plural counts a thing in words: "one finding", "2 findings".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "one " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// upper begins a sentence.
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// sentence is the first sentence of a text, without its full stop.
+func sentence(s string) string {
+	for i := range len(s) - 2 {
+		if s[i] == '.' && s[i+1] == ' ' && s[i+2] >= 'A' && s[i+2] <= 'Z' {
+			return s[:i]
+		}
+	}
+	return strings.TrimSuffix(s, ".")
+}
+
+// after is a lead with what separates it from what it leads to; nothing if it is empty.
+func after(lead, separator string) string {
+	if lead == "" {
+		return ""
+	}
+	return lead + separator
+}
+
+// behind is a text with what separates it from what stands before it; nothing if it is
+// empty.
+func behind(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// joinedWith joins the parts that are not empty.
+func joinedWith(separator string, parts ...string) string {
+	return strings.Join(nonEmpty(parts), separator)
+}
+
+// nonEmpty are the texts that are not empty.
+func nonEmpty(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
+}
+
+// some lists the first of several names, and counts the others.
+func some(names []string, most int) string {
+	if rest := len(names) - most; rest > 0 {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", rest)
+	}
+	return strings.Join(names, ", ")
+}
+
+// inWords lists names: "a, b and c".
+func inWords(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// pair is a name and what is said of it.
+type pair struct{ Name, Text string }
+
+// alike is names of which the same is said.
+type alike struct {
+	Names []string
+	Text  string
+}
+
+// together gathers names of which the same is said, in order.
+func together(all []pair) []alike {
+	var rows []alike
+	for _, p := range all {
+		i := slices.IndexFunc(rows, func(r alike) bool { return r.Text == p.Text })
+		if i < 0 {
+			i, rows = len(rows), append(rows, alike{Text: p.Text})
+		}
+		rows[i].Names = append(rows[i].Names, p.Name)
+	}
+	return rows
+}
+
+// commonest gathers names of which the same is said, most names first.
+func commonest(all []pair) []alike {
+	rows := together(all)
+	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
+	return rows
+}
