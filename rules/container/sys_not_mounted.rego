@@ -43,9 +43,7 @@ findings contains {
 	count(surroundings.usable) > 0
 }
 
-absent contains ["unmounted", {"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"}] if {
-	input.container.sys_mounted == false
-}
+absent contains ["unmounted", {"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"}] if input.container.sys_mounted == false
 
 absent contains ["masked", {"fact": "container.pci_visible", "value": false, "source": "/sys/bus/pci/devices"}] if {
 	input.container.pci_visible == false

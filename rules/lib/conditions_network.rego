@@ -76,9 +76,7 @@ holds contains "gloo_reason_told" if {
 	count(connections.hard_failures) > 0
 }
 
-values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
-	facts.env.GLOO_SOCKET_IFNAME != ""
-}
+values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if facts.env.GLOO_SOCKET_IFNAME != ""
 
 # The interface of this machine with the address at which Ray knows no node.
 values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])] if {

@@ -136,6 +136,10 @@ holds("serving") if {
 	p.name in {"vllm", "sglang"}
 }
 
+holds("wsl") if input.host.virtualization.kind == "wsl"
+
+holds("wsl") if contains(lower(input.host.kernel), "microsoft")
+
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
 
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
@@ -215,7 +219,7 @@ unsupported[row.library] contains row if {
 }
 
 # by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence]} if {
+by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence], "certain": true} if {
 	not logs.given
 	some library, rows in unsupported
 	some row in rows
@@ -230,6 +234,13 @@ telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.o
 	library := row.library
 	how := shown(row)
 	not library_versions.version_known[library]
+}
+
+# reported are all that show here, each in its way.
+reported[library] contains f if {
+	some by_library in [found, by_gpus, telltale]
+	some library, faults in by_library
+	some f in faults
 }
 
 # ordered is the place of a fault among messages, where it has one.

@@ -65,9 +65,7 @@ stated_rocm contains {"version": p.version, "evidence": package_evidence(p)} if 
 	p.name == "rocm"
 }
 
-installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if {
-	regex.match(`^[0-9]`, input.gpus.amd.rocm)
-}
+installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if regex.match(`^[0-9]`, input.gpus.amd.rocm)
 
 stated_nccl contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
@@ -81,9 +79,7 @@ installed_nccl contains {"version": core(p.version), "evidence": package_evidenc
 	not p.manager in {"log", "torch"}
 }
 
-installed_nccl contains {"version": core(l.version), "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
-	some l in surroundings.nccl
-}
+installed_nccl contains {"version": core(l.version), "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if some l in surroundings.nccl
 
 # is_nccl_package is true of the names under which managers of packages know NCCL.
 is_nccl_package(name) if regex.match(`^(nvidia-nccl-cu[0-9]+|libnccl2?|nccl|vllm-nccl-cu[0-9]+)$`, name)

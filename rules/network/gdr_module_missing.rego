@@ -134,9 +134,7 @@ findings contains {
 	"severity": "medium",
 	"confidence": copying_confidence,
 	"remedies": ["other", "load-nvidia-peermem"],
-} if {
-	count(copying) > 0
-}
+} if count(copying) > 0
 
 copying_confidence := "confirmed" if {
 	logs.said("gdrcopy-symbol")
@@ -214,9 +212,7 @@ missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loa
 	not facts.only_amd
 }
 
-missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if {
-	count(gpudirect.doubtful) > 0
-}
+missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if count(gpudirect.doubtful) > 0
 
 missing contains {"fact": "nics.rdma", "words": "it is not known whether an RDMA port is active"} if {
 	rdma.peermem_absent

@@ -43,9 +43,7 @@ findings contains {
 	"severity": grade_lost,
 	"confidence": sure_lost,
 	"remedies": ["bring-port-up"],
-} if {
-	first := logs.first(lost)
-}
+} if first := logs.first(lost)
 
 subject(m) := m.host if {
 	m.host

@@ -54,9 +54,7 @@ findings contains {
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"messages": logs.by_id["ofi-no-provider"],
 	"evidence": versions,
-} if {
-	logs.said("ofi-no-provider")
-}
+} if logs.said("ofi-no-provider")
 
 no_provider_severity := "critical" if {
 	count(efa.failures) > 0
@@ -103,9 +101,7 @@ findings contains {
 	"confidence": fi_info_confidence,
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"evidence": [{"fact": "nics.providers", "value": input.nics.providers, "source": "fi_info"}],
-} if {
-	lacking
-}
+} if lacking
 
 lacking if {
 	is_array(input.nics.providers)

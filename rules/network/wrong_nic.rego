@@ -101,9 +101,7 @@ findings contains {
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [astray.message],
 	"evidence": interfaces_shown([astray.taken, astray.meant]),
-} if {
-	astray := connections.earliest(meetings.off_meeting)
-}
+} if astray := connections.earliest(meetings.off_meeting)
 
 # NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
 # network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
@@ -165,9 +163,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	]),
 	"messages": {f.message | some f in connections.hard_failures},
 	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
-}) if {
-	connections.scattered
-}
+}) if connections.scattered
 
 # No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {

@@ -95,9 +95,7 @@ findings contains {
 	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({gpudirect.told(r) | some r in gpudirect.staged})]),
 	"evidence": [e | some r in gpudirect.staged; some e in [gpudirect.read_evidence(r, "direct"), gpudirect.read_evidence(r, "configured")]],
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
-} if {
-	count(gpudirect.staged) > 0
-}
+} if count(gpudirect.staged) > 0
 
 findings contains {
 	"id": "corrupt",
@@ -108,9 +106,7 @@ findings contains {
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["other"],
-} if {
-	some c in gpudirect.corrupt
-}
+} if some c in gpudirect.corrupt
 
 findings contains {
 	"id": "file-system",
@@ -172,9 +168,7 @@ missing contains {"fact": "storage.gds", "words": "it is not known whether GPUDi
 	not surroundings.no_nvidia
 }
 
-missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read without the compatibility mode, and it is not known why, or whether it reads with it"} if {
-	count(gpudirect.unclear) > 0
-}
+missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read without the compatibility mode, and it is not known why, or whether it reads with it"} if count(gpudirect.unclear) > 0
 
 missing contains {"fact": "storage.gds.loaded", "words": "it is not known whether the module nvidia_fs is loaded"} if {
 	of_machine
@@ -336,13 +330,9 @@ obstacles contains "the kernel was built without CONFIG_PCI_P2PDMA" if input.sto
 
 obstacles contains "the NVIDIA driver uses its closed kernel modules" if input.gpus.driver.open == false
 
-obstacle_evidence contains {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if {
-	input.storage.gds.kernel_p2pdma == false
-}
+obstacle_evidence contains {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if input.storage.gds.kernel_p2pdma == false
 
-obstacle_evidence contains {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if {
-	input.gpus.driver.open == false
-}
+obstacle_evidence contains {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if input.gpus.driver.open == false
 
 # system are folders of the system, where no job reads its data with GDS.
 system := {"/", "/home", "/opt", "/root", "/srv", "/tmp", "/var"}

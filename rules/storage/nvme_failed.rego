@@ -37,9 +37,7 @@ findings contains {
 	"message": sprintf("The kernel gave up on the NVMe drive %s%s%s: it did not come back after a reset", [d.name, at(d), model(d)]),
 	"evidence": [{"fact": sprintf("storage.drives[%s].state", [d.name]), "value": d.state, "source": sprintf("/sys/class/nvme/%s/state", [d.name])}],
 	"params": {"drive": d.name},
-} if {
-	some d in dead
-}
+} if some d in dead
 
 # off are the drives whose configuration space reads as ones. That a drive is gone from the list of the
 # kernel does not show it: another driver may use it.
@@ -56,9 +54,7 @@ findings contains {
 	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])}],
 	"params": {"drive": address},
 	"confidence": "likely",
-} if {
-	some address in (off - {d.address | some d in dead})
-}
+} if some address in (off - {d.address | some d in dead})
 
 missing contains {"fact": "storage.drives", "words": sprintf("the state of the NVMe drive %s is not known", [d.name])} if {
 	some d in input.storage.drives

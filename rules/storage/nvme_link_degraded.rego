@@ -62,9 +62,7 @@ findings contains {
 	"message": sprintf("Fewer lanes than both ends support: %s", [facts.list({sprintf("NVMe drive %s has %d of %d", [address, n.now, n.best]) | some address, n in narrow})]),
 	"evidence": [shown(address, "width", n.now) | some address, n in narrow],
 	"params": {"device": min({address | some address, _ in narrow})},
-} if {
-	count(narrow) > 0
-}
+} if count(narrow) > 0
 
 findings contains {
 	"id": "speed",
@@ -72,9 +70,7 @@ findings contains {
 	"message": sprintf("A lower speed than both ends support: %s", [facts.list({sprintf("NVMe drive %s runs at %v of %v GT/s", [address, n.now, n.best]) | some address, n in slow})]),
 	"evidence": [shown(address, "speed_gts", n.now) | some address, n in slow],
 	"params": {"device": min({address | some address, _ in slow})},
-} if {
-	count(slow) > 0
-}
+} if count(slow) > 0
 
 missing contains {"fact": "pci.devices[].link", "words": sprintf("the links of %s are not known", [facts.counted(count(hidden), "NVMe drive")])} if {
 	not facts.is_guest == true
