@@ -109,7 +109,9 @@ findings contains {
 } if some address, c in counted
 
 findings contains incomplete("hiveless", hiveless, {}, [
-{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(hiveless)]) if count(hiveless) > 0
+{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(hiveless)]) if {
+	count(hiveless) > 0
+}
 
 seen if count(links) > 0
 seen if count(counted) > 0

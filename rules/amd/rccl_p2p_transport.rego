@@ -316,7 +316,9 @@ bridges := sort(redirecting) if {
 
 redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
 
-speaks contains "the versions of ROCm and RCCL" if count({f | some library in ["rocm", "rccl"]; some f in known_faults.found[library]}) > 0
+speaks contains "the versions of ROCm and RCCL" if {
+	count({f | some library in ["rocm", "rccl"]; some f in known_faults.found[library]}) > 0
+}
 
 default instinct := false
 

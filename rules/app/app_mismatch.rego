@@ -72,7 +72,9 @@ knowledge("") := {
 	"confidence": "possible",
 }
 
-knowledge(group) := {"ranks": sprintf("In process group %s ranks", [group]), "doubt": "", "severity": "critical", "confidence": "confirmed"} if group != ""
+knowledge(group) := {"ranks": sprintf("In process group %s ranks", [group]), "doubt": "", "severity": "critical", "confidence": "confirmed"} if {
+	group != ""
+}
 
 # behind are pairs of a rank whose queue is empty and one that waits in the very
 # next operation of the group: the first never called it.

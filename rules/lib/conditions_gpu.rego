@@ -35,7 +35,6 @@ values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version
 
 # NCCL's collectives can be captured in CUDA graphs from a branch of the driver on.
 holds contains "driver_before_graphs" if driver_branch < thresholds.cuda_graphs_driver
-
 holds contains "driver_with_graphs" if driver_branch >= thresholds.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]
@@ -63,12 +62,10 @@ library_path := {v | some name in ["LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_S
 
 # RCCL answers to NCCL's names. A process died in some library.
 holds contains "on_amd" if library_versions.on_amd
-
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
 
 # All GPUs, for remedies that treat each.
 values contains ["all_gpus", sort(facts.gpus)] if is_set(facts.gpus)
-
 values contains ["all_gpus", []] if not facts.gpus
 
 # The GPUs on which MIG is on.
@@ -84,5 +81,4 @@ holds contains "architecture_known" if {
 
 # AMD GPUs reach each other over PCIe; a program was refused to.
 holds contains "amd_peer_access" if amd.peer_access
-
 holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0

@@ -18,7 +18,6 @@ holds contains "machine_alone" if not logs.given
 
 # The texts show a container.
 holds contains "container_told" if facts.in_container
-
 holds contains "container_told" if count(launches.containers) > 0
 
 # A container was given no RDMA device.
@@ -52,9 +51,7 @@ holds contains "gpus_hidden" if visible.hidden
 
 # There should be GPUs: a machine without any is no fault, and PyTorch's report says so of each laptop.
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
-
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
-
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
 # One list leaves one GPU to all ranks.

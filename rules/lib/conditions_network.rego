@@ -22,7 +22,6 @@ asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.as
 
 # NCCL counted one machine, or the texts show several.
 holds contains "one_node" if networks.single_node
-
 holds contains "several_nodes" if networks.multi_node
 
 # A launcher lost a host, or ended before its ranks began.
@@ -76,7 +75,9 @@ holds contains "gloo_reason_told" if {
 	count(connections.hard_failures) > 0
 }
 
-values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if facts.env.GLOO_SOCKET_IFNAME != ""
+values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
+	facts.env.GLOO_SOCKET_IFNAME != ""
+}
 
 # The interface of this machine with the address at which Ray knows no node.
 values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])] if {
@@ -104,17 +105,32 @@ shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": 
 
 holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
+# The plugin up to 1.8 warns that it finds no provider, and AWS instances with several GPUs usually have EFA.
+holds contains "ofi_warned_on_aws" if {
+	efa.on_aws
+	not networks.single_node
+	some m in logs.by_id["ofi-no-provider"]
+	m.fields.level == "WARN"
+}
+
+holds contains "ofi_versions_told" if count(ofi_software) > 0
+
+shown contains ["ofi_versions_told", {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}] if {
+	some p in ofi_software
+}
+
+ofi_software := {p | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
+
 values contains ["then_tcp", ". NCCL then exits, or falls back to TCP"] if networks.multi_node
 
 values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))])] if {
-	versions := {sprintf("%s %s", [p.name, p.version]) | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
+	versions := {sprintf("%s %s", [p.name, p.version]) | some p in ofi_software}
 	count(versions) > 0
 }
 
 # RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
 # GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
 holds contains "infiniband" if rdma.link == "infiniband"
-
 holds contains "peermem_loaded" if rdma.peermem_loaded
 
 shown contains ["peermem_loaded", rdma.module_evidence[0]]

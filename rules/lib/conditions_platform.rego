@@ -8,7 +8,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 
 holds contains "amd_present" if amd.present
-
 holds contains "guest" if facts.is_guest == true
 
 values contains ["iommu_vendor", iommu.vendor]

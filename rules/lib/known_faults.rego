@@ -34,15 +34,10 @@ older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
 # holds is true of a circumstance that is known.
 holds("ampere") if "ampere" in architectures
-
 holds("hopper") if "hopper" in architectures
-
 holds("blackwell") if "blackwell" in architectures
-
 holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
-
 holds("spark") if gpu_models.model[_].name == "GB10"
-
 holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
@@ -51,9 +46,7 @@ holds("before-blackwell") if {
 }
 
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
-
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
-
 holds("gfx950") if "gfx950" in architectures
 
 holds("amd-pcie") if {
@@ -137,11 +130,8 @@ holds("serving") if {
 }
 
 holds("wsl") if input.host.virtualization.kind == "wsl"
-
 holds("wsl") if contains(lower(input.host.kernel), "microsoft")
-
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
-
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
 
 # RCCL names the kernel in its log.

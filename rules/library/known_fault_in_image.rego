@@ -45,7 +45,6 @@ holds("spark") if {
 }
 
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
-
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
 
 # A fault that the GPUs themselves bring about: the version fails on them. Where it only

@@ -29,7 +29,9 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if some f in known_faults.reported.nccl
+findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
+	some f in known_faults.reported.nccl
+}
 
 finding(row, evidence) := {
 	"subject": "nccl",

@@ -138,4 +138,6 @@ missing contains {"fact": "libraries.files", "words": sprintf("the version of %s
 	not library_versions.core(object.get(l, "version", ""))
 }
 
-missing contains {"fact": "image.unread", "words": sprintf("%s could not be read", [facts.few({f | some f in input.image.unread})])} if count(input.image.unread) > 0
+missing contains {"fact": "image.unread", "words": sprintf("%s could not be read", [facts.few({f | some f in input.image.unread})])} if {
+	count(input.image.unread) > 0
+}

@@ -72,7 +72,7 @@ findings contains object.union(
 		),
 		"remedies": ["same-nccl-everywhere"],
 	},
-	{"order": m.order | some m in [[logs.first(ms) | some ms in [garbage, logs.complaints]; count(ms) > 0][0]]},
+	{"order": m.order | m := first_sign},
 ) if {
 	some key, by_host in differing
 	not logs.said("nccl-version-mismatch")
@@ -87,17 +87,14 @@ default garbled := false
 
 garbled if count(garbage) > 0
 
-default failed := false
-
-failed if logs.failed
+first_sign := logs.first(garbage) if {
+	garbled
+} else := logs.first(logs.complaints)
 
 grade := ["critical", "likely"] if {
 	garbled
-	failed
-} else := ["critical", "possible"] if {
-	garbled
 } else := ["high", "likely"] if {
-	failed
+	logs.failed
 } else := ["low", "possible"]
 
 # A network plugin on a part of the hosts: the others fall back to what is built in, and the two do not understand each

@@ -30,8 +30,8 @@ findings contains object.union(
 	{
 		"subject": library,
 		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
-		"severity": severity(f),
-		"confidence": confidence(f),
+		"severity": grade(f)[0],
+		"confidence": grade(f)[1],
 		"evidence": f.evidence,
 		"remedies": f.row.remedies,
 		"params": {"fault": f.row.id, "source": f.row.source},
@@ -48,7 +48,6 @@ names := {"rccl": "RCCL", "rocm": "ROCm"}
 # A bug that shows only by its circumstances affects those who run RCCL: several GPUs of
 # one kind and a program of several ranks.
 concerns(f) if f.row.said
-
 concerns(f) if f.row.symptom
 
 concerns(f) if {
@@ -81,21 +80,14 @@ workaround_set if {
 }
 
 # If neither the bug's own message nor a hanging job was seen, it is the next thing to check.
-severity(f) := object.get(f.row, "severity", "high") if {
+grade(f) := [object.get(f.row, "severity", "high"), f.row.confidence] if {
 	shows(f)
-} else := "medium"
-
-confidence(f) := f.row.confidence if {
-	shows(f)
-} else := "possible"
+} else := ["medium", "possible"]
 
 # shows is true where the fault's own symptom was seen, or the GPUs bring it about.
 shows(f) if f.certain
-
 shows(f) if is_number(f.order)
-
 shows(_) if count(known_faults.symptoms.hang) > 0
-
 shows(f) if f.row.symptom == "stall"
 
 # codeless are messages of RCCL, or of a job over it, that the library holds no code for a GPU (HIP 98 and 209, HIP's
@@ -107,7 +99,6 @@ codeless := {m |
 }
 
 of_rccl(m) if m.fields.caller
-
 of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
 
 of_rccl(_) if {

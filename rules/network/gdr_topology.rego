@@ -298,9 +298,7 @@ device[p.address] contains p.device if {
 }
 
 usable(name) if device[name]
-
 usable(name) if name in {p.device | some p in input.nics.rdma}
-
 usable(_) if count({p | some p in input.nics.rdma}) == 0
 
 # between is the type of the path between a GPU and a NIC, by the names that tools print.

@@ -31,7 +31,6 @@ plugins contains l if {
 }
 
 is_ofi(l) if l.version
-
 is_ofi(l) if contains(l.path, "ofi")
 
 # A plugin that cannot be loaded.

@@ -68,7 +68,6 @@ refused contains m if {
 
 # elsewhere is true when the log names another reason for the same lines: a port that was lost.
 elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
-
 elsewhere if rdma.link == "infiniband"
 
 findings contains {
@@ -151,7 +150,6 @@ confidence := "likely" if {
 
 # told_apart: NCCL took index 0, or one that it should not have been given, or the kernel refused the GID.
 told_apart if reading in {"needless", "old"}
-
 told_apart if count(refused) > 0
 
 # about_index is what texts say of the index; hint names the one at which every port that is known has a routable GID.

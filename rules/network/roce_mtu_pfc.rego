@@ -159,7 +159,6 @@ small contains p if {
 }
 
 limited(p) if p.max_mtu <= 1024
-
 limited(p) if p in below
 
 # below are the ports whose path MTU is smaller than that of their interfaces allows.
@@ -171,7 +170,9 @@ below contains p if {
 
 at_most(p) if p.max_mtu <= p.mtu
 
-findings contains {"id": "below-interface", "subject": rdma.port_name(p), "about": p, "evidence": [rdma.place(p)], "remedies": ["fix-mtu-pfc"]} if some p in below
+findings contains {"id": "below-interface", "subject": rdma.port_name(p), "about": p, "evidence": [rdma.place(p)], "remedies": ["fix-mtu-pfc"]} if {
+	some p in below
+}
 
 # loss are the counters of packets that were lost or came out of order. They count since
 # the driver was loaded, so they are not proof on their own.

@@ -227,9 +227,7 @@ findings contains misled(name, {
 
 variable_fact(name) := surroundings.variable_evidence(facts.variable[name])
 
-on(host) := sprintf(" on %s", [host]) if {
-	host != ""
-} else := ""
+on(host) := concat("", [sprintf(" on %s", [host]) | host != ""])
 
 listed_severity := "critical" if {
 	networks.troubled
