@@ -1,7 +1,5 @@
-# Job conditions for findings of messages. A row of the message catalog can limit its finding, or its severity, to
-# conditions by name (when, unless), and can quote a value of the facts ({@name}). Each name is defined once and holds
-# only where the facts show it: what is not known does not hold. These conditions are about containers, the GPUs that a
-# program can use, and process limits and memory.
+# Job conditions for findings of messages, which lib/conditions_gpu.rego explains: about containers, the
+# GPUs that a program can use, and process limits and memory.
 package gpudoctor.lib.conditions_job
 
 import data.gpudoctor.lib.collectives

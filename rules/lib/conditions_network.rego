@@ -1,7 +1,5 @@
-# Network conditions for findings of messages. A row of the message catalog can limit its finding, or its severity, to
-# conditions by name (when, unless), and can quote a value of the facts ({@name}). Each name is defined once and holds
-# only where the facts show it: what is not known does not hold. These conditions are about interfaces, connections and
-# EFA.
+# Network conditions for findings of messages, which lib/conditions_gpu.rego explains: about interfaces,
+# connections and EFA.
 package gpudoctor.lib.conditions_network
 
 import data.gpudoctor.lib.connections

@@ -238,11 +238,6 @@ ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 
 ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
 
-# speaker is who says a message.
-speaker(m) := sprintf("NCCL on %s", [m.host]) if {
-	m.host
-} else := "NCCL"
-
 # why says why an address is useless between machines.
 why(c) := "every machine has that address for itself" if {
 	loopback(c.address)

@@ -17,10 +17,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-told-if-given
-#     - [texts-given, container.get_mempolicy]
-#     - [texts-given, libraries.files]
+#   needs: [job-told-if-given, [texts-given, container.get_mempolicy], [texts-given, libraries.files]]
 #   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]

@@ -10,9 +10,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: nccl-bug
-#   needs:
-#     - libraries.files
-#     - target.gpus
+#   needs: [libraries.files, target.gpus]
 #   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, upgrade-rocm, nccl-p2p-disable, unset-env]
 #   profiles: [image]
 #   since: "0.2"

@@ -13,8 +13,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: nccl-version-mismatch
-#   needs:
-#     - libraries.files
+#   needs: [libraries.files]
 #   remedies: [same-nccl-everywhere, unset-env]
 #   profiles: [image]
 #   since: "0.2"

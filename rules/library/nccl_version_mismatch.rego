@@ -16,10 +16,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-told-if-given
-#     - [software, libraries.files]
-#     - [texts-given, "libraries.files[].version"]
+#   needs: [job-told-if-given, [software, libraries.files], [texts-given, "libraries.files[].version"]]
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"

@@ -18,13 +18,10 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-connected
+#   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
 #   explains: [app-mismatch/missing, collective-hang/between-hosts]
-#   first_of:
-#     - security-group > efa-silent > efa-failed
-#     - blocked > doubtful > tried
+#   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
 #   since: "0.1"
 package gpudoctor.rules.firewall
 

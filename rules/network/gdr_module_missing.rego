@@ -18,8 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [nics.modules, job-connected]
+#   needs: [[nics.modules, job-connected]]
 #   remedies: [load-nvidia-peermem, enable-dmabuf, enable-ibgda, upgrade-nccl, other]
 #   profiles: [training]
 #   first_of:

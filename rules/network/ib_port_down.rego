@@ -15,8 +15,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - nics.rdma
+#   needs: [nics.rdma]
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]

@@ -13,8 +13,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: ofi-plugin
-#   needs:
-#     - libraries.files
+#   needs: [libraries.files]
 #   remedies: [install-rdma-libraries, install-ofi-plugin, fix-ofi-plugin]
 #   profiles: [image]
 #   since: "0.2"

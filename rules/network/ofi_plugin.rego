@@ -19,8 +19,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [job-connected, libraries.files]
+#   needs: [[job-connected, libraries.files]]
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   explains: [collective-hang/between-hosts]
 #   first_of:

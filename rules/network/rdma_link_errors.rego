@@ -15,9 +15,7 @@
 #   severity: medium
 #   confidence: likely
 #   cause: ib-port-down
-#   needs:
-#     - nics.rdma[].counters
-#     - host.uptime_seconds
+#   needs: ["nics.rdma[].counters", host.uptime_seconds]
 #   remedies: [bring-port-up]
 #   profiles: [training]
 #   since: "0.2"

@@ -17,9 +17,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - [job-connected, nics.interfaces]
-#     - [job-connected, env.variables]
+#   needs: [[job-connected, nics.interfaces], [job-connected, env.variables]]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
 #   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere]
 #   first_of:
@@ -119,7 +117,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, networks.why(c), told]),
+	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [on(networks.host_of(c.message)), c.name, c.address, networks.why(c), told]),
 	"messages": [c.message],
 	"evidence": asked_fact,
 }) if {

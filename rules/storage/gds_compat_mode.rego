@@ -20,8 +20,7 @@
 #   needs: [storage.gds]
 #   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, use-gds-file-system, iommu-pt, disable-acs, other]
 #   profiles: [training]
-#   first_of:
-#     - forced > impossible > unsupported > unregistered > file-system > tried
+#   first_of: [forced > impossible > unsupported > unregistered > file-system > tried]
 #   since: "0.2"
 package gpudoctor.rules.gds_compat_mode
 
