@@ -41,20 +41,12 @@ stillborn[where(e)] contains e if {
 
 # roomless is true of a GPU that did not start because its BAR found no address space,
 # which bar-too-small reports: the driver cannot map its registers or its memory.
-roomless(e) if {
-	maps_memory(e)
-	some b in input.kernel_log.events
-	no_room(b)
-	object.get(b, "address", "") in {object.get(e, "address", ""), ""}
-}
-
 # Lines of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
 roomless(e) if {
 	maps_memory(e)
-	e.id == "amdgpu-block-failed"
-	object.get(e, "address", "") == ""
 	some b in input.kernel_log.events
 	no_room(b)
+	count({object.get(b, "address", ""), object.get(e, "address", "")} - {""}) < 2
 }
 
 # maps_memory is true of what fails where the memory cannot be mapped.
@@ -96,6 +88,7 @@ named(place) := "an AMD GPU" if {
 # counted is a finding on what was counted of a GPU, with the fact that has the number.
 counted(address, grade, message, path, value, source, remedies) := {
 	"subject": address,
+	"affects": facts.gpus_at(address),
 	"message": message,
 	"severity": grade[0],
 	"confidence": grade[1],
@@ -118,26 +111,21 @@ findings contains counted(g.address, ["low", "confirmed"], message, "retired_pag
 	message := sprintf("The driver retired %d memory pages of %s", [g.retired_pages, g.address])
 }
 
-# The driver's own counters by block, since it was loaded (ras/umc_err_count and so on).
-# ECC memory is expected to have corrected errors. A deferred error is uncorrectable
-# memory that has not been used since: a program that reads it dies (poison).
-findings contains object.union(finding, {"affects": [address | facts.is_address(address)]}) if {
+# The driver's own counters by block, since it was loaded (ras/umc_err_count and so on). ECC memory is expected to have
+# corrected errors. A deferred error is uncorrectable memory that has not been used since: a program that reads it dies
+# (poison).
+findings contains counted(
+	address, [severity, "likely"], message, sprintf("ras[%s].%s", [name, what]), n, sprintf("ras/%s_err_count", [name]),
+	["reset-amd-gpu", "replace-hardware"],
+) if {
 	some address, blocks in amd.errors
 	some name, b in blocks
 	not contains(name, "xgmi")
 	not told_by_log(address)
-	[what, n, severity, form] := worst_of(b)
-	finding := counted(
-		address, [severity, "likely"], sprintf(form, [n, address, name]),
-		sprintf("ras[%s].%s", [name, what]), n, sprintf("ras/%s_err_count", [name]), ["reset-amd-gpu", "replace-hardware"],
-	)
-}
-
-worst_of(b) := ["uncorrectable", b.uncorrectable, "high", "The driver has counted %d uncorrectable errors of %s in block %s since it was loaded"] if {
-	b.uncorrectable > 0
-} else := ["deferred", b.deferred, "medium", "The driver counted %d deferred errors of %s in block %s: uncorrectable memory errors that kill any program that reads the memory"] if {
-	b.uncorrectable == 0
-	b.deferred > 0
+	some what, severity in {"uncorrectable": "high", "deferred": "medium"}
+	n := b[what]
+	n > 0
+	message := sprintf("The driver has counted %d %s errors of %s in block %s since it was loaded", [n, what, address, name])
 }
 
 told_by_log(address) if {

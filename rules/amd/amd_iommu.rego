@@ -23,15 +23,7 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     radeon-stuck:
-#       confidence: possible
-#       remedies: [nccl-p2p-disable, iommu-pt]
-#       text: >-
-#         A communicator of Radeon GPUs did not initialize. RCCL's advice to set iommu=pt applies to Instinct
-#         accelerators. For Radeon GPUs with peer access over PCIe, AMD recommends remapping, the default, but names the
-#         IOMMU as the first suspect if several of them hang. Going through host memory avoids peer access
 #     radeon:
-#       severity: low
 #       confidence: possible
 #       remedies: [nccl-p2p-disable, iommu-pt]
 #       text: >-
@@ -43,8 +35,7 @@
 #       remedies: [iommu-pt, nccl-p2p-disable]
 #       text: >-
 #         RCCL finds no iommu=pt on the kernel command line[, and {translates}], and a communicator did not initialize.
-#         If the IOMMU translates the DMA of {whose}, their transfers hang; set iommu=pt on the kernel command line for
-#         pass-through
+#         If the IOMMU translates the DMA of AMD's accelerators, their transfers hang; set iommu=pt for pass-through
 #     advised:
 #       severity: low
 #       confidence: possible
@@ -55,23 +46,22 @@
 #     unasked:
 #       remedies: [iommu-pt, nccl-p2p-disable]
 #       text: >-
-#         A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA[, which
-#         {translates}]. If the IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for
-#         pass-through
-#     faults: >-
-#       The IOMMU blocked accesses by {blocked}: transfers of {whose} to addresses that it does not translate for them
-#       fail
+#         A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA. If the
+#         IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for pass-through
+#     faults: "The IOMMU blocked accesses by {blocked}: transfers to addresses that it does not translate for them fail"
 #     translated:
 #       severity: low
 #       remedies: [iommu-pt]
 #       text: >-
-#         The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt){generation}, for speed
-#         between GPUs and NICs and because transfers between GPUs over PCIe may hang
+#         The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt) instead of disabling it,
+#         for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang. On MI200, whose tuning
+#         guide disables the IOMMU in the firmware, either setting works with fewer than 256 threads
 #     not-remapped:
+#       confidence: possible
 #       remedies: [iommu-remap, nccl-p2p-disable]
 #       text: >-
 #         The IOMMU {mode}, and {cards} Radeon GPUs can use peer access only over PCIe. AMD recommends remapping, the
-#         default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use[. {no_peers}]
+#         default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use
 package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
@@ -112,13 +102,14 @@ faults contains e if {
 of_amd(e) if e.fields.driver == "amdgpu"
 of_amd(e) if e.address in {g.address | some g in amd.gpus}
 
-# The meaning of RCCL's warning depends on the family of the GPUs, and on whether a
-# communicator initialized: most machines that show it work.
+# The meaning of RCCL's warning depends on the family of the GPUs, and on whether a communicator initialized: most
+# machines that show it work. On several Radeon GPUs, AMD names the IOMMU first for applications that hang
+# (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU systems").
 findings contains object.union(
 	{
 		"id": "warned",
 		"subject": "host",
-		"about": {"translates": ["the IOMMU does translate" | translated], "whose": {true: "Instinct GPUs", false: "AMD's accelerators"}[instinct]},
+		"about": {"translates": ["the IOMMU does translate" | translated]},
 		"messages": warned,
 		"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
 	},
@@ -128,33 +119,26 @@ findings contains object.union(
 	not passed
 }
 
-# Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's page on several Radeon GPUs
-# names the IOMMU first for applications that hang (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU
-# systems"), so that the warning is worth knowing where the job hangs.
-warning := {"grade": "radeon-stuck"} if {
-	amd.only_radeon
-	amd.stuck
-} else := {"grade": "radeon"} if {
+warning := {"grade": "radeon", "severity": {true: "high", false: "low"}[stuck]} if {
 	amd.only_radeon
 } else := {"grade": "stuck", "confidence": {true: "likely", false: "possible"}[suspicious]} if {
-	amd.stuck
+	stuck
 } else := {"grade": "advised"}
 
-default instinct := false
+default stuck := false
 
-instinct if amd.instinct
+stuck if amd.stuck
 
 default suspicious := false
 
-suspicious if instinct
+suspicious if amd.instinct
 suspicious if translated
 
 # RCCL prints nothing at its default level, so the kernel's messages decide.
 findings contains {
 	"id": "unasked",
 	"subject": "host",
-	"about": {"translates": ["translates by default" | by_default]},
-	"confidence": {true: "likely", false: "possible"}[by_default],
+	"confidence": {true: "likely", false: "possible"}[object.get(input, ["iommu", "default_domain"], "") == "translated"],
 	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
 } if {
 	count(input.host.command_line) > 0
@@ -164,16 +148,12 @@ findings contains {
 	count(logs.stalled) > 0
 }
 
-default by_default := false
-
-by_default if input.iommu.default_domain == "translated"
-
 # The IOMMU refuses accesses of a GPU: no guess is needed.
 findings contains {
 	"id": "faults",
 	"subject": "host",
 	"affects": sort(blocked),
-	"about": {"blocked": blocked, "whose": {true: "Radeon GPUs", false: "AMD GPUs"}[radeon]},
+	"about": {"blocked": blocked},
 	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} | some e in sort(faults)],
 	"remedies": cures,
 } if {
@@ -181,10 +161,6 @@ findings contains {
 	not facts.is_passthrough_host == true
 	blocked := {e.address | some e in faults}
 }
-
-default radeon := false
-
-radeon if amd.only_radeon
 
 # cures: AMD recommends remapping for Radeon cards, but if the IOMMU blocks their accesses
 # to each other, only pass-through or running without peer access helps.
@@ -198,19 +174,12 @@ cures := ["nccl-p2p-disable", "iommu-pt"] if {
 # in_force_evidence is what the machine itself shows, without a complaint.
 in_force_evidence := [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}]
 
-findings contains {"id": "in-force", "grade": "translated", "subject": "host", "about": {"generation": generation_words}, "evidence": in_force_evidence} if {
+findings contains {"id": "in-force", "grade": "translated", "subject": "host", "evidence": in_force_evidence} if {
 	input.iommu.mode == "translated"
 	amd.instinct
 	count(amd.gpus) > 1
 	not facts.is_guest == true
 }
-
-# The two generations differ: MI200 was validated with the IOMMU off in the firmware,
-# or passed through where there are 256 threads and more, whose interrupts need it;
-# MI300 and newer with it on and passed through (amdgpu-docs, mi200.md and iommu.rst).
-generation_words := "; on MI200, whose tuning guide disables the IOMMU in the firmware, either setting works with fewer than 256 threads" if {
-	amd.mi200
-} else := " instead of disabling it"
 
 # Radeon cards with peer access over PCIe need the opposite, but only if they would use it.
 peers_over_pcie if count(amd.over_pcie) > 0
@@ -219,8 +188,6 @@ peers_over_pcie if {
 	count(amd.discrete) > 1
 	count(amd.pairs) == 0
 }
-
-default no_peers := false
 
 no_peers if {
 	count(amd.over_pcie) > 0
@@ -236,10 +203,8 @@ findings contains {
 	"about": {
 		"mode": {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode],
 		"cards": count(amd.discrete),
-		"no_peers": ["The driver offers no peer access between them here; this is one of the conditions for it" | no_peers],
 	},
 	"severity": radeon_severity,
-	"confidence": {true: "likely", false: "possible"}[[radeon_severity, input.iommu.mode] == ["low", "passthrough"]],
 	"evidence": in_force_evidence,
 } if {
 	input.iommu.mode in {"passthrough", "off"}

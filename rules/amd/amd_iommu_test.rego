@@ -43,19 +43,15 @@ test_findings if {
 		[quiet, {}, ["unasked", "", "possible"]],
 		[quiet, {"iommu": {"default_domain": "translated"}}, ["unasked", "", "likely"]],
 		[cards("AMD Instinct MI300X", "translated"), {}, ["translated", "", ""]],
-		[cards(r9700, "passthrough"), {}, ["not-remapped", "low", "likely"]],
-		[cards(r9700, "passthrough"), joined(false), ["not-remapped", "medium", "possible"]],
-		[cards(r9700, "passthrough"), object.union(joined(false), stuck), ["not-remapped", "high", "possible"]],
-		[cards(r9700, "off"), joined(true), ["not-remapped", "low", "possible"]],
+		[cards(r9700, "passthrough"), {}, ["not-remapped", "low", ""]],
+		[cards(r9700, "passthrough"), joined(false), ["not-remapped", "medium", ""]],
+		[cards(r9700, "passthrough"), object.union(joined(false), stuck), ["not-remapped", "high", ""]],
+		[cards(r9700, "off"), joined(true), ["not-remapped", "low", ""]],
 	] {
 		found(object.union(row[0], row[1])) == {row[2]}
 	}
 	some f in amd_iommu.findings with input as object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "translated"}})
 	[f.id, f.about.translates] == ["warned", ["the IOMMU does translate"]]
-	every name, words in {"AMD Instinct MI250X": "256 threads", "AMD Instinct MI300X": "instead of disabling it"} {
-		some g in amd_iommu.findings with input as cards(name, "translated")
-		contains(g.about.generation, words)
-	}
 
 	# rocm-smi without addresses: the driver's name in the line says whose it was.
 	named := object.union(fault, {"fields": {"driver": "amdgpu"}})
@@ -63,7 +59,7 @@ test_findings if {
 		"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]},
 		"kernel_log": {"source": "journal.txt", "events": [named]},
 	}
-	[h.id, h.about.whose, h.remedies] == ["faults", "Radeon GPUs", ["nccl-p2p-disable", "iommu-pt"]]
+	[h.id, h.remedies] == ["faults", ["nccl-p2p-disable", "iommu-pt"]]
 }
 
 test_silent if {

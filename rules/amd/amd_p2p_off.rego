@@ -56,13 +56,11 @@ denied if count(refused) > 0
 # refused are messages of programs that there is no peer access.
 refused := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
-confidence := "confirmed" if {
-	denied
-} else := "likely"
+default confidence := "likely"
 
-severity := "high" if {
-	count(refused) > 0
-} else := "medium"
+confidence := "confirmed" if denied
+
+severity := {true: "high", false: "medium"}[count(refused) > 0]
 
 findings contains {
 	"subject": "pcie_p2p",
@@ -83,7 +81,7 @@ findings contains {
 findings contains {
 	"subject": "kernel",
 	"affects": affected,
-	"message": sprintf("The kernel %swas built without %s, which AMD's driver needs for peer access over PCIe%s: RCCL uses host memory between GPUs that are connected only by PCIe", [release, facts.list(amd.kernel_lacks), dkms_words]),
+	"message": sprintf("The kernel was built without %s, which AMD's driver needs for peer access over PCIe%s: RCCL uses host memory between GPUs that are connected only by PCIe", [facts.list(amd.kernel_lacks), dkms_words]),
 	"severity": severity,
 	"confidence": kernel_confidence,
 	"messages": refused,
@@ -95,10 +93,6 @@ findings contains {
 	not amd.peer_access
 }
 
-release := sprintf("%s ", [input.host.kernel]) if {
-	input.host.kernel
-} else := ""
-
 # A driver that was built outside the kernel (amdgpu-dkms) has its own configuration,
 # except for the kernel functions that it needs.
 dkms if input.gpus.amd.version != ""
@@ -107,11 +101,10 @@ default dkms_words := ""
 
 dkms_words := " (the driver here is AMD's own, built outside the kernel, and may not need all of them)" if dkms
 
-kernel_confidence := "confirmed" if {
-	denied
-} else := "possible" if {
+kernel_confidence := "possible" if {
 	dkms
-} else := "likely"
+	not denied
+} else := confidence
 
 affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
 

@@ -40,20 +40,13 @@
 #         The {count} accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link).
 #         With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated
 #         in it, and the host's firmware, not a virtual machine, must initialize them together.
-#     reported:
-#       severity: medium
-#       remedies: [reset-amd-gpu, replace-hardware]
-#       text: "AMD's tools report errors on the xGMI links of {subject} ({count})"
 #     counted:
 #       remedies: [reset-amd-gpu, reboot-or-reload-driver, replace-hardware]
-#       text: "The driver has counted {count} uncorrectable errors on the xGMI links of {subject} since it was loaded"
+#       text: "AMD's tools or driver have counted {count} errors on the xGMI links of {subject}"
 #     hiveless: >-
 #       {gpus} {gpus:is/are} in no xGMI hive, although {others} others of the same model are: its links did not come up,
-#       or the driver could not initialize it together with the rest
-#     lost: >-
-#       {gpus} {gpus:is/are} not in the topology of AMD's compute driver, which has an xGMI hive of {others} others of
-#       the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it
-#       was not initialized
+#       or the driver could not initialize it. The hive is incomplete, and HIP may not offer that GPU. The kernel log of
+#       the boot shows why
 package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
@@ -91,57 +84,37 @@ findings contains incomplete(kind, gpus, {}, pairs_evidence(links)) if {
 	by_pcie_alone(gpus)
 }
 
-# counted are the GPUs of which a tool counts errors of links.
-counted := {g.address: g.xgmi_errors |
+# counted are the errors on the links of each GPU that a tool counts, or, since it was loaded, the driver (RAS block
+# xgmi_wafl).
+counted[g.address] := c if {
 	some g in amd.gpus
+	c := counts(g)
+}
+
+counts(g) := {"count": g.xgmi_errors, "fact": "xgmi_errors", "source": "rocm-smi --showxgmierr, or amd-smi metric", "severity": "medium"} if {
 	g.xgmi_errors > 0
-}
-
-findings contains {
-	"id": "counted",
-	"grade": "reported",
-	"subject": address,
-	"about": {"count": n},
-	"evidence": [{"fact": sprintf("gpus.devices[%s].xgmi_errors", [address]), "value": n, "source": "rocm-smi --showxgmierr, or amd-smi metric"}],
-	"params": {"gpu": address},
-} if some address, n in counted
-
-# The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded. If a
-# tool also counted, that finding reports it.
-wafl[address] := blocks.xgmi_wafl if {
-	some address, blocks in amd.errors
-	not counted[address]
+} else := {"count": n, "fact": "ras[xgmi_wafl].uncorrectable", "source": "ras/xgmi_wafl_err_count", "severity": "high"} if {
+	n := amd.errors[g.address].xgmi_wafl.uncorrectable
+	n > 0
 }
 
 findings contains {
 	"id": "counted",
 	"subject": address,
-	"affects": [address | facts.is_address(address)],
-	"about": {"count": b.uncorrectable},
-	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[xgmi_wafl].uncorrectable", [address]), "value": b.uncorrectable, "source": "ras/xgmi_wafl_err_count"}],
+	"affects": facts.gpus_at(address),
+	"about": {"count": c.count},
+	"severity": c.severity,
+	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, c.fact]), "value": c.count, "source": c.source}],
 	"params": {"gpu": address},
-} if {
-	some address, b in wafl
-	b.uncorrectable > 0
-}
+} if some address, c in counted
 
-kfd_evidence(gpus, fact, value, source) := [{"fact": sprintf("gpus.devices[%s].%s", [address, fact]), "value": value, "source": source} |
-	some address in sort(gpus)
-]
-
-findings contains incomplete("hiveless", hiveless, {}, kfd_evidence(hiveless, "kfd.hive", "", "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)")) if {
+findings contains incomplete("hiveless", hiveless, {}, [
+{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(hiveless)]) if {
 	count(hiveless) > 0
-	not facts.is_guest == true
-}
-
-findings contains incomplete("lost", lost, {}, kfd_evidence(lost, "kfd", "none", "/sys/class/kfd/kfd/topology")) if {
-	count(lost) > 0
-	not facts.in_container == true
 }
 
 seen if count(links) > 0
 seen if count(counted) > 0
-seen if count(wafl) > 0
 seen if count(hives) > 0
 
 seen if {
@@ -227,8 +200,9 @@ hives[g.kfd.hive] contains g.address if {
 }
 
 # hiveless are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
-# model are in one. A virtual function sees no hive.
-hiveless := {g.address |
+# model are in one, or does not list at all. A virtual function sees no hive, and a container not every GPU.
+hiveless contains g.address if {
+	not facts.is_guest == true
 	some g in amd.gpus
 	g.address in meshed
 	object.get(g.kfd, "hive", "") == ""
@@ -238,8 +212,10 @@ hiveless := {g.address |
 	other.kfd.hive != ""
 }
 
-others_in_hives := {address | some members in hives; some address in members}
+hiveless contains address if {
+	not facts.in_container == true
+	count(others_in_hives) > 0
+	some address in amd.kfd_lost
+}
 
-# lost are the accelerators of a meshed board that the compute driver does not
-# list, although it lists others: the hive is incomplete without them.
-lost := {address | some address in amd.kfd_lost; count(others_in_hives) > 0}
+others_in_hives := {address | some members in hives; some address in members}

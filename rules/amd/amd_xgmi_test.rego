@@ -36,10 +36,10 @@ test_findings if {
 		[board("AMD Instinct MI300X", 4, {"1-3": "pcie"}), ["host", "missed"]],
 		[board("AMD Instinct MI325X", 2, {"1-2": "pcie"}), ["host", "none"]],
 		[board("AMD Instinct MI100", 2, {"1-2": "pcie"}), ["host", "bridged"]],
-		[devices([{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}, {"address": "GPU1", "vendor": "amd", "xgmi_errors": 0}]), ["GPU0", "reported"]],
+		[devices([{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}, {"address": "GPU1", "vendor": "amd", "xgmi_errors": 0}]), ["GPU0", "counted"]],
 		[wafl(3), [address(1), "counted"]],
 		[alone, ["host", "hiveless"]],
-		[driven("0x4a1c"), ["host", "lost"]],
+		[driven("0x4a1c"), ["host", "hiveless"]],
 	] {
 		found(row[0]) == {row[1]}
 	}

@@ -34,6 +34,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.gpu_models
 
 # on is a finding on a variable.
 on(variable, grade, message, rest) := object.union(
@@ -62,22 +63,20 @@ findings contains on(variable, ["critical", "confirmed"], message, {
 }) if {
 	some variable, ms in demanded
 	wanted := logs.first(ms).fields.value
-	message := sprintf("The program requires %s=%s and exited without it%s", [variable, wanted, standing(variable, wanted)])
+	message := sprintf("The program requires %s=%s and exited without it%s", [variable, wanted, standing(variable)])
 }
 
-standing(variable, wanted) := sprintf("; it is set to that %s, but did not reach the process", [surroundings.where(facts.variable[variable])]) if {
-	facts.env[variable] == wanted
-} else := sprintf("; it is set to %s %s", [facts.env[variable], surroundings.where(facts.variable[variable])]) if {
-	facts.env[variable]
-} else := ""
+standing(variable) := sprintf("; it is set to %s %s", [facts.env[variable], surroundings.where(facts.variable[variable])])
 
-# advised are variables that a library misses and does without: the messages, and the value that they ask for.
+default standing(_) := ""
+
+# advised are variables that a library misses and does without: the messages, and the value that they ask for. RCCL's
+# older advice is in its own rows.
 advised[m.fields.variable] contains [m, m.fields.value] if {
 	some m in logs.by_id["hsa-variable-advised"]
 	m.fields.variable != ""
 }
 
-# RCCL's older advice, which is in its own rows.
 advised.HSA_FORCE_FINE_GRAIN_PCIE contains [m, "1"] if some m in logs.by_id["rccl-fine-grain-pcie-missing"]
 
 findings contains on(variable, [advised_severity(variable), "possible"], message, {
@@ -85,17 +84,17 @@ findings contains on(variable, [advised_severity(variable), "possible"], message
 	"params": {"variable": variable, "value": wanted},
 	"remedies": ["hsa-env"],
 }) if {
-	some variable, _ in advised
-	not variable in object.keys(demanded)
-	ms := {m | some [m, _] in advised[variable]}
-	some [m, wanted] in advised[variable]
+	some variable, all in advised
+	not demanded[variable]
+	ms := {m | some [m, _] in all}
+	some [m, wanted] in all
 	m == logs.first(ms)
 	object.get(facts.env, variable, "") != wanted
 	message := sprintf("RCCL recommends %s=%s for peer access over PCIe and for speed, and it is not set", [variable, wanted])
 }
 
-# Without fine-grained memory peer access over PCIe fails or hangs before ROCm 5.7
-# (rccl issue 1026): where a job failed and nothing says why, that is the first suspect.
+# Without fine-grained memory peer access over PCIe fails or hangs before ROCm 5.7 (rccl issue 1026): where a job failed
+# and nothing says why, that is the first suspect.
 advised_severity(variable) := "medium" if {
 	variable == "HSA_FORCE_FINE_GRAIN_PCIE"
 	logs.failed
@@ -129,37 +128,24 @@ misfits[g.address] contains g.name if {
 # generation is an architecture without its last two digits: gfx9, gfx10.
 generation(name) := substring(name, 0, count(name) - 2)
 
-findings contains on("HSA_OVERRIDE_GFX_VERSION", [override_severity, "likely"], message, {
+findings contains on("HSA_OVERRIDE_GFX_VERSION", override_grade, message, {
 	"affects": sort(object.keys(misfits)),
-	"evidence": array.concat(setting("HSA_OVERRIDE_GFX_VERSION"), logs.all_evidence(amd.crashes)),
-	"remedies": ["unset-env"],
-}) if {
-	count(misfits) > 0
-	message := sprintf("%s makes every GPU of the process report as %s, including %s, which is %s: programs then run code that is not for it%s", [
-		as_set("HSA_OVERRIDE_GFX_VERSION"), override, facts.list(object.keys(misfits)),
-		concat(", ", sort({what | some whats in misfits; some what in whats})),
-		outcome,
-	])
-}
-
-default outcome := ""
-
-outcome := ", and it crashed" if count(amd.crashes) > 0
-
-default override_severity := "medium"
-
-override_severity := "critical" if count(amd.crashes) > 0
-
-# An override and a memory fault, where the GPUs are not known.
-findings contains on("HSA_OVERRIDE_GFX_VERSION", ["high", "possible"], message, {
-	"messages": failures,
+	"messages": (amd.crashes | failures),
 	"evidence": setting("HSA_OVERRIDE_GFX_VERSION"),
 	"remedies": ["unset-env"],
 }) if {
-	count(failures) > 0
-	count(misfits) == 0
-	message := sprintf("%s makes every GPU of the process report a different architecture, and the program failed in a way that code for another GPU does", [as_set("HSA_OVERRIDE_GFX_VERSION")])
+	count(misfits) + count(failures) > 0
+	message := sprintf("%s makes every GPU of the process report another architecture%s: programs then run code that is not for it, and fail or crash", [
+		as_set("HSA_OVERRIDE_GFX_VERSION"), concat("", [sprintf(" (%s), including %s", [override, facts.list(object.keys(misfits))]) | count(misfits) > 0]),
+	])
 }
+
+override_grade := ["critical", "likely"] if {
+	count(misfits) > 0
+	count(amd.crashes) > 0
+} else := ["medium", "likely"] if {
+	count(misfits) > 0
+} else := ["high", "possible"]
 
 failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"})
 
@@ -171,7 +157,7 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["critical", "likely"], messa
 }) if {
 	facts.env.HSA_ENABLE_IPC_MODE_LEGACY == "1"
 	count(unshared) > 0
-	message := sprintf("%s selects the legacy way to share a GPU's memory between processes, and HIP could not share it. With newer drivers this fails with \"invalid argument\"", [as_set("HSA_ENABLE_IPC_MODE_LEGACY")])
+	message := sprintf("%s selects the legacy way to share a GPU's memory between processes, which newer drivers refuse, and HIP could not share it", [as_set("HSA_ENABLE_IPC_MODE_LEGACY")])
 }
 
 unshared := logs.messages({"hip-ipc-failed"}) | unmapped
@@ -197,48 +183,29 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message
 	message := sprintf("HIP could not share a GPU's memory between processes (%s), and RCCL, which does not test this first, fails with it. ROCr has two ways. The first needs AMD's own kernel driver (amdgpu-dkms): the kernel's own amdgpu lacks it, and newer drivers refuse it. The second is DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 selects. Check the variable where the job runs, because images set it to 1. NCCL_P2P_DISABLE=1 avoids the problem", [logs.at(logs.first(unshared))])
 }
 
-# A card whose architecture the libraries were not built for. If the architecture is that
-# of an integrated GPU, gpu-visibility reports it.
-findings contains on(architecture, ["medium", "possible"], message, {
-	"id": "override",
+# A card whose architecture the libraries were not built for, as rocBLAS says, or HIP where there is one such card. They
+# are built for gfx1030 and gfx1100, not for the smaller cards of their generations, which run the same code
+# (https://llvm.org/docs/AMDGPUUsage.html#processors lists them by generation). If the architecture is that of an
+# integrated GPU, gpu-visibility reports it.
+findings contains on(architecture, grade, message, {
 	"messages": ms,
 	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": value},
 	"remedies": ["hsa-env"],
 }) if {
-	some architecture, ms in unbuilt
 	not facts.env.HSA_OVERRIDE_GFX_VERSION
-	not architecture in integrated_architectures
+	some [architecture, grade, ms] in unbuilt
+	not architecture in gpu_models.amd_integrated
 	regex.match(`^gfx1[0-2]`, architecture)
-	value := concat(".", [trim_prefix(generation(architecture), "gfx"), substring(architecture, count(architecture) - 2, 1), "0"])
-	message := sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, set HSA_OVERRIDE_GFX_VERSION to a supported one of the same generation; it applies to every GPU of the process", [architecture])
+	value := {true: "10.3.0", false: sprintf("%s.%s.0", [substring(architecture, 3, 2), substring(architecture, 5, 1)])}[startswith(architecture, "gfx101")]
+	message := sprintf("The ROCm libraries have no code for %s. HSA_OVERRIDE_GFX_VERSION=%s makes it report as a card of its generation that they may support; it applies to every GPU of the process", [architecture, value])
 }
 
-unbuilt[m.fields.architecture] contains m if some m in logs.by_id["rocblas-no-kernels"]
+unbuilt contains [m.fields.architecture, ["medium", "possible"], {m}] if some m in logs.by_id["rocblas-no-kernels"]
 
-integrated_architectures := {"gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
-
-# HIP's own message for the same. Libraries are built for gfx1030 and gfx1100, not for the
-# smaller cards of their generations, which run the same code.
-findings contains on(architecture, ["high", "likely"], message, {
-	"id": "sibling",
-	"messages": logs.by_id["hip-no-code-object"],
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": sibling[architecture]},
-	"remedies": ["hsa-env"],
-}) if {
-	logs.said("hip-no-code-object")
-	not facts.env.HSA_OVERRIDE_GFX_VERSION
-	cards := {g.architecture | some g in amd.gpus; g.architecture != ""; not g.architecture in integrated_architectures}
+unbuilt contains [architecture, ["high", "likely"], logs.by_id["hip-no-code-object"]] if {
+	cards := {g.architecture | some g in amd.gpus; g.architecture != ""} - {name | some name in gpu_models.amd_integrated}
 	count(cards) == 1
 	some architecture in cards
-	message := sprintf("HIP finds no code for %s: the ROCm libraries are not built for it. HSA_OVERRIDE_GFX_VERSION=%s makes it report as the card of its generation that they support; it applies to every GPU of the process", [architecture, sibling[architecture]])
-}
-
-# sibling is the version to pass for, by architecture
-# (https://llvm.org/docs/AMDGPUUsage.html#processors lists them by generation).
-sibling := {
-	"gfx1031": "10.3.0", "gfx1032": "10.3.0", "gfx1034": "10.3.0",
-	"gfx1010": "10.3.0", "gfx1011": "10.3.0", "gfx1012": "10.3.0",
-	"gfx1101": "11.0.0", "gfx1102": "11.0.0",
 }
 
 # From ROCm 7.13 on the runtime gives scratch memory back after each launch on MI200, which makes collectives of small

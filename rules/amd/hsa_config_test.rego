@@ -59,7 +59,7 @@ test_findings if {
 		found(joined(row[0])) == {row[1]}
 	}
 	every row in [
-		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "1")], "did not reach the process", "1"],
+		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "1")], "set to 1", "1"],
 		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "0")], "set to 0", "1"],
 		[[unbuilt("gfx1032")], "for gfx1032", "10.3.0"],
 		[[unmatched, cards(["gfx1032"])], "for gfx1032", "10.3.0"],

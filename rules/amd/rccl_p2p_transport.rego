@@ -30,20 +30,19 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     needed:
-#       confidence: possible
-#       text: >-
-#         {works}, but a program runs only with NCCL_P2P_DISABLE=1. {explanation}[ Ruled out here: {ruled_out:comma}.]
-#     needed-unseen:
+#     transport: >-
+#       HIP's copies or its peer access between the GPUs work, but {but}. A HIP copy is one command to a copy engine of
+#       the GPU (SDMA). RCCL's P2P transport maps the peer's memory into each process (HIP IPC or DMA-BUF), and kernels
+#       on both GPUs store into it and wait for each other's stores. So the hardware path works; the fault is in that
+#       transport, or in something it needs beyond a copy. NCCL_P2P_DISABLE=1 makes RCCL use host memory.[ Ruled out
+#       here: {ruled_out:comma}.]
+#     unseen:
 #       severity: high
 #       confidence: possible
 #       text: >-
 #         A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. It is not known
 #         whether HIP's own copies between the GPUs arrive, which would distinguish a broken path from a broken
 #         transport (gpudoctor probe p2p --probe full).[ Ruled out here: {ruled_out:comma}.]
-#     seen: >-
-#       {works}, but RCCL {fails} over its P2P transport ({channels} channels in the log). {explanation}[ Ruled out
-#       here: {ruled_out:comma}.]
 #     lopsided:
 #       severity: high
 #       remedies: [nccl-p2p-disable, update-bios, enable-rebar, upgrade-rocm]
@@ -145,19 +144,12 @@ otherwise_said if {
 	not m in broken
 }
 
-# explanation distinguishes the copy engine from RCCL's transport.
-explanation := concat(" ", [
-	"A HIP copy is one command to a copy engine of the GPU (SDMA).",
-	"RCCL's P2P transport maps the peer's memory into each process (HIP IPC or DMA-BUF), and kernels on both GPUs store into it and wait for each other's stores.",
-	"So the hardware path works; the fault is in that transport, or in something it needs beyond a copy.",
-	"NCCL_P2P_DISABLE=1 makes RCCL use host memory.",
-])
-
 # transport has the fields that all findings on RCCL's transport share.
-transport(about, rest) := object.union(
+transport(but, rest) := object.union(
 	{
+		"grade": "transport",
 		"subject": "host",
-		"about": object.union({"works": works, "explanation": explanation, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)]}, about),
+		"about": {"but": but, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)]},
 		"params": params,
 		"steps": steps,
 		"remedies": array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)]),
@@ -166,17 +158,17 @@ transport(about, rest) := object.union(
 )
 
 # A text says that it needs the transport off, and shows that HIP's copies arrive.
-findings contains transport({}, object.union({"id": "needed", "messages": quoted}, shown)) if {
+findings contains transport("a program runs only with NCCL_P2P_DISABLE=1", object.union(
+	{"id": "needed", "messages": array.slice([m | some [_, m] in sort([[m.order, m] | some m in needed])], 0, 2)},
+	shown,
+)) if {
 	count(needed) > 0
 	amd.present
 	not spoiled
 }
 
-# quoted are the first of those sentences.
-quoted := array.slice([m | some [_, m] in sort([[m.order, m] | some m in needed])], 0, 2)
-
 # shown is what is known of HIP's own copies besides.
-shown := {"grade": "needed-unseen"} if {
+shown := {"grade": "unseen"} if {
 	count(copied) + count(amd.offered) == 0
 } else := {
 	"affects": sort(affected),
@@ -185,7 +177,7 @@ shown := {"grade": "needed-unseen"} if {
 }
 
 # The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an error.
-findings contains transport({"fails": how_it_fails, "channels": sum([t.channels | some t in over_p2p])}, {
+findings contains transport(sprintf("RCCL fails or hangs over its P2P transport (%d channels in the log)", [sum([t.channels | some t in over_p2p])]), {
 	"id": "seen",
 	"affects": sort(affected),
 	"messages": broken,
@@ -206,19 +198,13 @@ findings contains transport({"fails": how_it_fails, "channels": sum([t.channels 
 fails if standing
 fails if count(broken) > 0
 
-default how_it_fails := "hangs"
-
-how_it_fails := "fails" if count(broken) > 0
-
 # A log that breaks off may have been cut; a message says so for itself.
-default seen_confidence := "possible"
-
 seen_confidence := "likely" if {
+	count(logs.messages({"hip-ipc-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed"})) > 0
+} else := "likely" if {
 	standing
 	verified
-}
-
-seen_confidence := "likely" if count(logs.messages({"hip-ipc-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed"})) > 0
+} else := "possible"
 
 # lopsided are pairs for which HIP offers peer access one way and not the other. Each
 # end of RCCL asks in its own direction, so that one takes P2P and the other host
@@ -252,18 +238,6 @@ findings contains {
 	few_lopsided := array.slice(sort(lopsided), 0, 4)
 }
 
-works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
-	count(copied) > 0
-	count(amd.offered) > 0
-} else := sprintf("HIP works between the GPUs: %s", [copies]) if {
-	count(copied) > 0
-} else := "HIP offers peer access between the GPUs"
-
-# Who calls a copy a success may not have looked at what arrived.
-copies := "its copies arrive (verified)" if {
-	verified
-} else := "its copies report success (what arrived was not compared here)"
-
 affected := {address | some d in amd.offered; some address in d; facts.is_address(address)}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
@@ -285,12 +259,12 @@ not_applicable contains "no AMD GPU" if amd.absent
 candidates := [
 	{
 		"name": "the versions of ROCm and RCCL", "remedy": "upgrade-rocm",
-		"look": version_words,
+		"look": "The versions of ROCm and RCCL: rccl-bug knows bugs of each (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO). On RDNA4 (gfx12), RCCL of ROCm 7.2 to 7.12 hangs with the LL protocol; NCCL_PROTO=Simple confirms this",
 		"command": "cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'",
 	},
 	{
-		"name": "the IOMMU", "remedy": iommu.remedy,
-		"look": sprintf("IOMMU: AMD recommends %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu.wanted]),
+		"name": "the IOMMU", "remedy": {true: "iommu-pt", false: "iommu-remap"}[instinct],
+		"look": "IOMMU: AMD recommends remapping, the default, for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs (identity is pass-through, DMA and DMA-FQ are remapping)",
 		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
 	},
 	{
@@ -342,43 +316,22 @@ bridges := sort(redirecting) if {
 
 redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
 
-version_words := sprintf("%s%s", [fault_words, protocol_words])
-
-fault_words := sprintf("A known bug of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
-	count(known) > 0
-} else := sprintf("The versions of ROCm and RCCL%s: check for known bugs (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer version works", [
-	concat("", [sprintf(", here %s", [concat(", ", sort(told))]) | count(told) > 0]),
-])
-
-protocol_words := concat("", [". On RDNA4 (gfx12), RCCL of ROCm 7.2 to 7.12 hangs with the LL protocol; NCCL_PROTO=Simple confirms this" | amd.radeon])
-
-names := {"rocm": "ROCm", "rccl": "RCCL"}
-
-known := {sprintf("%s %s", [name, f.version]) | some library, name in names; some f in known_faults.found[library]}
-
-told := {sprintf("%s %s", [name, use.version]) | some library, name in names; some use in library_versions.used[library]}
-
-speaks contains "the versions of ROCm and RCCL" if count(known) > 0
-
-# iommu is what suits the GPUs: Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
-iommu := {
-	"wanted": "pass-through for Instinct GPUs",
-	"remedy": "iommu-pt", "fits": {"passthrough", "off"}, "misfits": {"translated", "mixed"},
-} if {
-	amd.only_instinct
-} else := {
-	"wanted": "remapping, the default, for Radeon GPUs with peer access over PCIe",
-	"remedy": "iommu-remap", "fits": {"translated"}, "misfits": {"passthrough", "mixed"},
-} if {
-	amd.only_radeon
-} else := {
-	"wanted": "remapping for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs",
-	"remedy": "iommu-remap", "fits": set(), "misfits": set(),
+speaks contains "the versions of ROCm and RCCL" if {
+	count({f | some library in ["rocm", "rccl"]; some f in known_faults.found[library]}) > 0
 }
 
-speaks contains "the IOMMU" if input.iommu.mode in iommu.misfits
+default instinct := false
 
-cleared contains "the IOMMU" if input.iommu.mode in iommu.fits
+instinct if amd.only_instinct
+
+# Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
+fitting_modes := {"passthrough", "off"} if {
+	instinct
+} else := {"translated"} if amd.only_radeon
+
+speaks contains "the IOMMU" if count({input.iommu.mode} - fitting_modes) > 0
+
+cleared contains "the IOMMU" if input.iommu.mode in fitting_modes
 
 speaks contains "ACS" if count(redirecting) > 0
 

@@ -82,13 +82,9 @@ cause(d) := sprintf("died of an exception in the program: %s", [printed(d)]) if 
 	is_number(d.code)
 } else := "exited on its own"
 
-printed(d) := sprintf("%s: %s", [d.class, short(d.said)]) if {
+printed(d) := sprintf("%s: %s%s", [d.class, substring(d.said, 0, 160), {true: "...", false: ""}[count(d.said) > 160]]) if {
 	d.said
 } else := d.class
-
-short(said) := said if {
-	count(said) <= 160
-} else := sprintf("%s...", [substring(said, 0, 160)])
 
 signals := {
 	"SIGSEGV": "it accessed invalid memory, in its own code or in a library",

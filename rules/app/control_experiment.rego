@@ -191,7 +191,7 @@ upgrade(r) := "upgrade-rocm" if {
 # compared has the fields that all findings on two runs share. A message of the failing
 # run is a finding of its own, and the experiment then proves less.
 compared(works, fails, slow) := object.union(
-	{"evidence": [evidence(fails), evidence(works)], "confidence": confidence(works, fails), "severity": severity(slow)},
+	{"evidence": [evidence(fails), evidence(works)], "confidence": confidence(works, fails), "severity": {true: "medium", false: "critical"}[slow]},
 	placed(fails),
 )
 
@@ -201,8 +201,6 @@ confidence(works, fails) := "possible" if {
 	works.told
 	fails.told
 } else := "likely"
-
-severity(slow) := {true: "medium", false: "critical"}[slow]
 
 # placed is where in the logs the failing run failed.
 placed(fails) := {"order": logs.first(ms).order} if {

@@ -133,7 +133,7 @@ findings contains {
 # A warning that names a failure and comes from nowhere in particular is shown as it is.
 findings contains {
 	"subject": logs.who(first),
-	"message": sprintf("%s reports a failure that gpudoctor does not know%s. It may be harmless.", [program_of(first), from_file(first)]),
+	"message": sprintf("%s reports a failure that gpudoctor does not know%s. It may be harmless.", [program_of(first), concat("", [sprintf(" (%s)", [file]) | file := first.place.file])]),
 	"severity": "low",
 	"confidence": "possible",
 	"messages": unplaced,
@@ -144,10 +144,6 @@ findings contains {
 	count(unplaced) > 0
 	first := logs.first(unplaced)
 }
-
-from_file(m) := sprintf(" (%s)", [m.place.file]) if {
-	m.place.file
-} else := ""
 
 default params := {}
 
@@ -187,11 +183,7 @@ verb := "failed" if {
 	logs.failed
 } else := "warns of something"
 
-where := sprintf("%s %s in its code for %s (%s).", [program_of(chosen.m), verb, area.words, chosen.m.place.file]) if {
-	some area in areas.areas
-	area.name == chosen.m.place.area
-	chosen.m.place.file != ""
-} else := sprintf("%s %s in its code for %s.", [program_of(chosen.m), verb, area.words]) if {
+where := sprintf("%s %s in its code for %s%s.", [program_of(chosen.m), verb, area.words, concat("", [sprintf(" (%s)", [file]) | file := chosen.m.place.file; file != ""])]) if {
 	some area in areas.areas
 	area.name == chosen.m.place.area
 } else := "A program failed."

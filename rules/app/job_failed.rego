@@ -32,12 +32,8 @@ findings contains {
 default observed := ""
 
 observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): start with its output. ", [
-	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "unknown"), signal(m),
+	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "unknown"), concat("", [sprintf(", %s", [name]) | name := m.fields.signal]),
 ]) if m := logs.first(logs.by_id["torch-first-failure"])
-
-signal(m) := sprintf(", %s", [m.fields.signal]) if {
-	m.fields.signal
-} else := ""
 
 by := "" if {
 	logs.who(first) == "the log"

@@ -34,9 +34,10 @@
 #         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all
 #         memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node
 #         in
-#     closed: "This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it"
-#     closed-in-container: "This process cannot open {closed}: run the container with --group-add for the groups render and video that own the nodes"
-#     closed-on-host: "This process cannot open {closed}: the user is not in the groups render and video that own the nodes"
+#     closed: >-
+#       This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it[. The
+#       groups render and video own {nodes}: a user outside of a container must be in them, and --group-add adds them in
+#       one]
 #     half: "{gpus} AMD GPUs are in this machine, and {given} is in /dev, but no {subject}: HIP finds no GPU"
 #     none-passed:
 #       confidence: possible
@@ -133,16 +134,13 @@ uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
 started if count(surroundings.offered) > 0
 
 # Nodes that are there and that this user may not open.
-findings contains lacking(grade, "/dev", sort(closed), {
-	"about": {"closed": closed},
+findings contains lacking("closed", "/dev", sort(closed), {
+	"about": {"closed": closed, "nodes": ["AMD's nodes" | closed_amd]},
 	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
 		some path in sort(closed)
 	],
-	"remedies": remedies,
-}) if {
-	count(closed) > 0
-	[grade, remedies] := refusal
-}
+	"remedies": opening,
+}) if count(closed) > 0
 
 # A permission that a listing does not show is not a refusal.
 closed contains path if {
@@ -165,15 +163,12 @@ wanted_node(path) if {
 	startswith(path, "/dev/dri/renderD")
 }
 
-# refusal is the grade of these nodes, and what helps.
-refusal := ["closed-in-container", ["pass-amd-devices"]] if {
+opening := ["pass-amd-devices"] if {
 	closed_amd
 	facts.in_container
-} else := ["closed-on-host", ["grant-device-access"]] if {
-	closed_amd
-} else := ["closed", ["pass-device-nodes"]] if {
+} else := ["pass-device-nodes"] if {
 	facts.in_container
-} else := ["closed", ["grant-device-access"]]
+} else := ["grant-device-access"]
 
 closed_amd if {
 	some path in closed

@@ -42,13 +42,6 @@
 #         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on
 #         different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have
 #         separate IPC namespaces
-#     side-by-side:
-#       severity: medium
-#       confidence: likely
-#       text: >-
-#         {containers} containers that are started side by side each have their own IPC namespace and /dev/shm, and the
-#         log shows channels over the network ({networks:comma}): NCCL finds neither peer access nor shared memory
-#         between ranks in different containers, although they run on one machine
 #     one-gpu-each:
 #       severity: critical
 #       confidence: likely
@@ -140,25 +133,31 @@ findings contains {
 	"messages": walled,
 } if count(walled) > 0
 
-networks_of(channels) := {object.get(t, "network", "NET") | some t in channels}
-
-channels_evidence(channels) := [fact |
-	some t in channels
-	fact := {"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)}
-]
-
 # Ranks of one host that use the network although no setting requires it.
 over_network := {t | some t in input.logs.transports; t.kind == "net"; t.same_host == true}
 
 findings contains {
 	"grade": "over-network",
 	"subject": "IPC namespace",
-	"about": {"channels": sum([t.channels | some t in over_network]), "networks": networks_of(over_network)},
+	"about": {"channels": sum([t.channels | some t in detours]), "networks": {object.get(t, "network", "NET") | some t in detours}},
 	"remedies": ["share-ipc"],
-	"evidence": channels_evidence(over_network),
+	"evidence": array.concat(
+		[{"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)} | some t in detours],
+		[{"fact": sprintf("launches[%s].ipc", [object.get(l, "name", l.kind)]), "value": object.get(l, "ipc", "private"), "source": logs.at(l)} | some l in separate],
+	),
 } if {
-	count(over_network) > 0
+	count(detours) > 0
 	not shm_off
+}
+
+# detours are those channels, or, if the log does not distinguish hosts, those of containers that one file starts side
+# by side.
+detours := over_network if {
+	count(over_network) > 0
+} else := {t | some t in input.logs.transports; t.kind == "net"; not t.same_host == false} if {
+	count(separate) > 1
+	count({l.source | some l in separate}) == 1
+	{l.kind | some l in separate} == {"docker-run"}
 }
 
 # Two containers in one file that are ranks of one job, each with its own /dev/shm and IPC namespace, and channels
@@ -170,25 +169,6 @@ separate contains l if {
 	not l.shm_mounted
 	count({v | some v in object.get(l, "mounts", []); endswith(v, ":/dev/shm")}) == 0
 }
-
-findings contains {
-	"grade": "side-by-side",
-	"subject": "IPC namespace",
-	"about": {"containers": count(separate), "networks": networks_of(unplaced)},
-	"evidence": array.concat(
-		channels_evidence(unplaced),
-		[{"fact": sprintf("launches[%s].ipc", [object.get(l, "name", l.kind)]), "value": object.get(l, "ipc", "private"), "source": logs.at(l)} | some l in separate],
-	),
-} if {
-	count(over_network) == 0
-	count(unplaced) > 0
-	count(separate) > 1
-	count({l.source | some l in separate}) == 1
-	{l.kind | some l in separate} == {"docker-run"}
-	not shm_off
-}
-
-unplaced := {t | some t in input.logs.transports; t.kind == "net"; not t.same_host == false}
 
 # shm_off is true where variables forbid what would serve such ranks.
 shm_off if "1" in {facts.env[name] | some name in ["NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE"]}

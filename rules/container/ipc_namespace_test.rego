@@ -37,7 +37,7 @@ test_findings if {
 		[[pod(1), env("LOCAL_WORLD_SIZE", "8")], ["part", "medium", ""]],
 		[[pod(1), env("LOCAL_WORLD_SIZE", "1")], ["part", "low", ""]],
 		[[net({"same_host": true})], ["over-network", "", ""]],
-		[[net({}), started([run("w0", {}), run("w1", {"line": 2})])], ["side-by-side", "", ""]],
+		[[net({}), started([run("w0", {}), run("w1", {"line": 2})])], ["over-network", "", ""]],
 		[[said("nccl-diag-p2p-import", {"from": "0", "to": "1", "handle": "LEGACY_CUDA_IPC"})], ["walled", "", ""]],
 		[[refused], ["unreached", "", "possible"]],
 		[[refused, one], ["unreached", "", "likely"]],

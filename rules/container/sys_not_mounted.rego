@@ -17,14 +17,15 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     unmounted: "/sys is not mounted: NCCL cannot locate the {gpus} GPUs{consequence}"
-#     masked: "/sys is mounted, but /sys/bus/pci/devices lists no device: NCCL cannot locate the {gpus} GPUs{consequence}"
+#     unmounted: >-
+#       /sys is not mounted: NCCL cannot locate the GPUs and the nearest NICs, finds only NVLinks, and sends other traffic
+#       through host memory
+#     masked: >-
+#       /sys is mounted, but /sys/bus/pci/devices lists no device: NCCL cannot locate the GPUs and the nearest NICs, finds
+#       only NVLinks, and sends other traffic through host memory
 #     virtual: >-
-#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs
-#       share a switch or a socket. If the provider has a topology file for this machine type, use it
-#     virtual-nics: >-
-#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which NIC is near which GPU. If the provider
-#       has a topology file for this machine type, use it
+#       This machine shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs and
+#       NICs share a switch or a socket. If the provider has a topology file for this machine type, use it
 package gpudoctor.rules.sys_not_mounted
 
 import data.gpudoctor.lib.facts
@@ -34,7 +35,6 @@ import data.gpudoctor.lib.surroundings
 findings contains {
 	"grade": grade,
 	"subject": "/sys",
-	"about": {"gpus": count(surroundings.usable), "consequence": consequence},
 	"severity": {true: "low", false: "medium"}[count(surroundings.usable) == 1],
 	"remedies": ["mount-sys"],
 	"evidence": [evidence],
@@ -52,19 +52,13 @@ absent contains ["masked", {"fact": "container.pci_visible", "value": false, "so
 	input.container.sys_mounted == true
 }
 
-consequence := " or find the nearest NICs" if {
-	count(surroundings.usable) == 1
-} else := ", so it finds only NVLinks" if {
-	surroundings.nvlinked
-} else := ", and sends their traffic through host memory"
-
 # A virtual topology is the normal state of a virtual machine. It matters where NCCL chooses paths over PCIe: between
 # GPUs without NVLink, or to RDMA NICs. With several NICs each GPU's nearest one is worth real bandwidth.
 findings contains {
-	"grade": grade,
+	"grade": "virtual",
 	"subject": "PCI topology",
-	"about": {"place": place, "gpus": count(facts.gpus)},
-	"severity": {"virtual-nics": "low", "virtual": "info"}[grade],
+	"about": {"gpus": count(facts.gpus)},
+	"severity": unseen,
 	"confidence": "possible",
 	"remedies": ["nccl-topo-file"],
 	"evidence": [{"fact": "links.virtual_topology", "value": true, "source": "/sys/bus/pci/devices"}],
@@ -72,12 +66,11 @@ findings contains {
 	input.links.virtual_topology == true
 	count(surroundings.usable) > 1
 	not facts.env.NCCL_TOPO_FILE
-	grade := unseen
 }
 
-unseen := "virtual-nics" if {
+unseen := "low" if {
 	count(surroundings.rdma_nodes) > 1
-} else := "virtual" if {
+} else := "info" if {
 	count(facts.gpu_pairs) > 0
 	not surroundings.all_nvlinked
 	nvlinks_known
@@ -90,10 +83,6 @@ nvlinks_known if {
 		is_number(p.nvlinks)
 	}
 }
-
-place := "virtual machine" if {
-	facts.is_guest
-} else := "machine"
 
 missing contains {"fact": "container", "words": "mounts were not read"} if not input.container
 

@@ -28,10 +28,9 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     none: '{subject}="{value|}", set {where}, hides {total:GPU}, so none is left: an empty value, -1 and NoDevFiles mean none'
 #     hides: >-
-#       {subject}="{value|}", set {where}, hides {total:GPU}, so none is left: its first entry, "{entry}", matches no
-#       GPU here (indices start at 0)
+#       {subject}="{value|}", set {where}, hides {total:GPU}, so none is left: its first entry, "{entry|}", matches no GPU
+#       here (indices start at 0; an empty value, -1 and NoDevFiles mean none)
 #     cut:
 #       severity: medium
 #       text: >-
@@ -39,11 +38,6 @@
 #         start at 0), so that entry and all after it are dropped: {kept} of {listed} remain
 #     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
 #     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
-#     recounted:
-#       severity: low
-#       text: >-
-#         {subject}={value}, set {where}, counts from 0 among the {left:GPU} that ROCR_VISIBLE_DEVICES={rocr} leaves. It
-#         is safer to set only one of the two
 #     none-requested: '{subject}="{value|}", set {where}, requests no GPU from the container toolkit; this machine has {total}'
 #     capabilities: >-
 #       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and
@@ -55,8 +49,7 @@
 #         /dev/nvidia-uvm, a library of another driver or a device cgroup
 #     stacked: >-
 #       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among
-#       those: {beyond} {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two
-#       variables.
+#       those: {beyond} {beyond:does/do} not exist. Set only one of the two variables
 #     refused:
 #       severity: critical
 #       text: "The GPU that a program selected does not exist ({said}): {variable}={value|}, set {where}, lists fewer GPUs"
@@ -83,22 +76,10 @@
 #     guessed: >-
 #       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call
 #       torch.cuda.set_device(local_rank), or pass a device_id to init_process_group, before the first barrier
-#     integrated-used: >-
-#       The program uses the integrated GPU ({integrated:comma}) as well as {cards:comma}[, and it {crashed}]. Exclude it: set HIP_VISIBLE_DEVICES to
-#       the indices of only the cards
-#     integrated-crash: >-
-#       In addition to {cards:card} there is an integrated GPU, which programs use unless *_VISIBLE_DEVICES excludes it, and a program crashed on a
-#       GPU. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
-#     integrated-first:
-#       severity: low
-#       text: >-
-#         HIP lists the integrated GPU as device 0, before {cards:card}: a program that uses the first GPU runs on it,
-#         and RCCL over all of them includes it. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
-#     integrated-kernels:
-#       severity: critical
-#       text: >-
-#         A program runs on the integrated GPU {architecture}, for which ROCm's libraries have no kernels. Exclude it:
-#         set HIP_VISIBLE_DEVICES to the indices of only the cards
+#     integrated: >-
+#       Programs use the integrated GPU[ ({integrated:comma})] as well as {cards:card} unless *_VISIBLE_DEVICES excludes
+#       it[, and a program {crashed}]: it is slow, and ROCm's libraries do not support it. Set HIP_VISIBLE_DEVICES to the
+#       indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.amd
@@ -123,7 +104,7 @@ setting(grade, name, fields) := finding(grade, name, name, object.union_n([
 ])) if v := facts.variable[name]
 
 # A list that hides all GPUs, by the variables and the GPUs alone.
-findings contains setting(grade, name, {
+findings contains setting("hides", name, {
 	"about": {"entry": entry},
 	"confidence": hidden_confidence(name),
 	"evidence": probe_evidence,
@@ -131,7 +112,6 @@ findings contains setting(grade, name, {
 	some name, left in visible.kept
 	count(left) == 0
 	entry := visible.entries[name][0]
-	grade := {true: "none", false: "hides"}[entry in visible.none]
 }
 
 # The probe obeys the same variables.
@@ -174,17 +154,6 @@ findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	not startswith(left[0], "MIG-")
 }
 
-# ROCr's filter and HIP's one after the other: the second counts from 0 again.
-findings contains setting("recounted", "HIP_VISIBLE_DEVICES", {
-	"about": {"left": visible.after_rocr, "rocr": facts.env.ROCR_VISIBLE_DEVICES},
-	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
-}) if {
-	facts.env.ROCR_VISIBLE_DEVICES != ""
-	facts.env.HIP_VISIBLE_DEVICES != ""
-	visible.after_rocr < visible.amd_before
-	not visible.ends.HIP_VISIBLE_DEVICES
-}
-
 # The container was started without GPUs. If nodes exist anyway, CDI or a device plugin added them, and the value has
 # no effect.
 findings contains setting("none-requested", "NVIDIA_VISIBLE_DEVICES", {
@@ -195,12 +164,8 @@ findings contains setting("none-requested", "NVIDIA_VISIBLE_DEVICES", {
 	facts.in_container
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
 	count(surroundings.nvidia_nodes) == 0
-	surroundings.on_host > 0
-	host_has_nvidia
+	count({g | some g in input.gpus.devices; g.vendor == "nvidia"} | {d | some d in surroundings.driver_devices}) > 0
 }
-
-host_has_nvidia if surroundings.has_nvidia
-host_has_nvidia if count(surroundings.driver_devices) > 0
 
 # Capabilities that leave out what CUDA and NVML need.
 findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
@@ -215,16 +180,7 @@ findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	some capability, library in {"compute": "libcuda", "utility": "libnvidia-ml"}
 	count(given & {capability, "all"}) == 0
 	is_array(input.libraries.files)
-	not works(library)
-}
-
-# works is true of a library of which there is a file that is neither a stub, nor empty, nor a compatibility library.
-works(kind) if {
-	some l in input.libraries.files
-	l.kind == kind
-	not l.stub
-	not l.empty
-	not l.compat
+	count({l | some l in input.libraries.files; l.kind == library; not l.stub; not l.empty; not l.compat}) == 0
 }
 
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
@@ -248,7 +204,7 @@ refused := logs.messages({
 # A list that chooses once more among the GPUs that ROCr's list left, and names a number that is not among them.
 findings contains setting("stacked", name, {
 	"id": "list-ends",
-	"about": {"rocr": facts.env.ROCR_VISIBLE_DEVICES, "left": visible.rocr_count, "beyond": beyond, "failed": ["one" | count(refused) > 0]},
+	"about": {"rocr": facts.env.ROCR_VISIBLE_DEVICES, "left": visible.rocr_count, "beyond": beyond},
 	"severity": {true: "critical", false: "high"}[count(refused) > 0],
 	"messages": refused,
 	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
@@ -374,60 +330,51 @@ guessed[m.fields.gpu] contains m if some m in logs.by_id["torch-device-guessed"]
 
 # An integrated GPU next to cards: programs take it for one more, though it is slow, has no memory of its own and is
 # not supported by ROCm's libraries.
-taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in gpu_models.amd_integrated}
-
-crashed := count(amd.crashes) > 0
-
-# A program lists it among the cards.
-findings contains finding("integrated-used", "GPUs", "HIP_VISIBLE_DEVICES", {
+findings contains finding("integrated", "GPUs", "HIP_VISIBLE_DEVICES", {
+	"affects": sort([address | some address in amd.integrated; facts.is_address(address)]),
 	"about": {
-		"integrated": {sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken},
-		"cards": {m.fields.name | some m in cards},
+		"integrated": ({sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken} | {m.fields.architecture | some m in unbuilt}),
+		"cards": max([count(amd.discrete), count(cards)]),
 		"crashed": ["crashed" | crashed],
 	},
-	"severity": {true: "critical", false: "low"}[crashed],
-	"evidence": array.concat(logs.all_evidence(taken | amd.crashes), architectures),
-	"order": logs.first(taken).order,
-}) if {
-	cards := logs.by_id["ggml-rocm-device"] - taken
+	"severity": integrated_severity,
+	"confidence": {true: "likely", false: "possible"}[integrated_sure],
+	"messages": ((taken | unbuilt) | amd.crashes),
+	"evidence": architectures,
+}) if integrated_used
+
+# taken are the lines with which a program lists it among the cards, and unbuilt those with which rocBLAS names it: a
+# program did compute there.
+taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in gpu_models.amd_integrated}
+
+cards := logs.messages({"ggml-rocm-device"}) - taken
+
+unbuilt := {m | some m in logs.by_id["rocblas-no-kernels"]; m.fields.architecture in gpu_models.amd_integrated}
+
+default crashed := false
+
+crashed if count(amd.crashes) > 0
+
+integrated_used if {
 	count(taken) > 0
 	count(cards) > 0
 }
 
-# The list of the machine's GPUs shows it, and a program crashed without a list in force.
-findings contains finding("integrated-crash", "GPUs", "HIP_VISIBLE_DEVICES", {
-	"affects": affected,
-	"about": {"cards": amd.discrete},
-	"confidence": {true: "likely", false: "possible"}[count({m.program | some m in amd.crashes} & {"rocr", "hip", "rocblas"}) > 0],
-	"messages": amd.crashes,
-	"evidence": architectures,
-}) if {
-	unchosen
-	crashed
+integrated_used if {
+	count(unbuilt) > 0
+	count(amd.discrete) > 0
 }
 
-# Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the compute driver's nodes: a
-# program that takes the first GPU computes on it, and one that takes all of them waits for the slowest.
-findings contains finding("integrated-first", "GPUs", "HIP_VISIBLE_DEVICES", {
-	"affects": affected,
-	"about": {"cards": amd.discrete},
-	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} |
-		some address in sort(amd.integrated)
-	],
-}) if {
-	unchosen
-	integrated_first
-	not crashed
-}
-
-unchosen if {
-	count(taken) == 0
+# Without a list in force, a program that crashed may have used it, and one that takes the first GPU does where HIP
+# counts it as device 0, in the order of the compute driver's nodes.
+integrated_used if {
 	count(amd.integrated) > 0
 	count(amd.discrete) > 0
 	count(visible.chosen) == 0
+	integrated_first
 }
 
-affected := sort([address | some address in amd.integrated; facts.is_address(address)])
+integrated_first if crashed
 
 integrated_first if {
 	input.transfers.api == "hip"
@@ -441,12 +388,19 @@ integrated_first if {
 	min(nodes) < min(others)
 }
 
-# rocBLAS names the integrated GPU itself: a program did compute there.
-findings contains finding("integrated-kernels", "GPUs", "HIP_VISIBLE_DEVICES", {"about": m.fields, "messages": {m}, "evidence": architectures}) if {
-	count(taken) == 0
-	count(amd.discrete) > 0
-	some m in logs.by_id["rocblas-no-kernels"]
-	m.fields.architecture in gpu_models.amd_integrated
+integrated_severity := "critical" if {
+	count(taken | unbuilt) > 0
+	crashed
+} else := "high" if {
+	crashed
+} else := "low"
+
+default integrated_sure := true
+
+integrated_sure := false if {
+	count(taken | unbuilt) == 0
+	crashed
+	count({m.program | some m in amd.crashes} & {"rocr", "hip", "rocblas"}) == 0
 }
 
 architectures := [{"fact": sprintf("gpus.devices[%s].architecture", [g.address]), "value": g.architecture, "source": "rocminfo"} |

@@ -11,7 +11,6 @@ gpus := [g | some g in input.gpus.devices; g.vendor == "amd"]
 
 # is_instinct and is_radeon say which family a GPU is of, where that is known.
 is_instinct(g) if contains(g.name, "Instinct")
-
 is_instinct(g) if g.architecture in table.amd_instinct
 
 is_radeon(g) if {
@@ -21,8 +20,12 @@ is_radeon(g) if {
 
 is_radeon(g) if regex.match(`^gfx1[0-2]`, g.architecture)
 
-# models are the names that benchmarks and logs also give the GPUs.
-models := {name | some b in input.benchmarks; some name in b.gpu_names} | {g.name | some g in gpus; g.name != ""}
+# models are the names that benchmarks and logs also give the GPUs, and notes ("our R9700 need ...").
+models := union({
+	{name | some b in input.benchmarks; some name in b.gpu_names},
+	{g.name | some g in gpus; g.name != ""},
+	{m.fields.gpu | some m in logs.by_id["prose-p2p-off-needed"]},
+})
 
 instinct if {
 	some g in gpus
@@ -31,7 +34,7 @@ instinct if {
 
 instinct if {
 	some name in models
-	contains(name, "Instinct")
+	regex.match(`Instinct|^(?i:MI)`, name)
 }
 
 radeon if {
@@ -41,19 +44,8 @@ radeon if {
 
 radeon if {
 	some name in models
-	contains(name, "Radeon")
+	regex.match(`Radeon|^(?i:R9700|RX|W ?[67])`, name)
 	not contains(name, "Instinct")
-}
-
-# Notes that name the cards ("our R9700 need ...") also count.
-radeon if {
-	some m in logs.by_id["prose-p2p-off-needed"]
-	regex.match(`(?i)^(R9700|RX|W ?[67])`, m.fields.gpu)
-}
-
-instinct if {
-	some m in logs.by_id["prose-p2p-off-needed"]
-	regex.match(`(?i)^MI`, m.fields.gpu)
 }
 
 # only_radeon and only_instinct are true where every GPU whose family is known is of that one.
@@ -194,9 +186,7 @@ listed(address) if {
 
 # present is true if anything shows AMD GPUs or their software.
 present if count(gpus) > 0
-
 present if instinct
-
 present if radeon
 
 present if {
@@ -223,12 +213,10 @@ discrete := {g.address |
 }
 
 # crashes are messages that a program of AMD's software, or one under it, died or could not use a GPU.
-crash_ids := {
+crashes := logs.messages({
 	"process-segmentation-fault", "rocr-memory-fault", "rocr-gpu-hang", "hsa-status-error", "rocblas-no-kernels", "hip-no-code-object",
 	"hip-invalid-device", "hip-shared-object-failed",
-}
-
-crashes := logs.messages(crash_ids)
+})
 
 # stuck is true when a log shows ranks that began a communicator and did not
 # complete it, a benchmark that broke off, or a timeout.

@@ -29,7 +29,6 @@ number(p) := p.seq if {
 
 # sizes are the numbers of ranks that the texts give for the job.
 sizes contains c.ranks if some c in input.logs.communicators
-
 sizes contains l.processes * object.get(l, "nodes", 1) if some l in input.launches
 
 sizes contains to_number(text) if {
@@ -38,13 +37,11 @@ sizes contains to_number(text) if {
 }
 
 told_sizes contains facts.env.WORLD_SIZE
-
 told_sizes contains m.fields.world if some m in logs.messages({"torch-store-barrier-timeout", "torch-store-barrier-waiting"})
 
 # whole is true of the group that holds all ranks of a job: PyTorch's default group, or
 # the only one where lines name none.
 whole("") if count(waiting) == 1
-
 whole(group) if contains(group, "default_pg")
 
 # standing are the groups in which every rank waits in the same collective.
@@ -91,7 +88,6 @@ only(elements) := e if {
 
 # alike is true where no two ranks pass data of different sizes to an operation that has one size.
 alike(op, _) if not op in even
-
 alike(_, ranks) if count({p.elements | some p in ranks}) < 2
 
 # apart are, of each group, the rank that waits in the earliest collective and the one that waits in the latest, if

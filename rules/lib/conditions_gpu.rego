@@ -5,8 +5,10 @@ package gpudoctor.lib.conditions_gpu
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.thresholds
 
 # LD_LIBRARY_PATH leads to libraries of another driver.
 holds contains "compat_in_library_path" if regex.match(`/(?:compat|stubs)\b`, facts.env.LD_LIBRARY_PATH)
@@ -31,9 +33,39 @@ driver_versions[owner] contains version if {
 # The driver's version, if the facts have it.
 values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version])] if input.gpus.driver.version != ""
 
+# NCCL's collectives can be captured in CUDA graphs from a branch of the driver on.
+holds contains "driver_before_graphs" if driver_branch < thresholds.cuda_graphs_driver
+holds contains "driver_with_graphs" if driver_branch >= thresholds.cuda_graphs_driver
+
+driver_branch := surroundings.version(input.gpus.driver.version)[0]
+
+# What is known of NCCL: its version, its packages, which write to one directory, so that the last one counts, and the
+# folders in which the loader looks for it.
+holds contains "nccl_version_known" if library_versions.version_known.nccl
+
+values contains ["nccl_version", sprintf(" %s", [concat(", ", sort(versions))])] if {
+	versions := {u.version | some u in library_versions.used.nccl}
+	count(versions) > 0
+}
+
+holds contains "nccl_packages" if count(nccl_packages) > 0
+
+shown contains ["nccl_packages", library_versions.package_evidence(p)] if some p in nccl_packages
+
+nccl_packages := {p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")}
+
+holds contains "library_path" if count(library_path) > 0
+
+shown contains ["library_path", surroundings.variable_evidence(v)] if some v in library_path
+
+library_path := {v | some name in ["LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"]; v := facts.variable[name]}
+
+# RCCL answers to NCCL's names. A process died in some library.
+holds contains "on_amd" if library_versions.on_amd
+holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
+
 # All GPUs, for remedies that treat each.
 values contains ["all_gpus", sort(facts.gpus)] if is_set(facts.gpus)
-
 values contains ["all_gpus", []] if not facts.gpus
 
 # The GPUs on which MIG is on.
@@ -49,5 +81,4 @@ holds contains "architecture_known" if {
 
 # AMD GPUs reach each other over PCIe; a program was refused to.
 holds contains "amd_peer_access" if amd.peer_access
-
 holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0

@@ -1,7 +1,5 @@
-# Job conditions for findings of messages. A row of the message catalog can limit its finding, or its severity, to
-# conditions by name (when, unless), and can quote a value of the facts ({@name}). Each name is defined once and holds
-# only where the facts show it: what is not known does not hold. These conditions are about containers, the GPUs that a
-# program can use, and process limits and memory.
+# Job conditions for findings of messages, which lib/conditions_gpu.rego explains: about containers, the
+# GPUs that a program can use, and process limits and memory.
 package gpudoctor.lib.conditions_job
 
 import data.gpudoctor.lib.collectives
@@ -18,7 +16,6 @@ holds contains "machine_alone" if not logs.given
 
 # The texts show a container.
 holds contains "container_told" if facts.in_container
-
 holds contains "container_told" if count(launches.containers) > 0
 
 # A container was given no RDMA device.
@@ -52,9 +49,7 @@ holds contains "gpus_hidden" if visible.hidden
 
 # There should be GPUs: a machine without any is no fault, and PyTorch's report says so of each laptop.
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
-
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
-
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
 # One list leaves one GPU to all ranks.

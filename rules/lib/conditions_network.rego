@@ -1,7 +1,5 @@
-# Network conditions for findings of messages. A row of the message catalog can limit its finding, or its severity, to
-# conditions by name (when, unless), and can quote a value of the facts ({@name}). Each name is defined once and holds
-# only where the facts show it: what is not known does not hold. These conditions are about interfaces, connections and
-# EFA.
+# Network conditions for findings of messages, which lib/conditions_gpu.rego explains: about interfaces,
+# connections and EFA.
 package gpudoctor.lib.conditions_network
 
 import data.gpudoctor.lib.connections
@@ -22,7 +20,6 @@ asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.as
 
 # NCCL counted one machine, or the texts show several.
 holds contains "one_node" if networks.single_node
-
 holds contains "several_nodes" if networks.multi_node
 
 # A launcher lost a host, or ended before its ranks began.
@@ -106,17 +103,32 @@ shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": 
 
 holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
+# The plugin up to 1.8 warns that it finds no provider, and AWS instances with several GPUs usually have EFA.
+holds contains "ofi_warned_on_aws" if {
+	efa.on_aws
+	not networks.single_node
+	some m in logs.by_id["ofi-no-provider"]
+	m.fields.level == "WARN"
+}
+
+holds contains "ofi_versions_told" if count(ofi_software) > 0
+
+shown contains ["ofi_versions_told", {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}] if {
+	some p in ofi_software
+}
+
+ofi_software := {p | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
+
 values contains ["then_tcp", ". NCCL then exits, or falls back to TCP"] if networks.multi_node
 
 values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))])] if {
-	versions := {sprintf("%s %s", [p.name, p.version]) | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
+	versions := {sprintf("%s %s", [p.name, p.version]) | some p in ofi_software}
 	count(versions) > 0
 }
 
 # RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
 # GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
 holds contains "infiniband" if rdma.link == "infiniband"
-
 holds contains "peermem_loaded" if rdma.peermem_loaded
 
 shown contains ["peermem_loaded", rdma.module_evidence[0]]

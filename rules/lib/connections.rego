@@ -99,9 +99,7 @@ first_death := min({m.order |
 
 # useless is true of the address of a peer that the peer should not have told.
 useless(address) if networks.loopback(address)
-
 useless(address) if networks.link_local(address)
-
 useless(address) if networks.nobody(address)
 
 # Networks of bridges that a real interface has here are none.
@@ -165,7 +163,6 @@ useless_failed if {
 }
 
 astray(c) if networks.loopback(c.address)
-
 astray(c) if networks.link_local(c.address)
 
 astray(c) if {

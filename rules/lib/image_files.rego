@@ -57,12 +57,8 @@ rank(l) := 0 if l.loads
 
 # cuda_major is the release of CUDA that a version or a package names: "2.26.2+cuda12.2",
 # "2.3.0+cu118", "nvidia-nccl-cu12".
-cuda_major(text) := to_number(found[0][1]) if {
+cuda_major(text) := to_number(concat("", array.slice(found[0], 1, 3))) if {
 	found := regex.find_all_string_submatch_n(`(?:\+cuda([0-9]{1,2})\.|[+-]cu([0-9]{2}))`, text, 1)
-	found[0][1] != ""
-} else := to_number(found[0][2]) if {
-	found := regex.find_all_string_submatch_n(`(?:\+cuda([0-9]{1,2})\.|[+-]cu([0-9]{2}))`, text, 1)
-	found[0][2] != ""
 }
 
 # runtimes are the CUDA runtimes that programs take, with their releases.

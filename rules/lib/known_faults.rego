@@ -34,15 +34,10 @@ older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
 # holds is true of a circumstance that is known.
 holds("ampere") if "ampere" in architectures
-
 holds("hopper") if "hopper" in architectures
-
 holds("blackwell") if "blackwell" in architectures
-
 holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
-
 holds("spark") if gpu_models.model[_].name == "GB10"
-
 holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
@@ -51,9 +46,7 @@ holds("before-blackwell") if {
 }
 
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
-
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
-
 holds("gfx950") if "gfx950" in architectures
 
 holds("amd-pcie") if {
@@ -136,8 +129,9 @@ holds("serving") if {
 	p.name in {"vllm", "sglang"}
 }
 
+holds("wsl") if input.host.virtualization.kind == "wsl"
+holds("wsl") if contains(lower(input.host.kernel), "microsoft")
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
-
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
 
 # RCCL names the kernel in its log.
@@ -215,7 +209,7 @@ unsupported[row.library] contains row if {
 }
 
 # by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence]} if {
+by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence], "certain": true} if {
 	not logs.given
 	some library, rows in unsupported
 	some row in rows
@@ -230,6 +224,13 @@ telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.o
 	library := row.library
 	how := shown(row)
 	not library_versions.version_known[library]
+}
+
+# reported are all that show here, each in its way.
+reported[library] contains f if {
+	some by_library in [found, by_gpus, telltale]
+	some library, faults in by_library
+	some f in faults
 }
 
 # ordered is the place of a fault among messages, where it has one.

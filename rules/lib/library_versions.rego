@@ -29,27 +29,33 @@ on_amd if {
 
 # used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
 # of this machine's files where all of them say the same.
-used["nccl"] := stated_nccl if {
+used.nccl := stated.nccl if {
 	not on_amd
-	count(stated_nccl) > 0
 } else := installed_nccl if {
 	not on_amd
 	count({u.version | some u in installed_nccl}) == 1
 }
 
-used["rccl"] := stated_rccl if {
-	count(stated_rccl) > 0
+used.rccl := stated.rccl if {
+	true
 } else := installed_rccl if {
 	count({u.version | some u in installed_rccl}) == 1
 } else := set()
 
-used["rocm"] := stated_rocm if {
-	count(stated_rocm) > 0
+used.rocm := stated.rocm if {
+	true
 } else := installed_rocm
 
-stated_rccl contains {"version": p.version, "evidence": package_evidence(p)} if {
+stated[p.name] contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
-	p.name == "rccl"
+	p.name in {"nccl", "rccl", "rocm"}
+	not packaged(p)
+}
+
+# packaged is true of NCCL in a list of packages, which a program need not have loaded.
+packaged(p) if {
+	p.name == "nccl"
+	not p.manager in {"log", "torch"}
 }
 
 # installed_rccl are the libraries of this machine with a known version: the file name of
@@ -60,19 +66,8 @@ installed_rccl contains {"version": l.version, "evidence": {"fact": "libraries.f
 	regex.match(`^2\.`, l.version)
 }
 
-stated_rocm contains {"version": p.version, "evidence": package_evidence(p)} if {
-	some p in input.software
-	p.name == "rocm"
-}
-
 installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if {
 	regex.match(`^[0-9]`, input.gpus.amd.rocm)
-}
-
-stated_nccl contains {"version": p.version, "evidence": package_evidence(p)} if {
-	some p in input.software
-	p.name == "nccl"
-	p.manager in {"log", "torch"}
 }
 
 installed_nccl contains {"version": core(p.version), "evidence": package_evidence(p)} if {

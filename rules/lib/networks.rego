@@ -25,7 +25,6 @@ hosts contains h if {
 
 # multi_node is true when the texts show that the job spans several machines.
 multi_node if count(hosts) > 1
-
 multi_node if met
 
 # Ray writes the address behind the process only for those on other machines than the driver: "(RayWorkerWrapper pid=12,
@@ -161,9 +160,7 @@ taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in s
 
 # inside is true of names that no other machine reaches.
 inside("lo")
-
 inside(name) if private_bridge(name)
-
 inside(name) if startswith(name, "veth")
 
 # listed are the interfaces of each host whose list is whole: the loopback
@@ -182,7 +179,6 @@ cut if input.nics.interfaces_left > 0
 
 # dead is true of an interface that carries nothing.
 dead(n) if n.state == "down"
-
 dead(n) if n.carrier == false
 
 # unusable says why none of some interfaces can be used.
@@ -236,17 +232,11 @@ within(network, address) if {
 
 # address is true of an address of either family.
 address(text) if ipv4(text)
-
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
 
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 
 ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
-
-# speaker is who says a message.
-speaker(m) := sprintf("NCCL on %s", [m.host]) if {
-	m.host
-} else := "NCCL"
 
 # why says why an address is useless between machines.
 why(c) := "every machine has that address for itself" if {

@@ -48,7 +48,6 @@ active_ports contains p if {
 # link_layers are those that are known to be in use: from the ports, from the port that
 # a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
 link_layers contains p.link_layer if some p in ports
-
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
 
 link_layers contains "Ethernet" if {

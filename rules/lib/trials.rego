@@ -24,7 +24,6 @@ slower(better, worse) if {
 
 # pairs are the two runs of each comparison, in both orders.
 pairs[i] contains {"one": input.runs[c.a], "other": input.runs[c.b]} if some i, c in input.comparisons
-
 pairs[i] contains {"one": input.runs[c.b], "other": input.runs[c.a]} if some i, c in input.comparisons
 
 # value is what a run has a variable set to; empty where it is not set.
@@ -44,7 +43,6 @@ switch[name] := experiments.switches[min(rows)] if {
 }
 
 fits(row) if not row.when
-
 fits(row) if row.when == rdma.link
 
 # off is true of a run in which the switch is off.
@@ -60,14 +58,9 @@ switched[i] := {"row": switch[c.name], "name": c.name, "off": p.one, "on": p.oth
 }
 
 # blamed are those that show what is at fault: the run with the switch off is better.
-blamed contains object.union(s, {"slow": false}) if {
+blamed contains object.union(s, {"slow": slow}) if {
 	some s in switched
-	beats(s.off, s.on)
-}
-
-blamed contains object.union(s, {"slow": true}) if {
-	some s in switched
-	slower(s.off, s.on)
+	some slow in verdicts({"one": s.off, "other": s.on})
 }
 
 # Of two choices of an interface, a device or an algorithm one works.
@@ -178,5 +171,4 @@ verdicts(p) := {slow |
 }
 
 better(false, p) if beats(p.one, p.other)
-
 better(true, p) if slower(p.one, p.other)

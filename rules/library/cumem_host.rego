@@ -17,10 +17,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-told-if-given
-#     - [texts-given, container.get_mempolicy]
-#     - [texts-given, libraries.files]
+#   needs: [job-told-if-given, [texts-given, container.get_mempolicy], [texts-given, libraries.files]]
 #   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
@@ -34,21 +31,19 @@ import data.gpudoctor.lib.logs
 
 # mapping are failures of CUDA in the transport by shared memory that older versions of NCCL cannot have: a file in
 # /dev/shm needs no access of a GPU to another's memory.
-mapping contains m if {
-	some id in ["nccl-cuda-peer-access-unsupported", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"]
-	some m in logs.by_id[id]
-	endswith(m.fields.file, "shm.cc")
-}
+mapping := of_file("shm.cc", {"nccl-cuda-peer-access-unsupported"})
 
 # refused are failures to allocate, which do not say whether host memory was asked for.
-refused contains m if {
-	some id in ["nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-out-of-memory", "nccl-cuda-invalid-device"]
-	some m in logs.by_id[id]
-	endswith(m.fields.file, "alloc.h")
+refused := of_file("alloc.h", {"nccl-cuda-out-of-memory"})
+
+of_file(name, more) := {m |
+	some m in logs.messages(more | {
+		"nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-invalid-device",
+	})
+	endswith(m.fields.file, name)
 }
 
 switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
-
 switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 
 # too_old is true where NCCL is known to be older than its use of cuMem for the host.
@@ -67,7 +62,7 @@ findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL shares host memory through cuMem, and CUDA denies a GPU access to it (%s). Peer access between GPUs is not the problem, because this path does not use it. With NCCL_CUMEM_HOST_ENABLE=0, NCCL uses /dev/shm", [m.text]),
 	"severity": "critical",
-	"confidence": confidence(m),
+	"confidence": {true: "confirmed", false: "likely"}[m.id == "nccl-cuda-peer-access-unsupported"],
 	"messages": {m},
 	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
 } if {
@@ -76,14 +71,10 @@ findings contains {
 	not too_old
 }
 
-confidence(m) := "confirmed" if {
-	m.id == "nccl-cuda-peer-access-unsupported"
-} else := "likely"
-
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
-	"severity": refused_severity(m),
+	"severity": {true: "critical", false: "high"}[m in host_memory],
 	"confidence": "likely",
 	"messages": {m},
 	"evidence": [use.evidence],
@@ -108,11 +99,9 @@ findings contains {
 	not too_old
 }
 
-fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
+fallbacks := logs.messages({"nccl-cumem-host-fallback"})
 
-refused_severity(m) := "critical" if {
-	known_faults.of_host_memory(m)
-} else := "high"
+host_memory := {m | some m in refused; known_faults.of_host_memory(m)}
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
 

@@ -10,9 +10,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: nccl-bug
-#   needs:
-#     - libraries.files
-#     - target.gpus
+#   needs: [libraries.files, target.gpus]
 #   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, upgrade-rocm, nccl-p2p-disable, unset-env]
 #   profiles: [image]
 #   since: "0.2"
@@ -45,7 +43,6 @@ holds("spark") if {
 }
 
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
-
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
 
 # A fault that the GPUs themselves bring about: the version fails on them. Where it only

@@ -30,14 +30,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
-	some f in known_faults.found.nccl
+	some f in known_faults.reported.nccl
 }
-
-findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
-	some f in known_faults.telltale.nccl
-}
-
-findings contains finding(f.row, f.evidence) if some f in known_faults.by_gpus.nccl
 
 finding(row, evidence) := {
 	"subject": "nccl",
@@ -55,82 +49,6 @@ version_words(evidence) := sprintf("NCCL %s", [version]) if {
 	version := e.value
 	is_string(version)
 } else := "The installed NCCL"
-
-# A reverse path is missing, and the version is not known: either NCCL is older
-# than the GPUs, or an NVLink is down on one side.
-findings contains {
-	"subject": "nccl",
-	"message": "NCCL found NVLinks in one direction and not back. Versions before 2.15.1 do so on Hopper, because they check only 12 of its 18 NVLinks; with a newer one, an NVLink is down on one side",
-	"severity": "medium",
-	"confidence": "possible",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["upgrade-nccl"],
-	"params": {"fault": "nvlinks-beyond-twelve"},
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["nccl-topo-no-reverse-path"])
-	not library_versions.version_known.nccl
-}
-
-# died are crashes with the library among the calls: a segmentation fault is a
-# fault of the program that it happens in, or of versions that do not fit.
-died := logs.messages({"process-segmentation-fault", "heap-corrupted"})
-
-inside := logs.messages({"bus-error-in-nccl"})
-
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("A process crashed in NCCL%s. This is a bug of the library, or a conflict between two versions of it in one process; try a newer release first", [version_remark]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": array.concat(logs.all_evidence(died), array.slice(logs.all_evidence(inside), 0, 3)),
-	"remedies": ["upgrade-nccl", "same-nccl-everywhere"],
-	"params": {"fault": "crash"},
-	"order": logs.first(died).order,
-} if {
-	count(died) > 0
-	count(inside) > 0
-	not logs.said("crash-in-cumem-host")
-	not library_versions.on_amd
-}
-
-default version_remark := ""
-
-version_remark := sprintf(" (%s)", [concat(", ", sort({u.version | some u in library_versions.used.nccl}))]) if {
-	count(library_versions.used.nccl) > 0
-}
-
-# under_wsl is true where the kernel is that of the Windows Subsystem for Linux.
-under_wsl if input.host.virtualization.kind == "wsl"
-
-under_wsl if contains(lower(input.host.kernel), "microsoft")
-
-findings contains object.union(
-	{
-		"subject": "nccl",
-		"message": sprintf("NCCL %s does not support the Windows Subsystem for Linux, whose /sys shows no GPU: it is supported since 2.11.4", [use.version]),
-		"severity": "critical",
-		"confidence": wsl_confidence,
-		"evidence": array.concat([use.evidence], logs.all_evidence(pathless)),
-		"remedies": ["upgrade-nccl"],
-	},
-	pathless_order,
-) if {
-	under_wsl
-	logs.failed
-	some use in library_versions.used.nccl
-	library_versions.in_range({"since": "2.0", "fixed": "2.11.4"}, use.version)
-}
-
-pathless := logs.messages({"nccl-sysfs-path-missing"})
-
-default wsl_confidence := "likely"
-
-wsl_confidence := "confirmed" if count(pathless) > 0
-
-default pathless_order := {}
-
-pathless_order := {"order": logs.first(pathless).order} if count(pathless) > 0
 
 missing contains {"fact": "software", "words": "no text shows the version of NCCL"} if {
 	logs.failed

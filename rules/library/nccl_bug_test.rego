@@ -5,13 +5,6 @@ import data.gpudoctor.rules.nccl_bug
 message(id, order) := {"id": id, "program": "nccl", "role": "cause", "text": "said", "source": "a.log", "line": 3, "order": order, "count": 1, "ranks": 1}
 loaded(version) := [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]
 
-test_possible_without_a_version if {
-	document := {"logs": {"messages": [message("nccl-topo-no-reverse-path", 1)]}}
-	some f in nccl_bug.findings with input as document
-	f.confidence == "possible"
-	f.severity == "medium"
-}
-
 test_a_table_of_wrong_values_has_no_order if {
 	document := {"software": loaded("2.17.1"), "benchmarks": [{"wrong": 3, "source": "b.txt", "line": 9}]}
 	some f in nccl_bug.findings with input as document
@@ -21,27 +14,13 @@ test_a_table_of_wrong_values_has_no_order if {
 
 test_unresolvable if count(nccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 
-test_a_crash_inside_of_it if {
-	inside := [message("process-segmentation-fault", 2), message("bus-error-in-nccl", 3)]
-	some f in nccl_bug.findings with input as {"logs": {"messages": inside}}
-	[f.severity, f.confidence, f.order, f.params.fault] == ["high", "possible", 2, "crash"]
-	some g in nccl_bug.findings with input as {"software": loaded("2.18.6"), "logs": {"messages": inside}}
-	contains(g.message, "(2.18.6)")
-	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": [message("process-segmentation-fault", 2)]}}
-	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": array.concat(inside, [message("crash-in-cumem-host", 4)])}}
-}
-
 test_fires_under_wsl if {
-	pathless := message("nccl-sysfs-path-missing", 3)
-	some f in nccl_bug.findings with input as {"host": {"kernel": "4.19.128-microsoft-standard"}, "software": loaded("2.8.3"), "logs": {"messages": [pathless]}}
-	f.severity == "critical"
-	f.confidence == "confirmed"
-	f.order == 3
-	f.remedies == ["upgrade-nccl"]
-	some g in nccl_bug.findings with input as {"host": {"virtualization": {"kind": "wsl"}}, "software": loaded("2.7.8"), "logs": {"messages": [message("nccl-unhandled-system-error", 1)]}}
-	g.confidence == "likely"
-	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.133.1-microsoft-standard-WSL2"}, "software": loaded("2.18.3"), "logs": {"messages": [message("nccl-unhandled-system-error", 1)]}}
-	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.0-25-generic"}, "software": loaded("2.8.3"), "logs": {"messages": [pathless]}}
+	failed := message("nccl-unhandled-system-error", 1)
+	some f in nccl_bug.findings with input as {"host": {"kernel": "4.19.128-microsoft-standard"}, "software": loaded("2.8.3"), "logs": {"messages": [failed]}}
+	[f.severity, f.order, f.remedies] == ["critical", 1, ["upgrade-nccl"]]
+	count(nccl_bug.findings) == 1 with input as {"host": {"virtualization": {"kind": "wsl"}}, "software": loaded("2.7.8"), "logs": {"messages": [failed]}}
+	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.133.1-microsoft-standard-WSL2"}, "software": loaded("2.18.3"), "logs": {"messages": [failed]}}
+	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.0-25-generic"}, "software": loaded("2.8.3"), "logs": {"messages": [failed]}}
 }
 
 machine(versions, gpu) := {

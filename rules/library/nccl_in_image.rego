@@ -13,8 +13,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: nccl-version-mismatch
-#   needs:
-#     - libraries.files
+#   needs: [libraries.files]
 #   remedies: [same-nccl-everywhere, unset-env]
 #   profiles: [image]
 #   since: "0.2"
@@ -53,44 +52,20 @@ findings contains {
 
 layers(copies) := min({image_files.layer(l) | some l in copies})
 
-# winner says which copy the loader gives to a program, and which one PyTorch takes.
-winner(kind) := sprintf("%s. %s", [torch_words(kind), program_words(kind, "Other programs")]) if {
-	has_torch
-} else := program_words(kind, "Programs")
+# winner says which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH and
+# DT_RUNPATH); without either the loader finds none.
+winner(kind) := concat(". ", array.concat(
+	[sprintf("The loader takes %s (%s)", [l.path, object.get(found_words, l.found_by, l.found_by)]) | l := taken(kind)],
+	[sprintf("PyTorch's own libraries name %s", [l.path]) | l := named(kind)],
+))
 
-has_torch if {
-	some l in image_files.files
-	l.kind in {"libtorch_cuda", "libtorch_hip"}
-}
-
-has_torch if {
-	some p in input.libraries.packages
-	p.name == "torch"
-}
-
-program_words(kind, who) := sprintf("%s take %s (%s)", [who, taken(kind).path, found_words(taken(kind))]) if {
-	taken(kind)
-} else := sprintf("The loader finds none of them for %s", [lower(who)])
-
-# found_words says how the loader finds a copy.
-found_words(l) := object.get(
-	{"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"},
-	l.found_by, l.found_by,
-)
-
-torch_words(kind) := sprintf("PyTorch takes %s, which its own libraries name (DT_RPATH)", [named(kind, "rpath").path]) if {
-	named(kind, "rpath")
-	not taken(kind).found_by == "ld_preload"
-} else := sprintf("PyTorch takes %s (%s) as well", [taken(kind).path, found_words(taken(kind))]) if {
-	taken(kind).found_by in {"ld_library_path", "ld_preload"}
-} else := sprintf("PyTorch takes %s, which its own libraries name (DT_RUNPATH)", [named(kind, "runpath").path]) if {
-	named(kind, "runpath")
-} else := "Which one PyTorch takes is not known, or it is not there"
+found_words := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"}
 
 # named is the first copy in the folders that PyTorch's library names.
-named(kind, field) := [l |
+named(kind) := [l |
 	some torch in image_files.files
 	torch.kind == {"libnccl": "libtorch_cuda", "librccl": "libtorch_hip"}[kind]
+	some field in ["rpath", "runpath"]
 	some folder in torch[field]
 	some l in in_folder[kind][folder]
 ][0]
@@ -122,9 +97,7 @@ findings contains {
 	"confidence": "likely",
 	"evidence": sort({image_files.package_evidence(p) | some _, packages in built; some p in packages}),
 	"remedies": ["same-nccl-everywhere"],
-} if {
-	count(built) > 1
-}
+} if count(built) > 1
 
 # NCCL of a newer release of CUDA than the runtime that programs of the image take.
 newer contains [l.path, l, major] if {
@@ -144,9 +117,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": array.concat(sort({image_files.evidence(n[1]) | some n in newer}), sort({image_files.evidence(r.library) | some r in image_files.runtimes})),
 	"remedies": ["same-nccl-everywhere"],
-} if {
-	[_, l, major] := sort(newer)[0]
-}
+} if [_, l, major] := sort(newer)[0]
 
 # relevant are the libraries without which an image has nothing to judge.
 relevant := {"libnccl", "librccl", "libcuda", "libnvidia-ml", "libcudart", "libamdhip64", "libhsa-runtime64", "libcudnn"}

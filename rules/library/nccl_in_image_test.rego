@@ -18,9 +18,13 @@ torch(more) := object.union({"kind": "libtorch_cuda", "path": "/site/torch/lib/l
 
 own := ["/site/nvidia/cublas/lib", "/site/nvidia/nccl/lib"]
 
-test_fires_rpath if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"rpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RPATH). Other programs take /opt/libnccl.so.2")
-test_fires_preload if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_preload"), wheel, torch({"rpath": own})]), "PyTorch takes /opt/libnccl.so.2 (LD_PRELOAD) as well")
-test_fires_runpath if says(image([first, wheel, torch({"runpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RUNPATH). Other programs take /usr/lib")
+test_which_one_programs_get if {
+	files := [taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel]
+	says(image(files), "The loader takes /opt/libnccl.so.2 (LD_LIBRARY_PATH)")
+	every field in ["rpath", "runpath"] {
+		says(image(array.concat(files, [torch({field: own})])), "(LD_LIBRARY_PATH). PyTorch's own libraries name /site/nvidia/nccl/lib/libnccl.so.2")
+	}
+}
 
 test_fires_packages if says(
 	{"libraries": {"files": [wheel], "packages": [

@@ -16,90 +16,15 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-told-if-given
-#     - [software, libraries.files]
-#     - [texts-given, "libraries.files[].version"]
+#   needs: [job-told-if-given, [software, libraries.files], [texts-given, "libraries.files[].version"]]
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nccl_version_mismatch
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.thresholds
-
-# The program and the library do not fit.
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("The program loaded a different NCCL than the one it was built with: %s", [m.text]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"messages": {m},
-	"evidence": array.concat(wheels, library_path),
-	"remedies": ["same-nccl-everywhere", "upgrade-nccl"],
-	"params": {"variable": "LD_LIBRARY_PATH"},
-} if {
-	m := logs.first(logs.messages(["nccl-symbol-missing", "nccl-older-than-application", "nccl-newer-than-application"]))
-}
-
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("The program found no NCCL at all: %s", [m.text]),
-	"severity": "high",
-	"confidence": "likely",
-	"messages": {m},
-	"evidence": array.concat(wheels, library_path),
-	"remedies": ["same-nccl-everywhere"],
-} if {
-	m := logs.first(logs.by_id["nccl-library-missing"])
-}
-
-# An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as the packages for CUDA 11
-# (nvidia-nccl-cu11) were: whoever captures its calls (vLLM, SGLang) takes another build (vllm issues 3069, 5679).
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. NCCL packages for CUDA 11 are built this way; a package for CUDA 12, which the framework requires, works", [graph_versions, graph_reason]),
-	"severity": "critical",
-	"confidence": graph_confidence,
-	"messages": {m},
-	"evidence": wheels,
-	"remedies": ["upgrade-nccl", "same-nccl-everywhere"],
-} if {
-	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
-	not before_graphs
-}
-
-before_graphs if driver_branch < thresholds.cuda_graphs_driver
-
-driver_branch := surroundings.version(input.gpus.driver.version)[0]
-
-graph_reason := sprintf("it was built with CUDA before 11.3, because the driver (%s) is new enough", [input.gpus.driver.version]) if {
-	driver_branch >= thresholds.cuda_graphs_driver
-} else := sprintf("it was built with CUDA before 11.3, or the driver is older than %d", [thresholds.cuda_graphs_driver])
-
-default graph_confidence := "likely"
-
-graph_confidence := "confirmed" if driver_branch >= thresholds.cuda_graphs_driver
-
-default graph_versions := ""
-
-graph_versions := sprintf(" %s", [concat(", ", sort({u.version | some u in library_versions.used.nccl}))]) if {
-	count(library_versions.used.nccl) > 0
-}
-
-# wheels are the packages of NCCL that are installed together; they write to one
-# directory, so the last one installed counts.
-wheels := [library_versions.package_evidence(p) |
-	some p in sort({p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")})
-]
-
-library_path := [{"fact": sprintf("env.variables[%s]", [name]), "value": facts.env[name], "source": "environment"} |
-	some name in ["LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"]
-	facts.env[name]
-]
 
 # versions are those of each host, by source: what was loaded ("log"), and each package.
 versions[key][p.host] contains p if {
@@ -135,19 +60,19 @@ garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated
 findings contains object.union(
 	{
 		"subject": "nccl",
-		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)%s", [key, words(by_host), consequence]),
-		"severity": severity,
-		"confidence": confidence,
+		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)%s", [key, words(by_host), {true: ", so ranks read garbage from each other", false: ""}[garbled]]),
+		"severity": grade[0],
+		"confidence": grade[1],
 		"evidence": array.concat(
 			[logs.evidence(m) | some m in [logs.first(garbage)]],
 			array.slice([library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
 		),
 		"remedies": ["same-nccl-everywhere"],
 	},
-	order,
+	{"order": m.order | m := first_sign},
 ) if {
 	some key, by_host in differing
-	count({m | some m in logs.by_id["nccl-version-mismatch"]}) == 0
+	not logs.said("nccl-version-mismatch")
 }
 
 words(by_host) := concat("; ", array.concat(
@@ -155,25 +80,19 @@ words(by_host) := concat("; ", array.concat(
 	[sprintf("and %d more hosts", [count(by_host) - 8]) | count(by_host) > 8],
 ))
 
-default consequence := ""
+default garbled := false
 
-consequence := ", so ranks read garbage from each other" if count(garbage) > 0
+garbled if count(garbage) > 0
 
-default severity := "low"
+first_sign := logs.first(garbage) if {
+	garbled
+} else := logs.first(logs.complaints)
 
-severity := "critical" if {
-	count(garbage) > 0
-} else := "high" if logs.failed
-
-default confidence := "possible"
-
-confidence := "likely" if logs.failed
-
-default order := {}
-
-order := {"order": logs.first(garbage).order} if {
-	count(garbage) > 0
-} else := {"order": logs.first(logs.complaints).order} if logs.failed
+grade := ["critical", "likely"] if {
+	garbled
+} else := ["high", "likely"] if {
+	logs.failed
+} else := ["low", "possible"]
 
 # A network plugin on a part of the hosts: the others fall back to what is built in, and the two do not understand each
 # other's connections (NVIDIA/nccl issue 1634). Of one text, as the logs of two runs may well differ.
@@ -201,9 +120,7 @@ findings contains {
 	"evidence": [{"fact": sprintf("logs.networks[%s]", [n.host]), "value": n.name, "source": logs.at(n)} | some n in sort({n | some n in input.logs.networks; n.source == source})],
 	"remedies": ["same-nccl-everywhere", "unset-env"],
 	"params": {"variable": "LD_LIBRARY_PATH"},
-} if {
-	source := sort(object.keys(split_networks))[0]
-}
+} if source := sort(object.keys(split_networks))[0]
 
 # Garbage only: different versions, or a foreign process at the port.
 findings contains {
@@ -216,7 +133,7 @@ findings contains {
 } if {
 	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-message-truncated"]))
 	count(differing) == 0
-	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
+	not logs.said("nccl-version-mismatch")
 }
 
 # A library that the loader takes for everybody, because a variable names its folder or itself, and that is older than

@@ -10,16 +10,6 @@ hosts := [
 	wheel("nvidia-nccl-cu11", "2.14.3", "n2"), wheel("nvidia-nccl-cu12", "2.19.3", "n2"),
 ]
 
-test_fires_on_a_wrong_library if {
-	variable := {"variables": [{"name": "LD_LIBRARY_PATH", "value": "/opt/nccl/lib", "source": "environment", "effective": true}]}
-	document := {"logs": {"messages": [message("nccl-symbol-missing")]}, "env": variable, "software": [wheel("nvidia-nccl-cu11", "2.14.3", "")]}
-	some f in nccl_version_mismatch.findings with input as document
-	f.confidence == "confirmed"
-	count(f.messages) + count(f.evidence) == 3
-	some g in nccl_version_mismatch.findings with input as {"logs": {"messages": [message("nccl-library-missing")]}}
-	g.severity == "high"
-}
-
 test_hosts_differ_and_the_job_failed if {
 	some f in nccl_version_mismatch.findings with input as {"software": hosts, "logs": {"messages": [message("nccl-unhandled-system-error")]}}
 	f.severity == "high"
@@ -33,19 +23,6 @@ test_garbage_alone_is_possible if {
 }
 
 test_unresolvable if count(nccl_version_mismatch.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-
-test_built_before_graphs if {
-	refused := {"logs": {"messages": [message("nccl-cuda-graphs-unsupported")]}}
-	some f in nccl_version_mismatch.findings with input as refused
-	[f.confidence, f.remedies[0]] == ["likely", "upgrade-nccl"]
-	some g in nccl_version_mismatch.findings with input as object.union(refused, {"gpus": {"driver": {"version": "510.47.03"}}})
-	g.confidence == "confirmed"
-	contains(g.message, "new enough")
-	versioned := object.union(refused, {"software": [{"name": "nccl", "version": "2.19.3", "manager": "log", "host": "", "source": "a.log", "line": 1}]})
-	some h in nccl_version_mismatch.findings with input as versioned
-	contains(h.message, "NCCL 2.19.3 cannot")
-	count(nccl_version_mismatch.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "450.80.02"}}})
-}
 
 network(host, name, source) := {"host": host, "name": name, "source": source, "line": 3, "count": 1}
 

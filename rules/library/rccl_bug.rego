@@ -30,8 +30,8 @@ findings contains object.union(
 	{
 		"subject": library,
 		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
-		"severity": severity(f),
-		"confidence": confidence(f),
+		"severity": grade(f)[0],
+		"confidence": grade(f)[1],
 		"evidence": f.evidence,
 		"remedies": f.row.remedies,
 		"params": {"fault": f.row.id, "source": f.row.source},
@@ -39,21 +39,8 @@ findings contains object.union(
 	known_faults.ordered(f),
 ) if {
 	some library in ["rccl", "rocm"]
-	some f in known_faults.found[library]
+	some f in known_faults.reported[library]
 	concerns(f)
-}
-
-findings contains {
-	"subject": library,
-	"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
-	"severity": object.get(f.row, "severity", "high"),
-	"confidence": f.row.confidence,
-	"evidence": f.evidence,
-	"remedies": f.row.remedies,
-	"params": {"fault": f.row.id, "source": f.row.source},
-} if {
-	some library in ["rccl", "rocm"]
-	some f in known_faults.by_gpus[library]
 }
 
 names := {"rccl": "RCCL", "rocm": "ROCm"}
@@ -61,7 +48,6 @@ names := {"rccl": "RCCL", "rocm": "ROCm"}
 # A bug that shows only by its circumstances affects those who run RCCL: several GPUs of
 # one kind and a program of several ranks.
 concerns(f) if f.row.said
-
 concerns(f) if f.row.symptom
 
 concerns(f) if {
@@ -94,19 +80,14 @@ workaround_set if {
 }
 
 # If neither the bug's own message nor a hanging job was seen, it is the next thing to check.
-severity(f) := object.get(f.row, "severity", "high") if {
+grade(f) := [object.get(f.row, "severity", "high"), f.row.confidence] if {
 	shows(f)
-} else := "medium"
+} else := ["medium", "possible"]
 
-confidence(f) := f.row.confidence if {
-	shows(f)
-} else := "possible"
-
-# shows is true where the fault's own symptom was seen.
+# shows is true where the fault's own symptom was seen, or the GPUs bring it about.
+shows(f) if f.certain
 shows(f) if is_number(f.order)
-
 shows(_) if count(known_faults.symptoms.hang) > 0
-
 shows(f) if f.row.symptom == "stall"
 
 # codeless are messages of RCCL, or of a job over it, that the library holds no code for a GPU (HIP 98 and 209, HIP's
@@ -118,7 +99,6 @@ codeless := {m |
 }
 
 of_rccl(m) if m.fields.caller
-
 of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
 
 of_rccl(_) if {
@@ -126,23 +106,17 @@ of_rccl(_) if {
 	m.fields.error == "unhandled cuda error"
 }
 
-architectures := sort({g.architecture | some g in input.gpus.devices; g.architecture})
+architectures := {sprintf(" (%s)", [concat(", ", names_)]) | names_ := sort({g.architecture | some g in input.gpus.devices; g.architecture}); count(names_) > 0}
 
 findings contains {
 	"subject": "rccl",
-	"message": sprintf("RCCL has no code for a GPU here%s (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU", [architecture_words]),
+	"message": sprintf("RCCL has no code for a GPU here%s (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU", [concat("", architectures)]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": codeless,
 	"params": {"variable": "HIP_VISIBLE_DEVICES"},
 	"remedies": ["upgrade-rocm", "fix-visible-devices"],
-} if {
-	count(codeless) > 0
-}
-
-default architecture_words := ""
-
-architecture_words := sprintf(" (%s)", [concat(", ", architectures)]) if count(architectures) > 0
+} if count(codeless) > 0
 
 missing contains {"fact": "software", "words": "no text shows the version of ROCm"} if {
 	library_versions.on_amd

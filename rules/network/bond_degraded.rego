@@ -37,9 +37,7 @@ speeds[networks.host_of(n)][n.name] contains n.speed_gbps if {
 # ports_of are the RDMA ports that a bond carries.
 ports_of(b) := object.get(ports_over, [networks.host_of(b), b.name], set())
 
-carries(b) := sprintf(" It carries RDMA (%s).", [facts.few(ports_of(b))]) if {
-	count(ports_of(b)) > 0
-} else := ""
+carries(b) := concat("", [sprintf(" It carries RDMA (%s).", [facts.few(ports_of(b))]) | count(ports_of(b)) > 0])
 
 # grade: of a bond that carries RDMA, a part that is missing costs its rate. Any other is a spare way
 # for the management network, and a backup is meant to idle.
@@ -50,9 +48,9 @@ grade(b) := "medium" if {
 
 up(b) := {m | some m in b.members} - {m | some m in object.get(b, "down", [])}
 
-rate(b) := sprintf(" of %v Gb/s each", [slowest]) if {
+rate(b) := concat("", [sprintf(" of %v Gb/s each", [slowest]) |
 	slowest := min({speed | some m in up(b); some speed in speeds[networks.host_of(b)][m]})
-} else := ""
+])
 
 shown(b, field) := {"fact": sprintf("nics.bonds[%s].%s", [b.name, field]), "value": b[field], "source": logs.at(b)}
 
@@ -127,7 +125,6 @@ findings contains {
 
 # one_pair is true where NCCL uses one queue pair for a connection, its default.
 one_pair if not facts.env.NCCL_IB_QPS_PER_CONNECTION
-
 one_pair if facts.env.NCCL_IB_QPS_PER_CONNECTION == "1"
 
 findings contains {
@@ -179,7 +176,6 @@ carried if {
 }
 
 placed(p) if p.netdev
-
 placed(p) if object.get(p, "link_layer", "") != "Ethernet"
 
 missing contains {"fact": "env.variables", "words": "it is not known how many queue pairs NCCL uses for a connection"} if {

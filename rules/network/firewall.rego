@@ -18,13 +18,10 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - job-connected
+#   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
 #   explains: [app-mismatch/missing, collective-hang/between-hosts]
-#   first_of:
-#     - security-group > efa-silent > efa-failed
-#     - blocked > doubtful > tried
+#   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
 #   since: "0.1"
 package gpudoctor.rules.firewall
 
@@ -49,7 +46,10 @@ findings contains finding("doubtful", f, object.union(meaning, doubts)[f.kind], 
 finding(id, f, reading, severity, confidence) := {
 	"id": id,
 	"subject": "network",
-	"message": sprintf("A connection%s failed: %s. %s%s", [to(f), connections.words[f.kind], reading, supported]),
+	"message": sprintf("A connection%s failed: %s. %s%s", [
+		concat("", [sprintf(" to %s", [f.remote]) | f.remote != ""]), connections.words[f.kind], reading,
+		{true: ". The texts show that a firewall is on", false: ""}[count(support) > 0],
+	]),
 	"severity": severity,
 	"confidence": confidence,
 	"remedies": ["open-firewall", "set-socket-ifname"],
@@ -105,25 +105,16 @@ doubtful_severity(f) := "high" if {
 
 # astray is true when the ranks took interfaces that do not lead to each other: then nothing needs to block them.
 astray if connections.scattered
-
 astray if count(((connections.bad_choices | connections.narrow_used) | meetings.off_meeting)) > 0
 
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
 
-supported := ". The texts show that a firewall is on" if {
-	count(support) > 0
-} else := ""
-
-to(f) := sprintf(" to %s", [f.remote]) if {
-	f.remote != ""
-} else := ""
-
 # A service mesh proxy intercepts each connection of a pod, accepts it itself and then drops it, if it does not know the
 # port or requires encryption. A rank sees a connection that was established and then lost.
 findings contains {
 	"subject": "service mesh",
-	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and %s", [logs.at(logs.first(proxies)), observed]),
+	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and %s: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(logs.first(proxies)), observed]),
 	"severity": "high",
 	"confidence": confidence,
 	"remedies": ["open-firewall", "other"],
@@ -135,20 +126,18 @@ findings contains {
 
 proxies := logs.by_id["kubernetes-sidecar"]
 
-held_up := [observed, "likely", {m}] if {
+held_up := ["a connection between ranks was reset or refused", "likely", {m}] if {
 	m := logs.first(broken)
 	not connections.died_before(m)
-	observed := "a connection between ranks was reset or refused: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\")"
 }
 
 # The same without a message: the ranks started to build a communicator over several pods
 # and nothing followed (NVIDIA/nccl issue 1638).
-held_up := [observed, "possible", set()] if {
+held_up := ["ranks on several of them started to build a communicator, with no further messages", "possible", set()] if {
 	networks.multi_node
 	not logs.failed
 	some c in input.logs.communicators
 	c.started > c.completed
-	observed := "ranks on several of them started to build a communicator, with no further messages: the proxy accepts a connection itself and holds back the data. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)"
 }
 
 # broken are connections that were established and lost, or were refused.

@@ -18,8 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [nics.modules, job-connected]
+#   needs: [[nics.modules, job-connected]]
 #   remedies: [load-nvidia-peermem, enable-dmabuf, enable-ibgda, upgrade-nccl, other]
 #   profiles: [training]
 #   first_of:
@@ -105,7 +104,10 @@ findings contains {
 findings contains {
 	"id": "no-client",
 	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module is registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [logs.at(m), elsewhere]),
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module is registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [
+		logs.at(m),
+		{true: " on this machine, but is loaded on another machine of the job, whose channels bypass host memory", false: ""}[count(rdma.direct_channels) > 0],
+	]),
 	"messages": {m},
 	"evidence": rdma.channel_evidence(indirect),
 	"severity": "medium",
@@ -119,32 +121,6 @@ findings contains {
 }
 
 indirect := rdma.verbs_channels - rdma.direct_channels
-
-elsewhere := " on this machine, but is loaded on another machine of the job, whose channels bypass host memory" if {
-	count(rdma.direct_channels) > 0
-} else := ""
-
-# GDRCopy has its own module, which affects only programs that use GDRCopy: UCX, NVSHMEM, and NCCL's flush.
-copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing", "ucx-gdrcopy-unavailable"})
-
-findings contains {
-	"subject": "gdrdrv",
-	"message": sprintf("The GDRCopy kernel module (gdrdrv) is missing or does not load (%s). %s. NCCL works without it", [logs.at(logs.first(copying)), copying_words]),
-	"messages": copying,
-	"severity": "medium",
-	"confidence": copying_confidence,
-	"remedies": ["other", "load-nvidia-peermem"],
-} if {
-	count(copying) > 0
-}
-
-copying_confidence := "confirmed" if {
-	logs.said("gdrcopy-symbol")
-} else := "likely"
-
-copying_words := "It was built for another version of the NVIDIA driver, or the driver is not loaded: rebuild and install it" if {
-	logs.said("gdrcopy-symbol")
-} else := "Install it for the running kernel and driver, and load it (insmod.sh of GDRCopy creates /dev/gdrdrv, modprobe alone may not); in a container, pass /dev/gdrdrv in"
 
 # A machine with active ports and NVIDIA GPUs that offers neither way. DMA-BUF needs the open kernel
 # modules, which the driver's version file tells, and kernel 5.12.
@@ -240,7 +216,5 @@ not_applicable contains "no NVIDIA GPU" if {
 }
 
 known if is_array(input.nics.modules)
-
 known if count(rdma.direct_channels) > 0
-
 known if count(gpudirect.registered | gpudirect.refused) > 0

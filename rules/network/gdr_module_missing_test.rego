@@ -13,9 +13,6 @@ channels(gdrs) := {"logs": {"transports": [{"kind": "net", "network": "IB", "sam
 	some gdr in gdrs
 ]}}
 
-other_symbol := log([said("gdrcopy-symbol", {"fields": {"symbol": "nvidia_p2p_get_pages"}})])
-unloaded := log([said("gdrcopy-module-missing", {"text": "gdr_open error: Is gdrdrv driver installed and loaded?"})])
-
 live(kernel) := {
 	"host": {"kernel": kernel},
 	"gpus": {"driver": {}, "devices": [{"address": "0000:19:00.0", "vendor": "nvidia"}]},
@@ -50,10 +47,6 @@ test_findings if {
 		[[gone, channels([true])], []],
 		[[gone, channels([false]), loaded], []],
 		[[gone, channels([false]), works], []],
-		# GDRCopy.
-		[[other_symbol], [["gdrdrv", "medium", "confirmed"]]],
-		[[unloaded], [["gdrdrv", "medium", "likely"]]],
-		[[log([said("ucx-gdrcopy-unavailable", {})])], [["gdrdrv", "medium", "likely"]]],
 		[
 			[tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")}), log([disabled])],
 			[["GPUDirect RDMA", "medium", ""]],
@@ -73,8 +66,6 @@ test_what_is_said if {
 		],
 		[[log([disabled, said("nccl-dmabuf-available", {})])], "the RDMA stack does not"],
 		[[gone, channels([false, true])], "on another machine"],
-		[[other_symbol], "another version of the NVIDIA driver"],
-		[[unloaded], "insmod.sh"],
 		[[live("5.4.0-150-generic")], "kernel 5.12"],
 		[[works, log([disabled])], "yet mlx5_0 registers memory of 0000:19:00.0 here, as DMA-BUF"],
 	] {

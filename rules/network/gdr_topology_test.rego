@@ -29,14 +29,16 @@ over(type) := object.union(path(type), {"benchmarks": [perftest("gpu", {"a": "NI
 
 test_findings if {
 	every row in [
-		[[said("nccl-gdr-nic-enabled", "x"), channel], {["", 2]}],
-		[[path("SYS"), port({})], {["info", 1]}],
-		[[path("SYS"), port({}), channel], {["low", 1]}],
+		[[said("nccl-gdr-nic-enabled", "x"), channel], {["unused", "medium"]}],
+		[[said("nccl-gdr-nic-enabled", "x"), channel, level("PIX")], {["limited", "medium"]}],
+		[[far], {["unused", "low"]}],
+		[[path("SYS"), port({})], {["beyond", "info"]}],
+		[[path("SYS"), port({}), channel], {["beyond", "low"]}],
 		# Slow from both is the network's or the slot's, not that of the way to the GPU.
 		[[{"benchmarks": [perftest("gpu", {"gbps": 12}), perftest("host", {"gbps": 13})]}], set()],
 	] {
 		found := gdr_topology.findings with input as object.union_n(row[0])
-		{[object.get(f, "severity", ""), count(f.evidence)] | some f in found} == row[1]
+		{[f.grade, f.severity] | some f in found} == row[1]
 	}
 }
 
@@ -79,9 +81,10 @@ measured(rows) := {
 
 # What is slower than its path allows is a fault, and what reaches the port's rate is none.
 test_far if {
-	some f in gdr_topology.far_findings with input as measured([["GPU4", 15.5, 0.38], ["GPU1", 24.4, 0.8]])
-	f.message == "mlx5_0: 124 of 200 Gb/s from the memory of GPU4, whose path to it crosses the link between the processors: normal for such a path; nearer to GPU4: mlx5_1"
-	count(gdr_topology.far_findings) == 0 with input as measured([["GPU4", 5, 0.38], ["GPU4", 24, 0.38], ["GPU1", 15, 0.8]])
+	found := {f | some f in gdr_topology.findings; f.grade == "far"} with input as measured([["GPU4", 15.5, 0.38], ["GPU1", 24.4, 0.8]])
+	{[f.subject, f.about] | some f in found} == {["mlx5_0", {"gbps": 124, "port": 200, "gpus": {"GPU4"}, "crossing": "the link between the processors", "nearer": {"mlx5_1"}}]}
+	rows := [["GPU4", 5, 0.38], ["GPU4", 24, 0.38], ["GPU1", 15, 0.8]]
+	count({f | some f in gdr_topology.findings; f.grade == "far"}) == 0 with input as measured(rows)
 }
 
 # That every NIC is far is a fault where a job uses one, and if the module is not the reason.

@@ -15,8 +15,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - nics.rdma
+#   needs: [nics.rdma]
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]
@@ -38,44 +37,29 @@ lost := rdma.port_errors | rdma.device_errors
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf("A program received %s%s. %s", [loss(first), remark, look(first)]),
+	"message": sprintf("A program received %s", [lost_words[first in rdma.port_errors]]),
 	"messages": (lost | rdma.retry_exceeded),
-	"severity": grade_lost,
-	"confidence": sure_lost,
+	"severity": lost_grade[0],
+	"confidence": lost_grade[1],
 	"remedies": ["bring-port-up"],
-} if {
-	first := logs.first(lost)
-}
+} if first := logs.first(lost)
 
 subject(m) := m.host if {
 	m.host
 } else := "network"
 
-loss(m) := "a port error: the link of an RDMA port went down" if {
-	m in rdma.port_errors
-} else := "a catastrophic error of a NIC"
-
-look(m) := "Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated" if {
-	m in rdma.port_errors
-} else := "The firmware, the driver or the hardware of the NIC is at fault: look for it in the kernel log of that machine (dmesg), and update or replace it"
-
-remark := sprintf(", and transfers got no response (status 12, %s): this is a consequence", [logs.at(logs.first(rdma.retry_exceeded))]) if {
-	count(rdma.retry_exceeded) > 0
-} else := ""
+lost_words := {
+	true: "a port error: the link of an RDMA port went down. Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated",
+	false: "a catastrophic error of a NIC. The firmware, the driver or the hardware of the NIC is at fault: look for it in the kernel log of that machine (dmesg), and update or replace it",
+}
 
 # A port that came back without a failure did no lasting harm.
-grade_lost := "critical" if {
-	count(rdma.retry_exceeded) > 0
-} else := "medium" if {
+lost_grade := ["medium", "likely"] if {
+	count(rdma.retry_exceeded | others_failed) == 0
 	count(rdma.port_returns) > 0
-	count(others_failed) == 0
-} else := "critical" if {
-	count(others_failed) > 0
-} else := "high"
-
-sure_lost := "confirmed" if {
-	grade_lost == "critical"
-} else := "likely"
+} else := ["high", "likely"] if {
+	count(rdma.retry_exceeded | others_failed) == 0
+} else := ["critical", "confirmed"]
 
 others_failed := {m | some m in logs.complaints; not m in lost}
 
@@ -85,8 +69,8 @@ findings contains {
 	"message": sprintf("The kernel reports for a NIC: %s. %s", [trouble(m), cable_advice]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
-	"severity": cable_severity(m),
-	"confidence": cable_confidence(m),
+	"severity": cable_grade(m)[0],
+	"confidence": cable_grade(m)[1],
 	"remedies": ["bring-port-up"],
 } if {
 	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
@@ -101,28 +85,18 @@ trouble(m) := {
 	"mlx5-health": "its firmware or hardware failed",
 }[m.id]
 
-cable_advice := "The job failed at the network, and this is where its link went down" if {
+cable_advice := {
+	true: "The job failed at the network, and this is where its link went down",
+	false: "An unused port may have no link",
+}[count(broken) > 0]
+
+cable_grade(m) := ["critical", "likely"] if {
 	count(broken) > 0
-} else := "An unused port may have no link"
-
-is_error(m) if m.id == "mlx5-health"
-
-is_error(m) if startswith(m.fields.problem, "error")
-
-cable_severity(m) := "critical" if {
-	count(broken) > 0
-} else := "high" if {
-	is_error(m)
+} else := ["high", "likely"] if {
 	m.id == "mlx5-health"
-} else := "medium" if {
-	is_error(m)
-} else := "info"
-
-cable_confidence(m) := "likely" if {
-	is_error(m)
-} else := "likely" if {
-	count(broken) > 0
-} else := "possible"
+} else := ["medium", "likely"] if {
+	startswith(m.fields.problem, "error")
+} else := ["info", "possible"]
 
 # up_again is true of a link that came up later, unless a job failed meanwhile.
 up_again(m) if {
@@ -155,7 +129,7 @@ without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", 
 
 findings contains {
 	"subject": rdma.port_name(p),
-	"message": sprintf("RDMA port %s is %s%s. %s", [rdma.port_name(p), p.state, physical(p), reason(p)]),
+	"message": sprintf("RDMA port %s is %s%s. %s", [rdma.port_name(p), p.state, concat("", [sprintf(" (physical link: %s)", [link]) | link := p.physical_state]), reason(p)]),
 	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
 	"severity": severity,
 	"confidence": confidence,
@@ -164,10 +138,6 @@ findings contains {
 	some p in inactive
 	[severity, confidence] := grade(p)
 }
-
-physical(p) := sprintf(" (physical link: %s)", [p.physical_state]) if {
-	p.physical_state
-} else := ""
 
 reason(p) := "The link is up, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
 	p.state in {"init", "armed"}
@@ -207,19 +177,15 @@ went_down(p) if {
 }
 
 needed(p) if p in wanted
-
 needed(p) if alone(p)
 
 failed_at_network if count(broken) > 0
-
 failed_at_network if without_network
 
 # signs_of_use: a port that a subnet manager knows, or with a link that waits for
 # configuration, is in use.
 signs_of_use(p) if p.state in {"init", "armed"}
-
 signs_of_use(p) if went_down(p)
-
 signs_of_use(_) if networks.multi_node
 
 # Transfers that were never answered, on a fabric where only a dead link, a dead peer or routing can be the reason.

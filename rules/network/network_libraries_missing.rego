@@ -13,8 +13,7 @@
 #   severity: high
 #   confidence: likely
 #   cause: ofi-plugin
-#   needs:
-#     - libraries.files
+#   needs: [libraries.files]
 #   remedies: [install-rdma-libraries, install-ofi-plugin, fix-ofi-plugin]
 #   profiles: [image]
 #   since: "0.2"
@@ -31,7 +30,6 @@ plugins contains l if {
 }
 
 is_ofi(l) if l.version
-
 is_ofi(l) if contains(l.path, "ofi")
 
 # A plugin that cannot be loaded.

@@ -50,7 +50,7 @@ live if is_array(input.nics.rdma)
 findings contains {
 	"id": "no-driver",
 	"subject": subject(without_driver),
-	"message": sprintf("No driver is bound to %s (%s): no program can use %s", [facts.counted(count(without_driver), "RDMA adapter"), facts.few(without_driver), pronoun(without_driver)]),
+	"message": sprintf("No driver is bound to %s (%s), which no program can use", [facts.counted(count(without_driver), "RDMA adapter"), facts.few(without_driver)]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": "", "source": sprintf("/sys/bus/pci/devices/%s/driver", [address])} | some address in sort(without_driver)],
 	"severity": severity,
 	"remedies": ["load-rdma-driver"],
@@ -63,10 +63,6 @@ findings contains {
 default severity := "medium"
 
 severity := "low" if facts.is_passthrough_host == true
-
-pronoun(set_) := "it" if {
-	count(set_) == 1
-} else := "them"
 
 subject(set_) := min(set_) if {
 	count(set_) == 1

@@ -19,8 +19,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [job-connected, libraries.files]
+#   needs: [[job-connected, libraries.files]]
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   explains: [collective-hang/between-hosts]
 #   first_of:
@@ -42,38 +41,6 @@ versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "so
 	some p in input.software
 	p.name in {"aws-ofi-nccl", "libfabric"}
 ]
-
-# An image that contains the plugin also logs this on instances without EFA, and NCCL
-# continues. If EFA is intended, the job is misconfigured.
-findings contains {
-	"id": "stated",
-	"subject": "network",
-	"message": "aws-ofi-nccl: the plugin finds no usable provider: EFA's devices (/dev/infiniband) are not passed into the container, or the instance has none",
-	"severity": no_provider_severity,
-	"confidence": "confirmed",
-	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
-	"messages": logs.by_id["ofi-no-provider"],
-	"evidence": versions,
-} if {
-	logs.said("ofi-no-provider")
-}
-
-no_provider_severity := "critical" if {
-	count(efa.failures) > 0
-} else := "high" if {
-	efa.expected
-} else := "medium" if {
-	warned_on_aws
-} else := "low"
-
-# warned_on_aws: the plugin up to 1.8 warns about it, and AWS instances with several GPUs
-# usually have EFA. A job on one of them does not need it.
-warned_on_aws if {
-	efa.on_aws
-	not networks.single_node
-	some m in logs.by_id["ofi-no-provider"]
-	m.fields.level == "WARN"
-}
 
 # A collective that does not end over Slingshot. The logs of such a job contain only its watchdog's message. libfabric's
 # default memory monitor is one known cause, and a libfabric other than the system's is the next.
@@ -103,9 +70,7 @@ findings contains {
 	"confidence": fi_info_confidence,
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"evidence": [{"fact": "nics.providers", "value": input.nics.providers, "source": "fi_info"}],
-} if {
-	lacking
-}
+} if lacking
 
 lacking if {
 	is_array(input.nics.providers)
@@ -138,7 +103,6 @@ findings contains {
 
 # EFA's own settings, or AWS's plugin on a GPU machine with several nodes.
 intended if efa.expected
-
 intended if networks.multi_node
 
 # The plugin is asked for by name and is not there.
@@ -163,42 +127,30 @@ asked_networks(m) := {m.fields.network} if {
 	m.fields.network
 } else := {facts.env[variable] | some variable in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
 
-# EFA is meant, and NCCL took TCP.
+# EFA is meant, and NCCL took TCP. AWS instances with the GPUs that come with EFA can also be started without it.
 findings contains {
 	"id": "tcp",
 	"subject": "network",
-	"message": sprintf("NCCL used the network %s instead of EFA: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not loaded", [n.name]),
-	"severity": tcp_severity,
+	"message": sprintf("NCCL used the network %s instead of EFA: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not loaded, or the instance has none", [n.name]),
+	"severity": tcp_grade[0],
+	"confidence": tcp_grade[1],
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
 	"evidence": taken_evidence(n),
-} if {
+} if n := min({n | some n in input.logs.networks; n.name in {"Socket", "IB"}})
+
+default tcp_severity := "medium"
+
+tcp_severity := "high" if networks.multi_node
+
+tcp_grade := [tcp_severity, "likely"] if {
 	efa.expected
 	not networks.single_node
-	n := sort({n | some n in input.logs.networks; n.name in {"Socket", "IB"}})[0]
-}
-
-tcp_severity := "high" if {
-	networks.multi_node
-} else := "medium"
-
-# An AWS machine with the GPUs that come with EFA, several of them in the job, and TCP
-# between them: this is not intended.
-findings contains {
-	"id": "tcp",
-	"subject": "network",
-	"message": "NCCL uses TCP between AWS instances that usually have EFA: the plugin aws-ofi-nccl was not found. Instances can also be started without EFA",
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
-	"evidence": taken_evidence(sort(input.logs.networks)[0]),
-} if {
+} else := ["medium", "possible"] if {
 	networks.multi_node
 	not efa.expected
 	efa.on_aws
 	efa.has_gpus_of_efa
-	every n in input.logs.networks {
-		n.name == "Socket"
-	}
+	{n.name | some n in input.logs.networks} == {"Socket"}
 }
 
 # taken_evidence shows a network that NCCL took, and its words for a plugin that it

@@ -20,16 +20,6 @@ says(document, words) if {
 	contains(f.message, words)
 }
 
-# An image brings the plugin to instances without EFA, too.
-test_grades_a_plugin_without_a_provider if {
-	none := log([said("ofi-no-provider", "NET/OFI Only EFA provider is supported")])
-	grades(none) == {["low", "confirmed"]}
-	warned := {"id": "ofi-no-provider", "text": "x", "host": "ip-10-0-0-1", "fields": {"level": "WARN"}}
-	grades(log([warned])) == {["medium", "confirmed"]}
-	grades(object.union(none, efa)) == {["high", "confirmed"]}
-	grades(log([said("ofi-no-provider", "x"), failure])) == {["critical", "confirmed"]}
-}
-
 test_fires_on_fi_info if {
 	grades(object.union({"nics": {"providers": ["tcp", "shm"]}}, efa)) == {["high", "confirmed"]}
 	grades({"nics": {"providers": ["tcp"]}}) == set()

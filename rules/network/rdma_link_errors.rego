@@ -15,9 +15,7 @@
 #   severity: medium
 #   confidence: likely
 #   cause: ib-port-down
-#   needs:
-#     - nics.rdma[].counters
-#     - host.uptime_seconds
+#   needs: ["nics.rdma[].counters", host.uptime_seconds]
 #   remedies: [bring-port-up]
 #   profiles: [training]
 #   since: "0.2"
@@ -49,18 +47,14 @@ findings contains {
 		"value": bad(p),
 		"source": sprintf("%s/counters", [p.source]),
 	}],
-	"severity": severity(p),
+	# A port that is not in use harms nothing.
+	"severity": {true: "medium", false: "low"}[object.get(p, "state", "") == "active"],
 	"remedies": ["bring-port-up"],
 } if {
 	some p in counted
 	count(bad(p)) > 0
 	hours := round(input.host.uptime_seconds / 360) / 10
 }
-
-# A port that is not in use harms nothing.
-severity(p) := "medium" if {
-	p.state == "active"
-} else := "low"
 
 missing contains {"fact": "nics.rdma[].counters", "words": sprintf("%s of %s was not read", [name, rdma.port_name(p)])} if {
 	some p in counted

@@ -15,16 +15,41 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - nics.rdma[].gids
-#     - [env.variables, job-told]
+#   needs: ["nics.rdma[].gids", [env.variables, job-told]]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl, set-ib-hca, other]
 #   explains: [collective-hang/between-hosts]
 #   profiles: [training]
-#   first_of:
-#     - unanswered > unread
-#     - unanswered > index
+#   first_of: [unanswered > unread, unanswered > index]
 #   since: "0.1"
+#   grades:
+#     needless: "{seen}. Since 2.21, NCCL finds the GID itself, but index {index} is set[, and {fault}]: unset it[. {hint}]"
+#     wrong: "{seen}. GID index {index} is set, and {fault}[. {hint}]"
+#     chosen: >-
+#       {seen}. NCCL chose the GID itself: check with ib_write_bw -R, or ping -I, whether the two networks reach each
+#       other, and set NCCL_CROSS_NIC=0 if each NIC reaches only peers of the same index[. {hint}]
+#     no-interface: >-
+#       {seen}: the interface of the GID is down, or is not in the network namespace of this process. Run show_gids in
+#       the container to see which GIDs are usable there; exclude the NICs whose interface it lacks (NCCL_IB_HCA), or
+#       share the host's network with the container[. {hint}]
+#     foreign: >-
+#       {seen}. ib_write_bw -x shows which index reaches the peer; each program has its own setting for it[. {hint}]
+#     unchecked: >-
+#       {seen}. GID index {index} is set: show_gids must show a RoCE v2 GID with the interface's address there, on every
+#       NIC[. {hint}]
+#     old: >-
+#       {seen}. NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX is set to that of RoCE v2 (often 3), and it is
+#       not set[. {hint}]
+#     unread: >-
+#       NCCL looks for the GID itself and cannot read an entry of the NIC's table: it belongs to an interface that this
+#       container's network does not have. To stop the search, set NCCL_IB_GID_INDEX to an index that show_gids lists
+#       here; newer releases skip such entries[. {hint}]
+#     index: "GID index {index} is set, and {fault}[. {hint}]"
+#     no-gid: >-
+#       RoCE port {subject} is active, and its table of GIDs is empty: no connection over it is possible. A port gets GIDs
+#       when its interface is up and has an address, and a container sees those of interfaces in its own network
+#     only-v1: >-
+#       RoCE port {subject} has GIDs of version 1 only, which are not routed: it reaches peers in its own Ethernet
+#       segment, if they use version 1 as well. NCCL looks for version 2
 package gpudoctor.rules.roce_gid
 
 import data.gpudoctor.lib.facts
@@ -43,17 +68,17 @@ refused contains m if {
 
 # elsewhere is true when the log names another reason for the same lines: a port that was lost.
 elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
-
 elsewhere if rdma.link == "infiniband"
 
 findings contains {
 	"id": "unanswered",
+	"grade": reading,
 	"subject": "RoCE",
-	"message": sprintf("%s %s%s", [observation(first_bad), verdict, hint]),
+	"about": object.union(about_index, {"seen": seen}),
 	"messages": bad,
 	"evidence": index_evidence,
 	"confidence": confidence,
-	"remedies": remedies,
+	"remedies": object.get({"needless": ["set-gid-index", "unset-env"], "no-interface": ["set-gid-index", "set-ib-hca", "other"]}, reading, ["set-gid-index"]),
 	"params": params,
 } if {
 	count(bad) > 0
@@ -70,49 +95,44 @@ unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
 findings contains {
 	"id": "unread",
 	"subject": "RoCE",
-	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it belongs to an interface that this container's network does not have. To stop the search, set NCCL_IB_GID_INDEX to an index that show_gids lists here; newer releases skip such entries%s", [logs.at(logs.first(unread)), hint]),
+	"about": about_index,
 	"messages": unread,
 	"evidence": index_evidence,
 	"remedies": ["set-gid-index", "upgrade-nccl"],
 	"params": params,
-} if {
-	count(unread) > 0
-}
+} if count(unread) > 0
 
-observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with its own network%s.", [logs.at(m), pair_remark]) if {
-	m in deviceless
-} else := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not respond%s.", [logs.at(m), pair_remark]) if {
-	m in refused
-} else := sprintf("A NIC retransmitted and got no response (status 12, %s)%s.", [logs.at(m), pair_remark])
+first_bad := logs.first(bad)
 
-# deviceless are connections whose GID has no interface here.
-deviceless := object.get(rdma.unconnected, "no-device", set())
+seen := sprintf("A queue pair could not be connected (%s)%s", [logs.at(first_bad), pair_words]) if {
+	first_bad in refused
+} else := sprintf("A NIC retransmitted and got no response (status 12, %s)%s", [logs.at(first_bad), pair_words])
 
-# pair_remark reports GIDs in different networks, if a line names both.
-pair_remark := sprintf(", from %s to %s", [pair[0], pair[1]]) if {
-	pair := sort(pairs)[0]
-} else := ""
+# pair_words report GIDs in different networks, if a line names both.
+default pair_words := ""
+
+pair_words := sprintf(", from %s to %s", min(pairs))
 
 pairs contains [trim_prefix(m.fields.local_gid, "::ffff:"), trim_prefix(m.fields.remote_gid, "::ffff:")] if {
 	some m in bad
 	startswith(m.fields.local_gid, "::ffff:")
 }
 
-# verdict and confidence: what is known of the index and of the version.
-verdict := sprintf("GID index %d is set, and %s", [rdma.gid_index, fault]) if {
-	fault := wrong_index
-} else := sprintf("Since 2.21, NCCL finds the GID itself, but index %d is set: unset it", [rdma.gid_index]) if {
+# reading is what is known of the index and of the version.
+reading := "needless" if {
 	rdma.chooses_gid
 	rdma.gid_index
-} else := "NCCL chose the GID itself: check with ib_write_bw -R, or ping -I, whether the two networks reach each other, and set NCCL_CROSS_NIC=0 if each NIC reaches only peers of the same index" if {
+} else := "wrong" if {
+	wrong_index
+} else := "chosen" if {
 	rdma.chooses_gid
-} else := "run show_gids in the container to see which GIDs are usable there; exclude the NICs whose interface it lacks (NCCL_IB_HCA), or share the host's network with the container" if {
-	first_bad in deviceless
-} else := "ib_write_bw -x shows which index reaches the peer; each program has its own setting for it" if {
+} else := "no-interface" if {
+	first_bad in object.get(rdma.unconnected, "no-device", set())
+} else := "foreign" if {
 	not by_nccl
-} else := sprintf("GID index %d is set: show_gids must show a RoCE v2 GID with the interface's address there, on every NIC", [rdma.gid_index]) if {
+} else := "unchecked" if {
 	rdma.gid_index
-} else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX is set to that of RoCE v2 (often 3), and it is not set"
+} else := "old"
 
 # by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of other programs is not known.
 by_nccl if {
@@ -128,43 +148,23 @@ confidence := "likely" if {
 	told_apart
 } else := "possible"
 
-# told_apart: NCCL took index 0, or one that it should not have been given, or
-# the kernel refused the GID.
-told_apart if {
-	not rdma.chooses_gid
-	not rdma.gid_index
-}
-
-told_apart if {
-	rdma.chooses_gid
-	rdma.gid_index
-}
-
+# told_apart: NCCL took index 0, or one that it should not have been given, or the kernel refused the GID.
+told_apart if reading in {"needless", "old"}
 told_apart if count(refused) > 0
 
-remedies := ["set-gid-index", "unset-env"] if {
-	rdma.chooses_gid
-	rdma.gid_index
-} else := ["set-gid-index", "set-ib-hca", "other"] if {
-	first_bad in deviceless
-} else := ["set-gid-index"]
-
-first_bad := logs.first(bad)
-
-# hint names the index at which every port that is known has a routable GID.
-hint := sprintf(". The tables have a RoCE v2 GID with an address at index %d", [right_index]) if {
-	not right_index == rdma.gid_index
-} else := ""
+# about_index is what texts say of the index; hint names the one at which every port that is known has a routable GID.
+about_index := {
+	"index": [rdma.gid_index | true],
+	"fault": [wrong_index | true],
+	"hint": [sprintf("The tables have a RoCE v2 GID with an address at index %d", [right_index]) | not right_index == rdma.gid_index],
+}
 
 right_index := min(routable_everywhere)
 
 params.gid_index := right_index
 
 # variable is the setting that an NCCL which chooses the GID itself no longer needs.
-params.variable := "NCCL_IB_GID_INDEX" if {
-	rdma.chooses_gid
-	rdma.gid_index
-}
+params.variable := "NCCL_IB_GID_INDEX" if reading == "needless"
 
 index_evidence := [{
 	"fact": "env.variables[NCCL_IB_GID_INDEX]",
@@ -239,33 +239,12 @@ poverty(g) := "of RoCE v1, which is not routed" if {
 findings contains {
 	"id": "index",
 	"subject": "NCCL_IB_GID_INDEX",
-	"message": sprintf("GID index %d is set, and %s%s", [rdma.gid_index, wrong_index, hint]),
+	"about": about_index,
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
-	"severity": wrong_severity,
+	"severity": {true: "high", false: "low"}[count(empty_ports) > 0],
 	"remedies": ["set-gid-index"],
 	"params": params,
-} if {
-	wrong_index
-}
-
-wrong_severity := "high" if {
-	count(empty_ports) > 0
-} else := "low"
-
-# What the tables of this machine's ports show on their own.
-findings contains object.union({"confidence": "likely"}, found) if some found in in_tables
-
-# Programs that look for a GID say so when there is none.
-findings contains {
-	"subject": "RoCE",
-	"message": sprintf("A program found no usable GID (%s). A RoCE port gets a version 2 GID when its interface is up and has an IP address; in a container, the GID is visible only in the interface's own network namespace", [logs.at(m)]),
-	"messages": {m},
-	"confidence": "confirmed",
-	"remedies": ["set-gid-index"],
-	"params": params,
-} if {
-	m := logs.first(logs.by_id["rdma-gid-missing"])
-}
+} if wrong_index
 
 missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
 	count(tables) == 0
@@ -284,8 +263,6 @@ not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
-# Each element of found is a finding of rule roce-gid, without the fields that all of them share.
-
 # roce_ports are the RoCE ports of this machine that carry data and whose table of GIDs was read.
 roce_ports contains p if {
 	some p in rdma.active_ports
@@ -300,20 +277,13 @@ bare contains p if {
 }
 
 # A port whose table is empty cannot connect to any other.
-in_tables contains {
+findings contains {
 	"id": "no-gid",
 	"subject": rdma.port_name(p),
-	"message": sprintf("RoCE port %s is active, and its table of GIDs is empty: no connection over it is possible. %s", [rdma.port_name(p), bare_reason]),
 	"evidence": [gids_of(p)],
 	"severity": bare_severity,
 	"remedies": ["set-gid-index", "set-ib-hca", "other"],
-} if {
-	some p in bare
-}
-
-bare_reason := "The port's interface is probably in another network namespace: share the host's network with the container, or move the interface into it" if {
-	facts.in_container
-} else := "A port gets GIDs when its interface is up and has an address"
+} if some p in bare
 
 # A container without the device nodes does not use the ports of its machine.
 bare_severity := "low" if {
@@ -324,10 +294,9 @@ bare_severity := "low" if {
 } else := "medium"
 
 # A port with GIDs of version 1 only reaches no peer behind a router.
-in_tables contains {
+findings contains {
 	"id": "only-v1",
 	"subject": rdma.port_name(p),
-	"message": sprintf("RoCE port %s has GIDs of version 1 only, which are not routed: it reaches peers in its own Ethernet segment, if they use version 1 as well. NCCL looks for version 2", [rdma.port_name(p)]),
 	"evidence": [gids_of(p)],
 	"severity": "low",
 	"remedies": ["set-gid-index", "other"],

@@ -22,19 +22,23 @@ table := port({"gids": [
 
 test_findings if {
 	every row in [
-		[[new_error, nccl("2.27.3"), index("3")], "likely", "10.4.0.1"],
-		[[old_error, port({}), index("3")], "possible", "show_gids"],
-		[[old_error, table, index("1")], "likely", "at index 3"],
-		[[old_error, table, index("2")], "likely", "at index 3"],
-		[[said("nccl-ib-modify-qp-invalid", {"fields": {"error": "Invalid argument"}}), port({}), nccl("2.23.4")], "likely", "queue pair"],
-		[[said("rdma-retry-exceeded", {"program": "rdma", "fields": {"link": "RoCE"}})], "possible", "ib_write_bw"],
-		[[said("rdma-gid-missing", {})], "confirmed", ""],
+		[[new_error, nccl("2.27.3"), index("3")], "likely", "needless"],
+		[[new_error, nccl("2.27.3")], "possible", "chosen"],
+		[[old_error, port({}), index("3")], "possible", "unchecked"],
+		[[old_error, table, index("1")], "likely", "wrong"],
+		[[old_error, table, index("2")], "likely", "wrong"],
+		[[said("nccl-ib-modify-qp-invalid", {"fields": {"error": "Invalid argument"}}), port({}), nccl("2.23.4")], "likely", "chosen"],
+		[[said("rdma-retry-exceeded", {"program": "rdma", "fields": {"link": "RoCE"}})], "possible", "foreign"],
 		# ENODEV: the GID's interface is not in this network namespace.
-		[[said("nccl-ib-modify-qp-unreachable", {"fields": {"error": "No such device"}}), port({})], "likely", "network namespace"],
+		[[said("nccl-ib-modify-qp-unreachable", {"fields": {"error": "No such device"}}), port({})], "likely", "no-interface"],
 	] {
 		some f in roce_gid.findings with input as object.union_n(row[0])
-		[f.confidence, contains(f.message, row[2])] == [row[1], true]
+		[f.confidence, f.grade] == [row[1], row[2]]
 	}
+	some f in roce_gid.findings with input as object.union(new_error, nccl("2.27.3"))
+	endswith(f.about.seen, "from 10.4.0.1 to 10.5.0.9")
+	some g in roce_gid.findings with input as object.union_n([old_error, table, index("1")])
+	endswith(g.about.hint[0], "at index 3")
 }
 
 test_advice if {
@@ -58,8 +62,8 @@ test_a_table_that_cannot_be_read if {
 }
 
 test_silent if {
-	count(roce_gid.in_tables) == 0 with input as port({"gids": [], "source": "a.txt"})
-	count(roce_gid.in_tables) == 0 with input as port({"gids": [], "link_layer": "Unknown", "source": "/sys/class/infiniband/rdmap0s6/ports/1", "line": 0})
+	count(roce_gid.findings) == 0 with input as port({"gids": [], "source": "a.txt"})
+	count(roce_gid.findings) == 0 with input as port({"gids": [], "link_layer": "Unknown", "source": "/sys/class/infiniband/rdmap0s6/ports/1", "line": 0})
 }
 
 test_unresolvable if {

@@ -15,13 +15,52 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   needs:
-#     - nics.rdma
+#   needs: [nics.rdma]
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   explains: [collective-hang/between-hosts]
 #   profiles: [training]
 #   first_of: [counted, given-up]
 #   since: "0.1"
+#   grades:
+#     mtu: >-
+#       RoCE ports have different path MTUs: {mtus}. The smaller one applies between the two, if the switches support the
+#       larger one at all
+#     slow:
+#       severity: medium
+#       remedies: [fix-mtu-pfc, reseat-or-fix-pcie-link]
+#       text: >-
+#         {words}. Over RoCE, the usual causes are, in this order, lost packets (flow control), a small path MTU, and a
+#         narrow PCIe link of the NIC
+#     small:
+#       severity: low
+#       text: >-
+#         {ports}: the path MTU is 1024 bytes, because the Ethernet MTU is 1500. With 9000 (at least 4200) on the NICs and
+#         the switches it is 4096, and small packets cost the NIC less
+#     below-interface:
+#       severity: low
+#       confidence: likely
+#       text: >-
+#         {subject} has the path MTU {mtu}, although the MTU of its interface allows {allowed_mtu}: it was changed while
+#         the port was in use, or the port is limited. Set the MTU of the interface again, or reload the driver
+#     counted:
+#       remedies: [fix-mtu-pfc, nccl-timeout]
+#       text: >-
+#         RoCE packets were lost or came out of order: {counted}. The counters run since the driver was loaded; what
+#         matters is whether they grow while the job runs
+#     collapsed:
+#       remedies: [fix-mtu-pfc, nccl-timeout]
+#       text: >-
+#         The bus bandwidth over RoCE falls from {peak} to {worst}, although larger messages should not be slower. The
+#         usual cause is a network that drops packets under load, because flow control (PFC, or pause frames) or
+#         congestion control is missing on NICs and switches
+#     unprotected: >-
+#       Priority flow control is off on {interfaces}. Without it, a network loses packets under load, unless congestion
+#       control and the switches are configured for that
+#     given-up:
+#       remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable]
+#       text: >-
+#         A transfer over RoCE failed after its retries (status 12), although its addresses are right: packets are lost
+#         on the path, or the peer stopped
 package gpudoctor.rules.roce_mtu_pfc
 
 import data.gpudoctor.lib.benchmarks
@@ -40,6 +79,8 @@ roce_ports contains p if {
 lost(p) if p.state in {"down", "init"}
 
 # failed is true when transfers over this network were given up, and no lost port explains it.
+default failed := false
+
 failed if {
 	count(rdma.retry_exceeded) > 0
 	count(rdma.port_errors | rdma.device_errors) == 0
@@ -47,14 +88,8 @@ failed if {
 
 failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
 
-# worked is true when the same job had moved data before: the addresses are right then.
-worked if {
-	some c in input.logs.communicators
-	c.completed > 0
-	c.completed >= c.started
-	some b in input.benchmarks
-	count(b.points) > 0
-}
+# sure is how certain the facts are: more so if transfers failed after their retries.
+sure := {true: "likely", false: "possible"}[failed]
 
 # mtus are the active path MTUs, by name of the port.
 mtus[mtu] contains rdma.port_name(p) if {
@@ -71,59 +106,45 @@ mtu_of(p) := p.mtu if {
 	rdma.of_machine(p)
 }
 
-# same_name are ports that have the same name on different machines.
-same_name if {
-	some a in roce_ports
-	some b in roce_ports
-	a.device == b.device
-	a.port == b.port
-	mtu_of(a) > mtu_of(b)
-	mtu_of(b) > 0
-}
-
 findings contains {
+	"grade": "mtu",
 	"subject": "MTU",
-	"message": sprintf("RoCE ports have different path MTUs: %s. The smaller one applies between the two, if the switches support the larger one at all", [list_mtus]),
+	"about": {"mtus": concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])},
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; mtu_of(p) > 0], failure),
 	"severity": mtu_severity,
 	"confidence": sure,
 	"remedies": ["fix-mtu-pfc"],
-} if {
-	count(mtus) > 1
+} if count(mtus) > 1
+
+mtu_severity := "high" if {
+	failed
+} else := "medium" if {
+	some of_port in by_port # The same port of several machines.
+	count(of_port) > 1
+} else := "low"
+
+by_port[rdma.plain_name(p)] contains mtu_of(p) if {
+	some p in roce_ports
+	mtu_of(p) > 0
 }
 
 # A port that does not reach its rate from host memory, over Ethernet: packets are
 # lost or the path MTU is small, more often than the NIC's slot is narrow.
 findings contains {
+	"grade": "slow",
 	"subject": n.point.a,
-	"message": sprintf("%s. Over RoCE, the usual causes are, in this order, lost packets (flow control), a small path MTU, and a narrow PCIe link of the NIC", [rdma.network_words(n)]),
+	"about": {"words": rdma.network_words(n)},
 	"evidence": array.concat([rdma.network_evidence(n)], [rdma.place(p) | some p in sort(n.ports)]),
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["fix-mtu-pfc", "reseat-or-fix-pcie-link"],
 } if {
 	some n in rdma.slow_networks.host
 	"Ethernet" in {p.link_layer | some p in n.ports}
 }
 
-list_mtus := concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])
-
-mtu_severity := "high" if {
-	failed
-} else := "medium" if {
-	same_name
-} else := "low"
-
-# sure is how certain the facts are: more so if transfers failed after their retries.
-sure := "likely" if {
-	failed
-} else := "possible"
-
 findings contains {
+	"grade": "small",
 	"subject": "MTU",
-	"message": sprintf("%s: the path MTU is 1024 bytes, because the Ethernet MTU is 1500. With 9000 (at least 4200) on the NICs and the switches it is 4096, and small packets cost the NIC less", [facts.list({rdma.port_name(p) | some p in small})]),
+	"about": {"ports": {rdma.port_name(p) | some p in small}},
 	"evidence": [rdma.place(p) | some p in small],
-	"severity": "low",
 	"confidence": "likely",
 	"remedies": ["fix-mtu-pfc"],
 } if {
@@ -138,7 +159,6 @@ small contains p if {
 }
 
 limited(p) if p.max_mtu <= 1024
-
 limited(p) if p in below
 
 # below are the ports whose path MTU is smaller than that of their interfaces allows.
@@ -150,15 +170,7 @@ below contains p if {
 
 at_most(p) if p.max_mtu <= p.mtu
 
-findings contains {
-	"id": "below-interface",
-	"subject": rdma.port_name(p),
-	"message": sprintf("%s has the path MTU %d, although the MTU of its interface allows %d: it was changed while the port was in use, or the port is limited. Set the MTU of the interface again, or reload the driver", [rdma.port_name(p), p.mtu, p.allowed_mtu]),
-	"evidence": [rdma.place(p)],
-	"severity": "low",
-	"confidence": "likely",
-	"remedies": ["fix-mtu-pfc"],
-} if {
+findings contains {"id": "below-interface", "subject": rdma.port_name(p), "about": p, "evidence": [rdma.place(p)], "remedies": ["fix-mtu-pfc"]} if {
 	some p in below
 }
 
@@ -179,14 +191,11 @@ loss[port] := counted if {
 findings contains {
 	"id": "counted",
 	"subject": "loss",
-	"message": sprintf("RoCE packets were lost or came out of order: %s. The counters run since the driver was loaded; what matters is whether they grow while the job runs", [concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])]),
+	"about": {"counted": concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])},
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; count(p.counters) > 0], failure),
-	"severity": loss_severity,
+	"severity": {true: "high", false: "low"}[failed],
 	"confidence": sure,
-	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
-} if {
-	count(loss) > 0
-}
+} if count(loss) > 0
 
 # slow is true of a counter of this machine that grew too slowly to matter.
 slow(p, n) if {
@@ -194,27 +203,16 @@ slow(p, n) if {
 	rdma.rate_per_hour(n) < thresholds.lost_packets_per_hour
 }
 
-loss_severity := "high" if {
-	failed
-} else := "low"
-
 findings contains {
+	"grade": "collapsed",
 	"subject": "loss",
-	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes, although larger messages should not be slower. The usual cause is a network that drops packets under load, because flow control (PFC, or pause frames) or congestion control is missing on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
+	"about": {key: sprintf("%v GB/s at %d bytes", [c[key].gbps, c[key].bytes]) | some key in ["peak", "worst"]},
 	"evidence": array.concat(
 		[{"fact": "benchmarks[].points", "value": object.filter(p, ["bytes", "gbps"]), "source": sprintf("%s:%d", [c.benchmark.source, p.line])} | some p in [c.peak, c.worst]],
 		[rdma.place(p) | some p in roce_ports; count(p.counters) > 0],
 	),
-	"severity": "high",
-	"confidence": collapse_confidence,
-	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
-} if {
-	c := sort(benchmarks.collapsed)[0]
-}
-
-collapse_confidence := "likely" if {
-	count(loss) > 0
-} else := "possible"
+	"confidence": {true: "likely", false: "possible"}[count(loss) > 0],
+} if c := min(benchmarks.collapsed)
 
 # unprotected are the interfaces without flow control for any priority.
 unprotected contains q if {
@@ -225,45 +223,42 @@ unprotected contains q if {
 }
 
 findings contains {
+	"grade": "unprotected",
 	"subject": "PFC",
-	"message": sprintf("Priority flow control is off on %s. Without it, a network loses packets under load, unless congestion control and the switches are configured for that", [facts.list({object.get(q, "interface", "an interface") | some q in unprotected})]),
+	"about": {"interfaces": {object.get(q, "interface", "an interface") | some q in unprotected}},
 	"evidence": array.concat(
 		[{"fact": sprintf("nics.qos[%s].pfc", [object.get(q, "interface", "")]), "value": q.pfc, "source": logs.at(q)} | some q in unprotected],
 		failure,
 	),
-	"severity": pfc_severity,
-	"confidence": "possible",
+	"severity": {true: "high", false: "info"}[failed],
 	"remedies": ["fix-mtu-pfc"],
 } if {
 	count(unprotected) > 0
 	not rdma.no_roce
 }
 
-pfc_severity := "high" if {
-	failed
-} else := "info"
-
 # Transfers that failed after their retries, on a RoCE network with known addresses.
-findings contains {
-	"subject": "loss",
-	"id": "given-up",
-	"message": sprintf("A transfer over RoCE failed after its retries (status 12, %s), although %s: packets are lost on the path, or the peer stopped", [logs.at(logs.first(rdma.retry_exceeded)), settlement]),
-	"messages": rdma.retry_exceeded,
-	"remedies": ["fix-mtu-pfc", "nccl-timeout", "nccl-ib-disable"],
-} if {
+findings contains {"id": "given-up", "subject": "loss", "messages": rdma.retry_exceeded} if {
 	failed
 	rdma.link in {"roce", "mixed"}
+	addresses_right
 }
 
-settlement := "the job had moved data before" if {
-	worked
-} else := sprintf("GID index %d is set", [rdma.gid_index]) if {
-	rdma.gid_index
-} else := "NCCL chose the GID itself" if {
-	rdma.chooses_gid
-} else := "UCX chose the GID itself" if {
+addresses_right if rdma.gid_index
+addresses_right if rdma.chooses_gid
+
+addresses_right if {
 	some m in rdma.retry_exceeded
-	m.fields.ucx
+	m.fields.ucx # It chose the GID itself.
+}
+
+# The same job had moved data before.
+addresses_right if {
+	some c in input.logs.communicators
+	c.completed > 0
+	c.completed >= c.started
+	some b in input.benchmarks
+	count(b.points) > 0
 }
 
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {

@@ -17,9 +17,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs:
-#     - [job-connected, nics.interfaces]
-#     - [job-connected, env.variables]
+#   needs: [[job-connected, nics.interfaces], [job-connected, env.variables]]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
 #   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere]
 #   first_of:
@@ -101,9 +99,7 @@ findings contains {
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [astray.message],
 	"evidence": interfaces_shown([astray.taken, astray.meant]),
-} if {
-	astray := connections.earliest(meetings.off_meeting)
-}
+} if astray := connections.earliest(meetings.off_meeting)
 
 # NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
 # network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
@@ -121,7 +117,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, networks.why(c), told]),
+	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [on(networks.host_of(c.message)), c.name, c.address, networks.why(c), told]),
 	"messages": [c.message],
 	"evidence": asked_fact,
 }) if {
@@ -165,9 +161,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	]),
 	"messages": {f.message | some f in connections.hard_failures},
 	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
-}) if {
-	connections.scattered
-}
+}) if connections.scattered
 
 # No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
@@ -231,9 +225,7 @@ findings contains misled(name, {
 
 variable_fact(name) := surroundings.variable_evidence(facts.variable[name])
 
-on(host) := sprintf(" on %s", [host]) if {
-	host != ""
-} else := ""
+on(host) := concat("", [sprintf(" on %s", [host]) | host != ""])
 
 listed_severity := "critical" if {
 	networks.troubled

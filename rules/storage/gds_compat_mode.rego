@@ -20,8 +20,7 @@
 #   needs: [storage.gds]
 #   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, use-gds-file-system, iommu-pt, disable-acs, other]
 #   profiles: [training]
-#   first_of:
-#     - forced > impossible > unsupported > unregistered > file-system > tried
+#   first_of: [forced > impossible > unsupported > unregistered > file-system > tried]
 #   since: "0.2"
 package gpudoctor.rules.gds_compat_mode
 
@@ -46,8 +45,8 @@ findings contains {
 findings contains {
 	"id": "impossible",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma%s), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [set_by("CUFILE_USE_PCIP2PDMA"), concat(", ", sort(obstacles))]),
-	"evidence": array.concat([property("properties.use_pci_p2pdma")], sort(obstacle_evidence)),
+	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma%s), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [set_by("CUFILE_USE_PCIP2PDMA"), concat(", ", sort(object.keys(obstacles)))]),
+	"evidence": array.concat([property("properties.use_pci_p2pdma")], sort([e | some e in obstacles])),
 	"severity": "medium",
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
@@ -95,9 +94,7 @@ findings contains {
 	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({gpudirect.told(r) | some r in gpudirect.staged})]),
 	"evidence": [e | some r in gpudirect.staged; some e in [gpudirect.read_evidence(r, "direct"), gpudirect.read_evidence(r, "configured")]],
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
-} if {
-	count(gpudirect.staged) > 0
-}
+} if count(gpudirect.staged) > 0
 
 findings contains {
 	"id": "corrupt",
@@ -108,14 +105,12 @@ findings contains {
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["other"],
-} if {
-	some c in gpudirect.corrupt
-}
+} if some c in gpudirect.corrupt
 
 findings contains {
 	"id": "file-system",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("GPUDirect Storage is set up for NVMe drives, but no file system for data on them is one that it supports (ext4 with ordered journaling, XFS): %s", [facts.list({sprintf("%s is %s", [m.path, kind(m)]) | some m in data_mounts})]),
+	"message": sprintf("GPUDirect Storage is set up for NVMe drives, but no file system for data on them is one that it supports (ext4 with ordered journaling, XFS): %s", [facts.list({sprintf("%s is %s%s", [m.path, m.type, concat("", [sprintf(" with data=%s", [m.data]) | m.data != ""])]) | some m in data_mounts})]),
 	"evidence": [{"fact": sprintf("storage.mounts[%s].type", [m.path]), "value": m.type, "source": "/proc/self/mountinfo"} | some m in data_mounts],
 	"confidence": "possible",
 	"remedies": ["use-gds-file-system"],
@@ -129,25 +124,23 @@ findings contains {
 findings contains {
 	"id": "iommu",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("The IOMMU translates the addresses of %s. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail", [facts.list(translated)]),
-	"evidence": [{"fact": "iommu.groups", "value": sort(translated), "source": "/sys/kernel/iommu_groups"}],
+	"message": sprintf("%s. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail", [translation[0]]),
+	"evidence": [translation[1]],
 	"confidence": "possible",
 	"remedies": ["iommu-pt"],
 	"params": iommu.params,
-} if {
-	for_nvme
-	count(translated) > 0
 }
 
-findings contains {
-	"id": "iommu",
-	"subject": "GPUDirect Storage",
-	"message": "gdscheck shows that the IOMMU is enabled. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail",
-	"evidence": [{"fact": "storage.gds.iommu", "value": input.storage.gds.iommu, "source": source}],
-	"confidence": "possible",
-	"remedies": ["iommu-pt"],
-	"params": iommu.params,
-} if {
+translation := [
+	sprintf("The IOMMU translates the addresses of %s", [facts.list(translated)]),
+	{"fact": "iommu.groups", "value": sort(translated), "source": "/sys/kernel/iommu_groups"},
+] if {
+	for_nvme
+	count(translated) > 0
+} else := [
+	"gdscheck shows that the IOMMU is enabled",
+	{"fact": "storage.gds.iommu", "value": "enabled", "source": source},
+] if {
 	told
 	input.storage.gds.iommu == "enabled"
 	count(translated) == 0
@@ -332,15 +325,11 @@ for_nvme if {
 }
 
 # obstacles are what P2PDMA lacks (GDS Support for NVMe Drives Using Linux PCI P2PDMA Support).
-obstacles contains "the kernel was built without CONFIG_PCI_P2PDMA" if input.storage.gds.kernel_p2pdma == false
-
-obstacles contains "the NVIDIA driver uses its closed kernel modules" if input.gpus.driver.open == false
-
-obstacle_evidence contains {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if {
+obstacles["the kernel was built without CONFIG_PCI_P2PDMA"] := {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if {
 	input.storage.gds.kernel_p2pdma == false
 }
 
-obstacle_evidence contains {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if {
+obstacles["the NVIDIA driver uses its closed kernel modules"] := {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if {
 	input.gpus.driver.open == false
 }
 
@@ -366,26 +355,14 @@ fit_mounts contains m if {
 	object.get(m, "data", "ordered") == "ordered"
 }
 
-kind(m) := sprintf("%s with data=%s", [m.type, m.data]) if {
-	m.data != ""
-} else := m.type
-
 # translated are the NVIDIA GPUs and NVMe drives whose addresses the IOMMU translates, on bare metal with
 # a processor of x86: on ARM, NVIDIA supports it.
-translated contains d.address if {
+translated contains address if {
 	input.host.arch == "amd64"
 	facts.is_guest == false
-	some d in input.pci.devices
-	d.kind == "nvme"
-	pci.translated(d.address)
-}
-
-translated contains g.address if {
-	input.host.arch == "amd64"
-	facts.is_guest == false
-	some g in facts.named
-	g.vendor == "nvidia"
-	pci.translated(g.address)
+	drives := {d.address | some d in input.pci.devices; d.kind == "nvme"}
+	some address in (drives | {g.address | some g in facts.named; g.vendor == "nvidia"})
+	pci.translated(address)
 }
 
 # redirecting are the bridges between a GPU and an NVMe drive below one switch that redirect their traffic.
@@ -414,7 +391,6 @@ mounts_known if {
 }
 
 placed(m) if m.network == true
-
 placed(m) if is_array(m.drives)
 
 # Of file systems with devices of their own (ZFS), no file shows the drives.

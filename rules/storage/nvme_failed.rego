@@ -14,6 +14,12 @@
 #   remedies: [replace-drive]
 #   profiles: [training]
 #   since: "0.2"
+#   grades:
+#     dead: >-
+#       The kernel gave up on the NVMe drive {name}[ at {address}][ ({model})]: it did not come back after a reset
+#     off-bus:
+#       confidence: likely
+#       text: "The NVMe drive at {subject} no longer answers on the PCIe bus: its configuration space reads as ones"
 package gpudoctor.rules.nvme_failed
 
 # dead are the drives that the kernel gave up. A controller of fabrics is gone from the list by then.
@@ -23,23 +29,13 @@ dead contains d if {
 	d.state == "dead"
 }
 
-at(d) := sprintf(" at %s", [d.address]) if {
-	d.address != ""
-} else := ""
-
-model(d) := sprintf(" (%s)", [d.model]) if {
-	d.model != ""
-} else := ""
-
 findings contains {
 	"id": "dead",
 	"subject": d.name,
-	"message": sprintf("The kernel gave up on the NVMe drive %s%s%s: it did not come back after a reset", [d.name, at(d), model(d)]),
+	"about": d,
 	"evidence": [{"fact": sprintf("storage.drives[%s].state", [d.name]), "value": d.state, "source": sprintf("/sys/class/nvme/%s/state", [d.name])}],
 	"params": {"drive": d.name},
-} if {
-	some d in dead
-}
+} if some d in dead
 
 # off are the drives whose configuration space reads as ones. That a drive is gone from the list of the
 # kernel does not show it: another driver may use it.
@@ -52,13 +48,9 @@ off contains p.address if {
 findings contains {
 	"id": "off-bus",
 	"subject": address,
-	"message": sprintf("The NVMe drive at %s no longer answers on the PCIe bus: its configuration space reads as ones", [address]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])}],
 	"params": {"drive": address},
-	"confidence": "likely",
-} if {
-	some address in (off - {d.address | some d in dead})
-}
+} if some address in (off - {d.address | some d in dead})
 
 missing contains {"fact": "storage.drives", "words": sprintf("the state of the NVMe drive %s is not known", [d.name])} if {
 	some d in input.storage.drives

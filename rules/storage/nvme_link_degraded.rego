@@ -15,6 +15,9 @@
 #   remedies: [reseat-or-fix-pcie-link, update-bios]
 #   profiles: [training]
 #   since: "0.2"
+#   grades:
+#     width: "The link of an NVMe drive has fewer lanes than both ends support: {links}"
+#     speed: "The link of an NVMe drive has a lower speed than both ends support, in GT/s: {links}"
 package gpudoctor.rules.nvme_link_degraded
 
 import data.gpudoctor.lib.facts
@@ -30,51 +33,26 @@ drives contains d.address if {
 	not d.off_bus == true
 }
 
-narrow[address] := {"now": width, "best": pcie_links.best(address).width} if {
+# below are the drives whose link has less than both ends support, by what it has less of, with the field that shows it.
+below[what][address] := {"field": field, "now": now, "best": best} if {
 	some address in drives
 	pcie_links.physical(address)
-	width := pci.device[address].link.width
-	width > 0
-	width < pcie_links.best(address).width
-}
-
-slow[address] := {"now": speed, "best": pcie_links.best(address).speed} if {
-	some address in drives
-	pcie_links.physical(address)
-	speed := pci.device[address].link.speed_gts
-	speed > 0
-	speed < pcie_links.best(address).speed
-}
-
-subject(set_) := min(set_) if {
-	count(set_) == 1
-} else := "NVMe drives"
-
-shown(address, field, value) := {
-	"fact": sprintf("pci.devices[%s].link.%s", [address, field]),
-	"value": value,
-	"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
+	some what, field in {"width": "width", "speed": "speed_gts"}
+	now := pci.device[address].link[field]
+	best := pcie_links.best(address)[what]
+	now > 0
+	now < best
 }
 
 findings contains {
-	"id": "width",
-	"subject": subject({address | some address, _ in narrow}),
-	"message": sprintf("Fewer lanes than both ends support: %s", [facts.list({sprintf("NVMe drive %s has %d of %d", [address, n.now, n.best]) | some address, n in narrow})]),
-	"evidence": [shown(address, "width", n.now) | some address, n in narrow],
-	"params": {"device": min({address | some address, _ in narrow})},
-} if {
-	count(narrow) > 0
-}
-
-findings contains {
-	"id": "speed",
-	"subject": subject({address | some address, _ in slow}),
-	"message": sprintf("A lower speed than both ends support: %s", [facts.list({sprintf("NVMe drive %s runs at %v of %v GT/s", [address, n.now, n.best]) | some address, n in slow})]),
-	"evidence": [shown(address, "speed_gts", n.now) | some address, n in slow],
-	"params": {"device": min({address | some address, _ in slow})},
-} if {
-	count(slow) > 0
-}
+	"id": what,
+	"subject": {true: min(object.keys(links)), false: "NVMe drives"}[count(links) == 1],
+	"about": {"links": {sprintf("%s has %v of %v", [address, l.now, l.best]) | some address, l in links}},
+	"evidence": [{"fact": sprintf("pci.devices[%s].link.%s", [address, l.field]), "value": l.now, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])} |
+		some address, l in links
+	],
+	"params": {"device": min(object.keys(links))},
+} if some what, links in below
 
 missing contains {"fact": "pci.devices[].link", "words": sprintf("the links of %s are not known", [facts.counted(count(hidden), "NVMe drive")])} if {
 	not facts.is_guest == true
