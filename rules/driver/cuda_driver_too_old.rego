@@ -261,8 +261,6 @@ default nccl_grade := ["low", "possible"]
 
 nccl_grade := ["critical", "likely"] if logs.failed
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for a CUDA runtime"} if not input.libraries
-
 missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver supports is not known"} if {
 	count(runtimes) > 0
 	not served

@@ -80,4 +80,4 @@ test_what_is_said if {
 	}
 }
 
-test_unresolvable if count(cuda_driver_too_old.missing) == 1 with input as {}
+test_unresolvable if count(cuda_driver_too_old.missing) == 1 with input as {"libraries": {"files": [runtime({})]}}

@@ -123,9 +123,10 @@ findings contains {
 
 disabled if facts.env.NVIDIA_DISABLE_REQUIRE in {"1", "true"}
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
-not_applicable contains "no target is given (--driver, --target)" if not input.target
+not_applicable contains "no target is given (--driver, --target)" if {
+	input.libraries
+	not input.target
+}
 
 not_applicable contains "the image holds nothing that is built for CUDA" if {
 	input.libraries

@@ -16,6 +16,7 @@
 #   severity: critical
 #   confidence: likely
 #   needs:
+#     - libraries
 #     - ["libraries.files[].version", transfers.driver_version]
 #   first_of:
 #     - measured > told > packaged
@@ -258,24 +259,16 @@ findings contains finding(l, ["info", "likely"], message, {}) if {
 	message := sprintf("%s %s is part of this image and matches this machine's driver, but no other: after the next driver update, or on another machine, CUDA or NVML fail to start", [l.kind, l.version])
 }
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
-missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {
+asks contains "gpus.driver.kernel_version" if {
 	count(real) > 0
-	not kernel_driver
 	not surroundings.image
-	not surroundings.no_nvidia
 }
 
-missing contains {"fact": "container.inside", "words": "it is not known whether these files belong to an image"} if {
+asks contains "container.inside" if {
 	count(real) > 0
 	not kernel_driver
-	not surroundings.no_nvidia
-	not inside_known
 	not input.image
 }
-
-inside_known if is_boolean(input.container.inside)
 
 not_applicable contains "no NVIDIA driver library here" if {
 	input.libraries

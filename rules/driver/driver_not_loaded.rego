@@ -75,12 +75,6 @@ bound_text := "nouveau is bound instead" if {
 	pci.device[address].driver == "nouveau"
 } else := "none is bound, as after a kernel update for which the module was not built"
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-	count(unserved) == 0
-}
-
 not_applicable contains "no NVIDIA GPU" if {
 	not logs.given
 	input.pci

@@ -81,17 +81,6 @@ confidence(code) := "likely" if {
 	xid.meaning[code]
 } else := "possible"
 
-missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
-	not input.kernel_log
-	not no_gpu
-}
+asks contains "kernel_log.events[].code" if "xid" in {e.kind | some e in input.kernel_log.events}
 
-missing contains {"fact": "kernel_log.events[].code", "words": "the Xid of an event is not known"} if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
-	not e.code
-}
-
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0

@@ -256,23 +256,9 @@ way_back(remedy) := " Only a reboot, or a power cycle, recovers it." if {
 	remedy == "reboot"
 } else := ""
 
-missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
-	not input.kernel_log
-	not no_gpu
-}
-
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
+asks contains "gpus.devices[].ecc" if {
 	input.gpus.nvml != "ok"
-	some g in input.gpus.devices
-	g.vendor == "nvidia"
-}
-
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
-	input.gpus.nvml != "ok"
-	count(facts.offered) > 0
 	not facts.only_amd
 }
 
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0

@@ -161,19 +161,13 @@ findings contains {
 
 word := {true: "on", false: "off"}
 
-missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not respond"} if {
-	not answered
-	not no_gpu
-	not facts.only_amd
-}
+asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 
 answered if input.gpus.nvml == "ok"
 
 answered if count(on | off) > 0
 
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd

@@ -274,16 +274,10 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 	not told(p)
 }
 
-missing contains {"fact": "links.pairs", "words": "the pairs of GPUs are not known"} if {
-	not facts.gpu_pairs
-	not one_gpu
-	count(told_refused) + count(told_offered) == 0
-}
-
-one_gpu if count(facts.gpus) < 2
+asks contains "links.pairs" if count(told_refused | told_offered) == 0
 
 not_applicable contains "fewer than two GPUs" if {
-	one_gpu
+	count(facts.gpus) < 2
 	not facts.gpu_pairs
 }
 

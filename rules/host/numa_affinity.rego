@@ -157,25 +157,9 @@ findings contains {
 
 balancing_read if is_number(input.numa.balancing)
 
-told if count(spoken | balanced) > 0
-
-missing contains {"fact": "numa", "words": "the NUMA topology was not read"} if {
-	not numa_read
-	not told
-}
-
-numa_read if is_object(input.numa)
-
 missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
 	not single_node
-	not told
 	not surroundings.usable
-}
-
-missing contains {"fact": "numa.nodes[].allowed_cpus", "words": "the affinity of this process is not known"} if {
-	not single_node
-	count(surroundings.usable) > 0
-	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
 missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known which NUMA nodes the GPUs belong to"} if {

@@ -80,14 +80,6 @@ test_masks if {
 }
 
 test_unresolvable if {
-	every row in [
-		[{}, 2],
-		[
-			object.union(machine(16, 16), {"numa": {"nodes": [{"id": 0, "cpus": "0-15", "distances": [10, 32]}, {"id": 1, "cpus": "16-31", "distances": [32, 10]}]}}),
-			1,
-		],
-		[spoke([said("affinity-refused", 1, {})]), 0],
-	] {
-		count(numa_affinity.missing) == row[1] with input as row[0]
-	}
+	unplaced := object.union(machine(16, 16), {"pci": {"devices": []}})
+	{m.fact | some m in numa_affinity.missing} == {"pci.devices[].numa_node"} with input as unplaced
 }

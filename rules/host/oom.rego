@@ -60,8 +60,3 @@ findings contains {
 group := input.container.memory
 
 left := max([group.limit_bytes - group.in_use_bytes, 0])
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-}

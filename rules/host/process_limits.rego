@@ -27,11 +27,6 @@ import data.tables.thresholds
 
 # Programs say themselves which limit they reached: the verdicts of these messages are rows of the catalogue.
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-}
-
 # A soft limit below what the kernel gives to every process: somebody lowered it.
 findings contains {
 	"id": "low-limit",

@@ -265,16 +265,9 @@ missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report
 	count(members) == 0
 }
 
-missing contains {"fact": "gpus.nvswitches", "words": "it is not known whether there are NVSwitches"} if {
-	count(members) == 0
-	not counted
-	not no_gpu
-	not facts.only_amd
-}
+asks contains "gpus.nvswitches" if count(members) == 0
 
 counted if is_number(input.gpus.nvswitches)
-
-no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
@@ -286,7 +279,7 @@ not_applicable contains "no NVSwitch here" if {
 	counted
 }
 
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 # The state of the GPUs in the NVSwitch fabric, whether this machine manages it, and whether its fabric manager
 # works: that it runs and has the driver's version.

@@ -250,10 +250,7 @@ missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not repor
 	not no_gpu
 }
 
-missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
-	surroundings.multicast
-	count([g | some g in facts.named; g.fabric]) == 0
-}
+asks contains "gpus.devices[].fabric" if surroundings.multicast
 
 unread if not facts.gpus
 

@@ -76,4 +76,4 @@ test_short if {
 	}
 }
 
-test_unresolvable if count(nvlink_down.findings) == 0 with input as machine(4, [{"address": a, "vendor": "nvidia", "nvlinks": null}])
+test_unresolvable if count(nvlink_down.missing) == 1 with input as machine(4, [{"address": a, "vendor": "nvidia", "nvlinks": null}])

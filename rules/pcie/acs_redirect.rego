@@ -237,11 +237,6 @@ fragment_remedies := ["nccl-p2p-disable"] if {
 	benchmarks.job_failed
 } else := ["disable-acs"]
 
-missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
-	not facts.gpu_pairs
-	facts.several
-}
-
 missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show the bridges of the real topology"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 1

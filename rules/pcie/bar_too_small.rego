@@ -228,22 +228,6 @@ findings contains {
 	count(logs.mapping_refused) > 0
 }
 
-missing contains {"fact": "gpus", "words": "the GPUs are not known"} if {
-	not facts.gpus
-	count(unsized | unmappable) + count(kept_out) == 0
-}
-
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "NVML did not respond"} if {
-	count(facts.gpus) > 0
-	count(sized) == 0
-	not facts.only_amd
-}
-
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does not report the memory size"} if {
-	count(sized) == 0
-	facts.only_amd
-}
-
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 not_applicable contains "the GPUs here have no BAR over their memory, as on coherent platforms" if {

@@ -123,9 +123,3 @@ test_small if {
 	}
 	not bar_too_small.growable(a, 32 * gib) with input as functions([rebar(0, 32)])
 }
-
-test_unresolvable if {
-	count(bar_too_small.missing) == 1 with input as {}
-	count(bar_too_small.missing) == 1 with input as cards([{}])
-	count(bar_too_small.missing) == 0 with input as log([resizing])
-}

@@ -225,11 +225,9 @@ asked := [sprintf("The kernel command line sets the IOMMU to translate (%s)", [f
 	input.host.cpu.vendor == "AuthenticAMD"
 }
 
-missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not known"} if {
-	count(over_pcie) > 0
+asks contains "iommu.groups" if {
 	not pci.translates_by_default
 	not facts.is_guest == true
-	not groups_known
 }
 
 missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not report what is in force (Linux 5.11 and newer do)"} if {
@@ -243,20 +241,6 @@ missing contains {"fact": "iommu", "words": "in a virtual machine, the host's IO
 	count(over_pcie) > 0
 	facts.is_guest == true
 }
-
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	count(over_pcie) > 0
-	not virtualization_known
-}
-
-missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
-	not facts.gpu_pairs
-	facts.several
-}
-
-groups_known if is_array(input.iommu.groups)
-
-virtualization_known if is_boolean(facts.is_guest)
 
 not_applicable contains "no two NVIDIA GPUs here communicate over PCIe" if {
 	is_set(facts.gpu_pairs)

@@ -220,11 +220,6 @@ missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine, 
 	count(facts.gpus) > 0
 }
 
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	not virtualization_known
-	not no_gpu
-}
-
 missing contains {"fact": "pci.devices[].link", "words": "the links of the GPUs are not known"} if {
 	facts.is_guest == false
 	count(facts.gpus) > 0
@@ -235,11 +230,7 @@ shown(address) if pcie_links.best(address)
 
 shown(address) if facts.gpu[address].pcie.width > 0
 
-virtualization_known if is_boolean(facts.is_guest)
-
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 # Tables whose values are below what the ways between the GPUs and their processors carry, or below what any
 # slot carries.

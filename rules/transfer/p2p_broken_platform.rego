@@ -252,17 +252,6 @@ tried := "and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
 	spinning
 } else := ""
 
-missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
-	facts.several
-	not facts.peer_transfers
-}
-
-missing contains {"fact": "transfers", "words": sprintf("the probe stopped (%s)", [input.transfers.outcome])} if {
-	facts.several
-	input.transfers.outcome != "ok"
-	count(facts.peer_transfers) == 0
-}
-
 not_applicable contains facts.few_offered
 
 not_applicable contains "fewer than two GPUs" if not facts.several

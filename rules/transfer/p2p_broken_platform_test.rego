@@ -89,11 +89,6 @@ test_silent_where_access_is_refused if {
 	count(rule.findings) == 0 with input as document
 }
 
-test_unresolvable if {
-	count(rule.findings) == 0 with input as gpus("nvidia", "x")
-	count(rule.missing) == 1 with input as gpus("nvidia", "x")
-}
-
 # What the texts show that people send.
 benchmark(fields) := {"benchmarks": [object.union({"tool": "simpleP2P", "test": "copy", "what": "copy", "complete": true, "source": "p2p.txt", "line": 20}, fields)]}
 latency(us, p2p) := benchmark({"what": "latency", "p2p": p2p, "points": [{"a": "GPU0", "b": "GPU1", "microseconds": us}]})

@@ -242,11 +242,6 @@ copies_grade(slow_copies, ts) := "low" if {
 	spared(slow_copies, ts)
 } else := grade(slow_copies)
 
-missing contains {"fact": "transfers", "words": "the probe did not run, so no speed was measured"} if {
-	facts.several
-	not facts.peer_transfers
-}
-
 not_applicable contains facts.few_offered
 
 not_applicable contains "fewer than two GPUs" if {

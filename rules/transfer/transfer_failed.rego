@@ -180,17 +180,9 @@ told_by_transfer if {
 	severity_of[t.outcome]
 }
 
-missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
-	not input.transfers
-	not no_pair
-	not input.image
-}
-
-no_pair if count(facts.gpus) < 2
-
 not_applicable contains "fewer than two GPUs" if {
 	not input.transfers
-	no_pair
+	count(facts.gpus) < 2
 }
 
 not_applicable contains "an image has no GPUs" if {

@@ -40,5 +40,3 @@ test_no_gpu_is_no_failure if {
 	none := {"gpus": {"devices": []}, "transfers": {"outcome": "error", "error_code": 100}}
 	count(transfer_failed.findings) == 0 with input as none
 }
-
-test_unresolvable if count(transfer_failed.findings) == 0 with input as {}
