@@ -177,7 +177,6 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The image or library path provides a libcuda that is newer than the kernel driver, and this GPU cannot use it (error 804): only data center GPUs can. Upgrade the driver on the host or, if that was done already, reload its module.%s", [serves]),
 	"severity": "critical",
-	"confidence": "likely",
 	"messages": compat_claims,
 	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
 	"params": wanted_params,
@@ -204,7 +203,6 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The packages are built for CUDA %d, but the driver supports CUDA %s", [major, served.text]),
 	"severity": "critical",
-	"confidence": "likely",
 	"evidence": array.concat([package_evidence(p) | some p in packages], [served_evidence]),
 	"params": needing(major),
 } if {

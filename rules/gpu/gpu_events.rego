@@ -16,11 +16,11 @@
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
 #   remedies: [fix-application, reset-gpu, other]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_events
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.xid
 
 faults := {"fault", "link"}
@@ -59,7 +59,7 @@ findings contains {
 	"subject": place,
 	"affects": facts.gpus_at(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
-	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
+	"evidence": pci.event_evidence(es),
 	"params": {"gpus": facts.gpus_at(place), "xid": code},
 	"severity": xid.severity(code),
 	"confidence": confidence(code),

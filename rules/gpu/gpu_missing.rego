@@ -24,7 +24,6 @@
 #     - gpus.devices
 #     - transfers.devices
 #   remedies: [reboot-or-reload-driver, reset-gpu]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.gpu_missing
 

@@ -13,7 +13,6 @@
 #     - gpus.devices
 #   remedies: [disable-mig, separate-mig-instances, reset-gpu]
 #   explains: [p2p-unsupported-gpu, gpu-visibility]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.mig_mode
 
@@ -30,13 +29,7 @@ findings contains {
 	"subject": subject,
 	"affects": sort(on),
 	"message": message,
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].mig", [address]),
-		"value": facts.gpu[address].mig,
-		"source": "nvmlDeviceGetMigMode",
-	} |
-		some address in sort(on | off)
-	],
+	"evidence": facts.gpu_evidence(on | off, "mig", "nvmlDeviceGetMigMode"),
 	"params": {"gpus": sort(on)},
 	"severity": severity,
 	"remedies": ["disable-mig"],
@@ -93,10 +86,7 @@ findings contains {
 	"affects": sort(on),
 	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
 	"messages": ((twice | unseen) | named_instance),
-	"evidence": array.concat(
-		sort(slices),
-		[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
-	),
+	"evidence": array.concat(sort(slices), facts.gpu_evidence(on, "mig", "nvidia-smi")),
 	"params": {"gpus": sort(on)},
 	"severity": slices_severity,
 	"confidence": slices_confidence,
@@ -147,11 +137,7 @@ findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("MIG is %s now and will be %s after the GPU's next reset.", [word[facts.gpu[address].mig], word[facts.gpu[address].mig_pending]]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].mig_pending", [address]),
-		"value": facts.gpu[address].mig_pending,
-		"source": "nvmlDeviceGetMigMode",
-	}],
+	"evidence": facts.gpu_evidence({address}, "mig_pending", "nvmlDeviceGetMigMode"),
 	"severity": "info",
 	"confidence": "confirmed",
 	"remedies": ["reset-gpu"],

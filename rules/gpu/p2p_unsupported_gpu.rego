@@ -18,7 +18,6 @@
 #     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   explains: [collective-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
 
@@ -116,7 +115,6 @@ findings contains {
 	"evidence": evidence(pairs),
 	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
 	"severity": weight[k[0]][0],
-	"confidence": "confirmed",
 	"remedies": remedies(k),
 } if {
 	some k in {kind(p) | some p in refused}
@@ -137,10 +135,9 @@ own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s: %s.", [models, stopped_words]),
+	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s.", [models]),
 	"messages": stopped,
 	"severity": "critical",
-	"confidence": "confirmed",
 	"remedies": stopped_cure,
 } if {
 	count(stopped) > 0
@@ -164,8 +161,6 @@ findings contains {
 		some i, pair in sort(told_refused)
 		i < 4
 	],
-	"severity": "low",
-	"confidence": "confirmed",
 	"remedies": ["nccl-p2p-disable"],
 } if {
 	not facts.gpu_pairs
@@ -189,8 +184,6 @@ findings contains {
 	"affects": sort(peers.ends(closed)),
 	"message": sprintf("No peer access between %s: AMD's driver offers none. It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path, which is often not the case between the root complexes of two sockets.", [peers.pairs_text(closed)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} | some p in sort(closed)],
-	"severity": "low",
-	"confidence": "confirmed",
 	"remedies": ["nccl-p2p-disable", "enable-rebar"],
 } if {
 	count(closed) > 0
@@ -202,10 +195,6 @@ models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
 	names := {g.name | some g in input.gpus.devices; g.name != ""}
 	count(names) > 0
 }
-
-stopped_words := "disable peer access and InfiniBand with NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1, or start it with accelerate launch" if {
-	logs.said("accelerate-peer-access-unsupported")
-} else := "it uses peer access without checking whether it is supported"
 
 # contradiction is reported if CUDA offers what NVML refuses and copies arrive. NCCL
 # follows NVML (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).

@@ -15,6 +15,5 @@
 #   areas: [job]
 #   needs: [job-told]
 #   remedies: [fix-launch, open-firewall, other]
-#   profiles: [training]
 #   since: "0.4"
 package gpudoctor.rules.launch_failed

@@ -22,7 +22,6 @@
 #     - [gpus.devices, transfers.devices]
 #   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing, update-bios]
 #   first_of: [narrowed, pinned, few-cpus]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.numa_affinity
 
@@ -208,7 +207,6 @@ told_by_logs contains {
 		fewest[key], key[1], most[key], launcher_words,
 	]),
 	"evidence": shown({a | some k in narrowed; some a in masks[k]; a.cpus in {fewest[k], most[k]}}),
-	"severity": "medium",
 	"remedies": by_launcher,
 } if {
 	key := sort(narrowed)[0]
@@ -238,7 +236,6 @@ told_by_logs contains {
 		most[key], key[1], more_pinned,
 	]),
 	"evidence": shown({a | some k in pinned; some a in masks[k]}),
-	"severity": "medium",
 	"remedies": by_launcher,
 } if {
 	key := sort(pinned)[0]
@@ -297,14 +294,10 @@ apart := {m |
 	trim_space(m.fields.allowed) != ""
 }
 
-# spoken are all messages that by themselves show the CPUs of a process.
-spoken := (core_bound | refused) | apart
-
 told_by_logs contains {
 	"id": "few-cpus",
 	"message": "mpirun binds a rank to one core, its default for up to two ranks: NCCL's threads for all GPUs of that rank share it with the program, and host memory is on that core's node. Use --bind-to none, or --bind-to numa",
 	"messages": core_bound,
-	"severity": "medium",
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],
 } if {
 	count(core_bound) > 0
@@ -315,20 +308,10 @@ on_gpus if count(input.benchmarks) > 0
 
 on_gpus if count(input.logs.communicators) > 0
 
-told_by_logs contains {
-	"message": "A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity",
-	"messages": refused,
-	"severity": "high",
-	"remedies": ["bind-numa", "ignore-cpu-affinity"],
-} if {
-	count(refused) > 0
-}
-
-told_by_logs contains {
-	"message": "NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the host, cross to another node",
-	"messages": apart,
-	"severity": "medium",
-	"remedies": ["bind-numa", "ignore-cpu-affinity"],
-} if {
-	count(apart) > 0
+told_by_logs contains {"messages": messages, "message": words, "severity": severity, "remedies": ["bind-numa", "ignore-cpu-affinity"]} if {
+	some [messages, severity, words] in [
+		[refused, "high", "A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity"],
+		[apart, "medium", "NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the host, cross to another node"],
+	]
+	count(messages) > 0
 }

@@ -19,7 +19,6 @@
 #   remedies: [free-memory, fix-application, other]
 #   first_of: [host, killed, ended]
 #   explains: [device > oom/ended]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.oom
 

@@ -16,7 +16,6 @@
 #     - job-told-if-given
 #     - [texts-given, container.nofile_soft]
 #   remedies: [raise-process-limits, other]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 

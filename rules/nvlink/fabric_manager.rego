@@ -13,7 +13,6 @@
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
 #   remedies: [start-fabric-manager, start-imex, pass-imex-channel, nccl-mnnvl-disable, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed, collective-failed]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager
 
@@ -46,12 +45,13 @@ complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch",
 # NVSwitches answer through NICs, the same words say that their driver is missing.
 unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
 
-# mismatches are the versions that the fabric manager and its driver have by the words of the one or the other.
+# mismatches are the versions of the fabric manager and the driver that differ, as one of the two says, or as they are
+# installed.
 mismatches := {[m.fields.manager, m.fields.driver] |
 	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
 	m.fields.manager
 	m.fields.driver
-}
+} | {[installed, loaded] | mismatch}
 
 unsettled := object.keys(waiting) | object.keys(failed)
 
@@ -123,10 +123,6 @@ unlisted if {
 	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
 }
 
-default unlisted_words := "nothing shows that its fabric manager runs"
-
-unlisted_words := "its fabric manager is not among the driver's packages" if unlisted
-
 observations contains "CUDA fails to start: system not ready (802)." if not_ready
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
@@ -136,10 +132,7 @@ observations contains sprintf("The fabric manager reported fatal NVSwitch errors
 	count(codes) > 0
 }
 
-observations contains "The fabric manager service is missing or fails." if {
-	count(unserved) > 0
-	count(mismatches) == 0
-}
+observations contains "The fabric manager service is missing or fails." if count(unserved) > 0
 
 observations contains sprintf("The fabric state of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
 	count(waiting) > 0
@@ -157,19 +150,13 @@ observations contains words if {
 	logs.said(id)
 }
 
-observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and %s.", [logs.at(logs.first(dark)), unlisted_words]) if {
+observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and nothing shows that its fabric manager runs.", [logs.at(logs.first(dark))]) if {
 	blacked_out
 }
 
 observations contains "The fabric manager is not running." if stopped
 
-observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [installed, loaded]) if mismatch
-
-some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
-	count(list) == 1
-} else := sprintf("all %d GPUs", [count(members)]) if {
-	count(list) == count(members)
-} else := sprintf("%d of %d GPUs", [count(list), count(members)])
+some_gpus(list) := sprintf("%d of %d GPUs", [count(list), count(members)])
 
 default advice := ""
 
@@ -204,7 +191,7 @@ confidence := "confirmed" if count(complaints) > 0
 default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
 remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
-	other_versions
+	count(mismatches) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	logs.said("fm-umad-missing")
 } else := ["reset-all-gpus", "reboot", "replace-hardware"] if {
@@ -212,10 +199,6 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	installed == loaded
 }
-
-other_versions if mismatch
-
-other_versions if count(mismatches) > 0
 
 params["driver"] := loaded
 
@@ -239,7 +222,6 @@ findings contains {
 	"evidence": evidence,
 	"params": params,
 	"severity": "medium",
-	"confidence": "likely",
 	"remedies": [unattended[1]],
 } if {
 	complete

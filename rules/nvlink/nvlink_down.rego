@@ -16,16 +16,15 @@
 #     - gpus.devices[].nvlinks
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
 #   explains: [p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nvlink_down
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
-import data.gpudoctor.lib.xid
 
 findings contains {
 	"subject": address,
@@ -64,7 +63,6 @@ findings contains {
 		some address, expected in short
 	],
 	"params": {"gpus": sort(object.keys(short))},
-	"severity": "high",
 	"remedies": fabric_remedies,
 } if {
 	all_down
@@ -190,10 +188,8 @@ findings contains {
 	"message": sprintf("The kernel log has NVLink errors (Xid %s): they terminated what ran over the links, and collectives hang or fail until the GPUs are reset.", [
 		concat(", ", sort({sprintf("%d", [e.code]) | some e in link_events})),
 	]),
-	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(link_events)],
+	"evidence": pci.event_evidence(link_events),
 	"params": {"gpus": link_gpus},
-	"severity": "high",
-	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
 } if {
 	count(link_events) > 0
@@ -217,7 +213,6 @@ findings contains {
 		some p in sort(switched_of[address])
 	],
 	"params": {"gpu": address},
-	"severity": "high",
 	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
 } if {
 	some address, n in narrow
@@ -327,38 +322,25 @@ wired(address) := most(address) if {
 } else := count(links[address])
 
 # Without NVSwitches a GPU may well have no bridge, and then all its links are
-# inactive. One that has some, but fewer than its like, has lost them.
+# inactive. One that has some, but fewer than it should have, has lost them.
 short[address] := expected if {
 	not switched
 	some address, _ in links
 	active[address] > 0
-	expected := most(address)
+	expected := bridged(address)
 	active[address] < expected
 }
 
-# A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000).
-short[address] := expected if {
-	not switched
-	some address, ls in links
-	expected := count(ls)
-	expected <= 4
-	active[address] > 0
-	active[address] < expected
-	most(address) == active[address]
-}
-
-# A single module (SXM) that was shown alone: its board wires all its links, so that some which are up and some which
-# are not are a loss. Part of a machine may look like that where a cloud lets it, which a text of one GPU does not tell.
-short[address] := expected if {
-	not switched
-	some address, ls in links
+# A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000). The board of a single
+# module (SXM) that was shown alone wires all its links; part of a machine may look like that where a cloud lets it,
+# which a text of one GPU does not tell. All others are compared with their like.
+bridged(address) := count(links[address]) if {
+	count(links[address]) <= 4
+} else := count(links[address]) if {
 	count(links) == 1
-	regex.match(`SXM`, facts.gpu[address].name)
+	contains(facts.gpu[address].name, "SXM")
 	not cut(address)
-	expected := count(ls)
-	active[address] > 0
-	active[address] < expected
-}
+} else := most(address)
 
 # When no GPU has a link, it is the fabric, not a link of each.
 all_down if {

@@ -21,7 +21,6 @@
 #   first_of: [failed, exhausted]
 #   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
 #   explains: [collective-hang]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.nvls_multicast
 

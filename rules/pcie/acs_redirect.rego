@@ -17,7 +17,6 @@
 #     - pci.devices
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.acs_redirect
 
@@ -104,14 +103,10 @@ bridges_text(bridges) := sprintf("bridge%s %s", [{true: "", false: "s"}[count(br
 	count(bridges) <= 4
 } else := sprintf("%d bridges", [count(bridges)])
 
-between(pairs) := peers.pairs_text(pairs) if {
-	every p in pairs {
-		p.kind == "gpu-gpu"
-	}
-} else := sprintf("%s and %s", [p.a, p.b]) if {
-	count(pairs) == 1
-	some p in pairs
-} else := sprintf("%d pairs of a GPU and a NIC", [count(pairs)])
+between(pairs) := sprintf("%d pairs of a GPU and a NIC", [count(pairs)]) if {
+	count(pairs) > 1
+	"gpu-nic" in {p.kind | some p in pairs}
+} else := peers.pairs_text(pairs)
 
 control_evidence(bridges) := [{
 	"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
@@ -142,21 +137,11 @@ remedies(name, pairs) := [] if {
 } else := array.concat(["disable-acs"], staging.remedies(pairs))
 
 # pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for which AMD recommends remapping.
-pass_through(pairs) := ["iommu-pt"] if {
-	not radeon_alone
-	not untranslated(pairs)
-} else := []
-
-radeon_alone if {
-	amd_alone
-	not amd.instinct
-}
-
-untranslated(pairs) if {
-	every address in peers.ends(pairs) {
-		pci.untranslated(address)
-	}
-}
+pass_through(pairs) := [cure |
+	some cure in ["iommu-pt"]
+	not amd.only_radeon
+	not pci.all_untranslated(peers.ends(pairs))
+]
 
 # amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS redirects as one through the host
 # bridge, and offers it if the kernel trusts that (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
@@ -193,13 +178,13 @@ fragment_grade := ["medium", "possible"] if {
 } else := ["low", "possible"]
 
 findings contains {
-	"subject": fragment_subject,
-	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(port_bits)), fragment_reason]),
+	"subject": fragment.subject,
+	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment.words, concat(", ", sort(port_bits)), fragment_reason]),
 	"evidence": array.concat(
 		control_evidence(loose),
 		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
-	"params": fragment_params,
+	"params": fragment.params,
 	"severity": fragment_grade[0],
 	"confidence": fragment_grade[1],
 	"remedies": fragment_remedies,
@@ -209,24 +194,18 @@ findings contains {
 	not facts.is_guest == true
 }
 
-fragment_subject := peers.shorten(loose) if {
+fragment := {"subject": peers.shorten(loose), "params": params(loose), "words": bridges_text(loose)} if {
 	count(loose) > 0
-} else := "host"
+} else := {
+	"subject": "host",
+	"params": params({"BRIDGE"}), # Commands have it for what the text does not name.
+	"words": sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])]),
+}
 
-# Commands have BRIDGE for what the text does not name.
-fragment_params := params(loose) if {
+fragment_reason := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
 	count(loose) > 0
-} else := params({"BRIDGE"})
-
-fragment_words := bridges_text(loose) if {
-	count(loose) > 0
-} else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])])
-
-fragment_reason := "The job fails. If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost." if {
-	benchmarks.job_failed
-} else := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
-	count(loose) > 0
-} else := "The text does not show whether these ports are on the path between two GPUs, or between a GPU and a NIC."
+	not benchmarks.job_failed
+} else := "If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost."
 
 fragment_remedies := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true

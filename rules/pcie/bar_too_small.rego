@@ -19,7 +19,6 @@
 #     - gpus.devices[].memory_bytes
 #     - ["gpus.devices[].bar1_bytes", "pci.devices[].bars"]
 #   remedies: [enable-rebar, update-bios, nccl-p2p-disable, replace-hardware]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.bar_too_small
 
@@ -163,9 +162,6 @@ found contains {
 	count(gpus) > 0
 }
 
-# A BAR that has no room in the address space has no size at all, or keeps its old one.
-found contains s if some s in signs
-
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 found contains {
@@ -238,8 +234,15 @@ not_applicable contains "the GPUs here have no BAR over their memory, as on cohe
 # GPU BARs for which the kernel found no address space, in the PCI tree and in the kernel log. Each sign has the
 # GPUs, words and evidence.
 
-# A memory BAR for which the kernel found no room: the driver cannot reach the GPU at all, or not its memory.
-roomless[d.address] contains bar.index if {
+# roomless are the GPUs with a memory BAR for which the kernel found no room: the driver cannot reach the GPU at all, or
+# not its memory. The kernel log says it of the function that the address, or the driver's name at the beginning of the
+# line, says is a GPU. A driver that fails to enlarge a BAR goes on with the small one, so a later size says nothing
+# against it.
+roomless[d.address] contains {
+	"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [d.address, bar.index]),
+	"value": true,
+	"source": sprintf("/sys/bus/pci/devices/%s/resource", [d.address]),
+} if {
 	some address in facts.gpus
 	d := pci.device[address]
 	some bar in d.bars
@@ -247,31 +250,20 @@ roomless[d.address] contains bar.index if {
 	not bar.io == true
 }
 
-signs contains {
-	"gpus": {address},
-	"message": sprintf("The kernel found no address space for BAR %s of GPU %s: the firmware reserves too little (Above 4G Decoding).", [
-		concat(", ", [sprintf("%d", [i]) | some i in sort(indices)]), address,
-	]),
-	"evidence": [{
-		"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [address, i]),
-		"value": true,
-		"source": sprintf("/sys/bus/pci/devices/%s/resource", [address]),
-	} |
-		some i in sort(indices)
-	],
-	"confidence": "confirmed",
-} if {
-	some address, indices in roomless
-}
-
-# What the kernel log says. kept_out are the BARs of GPUs for which there is no
-# room: that of the function which the address, or the driver's name at the
-# beginning of the line, says is a GPU. A driver that fails to enlarge a BAR goes
-# on with the small one, so a later size says nothing against it.
-kept_out[e.address] contains e if {
+roomless[e.address] contains evidence if {
 	some e in pci.events.bar
 	gpu_event(e)
-	not roomless[e.address]
+	some evidence in pci.event_evidence({e})
+}
+
+found contains {
+	"gpus": {address},
+	"message": sprintf("The kernel found no address space for a BAR of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [address]),
+	"evidence": evidence,
+	"confidence": "confirmed",
+} if {
+	some address, evidence in roomless
+	address != ""
 }
 
 gpu_event(e) if e.address in facts.gpus
@@ -293,34 +285,15 @@ gpu_event(e) if {
 	e.size_bytes >= (1024 * 1024) * 1024
 }
 
-signs contains {
-	"gpus": {address},
-	"message": sprintf("The kernel found no address space for %s of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [
-		asked_for(es), address,
-	]),
-	"evidence": pci.event_evidence(es),
-	"confidence": "confirmed",
-} if {
-	some address, es in kept_out
-	address != ""
-}
-
-asked_for(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max(bars)]) if {
-	sizes := {e.size_bytes | some e in es; e.size_bytes > 0}
-	bars := {e.bar | some e in es; is_number(e.bar)}
-	count(sizes) > 0
-	count(bars) > 0
-} else := "a BAR"
-
 # unsized are lines of AMD's driver that say for themselves that the BAR over the memory keeps the size which the
 # firmware gave it (amdgpu_device.c, amdgpu_device_resize_fb_bar). Many of them name no GPU.
 unsized contains e if {
 	some e in pci.events.bar
 	e.id in {"amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
-	not kept_out[object.get(e, "address", "")]
+	not roomless[object.get(e, "address", "")]
 }
 
-signs contains {
+found contains {
 	"gpus": {e.address | some e in unsized; e.address != ""},
 	"subject": "host",
 	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware reserves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their address in the attempt does not start",
@@ -337,10 +310,10 @@ signs contains {
 unmappable contains e if {
 	some e in pci.events.amdgpu
 	e.code == 12
-	not kept_out[e.address]
+	not roomless[e.address]
 }
 
-signs contains {
+found contains {
 	"gpus": {e.address},
 	"message": sprintf("The driver of GPU %s did not start because it could not map memory (error -12): the BAR of its registers has no address. Check Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS.", [e.address]),
 	"evidence": pci.event_evidence({e}),
@@ -374,11 +347,11 @@ fits(bridge) if {
 	}
 }
 
-signs contains {
+found contains {
 	"gpus": gpus,
 	"subject": bridge,
-	"message": sprintf("The kernel found no address space for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
-		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(gpus),
+	"message": sprintf("The kernel found no address space for a window of %s at bridge %s: the BAR of a GPU below it cannot cover its memory.", [
+		facts.bytes(max({e.size_bytes | some e in es})), bridge,
 	]),
 	"evidence": pci.event_evidence(es),
 	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
@@ -386,12 +359,8 @@ signs contains {
 } if {
 	some bridge, es in cramped
 	gpus := below(bridge)
-	count(gpus & object.keys(kept_out)) == 0
+	count(gpus & object.keys(roomless)) == 0
 }
-
-below_words(gpus) := sprintf("above GPU %s", [facts.list(gpus)]) if {
-	count(gpus) > 0
-} else := "and only GPUs request this much"
 
 # Which BARs are smaller than the memory that they should cover, according to NVML, the drivers and the PCI
 # tree, and which could be larger.

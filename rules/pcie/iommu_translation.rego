@@ -23,7 +23,6 @@
 #   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   first_of: [in-force, by-default, asked, on]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.iommu_translation
 
@@ -318,13 +317,8 @@ unmeasured(p) := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
 # suspects are the judged pairs of whose groups the type is not known.
 suspects := {p |
 	some p in judged
-	not groups_told(p)
+	count([type | some address in [p.a, p.b]; some type in pci.domains[address]]) == 0
 	peers.measured(p.a, p.b) in {"nothing", "failed"}
-}
-
-groups_told(p) if {
-	some address in [p.a, p.b]
-	count(pci.domains[address]) > 0
 }
 
 suspects_standing := {true: "implied", false: "unsure"}["implied" in {unmeasured(p) | some p in suspects}]

@@ -20,7 +20,6 @@
 #     - host.virtualization
 #   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
 #   explains: [p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
 #   grades:
 #     below-a-lane: >-
@@ -65,13 +64,11 @@ findings contains {
 		pcie_links.described(address), n.width, limit[n.source], n.best,
 		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
-	"evidence": array.concat(
-		[
-			{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
-			{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
-		],
+	"evidence": array.flatten([
+		{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
+		{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
 		pcie_links.error_evidence(address),
-	),
+	]),
 	"params": {"device": address, "width": n.width, "best_width": n.best},
 	"severity": width_grade(address, n),
 	"confidence": width_confidence(address, n),
@@ -97,24 +94,19 @@ confidence(address) := "confirmed" if {
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("The link of GPU %s ran at PCIe generation %d while the GPU was busy, but card and slot support generation %d%s. A link that was trained too low, a riser or a retimer limits it; each generation halves the bandwidth.", [
-		address, g.generation, g.best, twin_words(address),
+	"message": sprintf("The link of GPU %s ran at PCIe generation %d while the GPU was busy, but card and slot support generation %d. A link that was trained too low, a riser or a retimer limits it; each generation halves the bandwidth.", [
+		address, g.generation, g.best,
 	]),
-	"evidence": [
-		{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"},
-		{"fact": sprintf("gpus.devices[%s].utilization_percent", [address]), "value": facts.gpu[address].utilization_percent, "source": "NVML"},
-	],
+	"evidence": array.concat(
+		[{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"}],
+		facts.gpu_evidence({address}, "utilization_percent", "NVML"),
+	),
 	"params": {"device": address, "generation": g.generation, "best_generation": g.best},
 	"severity": held_low_grade(address, g),
-	"confidence": "likely",
 } if {
 	some address, g in held_low
 	not slow_links[address]
 }
-
-twin_words(address) := sprintf(", as that of %s was", [facts.few(twins(address))]) if {
-	count(twins(address)) > 0
-} else := ""
 
 held_low_grade(address, g) := "high" if {
 	count(twins(address)) > 0
@@ -127,21 +119,12 @@ findings contains {
 	"message": sprintf("The link above %s runs at %v GT/s, but both ends support %v.%s%s", [
 		pcie_links.described(address), d.speed, d.best, pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
-	"evidence": array.concat(
-		[
-			{
-				"fact": sprintf("pci.devices[%s].link.speed_gts", [address]),
-				"value": d.speed,
-				"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
-			},
-			{
-				"fact": sprintf("pci.devices[%s].link.max_speed_gts", [address]),
-				"value": d.best,
-				"source": "the lower of both ends",
-			},
-		],
-		array.concat(state_evidence(address), pcie_links.error_evidence(address)),
-	),
+	"evidence": array.flatten([
+		{"fact": sprintf("pci.devices[%s].link.speed_gts", [address]), "value": d.speed, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])},
+		{"fact": sprintf("pci.devices[%s].link.max_speed_gts", [address]), "value": d.best, "source": "the lower of both ends"},
+		facts.gpu_evidence({address}, "performance_state", "nvmlDeviceGetPerformanceState"),
+		pcie_links.error_evidence(address),
+	]),
 	"params": {"device": address, "speed_gts": d.speed, "best_speed_gts": d.best},
 	"severity": speed_grade(d),
 	"confidence": confidence(address),
@@ -154,22 +137,12 @@ speed_grade(d) := "high" if {
 	d.speed * 4 <= d.best
 } else := "medium"
 
-state_evidence(address) := [{
-	"fact": sprintf("gpus.devices[%s].performance_state", [address]),
-	"value": facts.gpu[address].performance_state,
-	"source": "nvmlDeviceGetPerformanceState",
-} |
-	facts.gpu[address].performance_state == 0
-]
-
 findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("The kernel found %d lanes on the path of GPU %s, at %s, which supports %d.", [n.lanes, address, n.at, n.best]),
 	"evidence": pci.event_evidence({n.event}),
 	"params": {"device": address, "width": n.lanes, "best_width": n.best},
-	"severity": "medium",
-	"confidence": "likely",
 } if {
 	some address, n in told_narrow
 	not narrow[address]
@@ -186,7 +159,6 @@ findings contains {
 	"subject": n.point.a,
 	"message": sprintf("%s. InfiniBand loses no packets, so the first suspect is the NIC's own PCIe link, then its NUMA node", [rdma.network_words(n)]),
 	"evidence": [rdma.network_evidence(n)],
-	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
@@ -208,7 +180,6 @@ findings contains {
 		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
 	]),
 	"messages": lagging,
-	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
@@ -267,7 +238,6 @@ slow_copies contains {
 	"grade": "below-a-lane",
 	"about": object.union(t.worst, {"test": t.table.test, "end": end(t.worst), "suspects": suspects}),
 	"evidence": benchmarks.points_evidence(t.table, t.points),
-	"severity": "medium",
 	"confidence": copies_confidence(t.table),
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
@@ -310,9 +280,7 @@ cures(t) := ["reseat-or-fix-pcie-link", "update-bios"] if {
 
 remark(t) := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
 	alike(t)
-} else := "The first suspect is a link that dropped to fewer lanes or a lower speed" if {
-	all_low(t)
-} else := "Others are good, so their link dropped to fewer lanes or a lower speed, or the memory was on a remote NUMA node"
+} else := "The first suspects are a link that dropped to fewer lanes or a lower speed, and memory on a remote NUMA node"
 
 # An idle GPU lowers its link speed and is healthy, so only its speed under load counts.
 

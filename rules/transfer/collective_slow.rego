@@ -58,7 +58,6 @@ findings contains {
 	}],
 	"params": {"gpus": affected},
 	"severity": severity,
-	"confidence": "confirmed",
 	"remedies": remedies,
 	"steps": [
 		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},

@@ -51,7 +51,6 @@ findings contains {
 	"accounts_for": transfers.accounted(ts),
 	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
 	"severity": severity_of[kind[0]],
-	"confidence": "confirmed",
 	"remedies": remedies(kind, ts),
 } if some kind, ts in failures
 
@@ -106,17 +105,9 @@ findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
 	"message": sprintf("GPU %s does not work by itself: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
-	"evidence": [{
-		"fact": sprintf("transfers.devices[%s]", [d.address]),
-		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
-		"source": "probe",
-	} |
-		some d in input.transfers.devices
-		d.address in gpus
-	],
+	"evidence": transfers.device_evidence(gpus),
 	"params": {"gpus": sort(gpus)},
 	"severity": severity_of[kind[0]],
-	"confidence": "confirmed",
 	"remedies": device_remedies(kind),
 } if some kind, gpus in unready
 
@@ -138,13 +129,9 @@ findings contains {
 	"subject": "host",
 	"affects": [],
 	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs will probably fail in the same way. No other rule explains it.", [stage, stopped, said(whole)]),
-	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
-		some field in ["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]
-		value := input.transfers[field]
-	],
+	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]),
 	"params": {"gpus": sort([address | some address in facts.gpus])},
 	"severity": severity_of[whole[0]],
-	"confidence": "confirmed",
 	"remedies": device_remedies(whole),
 } if {
 	severity_of[input.transfers.outcome]
@@ -162,8 +149,6 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 	input.transfers.exit_code >= 0
 } else := sprintf("the driver crashed with %s", [input.transfers.signal]) if {
 	input.transfers.signal != ""
-} else := "the process that drives the GPUs produced endless output" if {
-	input.transfers.cause == "flooded"
 } else := step_became[whole[0]]
 
 # no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else shows one. That is no failure.
