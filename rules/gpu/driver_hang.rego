@@ -24,12 +24,6 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.transfers
 
-# A transfer that hung is named as such, by its pair.
-hung_transfer if {
-	some t in facts.peer_transfers
-	t.outcome == "hang"
-}
-
 # probed is a finding on what became of the probe.
 probed(place, severity, confidence, message, rest) := object.union(
 	{"subject": place, "severity": severity, "confidence": confidence, "message": message, "evidence": evidence},
@@ -38,7 +32,7 @@ probed(place, severity, confidence, message, rest) := object.union(
 
 findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"params": {"stage": step, "gpus": gpus},
+	"params": {"gpus": gpus},
 	"remedies": remedies,
 }) if {
 	input.transfers.outcome == "hang"
@@ -46,14 +40,12 @@ findings contains probed(place, "critical", "confirmed", message, {
 	message := sprintf("The %s did not return from %s%s within the probe's deadline.%s", [api_name, step, on, left])
 }
 
+# A transfer that hung is named as such, by its pair.
 by_transfer if {
-	stage := input.transfers.stage
-	not stage in starting
-	hung_transfer
+	some t in facts.peer_transfers
+	t.outcome == "hang"
+	t.test == input.transfers.stage
 }
-
-# starting are the probe's stages that are no test.
-starting := {"load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
 # gpus are those of the vendor whose interface it was, or the one that it did not come back from.
 gpus := named if {
@@ -66,7 +58,6 @@ of_amd := {address | some address in facts.gpus; facts.is_amd(address)}
 
 findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"params": {"stage": step, "gpus": named},
 	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
 }) if {
 	input.transfers.outcome == "error"
@@ -75,7 +66,7 @@ findings contains probed(place, "critical", "confirmed", message, {
 }
 
 findings contains probed("host", "high", "likely", message, {
-	"params": {"stage": step, "gpus": gpus},
+	"params": {"gpus": gpus},
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
 }) if {
 	input.transfers.outcome == "error"
@@ -103,7 +94,6 @@ findings contains {
 	"affects": sort(gpus),
 	"message": sprintf("Programs cannot use GPU %s: %s of the %s failed with %s (%d), which does not identify a cause.", [facts.list(gpus), said[0], api_name, said[1], said[2]]),
 	"evidence": transfers.device_evidence(gpus),
-	"params": {"gpus": sort(gpus)},
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],

@@ -28,8 +28,7 @@ faults := {"fault", "link"}
 # events are the Xids of one code at one GPU, without those that are a fault of it
 # (gpu-fault judges those) and without the consequences of such a fault at the same GPU.
 events[[xid.event_place(e), e.code]] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	is_number(e.code)
 	not faulty(e.code)
 	not outweighed(e)
@@ -50,8 +49,7 @@ outweighed(e) if {
 }
 
 faulty_places contains xid.event_place(e) if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	faulty(e.code)
 }
 
@@ -60,7 +58,6 @@ findings contains {
 	"affects": facts.gpus_at(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
 	"evidence": pci.event_evidence(es),
-	"params": {"gpus": facts.gpus_at(place), "xid": code},
 	"severity": xid.severity(code),
 	"confidence": confidence(code),
 	"remedies": xid.remedies(code),
@@ -81,6 +78,6 @@ confidence(code) := "likely" if {
 	xid.meaning[code]
 } else := "possible"
 
-asks contains "kernel_log.events[].code" if "xid" in {e.kind | some e in input.kernel_log.events}
+asks contains "kernel_log.events[].code" if count(pci.events.xid) > 0
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0

@@ -28,6 +28,7 @@ import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.transfers
 import data.gpudoctor.lib.xid
 
 # signs are what the kernel log, programs, the management library, the bus and the driver
@@ -60,8 +61,7 @@ signs[place] contains logged(es, xid.severity(code), words, xid.remedies(code)) 
 
 # events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down reports.
 events[[xid.event_place(e), e.code]] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	is_number(e.code)
 	xid.meaning[e.code].class in {"fault", "link"}
 	not e.code in gpu_state.nvlink_xids
@@ -124,13 +124,12 @@ findings contains {
 	"subject": xid.event_place(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch, which may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes.", [e.code]),
 	"evidence": pci.event_evidence({e}),
-	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
+	"params": {"gpus": [gpu | some gpu in facts.gpus]},
 	"severity": xid.sxid_severity(e),
 	"confidence": {true: "likely", false: "possible"}[severe(e)],
 	"remedies": gpu_state.reset,
 } if {
-	some e in input.kernel_log.events
-	e.kind == "sxid"
+	some e in pci.events.sxid
 	is_number(e.code)
 	xid.sxid_severity(e) != "info"
 }
@@ -181,15 +180,8 @@ findings contains {
 	"message": sprintf("Transfers through host memory also failed (%s), so the fault is not in peer-to-peer access but in a GPU, its link or the host.", [
 		concat(", ", sort({t.outcome | some t in staged_failures})),
 	]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
-		"value": object.filter(t, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
-		"source": "probe",
-	} |
-		some t in sort(staged_failures)
-	],
+	"evidence": transfers.each(staged_failures, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
 	"accounts_for": sort({peers.named(t) | some t in staged_failures} | {peers.named(t) | some t in beside_staged}),
-	"params": {"gpus": sort(involved)},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": gpu_state.reset,
@@ -221,7 +213,6 @@ findings contains {
 	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"messages": {s.said | some s in ss},
-	"params": {"gpus": facts.gpus_at(place), "devices": facts.gpus_at(place)},
 	"severity": order[rank],
 	"confidence": confidence,
 	"remedies": remedies,

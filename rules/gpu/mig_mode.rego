@@ -30,7 +30,6 @@ findings contains {
 	"affects": sort(on),
 	"message": message,
 	"evidence": facts.gpu_evidence(on | off, "mig", "nvmlDeviceGetMigMode"),
-	"params": {"gpus": sort(on)},
 	"severity": severity,
 	"remedies": ["disable-mig"],
 } if {
@@ -87,7 +86,6 @@ findings contains {
 	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
 	"messages": ((twice | unseen) | named_instance),
 	"evidence": array.concat(sort(slices), facts.gpu_evidence(on, "mig", "nvidia-smi")),
-	"params": {"gpus": sort(on)},
 	"severity": slices_severity,
 	"confidence": slices_confidence,
 	"remedies": ["disable-mig", "separate-mig-instances"],
@@ -95,7 +93,7 @@ findings contains {
 	spans
 }
 
-spans if count(slices) > 0
+spans if count(slices | named_instance) > 0
 
 # A process sees only one instance, so a program that uses the next GPU by its number finds none. A GPU in MIG mode
 # without instances offers CUDA nothing (MIG user guide, "CUDA device enumeration").
@@ -109,8 +107,6 @@ spans if {
 	count(on) > 0
 	count(twice) > 0
 }
-
-spans if count(named_instance) > 0
 
 default slices_confidence := "likely"
 

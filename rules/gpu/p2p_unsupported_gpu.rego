@@ -48,12 +48,7 @@ meaning := {
 # expected_answers come from the design of a platform; a better one is another machine, not another setting.
 expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone"}
 
-# consumer is true for GeForce and TITAN cards, whose drivers offer no peer access over PCIe.
-consumer(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
-
 partitioned(address) if facts.gpu[address].mig == true
-
-virtual(address) if facts.gpu[address].virtualization_mode == "vgpu"
 
 # class says how unexpected a refusal is for one pair.
 class(p) := "nvlink" if {
@@ -65,18 +60,17 @@ class(p) := "nvlink" if {
 	partitioned(address)
 } else := "vgpu" if {
 	some address in [p.a, p.b]
-	virtual(address)
+	facts.gpu[address].virtualization_mode == "vgpu"
 } else := "consumer" if {
 	some address in [p.a, p.b]
-	consumer(address)
+	regex.match(`GeForce|TITAN`, facts.gpu[address].name) # Their drivers offer no peer access over PCIe.
 } else := "mixed" if {
 	answers(p) == {"not-supported"}
 	facts.gpu[p.a].name != facts.gpu[p.b].name
 } else := "guest" if {
 	facts.is_guest == true
-} else := "designed" if {
-	answers(p) - expected_answers == set()
 } else := "unexpected" if {
+	count(answers(p) - expected_answers) > 0
 	every address in [p.a, p.b] {
 		facts.gpu[address].name != ""
 		peers.whole(address)
@@ -90,7 +84,6 @@ weight := {
 	"consumer": ["low", " These are consumer cards, for which this is normal."],
 	"mixed": ["low", " They are of different models, between which the driver does not support it."],
 	"guest": ["low", " In a virtual machine, the host's topology and settings determine it."],
-	"designed": ["low", ""],
 	"unexpected": ["medium", " This is unexpected on this model."],
 	"unknown": ["low", ""],
 }
@@ -110,10 +103,10 @@ findings contains {
 		concat(", ", [meaning[answer][0] | some answer in k[1]]),
 		weight[k[0]][1],
 		contradiction(pairs),
-		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected", "unknown"}]),
+		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "unexpected", "unknown"}]),
 	])),
 	"evidence": evidence(pairs),
-	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
+	"params": {"gpus": {address | some address in peers.ends(pairs); partitioned(address)}},
 	"severity": weight[k[0]][0],
 	"remedies": remedies(k),
 } if {
@@ -229,27 +222,18 @@ remedies(k) := ["disable-mig"] if {
 	k[0] == "unexpected"
 } else := ["plan-without-peer-access"]
 
-evidence(pairs) := [e |
-	some p in sort(pairs)
-	some e in array.concat(
-		[{
-			"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]),
-			"value": p.p2p[capability],
-			"source": "nvmlDeviceGetP2PStatus",
-		} |
-			some capability in ["read", "write"]
-			p.p2p[capability]
-		],
-		[{
-			"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
-			"value": peers.access[d],
-			"source": "cuDeviceCanAccessPeer",
-		} |
-			some d in [[p.a, p.b], [p.b, p.a]]
-			peers.access[d] == false
-		],
-	)
-]
+evidence(pairs) := array.concat(
+	[{"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]), "value": answer, "source": "nvmlDeviceGetP2PStatus"} |
+		some p in sort(pairs)
+		some capability in ["read", "write"]
+		answer := p.p2p[capability]
+	],
+	[{"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]), "value": false, "source": "cuDeviceCanAccessPeer"} |
+		some p in sort(pairs)
+		some d in [[p.a, p.b], [p.b, p.a]]
+		peers.access[d] == false
+	],
+)
 
 # told is true for a pair of which NVML or the CUDA driver says something.
 told(p) if p.p2p.read
@@ -265,9 +249,4 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 
 asks contains "links.pairs" if count(told_refused | told_offered) == 0
 
-not_applicable contains "fewer than two GPUs" if {
-	count(facts.gpus) < 2
-	not facts.gpu_pairs
-}
-
-not_applicable contains "fewer than two GPUs" if count(facts.gpu_pairs) == 0
+not_applicable contains "fewer than two GPUs" if not facts.several

@@ -61,7 +61,7 @@ test_what_is_said if {
 	some f in numa_affinity.findings with input as object.union(nodeless, {"host": {"virtualization": {"guest": true}}})
 	f.remedies == []
 	some g in numa_affinity.findings with input as object.union(machine(0, 16), {"pci": {"devices": functions({"numa_node": 0})}})
-	contains(g.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
+	contains(g.message, "NUMA node 0 has 2 GPUs (0000:01:00.0 and 0000:81:00.0)")
 	some h in numa_affinity.findings with input as object.union(launchers, {"launches": [{"kind": "slurm", "source": "srun.log", "line": 1}]})
 	contains(h.message, "srun")
 	h.remedies == ["ignore-cpu-affinity", "bind-numa"]

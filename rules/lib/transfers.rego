@@ -33,6 +33,15 @@ evidence(group, fields) := [{
 	some d in sort(object.keys(group))
 ]
 
+# each shows transfers one by one, with some of their fields.
+each(ts, fields) := [{
+	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
+	"value": object.filter(t, fields),
+	"source": "probe",
+} |
+	some t in sort(ts)
+]
+
 # device_evidence shows what became of some GPUs, report_evidence fields of the probe as a whole.
 device_evidence(addresses) := [{
 	"fact": sprintf("transfers.devices[%s]", [d.address]),

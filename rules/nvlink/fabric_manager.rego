@@ -21,13 +21,9 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 
-# probe_not_ready is CUDA's own error for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
-probe_not_ready if input.transfers.error_code == driver_errors.code.SYSTEM_NOT_READY
+probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
 
-probe_not_ready if {
-	some d in input.transfers.devices
-	d.error_code == driver_errors.code.SYSTEM_NOT_READY
-}
+probe_codes := {code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices}
 
 # said_not_ready are programs' own messages for the same. A fabric that stalls for a
 # moment while a multicast object is bound also answers 802; nvls-multicast covers that.
@@ -201,8 +197,6 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 }
 
 params["driver"] := loaded
-
-params["fabric_manager"] := installed
 
 evidence := array.concat(fabric_evidence, array.concat(
 	[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],

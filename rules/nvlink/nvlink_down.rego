@@ -29,13 +29,8 @@ import data.gpudoctor.lib.surroundings
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%d of %d NVLinks of %s are active; %s.", [active[address], expected, address, which(address)]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-		"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
-		"source": "nvmlDeviceGetNvLinkState",
-	}],
-	"params": {"gpu": address, "links": inactive(address)},
+	"message": sprintf("%d of %d NVLinks of %s are active.", [active[address], expected, address]),
+	"evidence": [links_evidence(address)],
 	"severity": short_grade[0],
 	"remedies": short_grade[1],
 } if {
@@ -43,26 +38,21 @@ findings contains {
 	not all_down
 }
 
+links_evidence(address) := {
+	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
+	"value": {"active": active[address], "expected": short[address], "inactive": inactive(address)},
+	"source": "nvmlDeviceGetNvLinkState",
+}
+
 default short_grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
 
 short_grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
-
-which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in inactive(address)])]) if {
-	count(inactive(address)) > 0
-} else := sprintf("others of its model have %d", [most(address)])
 
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(short)),
 	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(short), "GPU")]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-		"value": {"active": 0, "expected": expected},
-		"source": "nvmlDeviceGetNvLinkState",
-	} |
-		some address, expected in short
-	],
-	"params": {"gpus": sort(object.keys(short))},
+	"evidence": [links_evidence(address) | some address, _ in short],
 	"remedies": fabric_remedies,
 } if {
 	all_down
@@ -99,7 +89,6 @@ findings contains {
 	} |
 		some address in sort(gpus)
 	],
-	"params": {"gpus": sort(gpus)},
 	"severity": min({unhealthy[part][0] | some part in parts}), # "high" sorts before "medium".
 	"confidence": "confirmed",
 	"remedies": health_remedies(parts),
@@ -128,7 +117,6 @@ findings contains {
 		"value": {"replay": replays, "recovery": recoveries},
 		"source": "nvmlDeviceGetNvLinkErrorCounter",
 	}],
-	"params": {"gpu": address},
 	"severity": error_severity(recoveries),
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],
@@ -154,7 +142,6 @@ findings contains {
 		"value": p.p2p.nvlink,
 		"source": "nvmlDeviceGetP2PStatus",
 	}],
-	"params": {"gpus": sort([p.a, p.b])},
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "start-fabric-manager", "reboot"],
@@ -170,8 +157,7 @@ findings contains {
 # link_events are the Xids of NVLinks. Xid 45 tears down what ran over one, and names
 # the Xid that it follows; often it is all that a text shows of the first one.
 link_events contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	e.code in gpu_state.nvlink_xids
 }
 
@@ -212,7 +198,6 @@ findings contains {
 	} |
 		some p in sort(switched_of[address])
 	],
-	"params": {"gpu": address},
 	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
 } if {
 	some address, n in narrow
@@ -227,7 +212,6 @@ findings contains {
 	"affects": sort(modules),
 	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. This is normal on part of a machine that is rented out without NVLink; otherwise the fabric is not up.",
 	"messages": dark,
-	"params": {"gpus": sort(modules)},
 	"severity": dark_severity,
 	"confidence": "possible",
 	"remedies": ["start-fabric-manager", "reboot", "reset-gpu"],
@@ -240,34 +224,18 @@ default dark_severity := "low"
 
 dark_severity := "high" if logs.failed
 
-missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if {
-	unread
-	not no_gpu
-}
+missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if count(unread) > 0
+
+unread := {address | some address in facts.gpus; not address in read; not facts.is_amd(address)}
+
+read := {g.address | some g in facts.named; is_array(g.nvlinks)}
 
 asks contains "gpus.devices[].fabric" if surroundings.multicast
-
-unread if not facts.gpus
-
-unread if {
-	some g in input.gpus.devices
-	g.vendor == "nvidia"
-	not listed(g)
-}
-
-unread if {
-	some address in facts.offered
-	not facts.gpu[address]
-}
-
-listed(g) if is_array(g.nvlinks)
-
-no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no NVLink here" if {
 	is_set(facts.gpus)
 	count(links) == 0
-	not unread
+	count(unread) == 0
 }
 
 # What NVML and nvidia-smi report about the NVLinks: how many of them are active, and how many a GPU should

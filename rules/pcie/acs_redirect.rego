@@ -27,6 +27,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
+import data.gpudoctor.lib.surroundings
 
 # grades are those of the standings, the worst first.
 grades := [
@@ -99,9 +100,7 @@ findings contains {
 
 params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
 
-bridges_text(bridges) := sprintf("bridge%s %s", [{true: "", false: "s"}[count(bridges) == 1], facts.list(bridges)]) if {
-	count(bridges) <= 4
-} else := sprintf("%d bridges", [count(bridges)])
+bridges_text(bridges) := sprintf("%s %s", [{true: "bridge", false: "bridges"}[count(bridges) == 1], facts.few(bridges)])
 
 between(pairs) := sprintf("%d pairs of a GPU and a NIC", [count(pairs)]) if {
 	count(pairs) > 1
@@ -275,7 +274,7 @@ standing(p) := peers.standing(p) if {
 	peers.passed_on(p)
 } else := "rdma" if {
 	p.kind == "gpu-nic"
-	rdma_nic(p.b)
+	p.b in surroundings.rdma_nics
 } else := "nic" if {
 	p.kind == "gpu-nic"
 } else := "tolerated" if {
@@ -286,12 +285,6 @@ standing(p) := peers.standing(p) if {
 } # NVLink may join these two: this is not known.
 
 else := "unsure"
-
-# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class 0x0207), or
-# one of Mellanox, whose Ethernet ports also do RDMA.
-rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
-
-rdma_nic(address) if pci.device[address].vendor == "0x15b3"
 
 # PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off and do not show which devices
 # communicate through them.

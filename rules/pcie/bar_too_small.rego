@@ -31,9 +31,7 @@ import data.gpudoctor.lib.peers
 import data.tables.gpu_models as table
 import data.tables.thresholds
 
-# peers_wanted is true for a GPU that would talk to another over PCIe.
-peers_wanted(address) if address in pcie_ends
-
+# pcie_ends are the GPUs that would talk to another over PCIe.
 pcie_ends contains address if {
 	some p in facts.gpu_pairs
 	peers.joined(p) == "pcie"
@@ -47,7 +45,7 @@ pcie_ends contains address if {
 # grow (T4) gives only a low finding. One that the card could enlarge is a missed setting.
 grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
-	peers_wanted(address)
+	address in pcie_ends
 } else := ["low", "likely"] if {
 	xgmi_joined(address)
 } else := ["medium", "likely"] if {
@@ -63,7 +61,6 @@ findings contains object.union(
 	{
 		"subject": peers.shorten(f.gpus),
 		"affects": sort(f.gpus),
-		"params": {"gpus": sort(f.gpus)},
 		"severity": "high",
 		"confidence": "likely",
 		"remedies": ["enable-rebar", "update-bios"],
@@ -418,14 +415,12 @@ left_small contains d.address if {
 	count(input.texts) > 0
 	some d in listed["0x10de"]
 	resizable_generation(d)
-	not d.address in windowed
+	object.get(facts.gpu, [d.address, "bar1_bytes"], 0) == 0
 	some bar in d.bars
 	bar.index == 1
 	bar.size_bytes == thresholds.bar_default_bytes
 	not d.driver == "vfio-pci"
 }
-
-windowed := {g.address | some g in facts.named; g.bar1_bytes > 0}
 
 resizable_generation(d) if d.device >= table.nvidia.first_resizable_bar_id
 

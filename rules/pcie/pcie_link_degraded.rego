@@ -69,7 +69,7 @@ findings contains {
 		{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
 		pcie_links.error_evidence(address),
 	]),
-	"params": {"device": address, "width": n.width, "best_width": n.best},
+	"params": {"device": address},
 	"severity": width_grade(address, n),
 	"confidence": width_confidence(address, n),
 } if {
@@ -101,15 +101,14 @@ findings contains {
 		[{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"}],
 		facts.gpu_evidence({address}, "utilization_percent", "NVML"),
 	),
-	"params": {"device": address, "generation": g.generation, "best_generation": g.best},
-	"severity": held_low_grade(address, g),
+	"severity": held_low_grade(g),
 } if {
 	some address, g in held_low
 	not slow_links[address]
 }
 
-held_low_grade(address, g) := "high" if {
-	count(twins(address)) > 0
+held_low_grade(g) := "high" if {
+	count(fast_enough[g.best]) > 0
 	g.best - g.generation >= 2
 } else := "medium"
 
@@ -125,24 +124,19 @@ findings contains {
 		facts.gpu_evidence({address}, "performance_state", "nvmlDeviceGetPerformanceState"),
 		pcie_links.error_evidence(address),
 	]),
-	"params": {"device": address, "speed_gts": d.speed, "best_speed_gts": d.best},
-	"severity": speed_grade(d),
+	"params": {"device": address},
+	"severity": {true: "high", false: "medium"}[(d.speed * 4) <= d.best],
 	"confidence": confidence(address),
 } if {
 	some address, d in slow_links
 	not narrow[address]
 }
 
-speed_grade(d) := "high" if {
-	d.speed * 4 <= d.best
-} else := "medium"
-
 findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("The kernel found %d lanes on the path of GPU %s, at %s, which supports %d.", [n.lanes, address, n.at, n.best]),
 	"evidence": pci.event_evidence({n.event}),
-	"params": {"device": address, "width": n.lanes, "best_width": n.best},
 } if {
 	some address, n in told_narrow
 	not narrow[address]
@@ -296,10 +290,8 @@ slow_links[g.address] := {"speed": speed, "best": pcie_links.best(g.address).spe
 	speed > 0
 	speed < pcie_links.best(g.address).speed
 	g.pcie.generation < pci.generation[pcie_links.best(g.address).speed]
-	not proven(g.address)
+	not g.address in proven_ends
 }
-
-proven(address) if address in proven_ends
 
 proven_ends := {end |
 	some p in facts.gpu_pairs
@@ -329,7 +321,7 @@ busy(g) if g.utilization_percent >= thresholds.busy_percent
 # full speed says that the system does not hold it down.
 held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
 	some g in facts.named
-	pcie_links.real_hardware
+	pci.bare_metal
 	not pcie_links.passed_through(g)
 	not pcie_links.best(g.address)
 	busy(g)
@@ -337,10 +329,7 @@ held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_gene
 	g.pcie.generation < g.pcie.max_generation
 }
 
-# twins are GPUs that worked beside it with the link that it lacks.
-twins(address) := fast_enough[held_low[address].best]
-
-# fast_enough holds, by generation, the GPUs that worked with a link of at least that.
+# fast_enough holds, by generation, the GPUs that worked beside them with a link of at least that.
 fast_enough := {generation: addresses |
 	some generation in {h.best | some h in held_low}
 	addresses := {g.address |
@@ -371,7 +360,7 @@ narrow[address] := {"width": width, "best": pcie_links.best(address).width, "sou
 # alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
 	some g in facts.named
-	pcie_links.real_hardware
+	pci.bare_metal
 	not pcie_links.passed_through(g)
 	not pcie_links.best(g.address)
 	g.pcie.width > 0
@@ -383,19 +372,12 @@ narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source":
 narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
 	some d in input.pci.devices
 	count(input.texts) > 0
-	pcie_links.real_hardware
+	pci.bare_metal
 	a_card(d)
 	not pcie_links.best(d.address)
-	not width_by_nvml(d.address)
+	object.get(facts.gpu, [d.address, "pcie", "max_width"], 0) == 0
 	d.link.width > 0
 	d.link.width < d.link.max_width
-}
-
-width_by_nvml(address) if address in widths_by_nvml
-
-widths_by_nvml := {g.address |
-	some g in facts.named
-	g.pcie.max_width > 0
 }
 
 a_card(d) if d.kind == "gpu"

@@ -22,6 +22,7 @@
 package gpudoctor.rules.collective_failed
 
 import data.gpudoctor.lib.attempts
+import data.gpudoctor.lib.collective_cost
 import data.gpudoctor.lib.facts
 
 bad := {"corrupt", "hang", "error"}
@@ -47,8 +48,6 @@ good contains "limits-raised" if count(enough) > 0
 first := input.collectives.arms[0]
 
 reason(a) := object.get(a, "reason", "the reason is not known")
-
-library := upper(object.get(input.collectives, "library", "nccl"))
 
 # works are the arms that work and say most of the part that fails, the one that decides most first.
 order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
@@ -170,18 +169,16 @@ settings := {"variable": unset[0]} if {
 findings contains {
 	"id": id,
 	"subject": "host",
-	"affects": affected,
-	"message": sprintf("Collectives of %s %s: %s. %s", [library, became[first.outcome], reason(first), says[kind]]),
+	"affects": collective_cost.gpus,
+	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), says[kind]]),
 	"evidence": array.concat(
 		[arm_evidence("as-configured", first)],
 		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
 	),
-	"params": object.union({"gpus": affected}, settings),
+	"params": settings,
 	"severity": severity_of[first.outcome],
 	"remedies": cures[kind],
 } if first.outcome in bad
-
-affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
 
 arm_evidence(name, a) := {
 	"fact": sprintf("collectives.arms[%s]", [name]),
@@ -193,12 +190,11 @@ arm_evidence(name, a) := {
 findings contains {
 	"id": "fallback",
 	"subject": "host",
-	"affects": affected,
+	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s with %s: %s", [
-		library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
+		collective_cost.library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
 	]),
 	"evidence": [arm_evidence(name, arm[name]) | some name in fallbacks],
-	"params": {"gpus": affected},
 	"severity": fallback_severity,
 	"remedies": ["other"],
 } if {
@@ -212,12 +208,11 @@ fallbacks := [name | some name in order; name != "cleaned"; arm[name].outcome in
 findings contains {
 	"id": "needed",
 	"subject": "host",
-	"affects": affected,
+	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s without %s: these variables avoid a fault. %s", [
-		library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
+		collective_cost.library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
 	]),
 	"evidence": [arm_evidence("cleaned", arm.cleaned)],
-	"params": {"gpus": affected},
 	"severity": "low",
 	"remedies": ["other"],
 } if {
@@ -242,7 +237,6 @@ findings contains {
 		some field in ["outcome", "reason", "cause", "path", "version"]
 		value := input.collectives[field]
 	],
-	"params": {"gpus": []},
 	"severity": severity_of[input.collectives.outcome],
 	"remedies": ["upgrade-nccl", "reboot-or-reload-driver", "other"],
 } if {
@@ -252,23 +246,12 @@ findings contains {
 
 started := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed"}
 
-# nothing are the causes for which there is nothing to run.
-nothing := {"no-library", "no-device"}
-
 missing contains {"fact": "collectives", "words": sprintf("the outcome of the collectives is not known: %s", [object.get(input.collectives, "reason", "unknown")])} if {
 	input.collectives.outcome == "unknown"
-	not nothing[object.get(input.collectives, "cause", "")]
+	count(collective_cost.idle) == 0
 }
 
-not_applicable contains "the collectives were not run" if {
-	input.gpus
-	not input.collectives
-}
-
-not_applicable contains "no library or no GPU for collectives" if {
-	input.collectives.outcome == "unknown"
-	nothing[object.get(input.collectives, "cause", "")]
-}
+not_applicable contains why if some why in collective_cost.idle
 
 # The limits of the process with which the collectives work once they are raised to the hard ones, as an arm of
 # the probe tried.

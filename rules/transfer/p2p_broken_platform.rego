@@ -114,7 +114,6 @@ findings contains {
 		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
 	),
 	"accounts_for": transfers.accounted(ts | slow_too(group)),
-	"params": {"pairs": transfers.pairs(group), "staged_good": staged_good(group)},
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}

@@ -64,12 +64,7 @@ findings contains {
 	]),
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(transfers.all(group)),
-	"params": {
-		"gpus": transfers.gpus(group),
-		"pairs": transfers.pairs(group),
-		"bridges": sort(unread(object.keys(group))),
-		"level": "PXB",
-	},
+	"params": {"bridges": sort(unread(object.keys(group))), "level": "PXB"},
 	"severity": k[0],
 	"remedies": remedies(k[1], object.keys(group)),
 } if {
@@ -206,7 +201,7 @@ findings contains {
 		"source": "probe",
 	}],
 	"accounts_for": transfers.accounted(slow_copies),
-	"params": object.union({"gpu": gpu, "device": gpu}, near(gpu)),
+	"params": near(gpu),
 	"severity": k.severity,
 	"remedies": k.remedies,
 } if {
@@ -230,7 +225,4 @@ near(gpu) := {"node": pci.device[gpu].numa_node} if {
 
 not_applicable contains facts.few_offered
 
-not_applicable contains "fewer than two GPUs" if {
-	not facts.several
-	not facts.peer_transfers
-}
+not_applicable contains "fewer than two GPUs" if not facts.several

@@ -40,22 +40,11 @@ findings contains {
 	"subject": subject(ts),
 	"affects": affected(ts),
 	"message": sprintf("%s %s%s. No other rule explains it.", [which(ts), became[kind[0]], said(kind)]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
-		"value": object.filter(t, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]),
-		"source": "probe",
-	} |
-		some i, t in sort(ts)
-		i < shown
-	],
+	"evidence": array.slice(transfers.each(ts, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]), 0, 8),
 	"accounts_for": transfers.accounted(ts),
-	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
 	"severity": severity_of[kind[0]],
 	"remedies": remedies(kind, ts),
 } if some kind, ts in failures
-
-# shown bounds the transfers that stand as evidence.
-shown := 8
 
 became := {
 	"corrupt": "report success and deliver wrong data", "hang": "hang",
@@ -106,7 +95,6 @@ findings contains {
 	"affects": sort(gpus),
 	"message": sprintf("GPU %s does not work by itself: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
 	"evidence": transfers.device_evidence(gpus),
-	"params": {"gpus": sort(gpus)},
 	"severity": severity_of[kind[0]],
 	"remedies": device_remedies(kind),
 } if some kind, gpus in unready
