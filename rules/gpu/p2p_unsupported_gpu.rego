@@ -77,15 +77,17 @@ class(p) := "nvlink" if {
 	}
 } else := "unknown"
 
+# weight is how much a refusal matters, what to say of it, and what helps: a limit in the design of cards, chipset or
+# machine has no remedy, and NCCL needs no setting to skip peer access that does not exist.
 weight := {
-	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver."],
-	"partitioned": ["low", " MIG is enabled."],
-	"vgpu": ["low", " They are vGPUs: the host's profile determines it."],
-	"consumer": ["low", " These are consumer cards, for which this is normal."],
-	"mixed": ["low", " They are of different models, between which the driver does not support it."],
-	"guest": ["low", " In a virtual machine, the host's topology and settings determine it."],
-	"unexpected": ["medium", " This is unexpected on this model."],
-	"unknown": ["low", ""],
+	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver.", ["reboot-or-reload-driver", "upgrade-driver"]],
+	"partitioned": ["low", " MIG is enabled.", ["disable-mig"]],
+	"vgpu": ["low", " They are vGPUs: the host's profile determines it.", ["plan-without-peer-access"]],
+	"consumer": ["low", " These are consumer cards, for which this is normal.", ["plan-without-peer-access"]],
+	"mixed": ["low", " They are of different models, between which the driver does not support it.", ["plan-without-peer-access"]],
+	"guest": ["low", " In a virtual machine, the host's topology and settings determine it.", ["plan-without-peer-access"]],
+	"unexpected": ["medium", " This is unexpected on this model.", ["upgrade-driver", "update-bios"]],
+	"unknown": ["low", "", ["plan-without-peer-access"]],
 }
 
 refused contains p if {
@@ -207,20 +209,13 @@ subject(pairs) := "host" if {
 	first := sort(pairs)[0]
 }
 
-# remedies: a limit in the design of cards, chipset or machine has no remedy, and NCCL
-# needs no setting to skip peer access that does not exist.
-remedies(k) := ["disable-mig"] if {
-	k[0] == "partitioned"
-} else := ["remove-module-parameter"] if {
+remedies(k) := ["remove-module-parameter"] if {
 	"disabled-by-regkey" in k[1]
-} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
-	k[0] == "nvlink"
+	k[0] != "partitioned"
 } else := ["reboot-or-reload-driver", "upgrade-driver"] if {
 	k[0] == "unexpected"
 	"cuda" in k[1]
-} else := ["upgrade-driver", "update-bios"] if {
-	k[0] == "unexpected"
-} else := ["plan-without-peer-access"]
+} else := weight[k[0]][2]
 
 evidence(pairs) := array.concat(
 	[{"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]), "value": answer, "source": "nvmlDeviceGetP2PStatus"} |
@@ -250,3 +245,5 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 asks contains "links.pairs" if count(told_refused | told_offered) == 0
 
 not_applicable contains "fewer than two GPUs" if not facts.several
+
+not_applicable contains "fewer than two GPUs" if count(facts.gpu_pairs) == 0

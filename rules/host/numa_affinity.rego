@@ -116,23 +116,6 @@ findings contains object.union({"subject": "affinity", "confidence": "likely"}, 
 	some found in told_by_logs
 }
 
-# RCCL looks at the setting itself (src/init.cc).
-balanced := logs.messages({"rccl-numa-balancing"})
-
-findings contains {
-	"subject": "kernel.numa_balancing",
-	"message": "RCCL reports that automatic NUMA balancing is on: it makes timings vary",
-	"messages": balanced,
-	"severity": "low",
-	"confidence": "confirmed",
-	"remedies": ["disable-numa-balancing"],
-} if {
-	count(balanced) > 0
-	not balancing_read
-}
-
-balancing_read if is_number(input.numa.balancing)
-
 missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
 	not single_node
 	not surroundings.usable

@@ -43,7 +43,6 @@ test_findings if {
 		[spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})]), {["affinity", "high"]}],
 		[spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})]), set()],
 		[spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})]), {["affinity", "medium"]}],
-		[spoke([said("rccl-numa-balancing", 1, {})]), {["kernel.numa_balancing", "low"]}],
 		# A rank bound to one core, in a job that uses GPUs.
 		[
 			object.union(spoke([bound]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]}),

@@ -49,11 +49,9 @@ mismatches := {[m.fields.manager, m.fields.driver] |
 	m.fields.driver
 } | {[installed, loaded] | mismatch}
 
-unsettled := object.keys(waiting) | object.keys(failed)
-
 findings contains {
 	"subject": "host",
-	"affects": sort(unsettled),
+	"affects": sort(object.keys(unsettled)),
 	"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
 	"messages": told,
 	"evidence": evidence,
@@ -130,12 +128,8 @@ observations contains sprintf("The fabric manager reported fatal NVSwitch errors
 
 observations contains "The fabric manager service is missing or fails." if count(unserved) > 0
 
-observations contains sprintf("The fabric state of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
-	count(waiting) > 0
-}
-
-observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(failed), concat(", ", sort({f.status | some f in failed}))]) if {
-	count(failed) > 0
+observations contains sprintf("The fabric state of %d of %d GPUs is %s.", [count(unsettled), count(members), concat(", ", sort({words | some words in unsettled}))]) if {
+	count(unsettled) > 0
 }
 
 observations contains words if {
@@ -152,8 +146,6 @@ observations contains sprintf("The driver shows the GPUs of a machine with NVSwi
 
 observations contains "The fabric manager is not running." if stopped
 
-some_gpus(list) := sprintf("%d of %d GPUs", [count(list), count(members)])
-
 default advice := ""
 
 advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
@@ -163,8 +155,7 @@ default severity := "critical"
 
 severity := "high" if {
 	not not_ready
-	count(failed) == 0
-	{f.state | some f in waiting} == {"in-progress"}
+	{words | some words in unsettled} == {"in progress"}
 }
 
 default confidence := "likely"
@@ -203,13 +194,6 @@ evidence := array.concat(fabric_evidence, array.concat(
 	logs.all_evidence(unserved),
 ))
 
-# The fabric is complete, so something configured it; it is not looked after now, or will not be after the next restart.
-complete if {
-	count(members) > 0
-	count(unsettled) == 0
-	not not_ready
-}
-
 findings contains {
 	"subject": "host",
 	"message": unattended[0],
@@ -218,8 +202,10 @@ findings contains {
 	"severity": "medium",
 	"remedies": [unattended[1]],
 } if {
-	complete
 	in_tree
+	count(members) > 0
+	count(unsettled) == 0
+	not not_ready
 }
 
 unattended := [
@@ -243,8 +229,6 @@ missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report
 
 asks contains "gpus.nvswitches" if count(members) == 0
 
-counted if is_number(input.gpus.nvswitches)
-
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
 	not switched
@@ -252,7 +236,7 @@ not_applicable contains "no NVIDIA GPU" if {
 
 not_applicable contains "no NVSwitch here" if {
 	not switched
-	counted
+	is_number(input.gpus.nvswitches)
 }
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
@@ -272,13 +256,16 @@ switched if input.gpus.nvswitches > 0
 
 switched if count(members) > 0
 
-waiting := {address: f | some address, f in members; f.state in {"not-started", "in-progress"}}
+# unsettled are the GPUs whose registration has not ended, with its state, or ended in an error.
+unsettled[address] := replace(f.state, "-", " ") if {
+	some address, f in members
+	f.state in {"not-started", "in-progress"}
+}
 
-# failed are the GPUs whose registration ended in an error.
-failed := {address: f |
+unsettled[address] := f.status if {
 	some address, f in members
 	f.state == "completed"
-	not object.get(f, "status", "SUCCESS") in {"SUCCESS", ""}
+	not f.status in {"SUCCESS", ""}
 }
 
 manager := input.gpus.driver.fabric_manager

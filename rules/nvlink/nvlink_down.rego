@@ -79,7 +79,7 @@ ill := {g.address: parts |
 }
 
 findings contains {
-	"subject": subject(gpus),
+	"subject": {true: facts.list(gpus), false: "host"}[count(gpus) == 1],
 	"affects": sort(gpus),
 	"message": sprintf("NVML reports for %s that %s.", [facts.counted(count(gpus), "GPU"), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
 	"evidence": [{
@@ -97,10 +97,6 @@ findings contains {
 	gpus := {address | some address, p in ill; p == parts}
 }
 
-subject(gpus) := facts.list(gpus) if {
-	count(gpus) == 1
-} else := "host"
-
 health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "reset-gpu"] if {
 	"incorrect-configuration" in parts
 } else := ["reset-gpu", "reboot", "replace-hardware"]
@@ -117,7 +113,7 @@ findings contains {
 		"value": {"replay": replays, "recovery": recoveries},
 		"source": "nvmlDeviceGetNvLinkErrorCounter",
 	}],
-	"severity": error_severity(recoveries),
+	"severity": {true: "low", false: "info"}[recoveries > 0],
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],
 } if {
@@ -127,10 +123,6 @@ findings contains {
 	replays + recoveries > 0
 	not short[address]
 }
-
-error_severity(recoveries) := "low" if {
-	recoveries > 0
-} else := "info"
 
 # NVML's own answer on NVLink between two GPUs that active links connect.
 findings contains {

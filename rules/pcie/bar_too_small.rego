@@ -47,7 +47,7 @@ grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
 	address in pcie_ends
 } else := ["low", "likely"] if {
-	xgmi_joined(address)
+	address in xgmi_ends
 } else := ["medium", "likely"] if {
 	facts.gpu[address].vendor == "amd"
 	count(facts.gpus) > 1
@@ -57,23 +57,12 @@ grade(address, size) := ["medium", "confirmed"] if {
 
 # found are the GPUs with a BAR that is too small, with the evidence. What follows holds
 # for each unless it says otherwise.
-findings contains object.union(
-	{
-		"subject": peers.shorten(f.gpus),
-		"affects": sort(f.gpus),
-		"severity": "high",
-		"confidence": "likely",
-		"remedies": ["enable-rebar", "update-bios"],
-	},
-	object.remove(f, ["gpus"]),
-) if {
-	some f in found
-}
+findings contains object.union({"subject": peers.shorten(f.affects), "severity": "high", "remedies": ["enable-rebar", "update-bios"]}, f) if some f in found
 
 unenlarged := "the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM)"
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": subject(gpus),
 	"message": sprintf("The BAR of %s covers %s of %s of memory.%s", [named(gpus), k.window, k.memory, outlook(gpus)]),
 	"evidence": [e |
@@ -87,8 +76,8 @@ found contains {
 	gpus := {address | some address, _ in small; kind(address) == k}
 }
 
-# xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no BAR.
-xgmi_joined(address) if address in (peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs))
+# xgmi_ends are the GPUs that reach each other one over xGMI, which needs no BAR.
+xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
 
 xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
@@ -136,7 +125,7 @@ growth_evidence(address) := [{
 ]
 
 found contains {
-	"gpus": left_small,
+	"affects": left_small,
 	"message": sprintf("The BAR of %s is 256 MiB, but cards of this generation can have one as large as their memory: %s. Peer access through BAR1, which modified drivers for GeForce provide, needs that.", [
 		named(left_small), unenlarged,
 	]),
@@ -147,7 +136,7 @@ found contains {
 }
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": subject(gpus),
 	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: %s.", [
 		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})), unenlarged,
@@ -162,7 +151,7 @@ found contains {
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": facts.list(gpus),
 	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it requires one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
 		facts.list(gpus), facts.bytes(min({size | some size in narrow})),
@@ -176,7 +165,7 @@ found contains {
 }
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": facts.list(gpus),
 	"message": sprintf("The memory of a GPU could not be mapped for its peer (CUDA 205), and the BAR of %s is %s: it does not cover the memory.%s", [
 		facts.list(gpus), facts.bytes(min({size | some size in tight})), tight_words,
@@ -254,7 +243,7 @@ roomless[e.address] contains evidence if {
 }
 
 found contains {
-	"gpus": {address},
+	"affects": {address},
 	"message": sprintf("The kernel found no address space for a BAR of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [address]),
 	"evidence": evidence,
 	"confidence": "confirmed",
@@ -291,7 +280,7 @@ unsized contains e if {
 }
 
 found contains {
-	"gpus": {e.address | some e in unsized; e.address != ""},
+	"affects": {e.address | some e in unsized; e.address != ""},
 	"subject": "host",
 	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware reserves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their address in the attempt does not start",
 	"evidence": pci.event_evidence(unsized),
@@ -311,7 +300,7 @@ unmappable contains e if {
 }
 
 found contains {
-	"gpus": {e.address},
+	"affects": {e.address},
 	"message": sprintf("The driver of GPU %s did not start because it could not map memory (error -12): the BAR of its registers has no address. Check Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS.", [e.address]),
 	"evidence": pci.event_evidence({e}),
 } if {
@@ -345,7 +334,7 @@ fits(bridge) if {
 }
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": bridge,
 	"message": sprintf("The kernel found no address space for a window of %s at bridge %s: the BAR of a GPU below it cannot cover its memory.", [
 		facts.bytes(max({e.size_bytes | some e in es})), bridge,

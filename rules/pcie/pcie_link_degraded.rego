@@ -21,10 +21,6 @@
 #   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
 #   explains: [p2p-slow]
 #   since: "0.1"
-#   grades:
-#     below-a-lane: >-
-#       {test}: {gbps:.2f} GB/s between host memory and {end}, which is less than {basis} carries ({expected_gbps:.2f} GB/s);
-#       a GPU has at least four lanes, and usually sixteen. {suspects}
 package gpudoctor.rules.pcie_link_degraded
 
 import data.gpudoctor.lib.benchmarks
@@ -207,9 +203,8 @@ slow contains {"table": b, "points": ps, "worst": benchmarks.worst(ps)} if {
 	b.what in {"host-to-gpu", "gpu-to-host"}
 }
 
-# hopeless is true of a value that is too low for any slot: its bound is a rate, not a share of
-# one.
-hopeless(p) if p.threshold == 1
+# hopeless is true of a table whose worst value no slot explains: its bound is a rate, not a share of one.
+hopeless(t) if t.worst.threshold == 1
 
 slow_copies contains {
 	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
@@ -219,34 +214,14 @@ slow_copies contains {
 	]),
 	"evidence": benchmarks.points_evidence(t.table, t.points),
 	"severity": grade(t),
-	"confidence": "possible",
+	"confidence": copies_confidence(t),
 	"remedies": cures(t),
-} if {
-	some t in slow
-	not hopeless(t.worst)
-}
-
-# The GPU's link is not known, and no link of a GPU is so slow.
-slow_copies contains {
-	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
-	"grade": "below-a-lane",
-	"about": object.union(t.worst, {"test": t.table.test, "end": end(t.worst), "suspects": suspects}),
-	"evidence": benchmarks.points_evidence(t.table, t.points),
-	"confidence": copies_confidence(t.table),
-	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
-} if {
-	some t in slow
-	hopeless(t.worst)
-}
-
-# suspects: what limits the copies of a virtual machine cannot be seen in it.
-default suspects := "The first suspects are a riser or slot with one lane, and a link that dropped to its lowest speed or width; run nvidia-smi -q while the copies run to see the link"
-
-suspects := "In a virtual machine, the first suspects are the link on the host and the memory of the guest" if facts.is_guest == true
+} if some t in slow
 
 # Copies from pageable memory depend on the processor as well.
-copies_confidence(b) := "likely" if {
-	endswith(b.test, ", pinned")
+copies_confidence(t) := "likely" if {
+	hopeless(t)
+	endswith(t.table.test, ", pinned")
 	not facts.is_guest == true
 } else := "possible"
 
@@ -266,13 +241,21 @@ alike(t) if {
 
 grade(t) := "low" if {
 	alike(t)
+	not hopeless(t)
 } else := "medium"
 
 cures(t) := ["reseat-or-fix-pcie-link", "update-bios"] if {
 	all_low(t)
+	not hopeless(t)
 } else := ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]
 
-remark(t) := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
+# What limits the copies of a virtual machine cannot be seen in it.
+remark(t) := "In a virtual machine, the first suspects are the link on the host and the memory of the guest" if {
+	hopeless(t)
+	facts.is_guest == true
+} else := "A GPU has at least four lanes, and usually sixteen: the first suspects are a riser or slot with one lane, and a link that dropped to its lowest speed or width; run nvidia-smi -q while the copies run to see the link" if {
+	hopeless(t)
+} else := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
 	alike(t)
 } else := "The first suspects are a link that dropped to fewer lanes or a lower speed, and memory on a remote NUMA node"
 

@@ -186,10 +186,8 @@ host_copies[gpu] contains t if {
 	some t in input.transfers.transfers
 	t.test in {"host-to-device", "device-to-host"}
 	some gpu in [t.source, t.destination]
-	pci_address(gpu)
+	contains(gpu, ":")
 }
-
-pci_address(name) if contains(name, ":")
 
 findings contains {
 	"subject": gpu,
