@@ -145,19 +145,12 @@ word := {true: "on", false: "off"}
 
 asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 
-answered if input.gpus.nvml == "ok"
-
-answered if count(on | off) > 0
-
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
-not_applicable contains "no NVIDIA GPU" if {
-	facts.only_amd
-	count(pending | on) == 0
-}
+not_applicable contains "no NVIDIA GPU" if facts.only_amd
 
 not_applicable contains "no GPU here supports MIG" if {
-	answered
+	input.gpus.nvml == "ok"
 	count(facts.gpus) > 0
 	count(on | off) == 0
 }

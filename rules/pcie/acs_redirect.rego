@@ -29,32 +29,22 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
-# grades are those of the standings, the worst first.
+# grades are those of the standings, the worst first, with what to say of pairs of which nothing bad was measured.
 grades := [
-	["failed", "critical", "confirmed"],
-	["slow", "high", "confirmed"],
-	["implied", "high", "likely"],
-	["unsure", "medium", "possible"],
-	["rdma", "medium", "likely"],
-	["nic", "low", "possible"],
-	["tolerated", "low", "possible"],
-	["works", "info", "likely"],
-	["passed-on", "info", "likely"],
+	["failed", "critical", "confirmed", ""],
+	["slow", "high", "confirmed", ""],
+	["implied", "high", "likely", "Their peer-to-peer traffic goes through the root complex; no probe has measured it."],
+	["unsure", "medium", "possible", "Unless NVLink connects them, their traffic goes through the root complex."],
+	["rdma", "medium", "likely", "GPUDirect RDMA between them goes through the root complex."],
+	["nic", "low", "possible", "Direct traffic between GPU and NIC, if there is any, goes through the root complex."],
+	["tolerated", "low", "possible", "AMD's driver uses the longer path through the root complex."],
+	["works", "info", "likely", "The probe copied over these paths correctly and at full speed, so no action is needed."],
+	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
 
-words := {
-	"implied": "Their peer-to-peer traffic goes through the root complex; no probe has measured it.",
-	"unsure": "Unless NVLink connects them, their traffic goes through the root complex.",
-	"rdma": "GPUDirect RDMA between them goes through the root complex.",
-	"nic": "Direct traffic between GPU and NIC, if there is any, goes through the root complex.",
-	"tolerated": "AMD's driver uses the longer path through the root complex.",
-	"works": "The probe copied over these paths correctly and at full speed, so no action is needed.",
-	"passed-on": "The devices are passed to guests, whose isolation depends on ACS: leave it on.",
-}
+told(name, pairs, _) := peers.measured_words(name, pairs) if name in {"failed", "slow"}
 
-told(name, pairs) := peers.measured_words(name, pairs) if {
-	name in {"failed", "slow"}
-} else := words[name]
+told(name, _, words) := words if not name in {"failed", "slow"}
 
 # The weak standings do not explain trouble between two GPUs. If there is some, they are
 # left out, so that users do not look for the cause in the wrong place.
@@ -66,7 +56,7 @@ silenced(name) if {
 # standings are, for each bridge, the ranks of all pairs that cross it.
 standings[bridge] contains rank if {
 	some p, bridges in affected
-	some rank, [name, _, _] in grades
+	some rank, [name, _, _, _] in grades
 	standing(p) == name
 	not silenced(name)
 	some bridge in bridges
@@ -79,7 +69,7 @@ findings contains {
 	"subject": peers.shorten(bridges),
 	"affects": sort(peers.ends(pairs) - nics),
 	"message": sprintf("ACS redirects traffic on %s (%s), between %s. %s%s", [
-		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs), caution,
+		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs, words), caution,
 	]),
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(bridges),
@@ -88,7 +78,7 @@ findings contains {
 	"remedies": remedies(name, pairs),
 } if {
 	some rank, bridges in bridges_of
-	[name, severity, confidence] := grades[rank]
+	[name, severity, confidence, words] := grades[rank]
 	pairs := {p |
 		some p, on_path in affected
 		standing(p) == name

@@ -33,11 +33,11 @@ import data.gpudoctor.lib.rdma
 import data.tables.gpu_models
 import data.tables.thresholds
 
-# link_fact is where each source has the width of a device's link.
-link_fact := {
-	"config space of both ends": "pci.devices[%s].link.%s",
-	"lspci": "pci.devices[%s].link.%s",
-	"NVML": "gpus.devices[%s].pcie.%s",
+# sources are where each source has the width of a device's link, and what its maximum is.
+sources := {
+	"config space of both ends": ["pci.devices[%s].link.%s", "both ends support"],
+	"lspci": ["pci.devices[%s].link.%s", "the card supports"],
+	"NVML": ["gpus.devices[%s].pcie.%s", "according to NVML, card and slot support up to"],
 }
 
 # width_grade: a quarter of the lanes or less loses more than half of the
@@ -57,12 +57,12 @@ findings contains {
 	"subject": address,
 	"affects": pcie_links.affected(address),
 	"message": sprintf("The link above %s runs with %d lanes, but %s %d.%s%s", [
-		pcie_links.described(address), n.width, limit[n.source], n.best,
+		pcie_links.described(address), n.width, sources[n.source][1], n.best,
 		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
 	"evidence": array.flatten([
-		{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
-		{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
+		{"fact": sprintf(sources[n.source][0], [address, "width"]), "value": n.width, "source": n.source},
+		{"fact": sprintf(sources[n.source][0], [address, "max_width"]), "value": n.best, "source": n.source},
 		pcie_links.error_evidence(address),
 	]),
 	"params": {"device": address},
@@ -70,12 +70,6 @@ findings contains {
 	"confidence": width_confidence(address, n),
 } if {
 	some address, n in narrow
-}
-
-limit := {
-	"config space of both ends": "both ends support",
-	"NVML": "according to NVML, card and slot support up to",
-	"lspci": "the card supports",
 }
 
 # Evidence from only NVML stays possible: a slow transfer fits either reading.

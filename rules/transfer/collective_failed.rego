@@ -63,16 +63,17 @@ default kind := "everywhere"
 
 kind := part[works[0]]
 
-says := {
-	"variables": sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]),
-	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]),
-	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
-	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
-	"p2p": "Without peer-to-peer access they work: that path fails.",
-	"shm": "Without shared memory they work: /dev/shm fails.",
-	"both": "Over the network they work: both peer-to-peer access and shared memory fail.",
-	"processes": "Inside one process they work: sharing memory between processes fails.",
-	"everywhere": everywhere,
+# verdicts are what each part that fails means, and what helps.
+verdicts := {
+	"variables": [sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]), variable_cures],
+	"limits": [sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]), limit_cures],
+	"nvls": ["Without NVLS they work: the multicast of the NVSwitches fails.", ["nccl-nvls-disable", "upgrade-driver"]],
+	"cumem": ["Without cuMem they work: sharing memory by cuMem fails.", ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"]],
+	"p2p": ["Without peer-to-peer access they work: that path fails.", ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"]],
+	"shm": ["Without shared memory they work: /dev/shm fails.", ["increase-shm", "nccl-shm-disable"]],
+	"both": ["Over the network they work: both peer-to-peer access and shared memory fail.", ["nccl-p2p-disable", "increase-shm"]],
+	"processes": ["Inside one process they work: sharing memory between processes fails.", ["nccl-p2p-disable", "upgrade-driver"]],
+	"everywhere": [everywhere, array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"])],
 }
 
 default blamed := "one or more of these variables cause it"
@@ -117,18 +118,6 @@ removed contains a.unset if {
 	a.outcome == "ok"
 }
 
-cures := {
-	"variables": variable_cures,
-	"limits": limit_cures,
-	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
-	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
-	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
-	"shm": ["increase-shm", "nccl-shm-disable"],
-	"both": ["nccl-p2p-disable", "increase-shm"],
-	"processes": ["nccl-p2p-disable", "upgrade-driver"],
-	"everywhere": array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"]),
-}
-
 default variable_cures := ["other"]
 
 variable_cures := ["unset-env"] if count(unset) == 1
@@ -170,14 +159,14 @@ findings contains {
 	"id": id,
 	"subject": "host",
 	"affects": collective_cost.gpus,
-	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), says[kind]]),
+	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), verdicts[kind][0]]),
 	"evidence": array.concat(
 		[arm_evidence("as-configured", first)],
 		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
 	),
 	"params": settings,
 	"severity": severity_of[first.outcome],
-	"remedies": cures[kind],
+	"remedies": verdicts[kind][1],
 } if first.outcome in bad
 
 arm_evidence(name, a) := {

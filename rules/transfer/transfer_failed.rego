@@ -55,9 +55,7 @@ said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3])
 	kind[1] > 0
 } else := ""
 
-in_call("") := ""
-
-in_call(call) := sprintf(" in %s", [call]) if call != ""
+in_call(call) := {true: "", false: sprintf(" in %s", [call])}[call == ""]
 
 pairs(ts) := sort({facts.pair_name(t.source, t.destination) | some t in ts})
 
@@ -78,16 +76,12 @@ affected(ts) := sort({address |
 	facts.is_address(address)
 })
 
-remedies(kind, _) := driver_errors.class(kind[1]).remedies if {
+remedies(kind, ts) := driver_errors.class(kind[1]).remedies if {
 	kind[0] == "error"
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
-	between_gpus(kind)
-} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "replace-hardware"]
-
-between_gpus(kind) if {
-	some t in failures[kind]
+	some t in ts
 	t.test in facts.peer_tests
-}
+} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "replace-hardware"]
 
 # A GPU that the driver could not make ready.
 findings contains {
