@@ -41,23 +41,18 @@ silenced("works") if peers.in_trouble
 
 findings contains object.union({"subject": "host", "params": iommu.params, "severity": "high", "confidence": "likely"}, f) if some f in found
 
+# weight is the severity and confidence of each standing, and what to say of pairs of which nothing bad was measured.
 weight := {
-	"failed": ["critical", "confirmed"],
-	"slow": ["high", "confirmed"],
-	"implied": ["high", "likely"],
-	"unsure": ["medium", "possible"],
-	"works": ["info", "likely"],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
+	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data."],
+	"unsure": ["medium", "possible", "Unless NVLink connects them, their transfers may hang or deliver wrong data."],
+	"works": ["info", "likely", "The probe copied between them correctly and at full speed, so no action is needed."],
 }
 
-words := {
-	"implied": "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.",
-	"unsure": "Unless NVLink connects them, their transfers may hang or deliver wrong data.",
-	"works": "The probe copied between them correctly and at full speed, so no action is needed.",
-}
-
-told(name, pairs) := object.get(words, name, peers.measured_words(name, pairs)) if {
+told(name, pairs) := peers.measured_words(name, pairs) if {
 	name in {"failed", "slow"}
-} else := words[name]
+} else := weight[name][2]
 
 found contains {
 	"id": "in-force",
@@ -130,7 +125,7 @@ found contains {
 	"id": "by-default",
 	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s communicate over PCIe. %s", [
-		input.iommu.vendor, peers.pairs_text(suspects), words.implied,
+		input.iommu.vendor, peers.pairs_text(suspects), weight.implied[2],
 	]),
 	"evidence": array.concat(
 		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
@@ -152,7 +147,7 @@ found contains {
 	"id": "on",
 	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The IOMMU is on (%s), the kernel command line does not set pass-through, and %s communicate over PCIe when they use peer access. %s", [
-		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), words[suspects_standing],
+		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), weight[suspects_standing][2],
 	]),
 	"evidence": [
 		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
@@ -177,7 +172,7 @@ found contains {
 found contains {
 	"id": "asked",
 	"message": sprintf("A collective over peer-to-peer transfers does not end, and the IOMMU of this machine translates (%s). %s", [
-		concat(", ", sort(translating)), words.implied,
+		concat(", ", sort(translating)), weight.implied[2],
 	]),
 	"evidence": sort(logs.stalled),
 	"remedies": ["iommu-pt", "iommu-off", "nccl-p2p-disable"],
