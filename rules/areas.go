@@ -52,7 +52,11 @@ var areaOf = map[string]Area{
 
 // shared are the keys of custom that the built-in rules of a folder have in common, unless they say otherwise.
 var shared = map[string]map[string]any{
+	"gpu":    {"profiles": []any{"training"}},
+	"host":   {"profiles": []any{"training"}},
 	"launch": {"profiles": []any{"launch"}, "needs": []any{"launches"}, "confidence": "likely"},
+	"nvlink": {"profiles": []any{"training"}},
+	"pcie":   {"profiles": []any{"training"}},
 }
 
 // areas reads custom.areas.

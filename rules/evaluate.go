@@ -112,7 +112,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
-			a.missing = unmet(rule, f, input) // Before it passes.
+			a.missing = unmet(slices.Concat(rule.Needs, a.asks), f, input) // Before it passes.
 		}
 		switch {
 		case len(a.faults) > 0:
@@ -221,9 +221,9 @@ func Nearest(word string, known []string) string {
 
 // answer is the result of one rule, as Rego returned it.
 type answer struct {
-	findings, missing, notApplicable []*ast.Term
-	holds, values, shown             []*ast.Term // Of the conditions.
-	failure                          string      // Why the rule could not be run.
+	findings, missing, asks, notApplicable []*ast.Term
+	holds, values, shown                   []*ast.Term // Of the conditions.
+	failure                                string      // Why the rule could not be run.
 }
 
 // ask evaluates all rules of the programs, in as few queries as possible and in parallel. If one
@@ -349,6 +349,8 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 				a.findings = items
 			case "missing":
 				a.missing = items
+			case "asks":
+				a.asks = items
 			case "not_applicable":
 				a.notApplicable = items
 			case "holds":
@@ -369,11 +371,14 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 func (p *program) queryBody(rules []Rule) ast.Body {
 	verdicts := make([][2]*ast.Term, 0, len(rules))
 	for _, rule := range rules {
-		pkg := p.modules[rule.File].Package.Path
+		m := p.modules[rule.File]
+		if m == nil { // All of its findings are rows of messages.
+			continue
+		}
 		offers := make([][2]*ast.Term, 0, len(rule.offers()))
 		for _, name := range rule.offers() {
-			if offered(p.modules[rule.File], name) {
-				ref := pkg.Append(ast.StringTerm(name))
+			if offered(m, name) {
+				ref := m.Package.Path.Append(ast.StringTerm(name))
 				offers = append(offers, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(ref)})
 			}
 		}

@@ -22,6 +22,7 @@ var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[
 type reading struct {
 	findings      []Finding
 	missing       []Missing
+	asks          []Need // What it needs on this machine, beside what its metadata names.
 	notApplicable []string
 	// faults say what is wrong with the rule itself, without duplicates.
 	faults []string
@@ -41,7 +42,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 		return fault == ""
 	}
 	size := maxSaid
-	for _, t := range slices.Concat(a.findings, a.missing, a.notApplicable) {
+	for _, t := range slices.Concat(a.findings, a.missing, a.asks, a.notApplicable) {
 		if size = measure(t.Value, size); size < 0 {
 			keep(fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
 			return out
@@ -55,6 +56,12 @@ func (s *Set) read(rule Rule, a answer) reading {
 	for _, t := range a.missing {
 		if m, fault := readMissing(t.Value, s.own[rule.ID]); keep(fault) {
 			out.missing = append(out.missing, m)
+		}
+	}
+	for _, t := range a.asks {
+		r := &entryReader{what: "entry of asks"}
+		if path := r.text("it", t.Value); keep(r.reason) {
+			out.asks = append(out.asks, Need{path})
 		}
 	}
 	for _, t := range a.notApplicable {

@@ -200,7 +200,7 @@ func (r *metadataReader) required(key, text string) bool {
 }
 
 // answers are the sets that a rule's package defines.
-var answers = []string{"findings", "missing", "not_applicable"}
+var answers = []string{"findings", "missing", "asks", "not_applicable"}
 
 // partialSets checks that the answers of the package are sets, which are defined
 // (possibly empty) for any facts.
@@ -235,13 +235,13 @@ func packageAnnotations(m *ast.Module) *ast.Annotations {
 }
 
 // lint rejects "not input...": a missing fact is not a fact that is
-// false. Only missing and not_applicable may ask whether a fact exists. A
+// false. Only missing, asks and not_applicable may ask whether a fact exists. A
 // comparison, as in not input.x == "y", is allowed: it states
 // explicitly that everything but y counts.
 func lint(file string, m *ast.Module) []error {
 	var faults []error
 	for _, rule := range m.Rules {
-		if name := rule.Head.Name.String(); name == "missing" || name == "not_applicable" {
+		if name := rule.Head.Name.String(); name != "findings" && slices.Contains(answers, name) {
 			continue
 		}
 		ast.WalkExprs(rule, func(e *ast.Expr) bool {
@@ -249,7 +249,7 @@ func lint(file string, m *ast.Module) []error {
 				faults = append(faults, &Problem{
 					File: file, Line: e.Location.Row,
 					Reason: "\"not input...\" also holds when the fact is not known",
-					Hint:   "write \"== false\", or say in missing that the fact is needed",
+					Hint:   "write \"== false\", or ask for the fact in asks",
 				})
 			}
 			return false

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Need is what a rule must know before it may pass: one of several facts, each
@@ -124,49 +126,76 @@ func complains(l *facts.LogFacts) bool {
 	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" && m.Role != "warning" })
 }
 
-// unmet lists what a rule needs and the facts lack. If one of several facts
-// would be enough, all of them are listed.
-func unmet(rule Rule, f *facts.Facts, input ast.Value) []Missing {
-	var all []Missing
-	for _, need := range rule.Needs {
+// unmet lists what a rule needs and the facts lack. Where nothing else is missing and one of
+// several facts would be enough, all of these are listed.
+func unmet(needs []Need, f *facts.Facts, input ast.Value) []Missing {
+	var alone, choices []Missing
+	for _, need := range needs {
 		if slices.ContainsFunc(need, func(n string) bool { return met(n, f, input) }) {
 			continue
 		}
+		list := &alone
+		if len(need) > 1 {
+			list = &choices
+		}
 		for i, n := range need {
-			if m := need.lacks(i, f); !conditions[n].guard && !slices.Contains(all, m) {
-				all = append(all, m)
+			if m := need.lacks(i, f, input); !conditions[n].guard && !slices.Contains(*list, m) {
+				*list = append(*list, m)
 			}
 		}
 	}
-	return all
+	if len(alone) > 0 {
+		return alone
+	}
+	return choices
 }
 
 // lacks says that one fact of a need is missing, and the alternatives.
-func (n Need) lacks(i int, f *facts.Facts) Missing {
+func (n Need) lacks(i int, f *facts.Facts, input ast.Value) Missing {
 	c, isCondition := conditions[n[i]]
+	m := Missing{Fact: cmp.Or(c.fact, n[i])}
+	if section := m.Section(); len(n) == 1 && !known(input, []string{section}) {
+		m.Fact = section
+	}
 	switch {
 	case isCondition && c.ofLogs && cut(f):
-		return Missing{Fact: "logs", Words: "the logs were not read completely"}
-	case isCondition:
-		return Missing{Fact: c.fact, Words: c.isNot}
-	}
-	var instead []string
-	for j, other := range n {
-		if o, ok := conditions[other]; ok && !o.guard {
-			instead = append(instead, o.is)
-		} else if !ok && j != i {
-			instead = append(instead, other+" is known")
-		}
-	}
-	m := Missing{Fact: n[i]}
-	if slices.ContainsFunc(n, func(need string) bool { return conditions[need].guard }) {
+		m = Missing{Fact: "logs", Words: "the logs were not read completely"}
+	case isCondition && m.Fact == c.fact:
+		m.Words = c.isNot
+	case len(n) == 1:
+		m.Words = data.Unknown().Facts[m.Fact]
+	case slices.ContainsFunc(n, func(need string) bool { return conditions[need].guard }):
 		// A log would do, and without one the rule has little to judge.
-		return Missing{Fact: "logs", Words: "no log was given, and " + n[i] + " is not known"}
-	}
-	if len(instead) > 0 {
-		m.Words = "needed, unless " + strings.Join(instead, " or ")
+		m = Missing{Fact: "logs", Words: "no log was given, and " + n[i] + " is not known"}
+	default:
+		m.Words = "needed, unless " + n.instead(i)
 	}
 	return m
+}
+
+// instead says what would do instead of one fact of a need.
+func (n Need) instead(i int) string {
+	var others []string
+	for j, other := range n {
+		if o, ok := conditions[other]; ok {
+			others = append(others, o.is)
+		} else if j != i {
+			others = append(others, other+" is known")
+		}
+	}
+	return strings.Join(others, " or ")
+}
+
+// asked lists what a rule asks for; "" stands for what is not written out.
+func asked(m *ast.Module) Need {
+	var paths Need
+	for _, rule := range m.Rules {
+		if rule.Head.Name.String() == "asks" && rule.Head.Key != nil {
+			path, _ := rule.Head.Key.Value.(ast.String)
+			paths = append(paths, string(path))
+		}
+	}
+	return paths
 }
 
 // met reports whether one fact is known, or one condition holds.
@@ -237,8 +266,8 @@ func (r *metadataReader) needs() []Need {
 	return all
 }
 
-// strangeNeeds lists the needs of rules that are neither a path of the facts nor a condition, or
-// that are never unknown.
+// strangeNeeds lists what rules need or ask for that is neither a path of the facts nor a condition, or
+// that is never unknown.
 func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
 	schema, err := readSchema()
 	if err != nil {
@@ -253,7 +282,7 @@ func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
 		fault := func(hint, format string, args ...any) {
 			faults = append(faults, &Problem{File: rule.File, Line: line, Reason: "custom.needs: " + fmt.Sprintf(format, args...), Hint: hint})
 		}
-		for _, need := range slices.Concat(rule.Needs...) {
+		for _, need := range slices.Concat(append(slices.Clone(rule.Needs), asked(modules[rule.File]))...) {
 			if _, ok := conditions[need]; ok {
 				continue
 			}

@@ -24,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // TestNeedsAreNeeded checks, by mutation, that a rule passes only if what it needs is known: for every rule and every
@@ -142,6 +143,53 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		}
 		expect.That(t, strings.Join(got, " ") == tt.want, "%s: %q hold, want %q", name, got, tt.want)
+	}
+}
+
+// TestUnknown checks that the table has a sentence for each fact that rules ask for and for each section that they
+// need, and for nothing else.
+func TestUnknown(t *testing.T) {
+	set := compiledSet(t)
+	modules := expect.Value(set.modulesOf(set.everything()))(t)
+	sentences, named := data.Unknown().Facts, map[string]bool{}
+	for _, rule := range set.Rules() {
+		asks := asked(modules[rule.File])
+		for _, need := range slices.Concat(slices.Concat(rule.Needs...), asks) {
+			if conditions[need].guard {
+				continue
+			}
+			path := pathOf(need)
+			section := Missing{Fact: path}.Section()
+			named[path], named[section] = true, true
+			expect.That(t, sentences[section] != "", "%s: no sentence for the section %s", rule.ID, section)
+		}
+		for _, path := range asks {
+			expect.That(t, sentences[path] != "", "%s: no sentence for %s", rule.ID, path)
+		}
+	}
+	for path := range sentences {
+		expect.That(t, named[path], "no rule needs %s", path)
+	}
+}
+
+// TestLacks checks what is said of a need that is not met.
+func TestLacks(t *testing.T) {
+	input := expect.Value(ast.InterfaceToValue(map[string]any{"gpus": map[string]any{"nvml": "ok"}}))(t)
+	for name, tt := range map[string]struct {
+		need Need
+		want []Missing
+	}{
+		"known":               {Need{"gpus.nvml"}, nil},
+		"a fact":              {Need{"gpus.nvswitches"}, []Missing{{Fact: "gpus.nvswitches", Words: "it is not known whether there are NVSwitches"}}},
+		"a whole section":     {Need{"kernel_log.events"}, []Missing{{Fact: "kernel_log", Words: "the kernel log was not readable"}}},
+		"a condition":         {Need{"one-gpu"}, []Missing{{Fact: "gpus.devices", Words: "the machine has several GPUs"}}},
+		"a condition's facts": {Need{"job-told"}, []Missing{{Fact: "logs", Words: "no log of a job was given"}}},
+		"one of two": {Need{"gpus.nvswitches", "job-told"}, []Missing{
+			{Fact: "gpus.nvswitches", Words: "needed, unless a log shows how far a job came"},
+			{Fact: "logs.communicators", Words: "no log of a run with NCCL_DEBUG=INFO shows how far it came"},
+		}},
+	} {
+		expect.NoDiff(t, tt.want, unmet([]Need{tt.need}, &facts.Facts{}, input), "%s", name)
 	}
 }
 

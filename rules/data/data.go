@@ -32,6 +32,7 @@ var tables = map[string]table{
 	"known_faults":  tableOf(KnownFaults),
 	"launch_files":  tableOf(LaunchFiles),
 	"thresholds":    tableOf(Thresholds),
+	"unknown":       tableOf(Unknown),
 	"rates":         tableOf(Rates),
 	"required":      tableOf(Required),
 	"variables":     tableOf(Variables),

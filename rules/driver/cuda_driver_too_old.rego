@@ -177,7 +177,6 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The image or library path provides a libcuda that is newer than the kernel driver, and this GPU cannot use it (error 804): only data center GPUs can. Upgrade the driver on the host or, if that was done already, reload its module.%s", [serves]),
 	"severity": "critical",
-	"confidence": "likely",
 	"messages": compat_claims,
 	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
 	"params": wanted_params,
@@ -204,7 +203,6 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The packages are built for CUDA %d, but the driver supports CUDA %s", [major, served.text]),
 	"severity": "critical",
-	"confidence": "likely",
 	"evidence": array.concat([package_evidence(p) | some p in packages], [served_evidence]),
 	"params": needing(major),
 } if {
@@ -260,8 +258,6 @@ findings contains {
 default nccl_grade := ["low", "possible"]
 
 nccl_grade := ["critical", "likely"] if logs.failed
-
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for a CUDA runtime"} if not input.libraries
 
 missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver supports is not known"} if {
 	count(runtimes) > 0

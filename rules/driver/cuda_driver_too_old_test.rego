@@ -51,7 +51,7 @@ test_findings if {
 		[[packages({"libnccl2": "2.9.8-1+cuda10.2"}), driver("440.33.01"), failed], set()],
 	] {
 		found := cuda_driver_too_old.findings with input as object.union_n(row[0])
-		{[object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in found} == row[1]
+		{[object.get(f, "severity", ""), object.get(f, "confidence", "likely")] | some f in found} == row[1]
 	}
 }
 
@@ -60,7 +60,7 @@ test_what_is_said if {
 		said("cuda-insufficient-driver", {}), serving("11.4"),
 		packages({"torch": "2.7.0+cu128", "cuda-runtime": "12.8.57"}),
 	])
-	[f.severity, f.confidence, f.params] == ["critical", "confirmed", {"cuda": 12, "driver": 525}]
+	[object.get(f, "severity", "high"), object.get(f, "confidence", "likely"), f.params] == ["critical", "confirmed", {"cuda": 12, "driver": 525}]
 	contains(f.message, "supports CUDA 11.4")
 	some g in cuda_driver_too_old.findings with input as machine([runtime({}), compat({})])
 	contains(g.message, "the loader does not use it")
@@ -80,4 +80,4 @@ test_what_is_said if {
 	}
 }
 
-test_unresolvable if count(cuda_driver_too_old.missing) == 1 with input as {}
+test_unresolvable if count(cuda_driver_too_old.missing) == 1 with input as {"libraries": {"files": [runtime({})]}}

@@ -60,18 +60,13 @@ compat contains l if {
 	l.compat
 }
 
-bridged(major) if {
-	some l in compat
-	surroundings.version(l.version)[0] >= thresholds.cuda_drivers[sprintf("%d", [major])]
-}
-
 findings contains {
 	"subject": "driver",
 	"message": sprintf("The image holds CUDA %d, which needs driver %d or newer, and the target has %s (CUDA %d)%s", [
 		major,
-		thresholds.cuda_drivers[sprintf("%d", [major])], input.target.driver, served, bridge_words(major),
+		thresholds.cuda_drivers[sprintf("%d", [major])], input.target.driver, served, bridge(major)[1],
 	]),
-	"severity": severity(major),
+	"severity": bridge(major)[0],
 	"evidence": array.concat(sort(needed[major]), [target_evidence]),
 	"params": {"driver": thresholds.cuda_drivers[sprintf("%d", [major])], "cuda": major},
 } if {
@@ -80,13 +75,11 @@ findings contains {
 	thresholds.cuda_drivers[sprintf("%d", [major])]
 }
 
-severity(major) := "medium" if {
-	bridged(major)
-} else := "high"
-
-bridge_words(major) := ". Its compatibility library serves data center GPUs, if the folder is first in LD_LIBRARY_PATH" if {
-	bridged(major)
-} else := ""
+# bridge is the severity, and what a compatibility library that serves a release changes.
+bridge(major) := ["medium", ". Its compatibility library serves data center GPUs, if the folder is first in LD_LIBRARY_PATH"] if {
+	some l in compat
+	surroundings.version(l.version)[0] >= thresholds.cuda_drivers[sprintf("%d", [major])]
+} else := ["high", ""]
 
 # required are the alternatives of NVIDIA_REQUIRE_CUDA: a blank means or, a comma and.
 required := split(trim_space(facts.env.NVIDIA_REQUIRE_CUDA), " ") if facts.env.NVIDIA_REQUIRE_CUDA != ""
@@ -123,9 +116,10 @@ findings contains {
 
 disabled if facts.env.NVIDIA_DISABLE_REQUIRE in {"1", "true"}
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
-not_applicable contains "no target is given (--driver, --target)" if not input.target
+not_applicable contains "no target is given (--driver, --target)" if {
+	input.libraries
+	not input.target
+}
 
 not_applicable contains "the image holds nothing that is built for CUDA" if {
 	input.libraries

@@ -27,5 +27,3 @@ test_silent_disabled if not "NVIDIA_REQUIRE_CUDA" in subjects(image("470.57.02",
 	{"name": "NVIDIA_REQUIRE_CUDA", "value": "cuda>=12.4", "source": "environment", "effective": true},
 	{"name": "NVIDIA_DISABLE_REQUIRE", "value": "1", "source": "environment", "effective": true},
 ]}}))
-
-test_unresolvable if count(r.missing) == 1 with input as {"target": {"source": "t", "driver": "550.54"}}

@@ -16,6 +16,7 @@
 #   severity: critical
 #   confidence: likely
 #   needs:
+#     - libraries
 #     - ["libraries.files[].version", transfers.driver_version]
 #   first_of:
 #     - measured > told > packaged
@@ -50,7 +51,7 @@ kernel_evidence := {"fact": "gpus.driver.kernel_version", "value": kernel_driver
 findings contains finding(l, [kind.severity, confidence_of(l.kind)], message, {
 	"id": "measured",
 	"evidence": array.concat([evidence(l), kernel_evidence], [answer | answer := said[l.kind]]),
-	"remedies": cure(l),
+	"remedies": [origin(l)[1]],
 }) if {
 	not surroundings.image
 	some l in mismatched
@@ -58,22 +59,17 @@ findings contains finding(l, [kind.severity, confidence_of(l.kind)], message, {
 	kind := kinds[l.kind]
 	message := sprintf("The loader uses %s version %s here, but the loaded kernel driver has %s: %s%s", [
 		l.kind, l.version,
-		kernel_driver, kind.refusal, origin(l),
+		kernel_driver, kind.refusal, origin(l)[0],
 	])
 }
 
-# A library that is of the image, not of this machine.
-origin(l) := ". It is part of the image: the driver's libraries must come from the host" if {
+# origin says where a library of another version is from, and what helps.
+origin(l) := [". It is part of the image: the driver's libraries must come from the host", "remove-driver-libraries"] if {
 	facts.in_container
 	not l.mounted
-} else := ". The driver was updated without a reboot" if {
+} else := [". The driver was updated without a reboot", "reboot-or-reload-driver"] if {
 	surroundings.version(l.version) > surroundings.version(kernel_driver)
-} else := ""
-
-cure(l) := ["remove-driver-libraries"] if {
-	facts.in_container
-	not l.mounted
-} else := ["reboot-or-reload-driver"]
+} else := ["", "reboot-or-reload-driver"]
 
 confidence_of(kind) := "confirmed" if {
 	said[kind]
@@ -91,7 +87,7 @@ answered("libnvidia-ml") if input.gpus.nvml == "ok"
 findings contains {
 	"id": "measured",
 	"subject": "driver",
-	"message": sprintf("%s that the library and the kernel driver have different versions. %s", [unplaced_words, kernel_words]),
+	"message": sprintf("%s says that its version is not that of the kernel driver. %s", [facts.list(object.keys(unplaced)), kernel_words]),
 	"confidence": "confirmed",
 	"evidence": [answer | some answer in unplaced],
 	"remedies": ["reboot-or-reload-driver"],
@@ -103,12 +99,6 @@ unplaced[kind] := answer if {
 	some kind, answer in said
 	not kind in ({l.kind | some l in mismatched} | {l.kind | some l in older_compat})
 }
-
-unplaced_words := "CUDA and NVML report" if {
-	count(unplaced) > 1
-} else := "CUDA reports" if {
-	unplaced.libcuda
-} else := "NVML reports"
 
 default kernel_words := "The kernel driver version is not known"
 
@@ -227,24 +217,24 @@ findings contains {
 # Driver libraries in an image shadow those that the host mounts, or are next to them, and
 # match only one driver version.
 findings contains finding(l, ["high", "likely"], message, {}) if {
-	surroundings.image
-	some l in real
+	some l in in_image
 	baked(l)
-	not at_home(l)
-	message := sprintf("%s %s is part of this image%s. It matches only hosts with driver %s; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
-		l.kind, l.version, image_files.layer(l),
-		l.version,
+	message := sprintf("%s is part of this image%s. It matches only hosts with the driver that it comes from; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
+		trim_space(sprintf("%s %s", [l.kind, object.get(l, "version", "")])), image_files.layer(l),
 	])
 }
 
-# Of the same files, those of which nothing states a version: only an image that is judged
-# itself may take them for its own.
-findings contains finding(l, ["high", "likely"], message, {}) if {
+in_image contains l if {
+	surroundings.image
+	some l in real
+	not at_home(l)
+}
+
+# Only an image that is judged itself may take files of which nothing states a version for its own.
+in_image contains l if {
 	input.profile == "image"
 	some l in nameless
-	baked(l)
 	not input.container.inside == false
-	message := sprintf("A %s is part of this image%s. It matches only hosts with the driver that it comes from; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [l.kind, image_files.layer(l)])
 }
 
 # Where it happens to fit this machine's driver it is worth knowing only.
@@ -258,24 +248,16 @@ findings contains finding(l, ["info", "likely"], message, {}) if {
 	message := sprintf("%s %s is part of this image and matches this machine's driver, but no other: after the next driver update, or on another machine, CUDA or NVML fail to start", [l.kind, l.version])
 }
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
-missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {
+asks contains "gpus.driver.kernel_version" if {
 	count(real) > 0
-	not kernel_driver
 	not surroundings.image
-	not surroundings.no_nvidia
 }
 
-missing contains {"fact": "container.inside", "words": "it is not known whether these files belong to an image"} if {
+asks contains "container.inside" if {
 	count(real) > 0
 	not kernel_driver
-	not surroundings.no_nvidia
-	not inside_known
 	not input.image
 }
-
-inside_known if is_boolean(input.container.inside)
 
 not_applicable contains "no NVIDIA driver library here" if {
 	input.libraries

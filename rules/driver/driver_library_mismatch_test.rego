@@ -117,8 +117,3 @@ test_the_way_out_of_an_image if {
 	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:$HOME/lib")
 	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:/opt/../etc")
 }
-
-test_unresolvable if {
-	count(driver_library_mismatch.missing) == 1 with input as {}
-	count(driver_library_mismatch.missing) == 2 with input as json.remove(machine([cuda("580.159.04")]), ["gpus/driver/kernel_version", "container"])
-}

@@ -33,7 +33,7 @@ import data.gpudoctor.lib.pci
 findings contains {
 	"subject": "host",
 	"affects": sort(unserved),
-	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [counted_gpus, bound_text]),
+	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [facts.counted(count(unserved), "GPU"), bound_text]),
 	"evidence": [{
 		"fact": sprintf("pci.devices[%s].driver", [address]),
 		"value": object.get(pci.device[address], "driver", ""),
@@ -66,20 +66,10 @@ driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
 
 driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
 
-counted_gpus := sprintf("the GPU %s", [facts.list(unserved)]) if {
-	count(unserved) == 1
-} else := sprintf("%d GPUs", [count(unserved)])
-
 bound_text := "nouveau is bound instead" if {
 	some address in unserved
 	pci.device[address].driver == "nouveau"
 } else := "none is bound, as after a kernel update for which the module was not built"
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-	count(unserved) == 0
-}
 
 not_applicable contains "no NVIDIA GPU" if {
 	not logs.given

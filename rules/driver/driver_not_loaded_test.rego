@@ -2,8 +2,6 @@ package gpudoctor.rules.driver_not_loaded_test
 
 import data.gpudoctor.rules.driver_not_loaded
 
-test_unresolvable_without_logs if count(driver_not_loaded.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-
 bare(driver) := {
 	"container": {"inside": false},
 	"gpus": {"nvml": "error", "nvml_error": "DRIVER_NOT_LOADED", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},

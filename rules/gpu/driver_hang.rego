@@ -17,18 +17,12 @@
 #     - transfers.outcome
 #   explains: [transfer-failed, collective-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.driver_hang
 
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
-
-# A transfer that hung is named as such, by its pair.
-hung_transfer if {
-	some t in facts.peer_transfers
-	t.outcome == "hang"
-}
+import data.gpudoctor.lib.transfers
 
 # probed is a finding on what became of the probe.
 probed(place, severity, confidence, message, rest) := object.union(
@@ -38,7 +32,7 @@ probed(place, severity, confidence, message, rest) := object.union(
 
 findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"params": {"stage": step, "gpus": gpus},
+	"params": {"gpus": gpus},
 	"remedies": remedies,
 }) if {
 	input.transfers.outcome == "hang"
@@ -46,34 +40,24 @@ findings contains probed(place, "critical", "confirmed", message, {
 	message := sprintf("The %s did not return from %s%s within the probe's deadline.%s", [api_name, step, on, left])
 }
 
+# A transfer that hung is named as such, by its pair.
 by_transfer if {
-	stage := input.transfers.stage
-	not stage in starting
-	hung_transfer
+	some t in facts.peer_transfers
+	t.outcome == "hang"
+	t.test == input.transfers.stage
 }
 
-# starting are the probe's stages that are no test.
-starting := {"load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
-
-# gpus are those that the driver serves, or the one that it did not come back from.
+# gpus are those of the vendor whose interface it was, or the one that it did not come back from.
 gpus := named if {
 	count(named) > 0
-} else := sort([address | some address in facts.gpus; driven(address)])
-
-# driven are the GPUs of the vendor whose interface it was.
-driven(address) if {
+} else := sort(of_amd) if {
 	input.transfers.api == "hip"
-	facts.gpu[address].vendor == "amd"
-}
+} else := sort({address | some address in facts.gpus} - of_amd)
 
-driven(address) if {
-	not input.transfers.api == "hip"
-	not facts.gpu[address].vendor == "amd"
-}
+of_amd := {address | some address in facts.gpus; facts.is_amd(address)}
 
 findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"params": {"stage": step, "gpus": named},
 	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
 }) if {
 	input.transfers.outcome == "error"
@@ -82,7 +66,7 @@ findings contains probed(place, "critical", "confirmed", message, {
 }
 
 findings contains probed("host", "high", "likely", message, {
-	"params": {"stage": step, "gpus": gpus},
+	"params": {"gpus": gpus},
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
 }) if {
 	input.transfers.outcome == "error"
@@ -109,15 +93,7 @@ findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
 	"message": sprintf("Programs cannot use GPU %s: %s of the %s failed with %s (%d), which does not identify a cause.", [facts.list(gpus), said[0], api_name, said[1], said[2]]),
-	"evidence": [{
-		"fact": sprintf("transfers.devices[%s]", [d.address]),
-		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
-		"source": "probe",
-	} |
-		some d in input.transfers.devices
-		d.address in gpus
-	],
-	"params": {"gpus": sort(gpus)},
+	"evidence": transfers.device_evidence(gpus),
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],
@@ -128,19 +104,19 @@ findings contains {
 # The management library speaks to the same kernel driver.
 findings contains {
 	"subject": "host",
-	"message": sprintf("The management library (NVML) %s. Tools such as nvidia-smi will fail the same way.", [dumb[input.gpus.nvml]]),
+	"message": sprintf("The management library (NVML) %s. Tools such as nvidia-smi will fail the same way.", [dumb[input.gpus.nvml][0]]),
 	"evidence": [{"fact": "gpus.nvml", "value": input.gpus.nvml, "source": "libnvidia-ml.so.1"}],
 	"severity": "high",
 	"confidence": "likely",
-	"remedies": [dumb_cure[input.gpus.nvml], "upgrade-driver"],
+	"remedies": [dumb[input.gpus.nvml][1], "upgrade-driver"],
 } if {
 	dumb[input.gpus.nvml]
 }
 
-dumb := {"hang": "did not respond before its deadline", "crashed": "crashed"}
-
-# dumb_cure: a library that crashes is not stuck in the kernel.
-dumb_cure := {"hang": "reboot", "crashed": "reboot-or-reload-driver"}
+dumb := {
+	"hang": ["did not respond before its deadline", "reboot"],
+	"crashed": ["crashed", "reboot-or-reload-driver"], # It is not stuck in the kernel.
+}
 
 # api_name is the vendor interface that the probe used.
 default api_name := "CUDA driver"
@@ -166,11 +142,7 @@ on := sprintf(" for GPU %s", [place]) if {
 
 default left := ""
 
-left := " The process could not be killed: it hangs in the kernel, and only a reboot clears it." if {
-	input.transfers.left == true
-} else := " All transfers had finished by then; programs will hang at exit." if {
-	input.transfers.stage == "cleanup"
-}
+left := " The process could not be killed: it hangs in the kernel, and only a reboot clears it." if input.transfers.left == true
 
 # remedies: what is stuck in the kernel keeps the module loaded and its GPU from
 # being reset, and so does a driver that hangs NVML as well.
@@ -186,14 +158,7 @@ stuck if input.transfers.left == true
 
 stuck if input.gpus.nvml == "hang"
 
-evidence := [{
-	"fact": sprintf("transfers.%s", [field]),
-	"value": input.transfers[field],
-	"source": "probe",
-} |
-	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]
-	input.transfers[field]
-]
+evidence := transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"])
 
 missing contains {"fact": "transfers", "words": "the probe did not run"} if {
 	not probe_ran

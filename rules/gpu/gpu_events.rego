@@ -16,11 +16,11 @@
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
 #   remedies: [fix-application, reset-gpu, other]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_events
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.xid
 
 faults := {"fault", "link"}
@@ -28,8 +28,7 @@ faults := {"fault", "link"}
 # events are the Xids of one code at one GPU, without those that are a fault of it
 # (gpu-fault judges those) and without the consequences of such a fault at the same GPU.
 events[[xid.event_place(e), e.code]] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	is_number(e.code)
 	not faulty(e.code)
 	not outweighed(e)
@@ -50,8 +49,7 @@ outweighed(e) if {
 }
 
 faulty_places contains xid.event_place(e) if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	faulty(e.code)
 }
 
@@ -59,8 +57,7 @@ findings contains {
 	"subject": place,
 	"affects": facts.gpus_at(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
-	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
-	"params": {"gpus": facts.gpus_at(place), "xid": code},
+	"evidence": pci.event_evidence(es),
 	"severity": xid.severity(code),
 	"confidence": confidence(code),
 	"remedies": xid.remedies(code),
@@ -81,17 +78,6 @@ confidence(code) := "likely" if {
 	xid.meaning[code]
 } else := "possible"
 
-missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
-	not input.kernel_log
-	not no_gpu
-}
+asks contains "kernel_log.events[].code" if count(pci.events.xid) > 0
 
-missing contains {"fact": "kernel_log.events[].code", "words": "the Xid of an event is not known"} if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
-	not e.code
-}
-
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0

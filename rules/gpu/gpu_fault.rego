@@ -20,14 +20,15 @@
 #     - [gpus.devices, transfers.devices]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
 #   explains: [driver-hang, gpu-missing, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed, collective-failed]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_fault
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.transfers
 import data.gpudoctor.lib.xid
 
 # signs are what the kernel log, programs, the management library, the bus and the driver
@@ -45,23 +46,22 @@ signs[xid.event_place({"address": address})] contains s if {
 }
 
 # logged is a sign that events of the kernel log are.
-logged(kind, events, severity, words, remedies) := {
+logged(events, severity, words, remedies) := {
 	"severity": severity,
 	"confidence": "likely",
 	"words": words,
-	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [kind]), "value": e.message, "source": xid.source} | some e in sort(events)],
+	"evidence": pci.event_evidence(events),
 	"remedies": remedies,
 }
 
-signs[place] contains logged("xid", es, xid.severity(code), words, xid.remedies(code)) if {
+signs[place] contains logged(es, xid.severity(code), words, xid.remedies(code)) if {
 	some [place, code], es in events
 	words := sprintf("the kernel log has Xid %d (%s), %s", [code, xid.name(code), xid.times(es)])
 }
 
 # events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down reports.
 events[[xid.event_place(e), e.code]] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	is_number(e.code)
 	xid.meaning[e.code].class in {"fault", "link"}
 	not e.code in gpu_state.nvlink_xids
@@ -71,7 +71,7 @@ events[[xid.event_place(e), e.code]] contains e if {
 # CUDA runtime builds within the limits, and finds most of its fields impossible at once. Such a descriptor was damaged
 # on the way to the GPU or in its memory; a riser, a slot or a cable is the first suspect (noonghunna/club-3090 issue
 # 751). Single failed checks are a program's error.
-signs[address] contains logged("xid", xid.impossible_launches[address], "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
+signs[address] contains logged(xid.impossible_launches[address], "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
 	some address, checks in xid.impossible_checks
 	words := sprintf("it rejected a kernel whose descriptor is invalid in %d ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
 		count(checks), concat(", ", array.slice(sort(checks), 0, 3)),
@@ -80,14 +80,14 @@ signs[address] contains logged("xid", xid.impossible_launches[address], "high", 
 
 # An error of PCIe that was not corrected, for which the kernel asks the driver of the GPU and gets no answer
 # (report_error_detected, drivers/pci/pcie/err.c): the GPU is gone until a reset.
-signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
+signs[xid.event_place(e)] contains logged({e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
 	some e in input.kernel_log.events
 	e.id == "kernel-aer-no-recovery"
 	e.fields.driver == "nvidia"
 	words := "PCIe reported an uncorrectable error on the path to it, from which its driver cannot recover"
 }
 
-signs[address] contains logged("nvrm", es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
+signs[address] contains logged(es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
 	some address, es in xid.stillborn
 	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
@@ -122,28 +122,21 @@ spoken_of(m) := address if {
 
 findings contains {
 	"subject": xid.event_place(e),
-	"message": sprintf("The kernel log has SXid %d of an NVSwitch%s", [e.code, reach(e)]),
-	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
-	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
+	"message": sprintf("The kernel log has SXid %d of an NVSwitch, which may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes.", [e.code]),
+	"evidence": pci.event_evidence({e}),
+	"params": {"gpus": [gpu | some gpu in facts.gpus]},
 	"severity": xid.sxid_severity(e),
-	"confidence": certainty(e),
+	"confidence": {true: "likely", false: "possible"}[severe(e)],
 	"remedies": gpu_state.reset,
 } if {
-	some e in input.kernel_log.events
-	e.kind == "sxid"
+	some e in pci.events.sxid
 	is_number(e.code)
 	xid.sxid_severity(e) != "info"
 }
 
-default certainty(_) := "possible"
-
-certainty(e) := "likely" if severe(e)
-
-reach(e) := ", which affects the whole fabric. A later reset may have cleared it." if {
-	severe(e)
-} else := ", which gpudoctor does not know. It may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes."
-
 # severe is true of SXids that stop the fabric by their code, or by what the line says.
+default severe(_) := false
+
 severe(e) if xid.sxid_known(e.code)
 
 severe(e) if e.fatal
@@ -184,18 +177,11 @@ suspects := {address |
 findings contains {
 	"subject": subject(involved),
 	"affects": sort(involved),
-	"message": sprintf("Transfers through host memory also failed (%s), so the fault is not in peer-to-peer access but in %s.", [
-		concat(", ", sort({t.outcome | some t in staged_failures})), blame(involved),
+	"message": sprintf("Transfers through host memory also failed (%s), so the fault is not in peer-to-peer access but in a GPU, its link or the host.", [
+		concat(", ", sort({t.outcome | some t in staged_failures})),
 	]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
-		"value": object.filter(t, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
-		"source": "probe",
-	} |
-		some t in sort(staged_failures)
-	],
+	"evidence": transfers.each(staged_failures, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
 	"accounts_for": sort({peers.named(t) | some t in staged_failures} | {peers.named(t) | some t in beside_staged}),
-	"params": {"gpus": sort(involved)},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": gpu_state.reset,
@@ -219,19 +205,14 @@ subject(involved) := facts.list(involved) if {
 	count(involved) <= 2
 } else := "host"
 
-blame(involved) := "this GPU or its link" if {
-	count(involved) == 1
-} else := "a GPU, its link or the host"
-
 order := ["critical", "high", "medium", "low"]
 
 findings contains {
 	"subject": place,
 	"affects": facts.gpus_at(place),
-	"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
+	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"messages": {s.said | some s in ss},
-	"params": {"gpus": facts.gpus_at(place), "devices": facts.gpus_at(place)},
 	"severity": order[rank],
 	"confidence": confidence,
 	"remedies": remedies,
@@ -251,28 +232,9 @@ doubt(confidence) := " A later reset may have cleared it." if {
 	confidence == "likely"
 } else := ""
 
-# way_back says what a restart may not do.
-way_back(remedy) := " Only a reboot, or a power cycle, recovers it." if {
-	remedy == "reboot"
-} else := ""
-
-missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
-	not input.kernel_log
-	not no_gpu
-}
-
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
+asks contains "gpus.devices[].ecc" if {
 	input.gpus.nvml != "ok"
-	some g in input.gpus.devices
-	g.vendor == "nvidia"
-}
-
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
-	input.gpus.nvml != "ok"
-	count(facts.offered) > 0
 	not facts.only_amd
 }
 
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0

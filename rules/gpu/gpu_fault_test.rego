@@ -87,5 +87,3 @@ test_advice if {
 		f.remedies[0] == row[1]
 	}
 }
-
-test_unresolvable if count(gpu_fault.findings) == 0 with input as {}

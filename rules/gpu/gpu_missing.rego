@@ -24,7 +24,6 @@
 #     - gpus.devices
 #     - transfers.devices
 #   remedies: [reboot-or-reload-driver, reset-gpu]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.gpu_missing
 
@@ -129,22 +128,15 @@ nodes := surroundings.render_nodes if {
 	hip
 } else := surroundings.nvidia_nodes
 
-# kept_back is true of a GPU that the host gives to virtual machines in parts, and of one of a
-# model of which HIP offers no other: it may not support it.
-kept_back(address) if address in parted
-
-kept_back(address) if {
-	hip
-	not pci.device[address].device in offered_models
-}
-
-parted := {g.address | some g in of_vendor; g.virtualization_mode in {"host-vgpu", "host-vsga"}}
-
-offered_models := {pci.device[address].device | some address in listed.api}
-
 explained("api", _) if hidden
 
-explained("api", address) if kept_back(address)
+# The host gives GPUs to virtual machines in parts, and HIP may not support a model of which it offers no other.
+explained("api", address) if address in {g.address | some g in of_vendor; g.virtualization_mode in {"host-vgpu", "host-vsga"}}
+
+explained("api", address) if {
+	hip
+	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
+}
 
 # together are the GPUs that the same sources lack.
 together[from] contains address if some address, from in lacking
@@ -155,13 +147,13 @@ findings contains {
 	"message": sprintf("%s %s %s, but %s does not, and nothing here explains that: %s", [
 		facts.list(showing), {true: "list", false: "lists"}[count(showing) > 1], peers.shorten(addresses), facts.list({sources[s][0] | some s in from}), concat("; ", sort({effects[s] | some s in from})),
 	]),
-	"severity": severity(from),
+	# NCCL and RCCL place a GPU by the PCI tree; without it they choose slower paths.
+	"severity": {true: "medium", false: "high"}[from == {"tree"}],
 	"evidence": [{"fact": fact, "value": sort(theirs), "source": origin} |
 		some source, theirs in listed
 		[_, fact, origin] := sources[source]
 		source != "tree"
 	],
-	"params": {"gpus": sort(addresses)},
 } if {
 	some from, addresses in together
 	showing := {sources[s][0] | some s, theirs in listed; count(addresses - theirs) == 0}
@@ -172,11 +164,6 @@ effects := {
 	"management": "faults of its memory and its links are not reported",
 	"tree": "NCCL and RCCL cannot locate it",
 }
-
-# NCCL and RCCL place a GPU by the PCI tree; without it they choose slower paths.
-severity(from) := "medium" if {
-	from == {"tree"}
-} else := "high"
 
 missing contains {"fact": "gpus.nvml", "words": "NVML did not list the GPUs"} if {
 	not hip

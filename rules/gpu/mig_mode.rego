@@ -13,7 +13,6 @@
 #     - gpus.devices
 #   remedies: [disable-mig, separate-mig-instances, reset-gpu]
 #   explains: [p2p-unsupported-gpu, gpu-visibility]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.mig_mode
 
@@ -30,14 +29,7 @@ findings contains {
 	"subject": subject,
 	"affects": sort(on),
 	"message": message,
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].mig", [address]),
-		"value": facts.gpu[address].mig,
-		"source": "nvmlDeviceGetMigMode",
-	} |
-		some address in sort(on | off)
-	],
-	"params": {"gpus": sort(on)},
+	"evidence": facts.gpu_evidence(on | off, "mig", "nvmlDeviceGetMigMode"),
 	"severity": severity,
 	"remedies": ["disable-mig"],
 } if {
@@ -93,11 +85,7 @@ findings contains {
 	"affects": sort(on),
 	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
 	"messages": ((twice | unseen) | named_instance),
-	"evidence": array.concat(
-		sort(slices),
-		[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
-	),
-	"params": {"gpus": sort(on)},
+	"evidence": array.concat(sort(slices), facts.gpu_evidence(on, "mig", "nvidia-smi")),
 	"severity": slices_severity,
 	"confidence": slices_confidence,
 	"remedies": ["disable-mig", "separate-mig-instances"],
@@ -105,7 +93,7 @@ findings contains {
 	spans
 }
 
-spans if count(slices) > 0
+spans if count(slices | named_instance) > 0
 
 # A process sees only one instance, so a program that uses the next GPU by its number finds none. A GPU in MIG mode
 # without instances offers CUDA nothing (MIG user guide, "CUDA device enumeration").
@@ -119,8 +107,6 @@ spans if {
 	count(on) > 0
 	count(twice) > 0
 }
-
-spans if count(named_instance) > 0
 
 default slices_confidence := "likely"
 
@@ -147,11 +133,7 @@ findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("MIG is %s now and will be %s after the GPU's next reset.", [word[facts.gpu[address].mig], word[facts.gpu[address].mig_pending]]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].mig_pending", [address]),
-		"value": facts.gpu[address].mig_pending,
-		"source": "nvmlDeviceGetMigMode",
-	}],
+	"evidence": facts.gpu_evidence({address}, "mig_pending", "nvmlDeviceGetMigMode"),
 	"severity": "info",
 	"confidence": "confirmed",
 	"remedies": ["reset-gpu"],
@@ -161,27 +143,14 @@ findings contains {
 
 word := {true: "on", false: "off"}
 
-missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not respond"} if {
-	not answered
-	not no_gpu
-	not facts.only_amd
-}
+asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 
-answered if input.gpus.nvml == "ok"
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
-answered if count(on | off) > 0
-
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
-
-not_applicable contains "no NVIDIA GPU" if {
-	facts.only_amd
-	count(pending | on) == 0
-}
+not_applicable contains "no NVIDIA GPU" if facts.only_amd
 
 not_applicable contains "no GPU here supports MIG" if {
-	answered
+	input.gpus.nvml == "ok"
 	count(facts.gpus) > 0
 	count(on | off) == 0
 }

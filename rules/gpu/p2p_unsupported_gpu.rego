@@ -18,7 +18,6 @@
 #     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   explains: [collective-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
 
@@ -49,12 +48,7 @@ meaning := {
 # expected_answers come from the design of a platform; a better one is another machine, not another setting.
 expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone"}
 
-# consumer is true for GeForce and TITAN cards, whose drivers offer no peer access over PCIe.
-consumer(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
-
 partitioned(address) if facts.gpu[address].mig == true
-
-virtual(address) if facts.gpu[address].virtualization_mode == "vgpu"
 
 # class says how unexpected a refusal is for one pair.
 class(p) := "nvlink" if {
@@ -66,34 +60,34 @@ class(p) := "nvlink" if {
 	partitioned(address)
 } else := "vgpu" if {
 	some address in [p.a, p.b]
-	virtual(address)
+	facts.gpu[address].virtualization_mode == "vgpu"
 } else := "consumer" if {
 	some address in [p.a, p.b]
-	consumer(address)
+	regex.match(`GeForce|TITAN`, facts.gpu[address].name) # Their drivers offer no peer access over PCIe.
 } else := "mixed" if {
 	answers(p) == {"not-supported"}
 	facts.gpu[p.a].name != facts.gpu[p.b].name
 } else := "guest" if {
 	facts.is_guest == true
-} else := "designed" if {
-	answers(p) - expected_answers == set()
 } else := "unexpected" if {
+	count(answers(p) - expected_answers) > 0
 	every address in [p.a, p.b] {
 		facts.gpu[address].name != ""
 		peers.whole(address)
 	}
 } else := "unknown"
 
+# weight is how much a refusal matters, what to say of it, and what helps: a limit in the design of cards, chipset or
+# machine has no remedy, and NCCL needs no setting to skip peer access that does not exist.
 weight := {
-	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver."],
-	"partitioned": ["low", " MIG is enabled."],
-	"vgpu": ["low", " They are vGPUs: the host's profile determines it."],
-	"consumer": ["low", " These are consumer cards, for which this is normal."],
-	"mixed": ["low", " They are of different models, between which the driver does not support it."],
-	"guest": ["low", " In a virtual machine, the host's topology and settings determine it."],
-	"designed": ["low", ""],
-	"unexpected": ["medium", " This is unexpected on this model."],
-	"unknown": ["low", ""],
+	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver.", ["reboot-or-reload-driver", "upgrade-driver"]],
+	"partitioned": ["low", " MIG is enabled.", ["disable-mig"]],
+	"vgpu": ["low", " They are vGPUs: the host's profile determines it.", ["plan-without-peer-access"]],
+	"consumer": ["low", " These are consumer cards, for which this is normal.", ["plan-without-peer-access"]],
+	"mixed": ["low", " They are of different models, between which the driver does not support it.", ["plan-without-peer-access"]],
+	"guest": ["low", " In a virtual machine, the host's topology and settings determine it.", ["plan-without-peer-access"]],
+	"unexpected": ["medium", " This is unexpected on this model.", ["upgrade-driver", "update-bios"]],
+	"unknown": ["low", "", ["plan-without-peer-access"]],
 }
 
 refused contains p if {
@@ -111,12 +105,11 @@ findings contains {
 		concat(", ", [meaning[answer][0] | some answer in k[1]]),
 		weight[k[0]][1],
 		contradiction(pairs),
-		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected", "unknown"}]),
+		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "unexpected", "unknown"}]),
 	])),
 	"evidence": evidence(pairs),
-	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
+	"params": {"gpus": {address | some address in peers.ends(pairs); partitioned(address)}},
 	"severity": weight[k[0]][0],
-	"confidence": "confirmed",
 	"remedies": remedies(k),
 } if {
 	some k in {kind(p) | some p in refused}
@@ -137,10 +130,9 @@ own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s: %s.", [models, stopped_words]),
+	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s.", [models]),
 	"messages": stopped,
 	"severity": "critical",
-	"confidence": "confirmed",
 	"remedies": stopped_cure,
 } if {
 	count(stopped) > 0
@@ -164,8 +156,6 @@ findings contains {
 		some i, pair in sort(told_refused)
 		i < 4
 	],
-	"severity": "low",
-	"confidence": "confirmed",
 	"remedies": ["nccl-p2p-disable"],
 } if {
 	not facts.gpu_pairs
@@ -189,8 +179,6 @@ findings contains {
 	"affects": sort(peers.ends(closed)),
 	"message": sprintf("No peer access between %s: AMD's driver offers none. It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path, which is often not the case between the root complexes of two sockets.", [peers.pairs_text(closed)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} | some p in sort(closed)],
-	"severity": "low",
-	"confidence": "confirmed",
 	"remedies": ["nccl-p2p-disable", "enable-rebar"],
 } if {
 	count(closed) > 0
@@ -202,10 +190,6 @@ models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
 	names := {g.name | some g in input.gpus.devices; g.name != ""}
 	count(names) > 0
 }
-
-stopped_words := "disable peer access and InfiniBand with NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1, or start it with accelerate launch" if {
-	logs.said("accelerate-peer-access-unsupported")
-} else := "it uses peer access without checking whether it is supported"
 
 # contradiction is reported if CUDA offers what NVML refuses and copies arrive. NCCL
 # follows NVML (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).
@@ -225,42 +209,26 @@ subject(pairs) := "host" if {
 	first := sort(pairs)[0]
 }
 
-# remedies: a limit in the design of cards, chipset or machine has no remedy, and NCCL
-# needs no setting to skip peer access that does not exist.
-remedies(k) := ["disable-mig"] if {
-	k[0] == "partitioned"
-} else := ["remove-module-parameter"] if {
+remedies(k) := ["remove-module-parameter"] if {
 	"disabled-by-regkey" in k[1]
-} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
-	k[0] == "nvlink"
+	k[0] != "partitioned"
 } else := ["reboot-or-reload-driver", "upgrade-driver"] if {
 	k[0] == "unexpected"
 	"cuda" in k[1]
-} else := ["upgrade-driver", "update-bios"] if {
-	k[0] == "unexpected"
-} else := ["plan-without-peer-access"]
+} else := weight[k[0]][2]
 
-evidence(pairs) := [e |
-	some p in sort(pairs)
-	some e in array.concat(
-		[{
-			"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]),
-			"value": p.p2p[capability],
-			"source": "nvmlDeviceGetP2PStatus",
-		} |
-			some capability in ["read", "write"]
-			p.p2p[capability]
-		],
-		[{
-			"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
-			"value": peers.access[d],
-			"source": "cuDeviceCanAccessPeer",
-		} |
-			some d in [[p.a, p.b], [p.b, p.a]]
-			peers.access[d] == false
-		],
-	)
-]
+evidence(pairs) := array.concat(
+	[{"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]), "value": answer, "source": "nvmlDeviceGetP2PStatus"} |
+		some p in sort(pairs)
+		some capability in ["read", "write"]
+		answer := p.p2p[capability]
+	],
+	[{"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]), "value": false, "source": "cuDeviceCanAccessPeer"} |
+		some p in sort(pairs)
+		some d in [[p.a, p.b], [p.b, p.a]]
+		peers.access[d] == false
+	],
+)
 
 # told is true for a pair of which NVML or the CUDA driver says something.
 told(p) if p.p2p.read
@@ -274,17 +242,8 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 	not told(p)
 }
 
-missing contains {"fact": "links.pairs", "words": "the pairs of GPUs are not known"} if {
-	not facts.gpu_pairs
-	not one_gpu
-	count(told_refused) + count(told_offered) == 0
-}
+asks contains "links.pairs" if count(told_refused | told_offered) == 0
 
-one_gpu if count(facts.gpus) < 2
-
-not_applicable contains "fewer than two GPUs" if {
-	one_gpu
-	not facts.gpu_pairs
-}
+not_applicable contains "fewer than two GPUs" if not facts.several
 
 not_applicable contains "fewer than two GPUs" if count(facts.gpu_pairs) == 0

@@ -15,10 +15,5 @@
 #   areas: [job]
 #   needs: [job-told]
 #   remedies: [fix-launch, open-firewall, other]
-#   profiles: [training]
 #   since: "0.4"
 package gpudoctor.rules.launch_failed
-
-import data.gpudoctor.lib.logs
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

@@ -22,7 +22,6 @@
 #     - [gpus.devices, transfers.devices]
 #   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing, update-bios]
 #   first_of: [narrowed, pinned, few-cpus]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.numa_affinity
 
@@ -48,21 +47,20 @@ used := surroundings.usable & facts.gpus
 findings contains {
 	"subject": sprintf("node%d", [n.id]),
 	"affects": sort(node_gpus[n.id]),
-	"message": sprintf("%s on NUMA node %d, but this process cannot run on any CPU of that node (%s), only on %s: host copies and NCCL's threads cross to another node%s", [
-		subjects(node_gpus[n.id]),
-		n.id, n.cpus, input.numa.allowed_cpus, distance_remark(n),
+	"message": sprintf("NUMA node %d has %s (%s), but this process cannot run on any CPU of that node (%s), only on %s: host copies and NCCL's threads cross to another node", [
+		n.id, facts.counted(count(node_gpus[n.id]), "GPU"), facts.list(node_gpus[n.id]), n.cpus, input.numa.allowed_cpus,
 	]),
 	"evidence": [
 		{"fact": sprintf("numa.nodes[%d].allowed_cpus", [n.id]), "value": 0, "source": "/proc/self/status (Cpus_allowed_list)"},
 		{"fact": sprintf("numa.nodes[%d].cpus", [n.id]), "value": n.cpus, "source": sprintf("/sys/devices/system/node/node%d/cpulist", [n.id])},
 	],
-	"params": {"node": n.id, "gpus": sort(node_gpus[n.id])},
+	"params": {"node": n.id},
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],
 } if {
 	some n in surroundings.cpu_nodes
 	n.allowed_cpus == 0
 	count(node_gpus[n.id]) > 0
-	allowed_elsewhere
+	count([other | some other in surroundings.cpu_nodes; other.allowed_cpus > 0]) > 0
 }
 
 # nodeless are the GPUs of which the firmware names no node, and no text does either.
@@ -91,27 +89,9 @@ default of_guest := ""
 
 of_guest := ". In a virtual machine, the hypervisor sets it" if facts.is_guest == true
 
-# allowed_elsewhere is true where the process may run on some node.
-allowed_elsewhere if {
-	some n in surroundings.cpu_nodes
-	n.allowed_cpus > 0
-}
-
-subjects(gpus) := sprintf("GPU %s is", [facts.list(gpus)]) if {
-	count(gpus) == 1
-} else := sprintf("%d GPUs (%s) are", [count(gpus), facts.list(gpus)])
-
-# distance_remark says how far the nearest node is on which it may run; 10 means local (ACPI SLIT).
-distance_remark(n) := sprintf(" (distance %d, local is 10)", [nearest]) if {
-	nearest := min([distance |
-		some i, distance in n.distances
-		input.numa.nodes[i].allowed_cpus > 0
-	])
-} else := ""
-
 findings contains {
 	"subject": "kernel.numa_balancing",
-	"message": sprintf("Automatic NUMA balancing is on (kernel.numa_balancing=%d) with %d NUMA nodes: %s", [input.numa.balancing, count(surroundings.cpu_nodes), opinion]),
+	"message": sprintf("Automatic NUMA balancing is on (kernel.numa_balancing=%d) with %d NUMA nodes: it makes timings of host copies vary", [input.numa.balancing, count(surroundings.cpu_nodes)]),
 	"severity": balancing_severity,
 	"remedies": ["disable-numa-balancing"],
 	"evidence": [{
@@ -131,51 +111,14 @@ default balancing_severity := "low"
 
 balancing_severity := "medium" if count(surroundings.of_vendor.amd) > 1
 
-opinion := "RCCL warns about it at each start, because it makes timings vary" if {
-	surroundings.has_amd
-} else := "timings of host copies may vary"
-
 # What logs show of the CPUs that ranks keep to.
 findings contains object.union({"subject": "affinity", "confidence": "likely"}, found) if {
 	some found in told_by_logs
 }
 
-# RCCL looks at the setting itself (src/init.cc).
-balanced := logs.messages({"rccl-numa-balancing"})
-
-findings contains {
-	"subject": "kernel.numa_balancing",
-	"message": "RCCL reports that automatic NUMA balancing is on: it makes timings vary",
-	"messages": balanced,
-	"severity": "low",
-	"confidence": "confirmed",
-	"remedies": ["disable-numa-balancing"],
-} if {
-	count(balanced) > 0
-	not balancing_read
-}
-
-balancing_read if is_number(input.numa.balancing)
-
-told if count(spoken | balanced) > 0
-
-missing contains {"fact": "numa", "words": "the NUMA topology was not read"} if {
-	not numa_read
-	not told
-}
-
-numa_read if is_object(input.numa)
-
 missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
 	not single_node
-	not told
 	not surroundings.usable
-}
-
-missing contains {"fact": "numa.nodes[].allowed_cpus", "words": "the affinity of this process is not known"} if {
-	not single_node
-	count(surroundings.usable) > 0
-	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
 missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known which NUMA nodes the GPUs belong to"} if {
@@ -220,19 +163,14 @@ narrowed contains key if {
 
 told_by_logs contains {
 	"id": "narrowed",
-	"message": sprintf("NCCL used %d CPUs near GPU %d in one run and %d in another: the launcher of the first binds its processes to only some of the CPUs near the GPU, and NCCL's threads share them%s", [
-		fewest[key], key[1], most[key], launcher_words,
+	"message": sprintf("NCCL used %d CPUs near GPU %d in one run and %d in another: the launcher of the first binds its processes to only some of the CPUs near the GPU, and NCCL's threads share them (srun --cpu-bind, mpirun --bind-to)", [
+		fewest[key], key[1], most[key],
 	]),
 	"evidence": shown({a | some k in narrowed; some a in masks[k]; a.cpus in {fewest[k], most[k]}}),
-	"severity": "medium",
 	"remedies": by_launcher,
 } if {
 	key := sort(narrowed)[0]
 }
-
-default launcher_words := ""
-
-launcher_words := " (srun --cpu-bind, mpirun --bind-to)." if count({l | some l in logs.launches; l.kind in {"slurm", "mpirun"}}) > 0
 
 # pinned are the GPUs for which NCCL had one core, or the two threads of one, while another GPU of the host had another:
 # the launcher binds each rank to a core (mpirun does so for two ranks, and with --bind-to core). NCCL's threads and the
@@ -250,19 +188,14 @@ pinned contains key if {
 
 told_by_logs contains {
 	"id": "pinned",
-	"message": sprintf("NCCL uses only %d CPU for GPU %d%s: the launcher binds each rank to a core (mpirun --bind-to core, srun --cpu-bind=cores), which NCCL's threads share with the program", [
-		most[key], key[1], more_pinned,
+	"message": sprintf("NCCL uses only %d CPU for GPU %d: the launcher binds each rank to a core (mpirun --bind-to core, srun --cpu-bind=cores), which NCCL's threads share with the program", [
+		most[key], key[1],
 	]),
 	"evidence": shown({a | some k in pinned; some a in masks[k]}),
-	"severity": "medium",
 	"remedies": by_launcher,
 } if {
 	key := sort(pinned)[0]
 }
-
-more_pinned := sprintf(", and for %d others", [count(pinned) - 1]) if {
-	count(pinned) > 1
-} else := ""
 
 # A small part of the CPUs of a NUMA node. A job that was given few CPUs must look so; it is worth knowing.
 told_by_logs contains {
@@ -313,14 +246,10 @@ apart := {m |
 	trim_space(m.fields.allowed) != ""
 }
 
-# spoken are all messages that by themselves show the CPUs of a process.
-spoken := (core_bound | refused) | apart
-
 told_by_logs contains {
 	"id": "few-cpus",
 	"message": "mpirun binds a rank to one core, its default for up to two ranks: NCCL's threads for all GPUs of that rank share it with the program, and host memory is on that core's node. Use --bind-to none, or --bind-to numa",
 	"messages": core_bound,
-	"severity": "medium",
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],
 } if {
 	count(core_bound) > 0
@@ -331,20 +260,10 @@ on_gpus if count(input.benchmarks) > 0
 
 on_gpus if count(input.logs.communicators) > 0
 
-told_by_logs contains {
-	"message": "A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity",
-	"messages": refused,
-	"severity": "high",
-	"remedies": ["bind-numa", "ignore-cpu-affinity"],
-} if {
-	count(refused) > 0
-}
-
-told_by_logs contains {
-	"message": "NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the host, cross to another node",
-	"messages": apart,
-	"severity": "medium",
-	"remedies": ["bind-numa", "ignore-cpu-affinity"],
-} if {
-	count(apart) > 0
+told_by_logs contains {"messages": messages, "message": words, "severity": severity, "remedies": ["bind-numa", "ignore-cpu-affinity"]} if {
+	some [messages, severity, words] in [
+		[refused, "high", "A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity"],
+		[apart, "medium", "NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the host, cross to another node"],
+	]
+	count(messages) > 0
 }

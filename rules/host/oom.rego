@@ -19,7 +19,6 @@
 #   remedies: [free-memory, fix-application, other]
 #   first_of: [host, killed, ended]
 #   explains: [device > oom/ended]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.oom
 
@@ -60,8 +59,3 @@ findings contains {
 group := input.container.memory
 
 left := max([group.limit_bytes - group.in_use_bytes, 0])
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-}

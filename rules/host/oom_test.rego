@@ -9,8 +9,6 @@ test_fires_for_a_gpu if {
 	f.subject == "GPU memory"
 }
 
-test_unresolvable_without_logs if count(oom.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-
 # Below NCCL's transport by shared memory it is host memory that was asked for: rule cumem-host tells.
 test_silent_for_host_memory_of_cumem if {
 	failed := object.union(message("nccl-cuda-out-of-memory", "cause", 2), {"fields": {"file": "include/alloc.h"}})

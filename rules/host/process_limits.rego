@@ -16,7 +16,6 @@
 #     - job-told-if-given
 #     - [texts-given, container.nofile_soft]
 #   remedies: [raise-process-limits, other]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 
@@ -26,11 +25,6 @@ import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
 # Programs say themselves which limit they reached: the verdicts of these messages are rows of the catalogue.
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not logs.given
-}
 
 # A soft limit below what the kernel gives to every process: somebody lowered it.
 findings contains {

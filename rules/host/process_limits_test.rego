@@ -2,8 +2,6 @@ package gpudoctor.rules.process_limits_test
 
 import data.gpudoctor.rules.process_limits
 
-test_unresolvable_without_logs if count(process_limits.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-
 opens(files) := {"container": {"nofile_soft": files}}
 
 test_fires_on_a_lowered_limit if {

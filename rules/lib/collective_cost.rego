@@ -1,7 +1,8 @@
-# What variables cost in collectives. The variables without which an all-reduce is clearly faster, as the probe measured
-# it with and without them.
+# The probe's collectives. Which library and GPUs took part, and the variables without which an all-reduce is clearly
+# faster, as the probe measured it with and without them.
 package gpudoctor.lib.collective_cost
 
+import data.gpudoctor.lib.facts
 import data.tables.thresholds
 
 # slower are the variables of the environment as it is, and the rate in GB/s with and
@@ -34,6 +35,22 @@ compared contains {"variables": sort(a.unset), "gbps": set_gbps, "without_gbps":
 	bytes := max(object.keys(rates(first)) & object.keys(rates(a)))
 	set_gbps := rates(first)[bytes]
 	unset_gbps := rates(a)[bytes]
+}
+
+# library is the one whose collectives ran, gpus are those that took part.
+library := upper(object.get(input.collectives, "library", "nccl"))
+
+gpus := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
+
+# idle says why there is nothing to judge.
+idle contains "the collectives were not run" if {
+	input.gpus
+	not input.collectives
+}
+
+idle contains "no library or no GPU for collectives" if {
+	input.collectives.outcome == "unknown"
+	input.collectives.cause in {"no-library", "no-device"}
 }
 
 # correct are the outcomes with which every value is correct.

@@ -58,6 +58,12 @@ named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(i
 # the index ("GPU3"). Facts that were cut, or written by hand, may contain something else.
 is_address(text) if regex.match(`^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`, text)
 
+# gpu_evidence shows a field of some GPUs, where it is known.
+gpu_evidence(addresses, field, source) := [{"fact": sprintf("gpus.devices[%s].%s", [address, field]), "value": value, "source": source} |
+	some address in sort(addresses)
+	value := gpu[address][field]
+]
+
 # pairs are those whose ends are known.
 pairs := {p |
 	some p in input.links.pairs

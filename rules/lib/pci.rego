@@ -89,6 +89,13 @@ untranslated(address) if {
 	input.iommu.default_domain == "passthrough"
 }
 
+# all_untranslated is true where that is known of each of some devices.
+all_untranslated(addresses) if {
+	every address in addresses {
+		untranslated(address)
+	}
+}
+
 # translates_by_default is true if the kernel log shows that an IOMMU is active, and that it translates by default. The
 # line on the default alone proves nothing: kernels without an IOMMU also write it (drivers/iommu/iommu.c).
 translates_by_default if {
@@ -105,7 +112,10 @@ event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "val
 event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
 	e.source != ""
 	e.line > 0
-} else := input.kernel_log.source
+} else := source if {
+	source := input.kernel_log.source
+	source != ""
+} else := "kernel log"
 
 # port_at says where the ACS bits of a port were read.
 port_at(address) := facts.read_at(sprintf("pci.devices[%s].acs", [address]), sprintf("/sys/bus/pci/devices/%s/config", [address]))

@@ -46,15 +46,6 @@ best(address) := {
 	up.link.max_speed_gts > 0
 }
 
-# real_hardware is true where the machine is known to be none that a hypervisor made, or
-# a text shows widths and nothing speaks of a hypervisor.
-real_hardware if facts.is_guest == false
-
-real_hardware if {
-	count(input.texts) > 0
-	not facts.is_guest == true
-}
-
 passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
 
 default affected(_) := []

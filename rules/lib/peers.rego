@@ -38,9 +38,7 @@ over_pcie if {
 
 over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) > 1
 
-# nvlinked is true for two GPUs that active NVLinks join.
-nvlinked(a, b) if key(a, b) in bridged
-
+# bridged are the pairs that active NVLinks join.
 bridged contains key(p.a, p.b) if {
 	some p in facts.gpu_pairs
 	joined(p) == "nvlink"
@@ -89,7 +87,7 @@ failed(t) if {
 # under_nvlink is true when NVLink joins each of these ordered pairs.
 under_nvlink(directions) if {
 	every d in directions {
-		nvlinked(d[0], d[1])
+		key(d[0], d[1]) in bridged
 	}
 }
 

@@ -33,6 +33,30 @@ evidence(group, fields) := [{
 	some d in sort(object.keys(group))
 ]
 
+# each shows transfers one by one, with some of their fields.
+each(ts, fields) := [{
+	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
+	"value": object.filter(t, fields),
+	"source": "probe",
+} |
+	some t in sort(ts)
+]
+
+# device_evidence shows what became of some GPUs, report_evidence fields of the probe as a whole.
+device_evidence(addresses) := [{
+	"fact": sprintf("transfers.devices[%s]", [d.address]),
+	"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
+	"source": "probe",
+} |
+	some d in input.transfers.devices
+	d.address in addresses
+]
+
+report_evidence(fields) := [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
+	some field in fields
+	value := input.transfers[field]
+]
+
 # accounted names transfers for a finding's accounts_for.
 accounted(ts) := sort({peers.named(t) | some t in ts})
 
@@ -106,22 +130,12 @@ now_holds(t) := in_part[t.found] if {
 
 found(ts) := concat("; ", array.concat(sort({now_holds(t) | some t in ts}), [amount(ts)]))
 
-amount(ts) := sprintf("up to %s wrong, %s", [facts.bytes(max(bad)), where(ts)]) if {
+amount(ts) := sprintf("up to %s wrong", [facts.bytes(max(bad))]) if {
 	bad := {t.bad_bytes | some t in ts; t.bad_bytes > 0}
 	count(bad) > 0
-	where(ts)
 } else := reasons_text(ts) if {
 	reasons_text(ts)
 } else := "bytes differ"
-
-where(ts) := sprintf("between the bytes %d and %d", [min(first), max(last)]) if {
-	first := {t.first_bad | some t in ts}
-	last := {t.last_bad | some t in ts}
-	count(last) > 0
-} else := sprintf("from offset %d on", [min(first)]) if {
-	first := {t.first_bad | some t in ts; t.outcome == "corrupt"}
-	count(first) > 0
-}
 
 # mutual are the tests that concern both directions of a pair at once.
 mutual := {"handshake", "bidirectional"}

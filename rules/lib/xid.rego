@@ -73,11 +73,6 @@ times(events) := "once" if {
 	sum([e.count | some e in events]) <= 1
 } else := sprintf("%d times", [sum([e.count | some e in events])])
 
-# source names where the kernel log was read, for evidence.
-source := input.kernel_log.source if {
-	input.kernel_log.source != ""
-} else := "kernel log"
-
 # stillborn are GPUs that the driver could not start, as its messages have it, for a reason that no other rule has:
 # modules of the wrong kind or version are for driver-library-mismatch, and BARs without room for bar-too-small.
 stillborn[event_place(e)] contains e if {

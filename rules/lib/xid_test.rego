@@ -10,5 +10,3 @@ test_sxid_severity if {
 	xid.sxid_severity({"code": 39999, "fatal": false}) == "low"
 	xid.sxid_severity({"code": 39999, "id": "kernel-sxid-data"}) == "info"
 }
-
-test_source if xid.source == "kernel log" with input as {"kernel_log": {"source": ""}}

@@ -13,7 +13,6 @@
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
 #   remedies: [start-fabric-manager, start-imex, pass-imex-channel, nccl-mnnvl-disable, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed, collective-failed]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager
 
@@ -22,13 +21,9 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 
-# probe_not_ready is CUDA's own error for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
-probe_not_ready if input.transfers.error_code == driver_errors.code.SYSTEM_NOT_READY
+probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
 
-probe_not_ready if {
-	some d in input.transfers.devices
-	d.error_code == driver_errors.code.SYSTEM_NOT_READY
-}
+probe_codes := {code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices}
 
 # said_not_ready are programs' own messages for the same. A fabric that stalls for a
 # moment while a multicast object is bound also answers 802; nvls-multicast covers that.
@@ -46,18 +41,17 @@ complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch",
 # NVSwitches answer through NICs, the same words say that their driver is missing.
 unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
 
-# mismatches are the versions that the fabric manager and its driver have by the words of the one or the other.
+# mismatches are the versions of the fabric manager and the driver that differ, as one of the two says, or as they are
+# installed.
 mismatches := {[m.fields.manager, m.fields.driver] |
 	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
 	m.fields.manager
 	m.fields.driver
-}
-
-unsettled := object.keys(waiting) | object.keys(failed)
+} | {[installed, loaded] | mismatch}
 
 findings contains {
 	"subject": "host",
-	"affects": sort(unsettled),
+	"affects": sort(object.keys(unsettled)),
 	"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
 	"messages": told,
 	"evidence": evidence,
@@ -123,10 +117,6 @@ unlisted if {
 	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
 }
 
-default unlisted_words := "nothing shows that its fabric manager runs"
-
-unlisted_words := "its fabric manager is not among the driver's packages" if unlisted
-
 observations contains "CUDA fails to start: system not ready (802)." if not_ready
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
@@ -136,17 +126,10 @@ observations contains sprintf("The fabric manager reported fatal NVSwitch errors
 	count(codes) > 0
 }
 
-observations contains "The fabric manager service is missing or fails." if {
-	count(unserved) > 0
-	count(mismatches) == 0
-}
+observations contains "The fabric manager service is missing or fails." if count(unserved) > 0
 
-observations contains sprintf("The fabric state of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
-	count(waiting) > 0
-}
-
-observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(failed), concat(", ", sort({f.status | some f in failed}))]) if {
-	count(failed) > 0
+observations contains sprintf("The fabric state of %d of %d GPUs is %s.", [count(unsettled), count(members), concat(", ", sort({words | some words in unsettled}))]) if {
+	count(unsettled) > 0
 }
 
 observations contains words if {
@@ -157,19 +140,11 @@ observations contains words if {
 	logs.said(id)
 }
 
-observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and %s.", [logs.at(logs.first(dark)), unlisted_words]) if {
+observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and nothing shows that its fabric manager runs.", [logs.at(logs.first(dark))]) if {
 	blacked_out
 }
 
 observations contains "The fabric manager is not running." if stopped
-
-observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [installed, loaded]) if mismatch
-
-some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
-	count(list) == 1
-} else := sprintf("all %d GPUs", [count(members)]) if {
-	count(list) == count(members)
-} else := sprintf("%d of %d GPUs", [count(list), count(members)])
 
 default advice := ""
 
@@ -180,8 +155,7 @@ default severity := "critical"
 
 severity := "high" if {
 	not not_ready
-	count(failed) == 0
-	{f.state | some f in waiting} == {"in-progress"}
+	{words | some words in unsettled} == {"in progress"}
 }
 
 default confidence := "likely"
@@ -204,7 +178,7 @@ confidence := "confirmed" if count(complaints) > 0
 default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
 remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
-	other_versions
+	count(mismatches) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	logs.said("fm-umad-missing")
 } else := ["reset-all-gpus", "reboot", "replace-hardware"] if {
@@ -213,25 +187,12 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	installed == loaded
 }
 
-other_versions if mismatch
-
-other_versions if count(mismatches) > 0
-
 params["driver"] := loaded
-
-params["fabric_manager"] := installed
 
 evidence := array.concat(fabric_evidence, array.concat(
 	[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
 	logs.all_evidence(unserved),
 ))
-
-# The fabric is complete, so something configured it; it is not looked after now, or will not be after the next restart.
-complete if {
-	count(members) > 0
-	count(unsettled) == 0
-	not not_ready
-}
 
 findings contains {
 	"subject": "host",
@@ -239,11 +200,12 @@ findings contains {
 	"evidence": evidence,
 	"params": params,
 	"severity": "medium",
-	"confidence": "likely",
 	"remedies": [unattended[1]],
 } if {
-	complete
 	in_tree
+	count(members) > 0
+	count(unsettled) == 0
+	not not_ready
 }
 
 unattended := [
@@ -265,16 +227,7 @@ missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report
 	count(members) == 0
 }
 
-missing contains {"fact": "gpus.nvswitches", "words": "it is not known whether there are NVSwitches"} if {
-	count(members) == 0
-	not counted
-	not no_gpu
-	not facts.only_amd
-}
-
-counted if is_number(input.gpus.nvswitches)
-
-no_gpu if count(facts.gpus) == 0
+asks contains "gpus.nvswitches" if count(members) == 0
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
@@ -283,10 +236,10 @@ not_applicable contains "no NVIDIA GPU" if {
 
 not_applicable contains "no NVSwitch here" if {
 	not switched
-	counted
+	is_number(input.gpus.nvswitches)
 }
 
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 # The state of the GPUs in the NVSwitch fabric, whether this machine manages it, and whether its fabric manager
 # works: that it runs and has the driver's version.
@@ -303,13 +256,16 @@ switched if input.gpus.nvswitches > 0
 
 switched if count(members) > 0
 
-waiting := {address: f | some address, f in members; f.state in {"not-started", "in-progress"}}
+# unsettled are the GPUs whose registration has not ended, with its state, or ended in an error.
+unsettled[address] := replace(f.state, "-", " ") if {
+	some address, f in members
+	f.state in {"not-started", "in-progress"}
+}
 
-# failed are the GPUs whose registration ended in an error.
-failed := {address: f |
+unsettled[address] := f.status if {
 	some address, f in members
 	f.state == "completed"
-	not object.get(f, "status", "SUCCESS") in {"SUCCESS", ""}
+	not f.status in {"SUCCESS", ""}
 }
 
 manager := input.gpus.driver.fabric_manager

@@ -16,27 +16,21 @@
 #     - gpus.devices[].nvlinks
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
 #   explains: [p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nvlink_down
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
-import data.gpudoctor.lib.xid
 
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%d of %d NVLinks of %s are active; %s.", [active[address], expected, address, which(address)]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-		"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
-		"source": "nvmlDeviceGetNvLinkState",
-	}],
-	"params": {"gpu": address, "links": inactive(address)},
+	"message": sprintf("%d of %d NVLinks of %s are active.", [active[address], expected, address]),
+	"evidence": [links_evidence(address)],
 	"severity": short_grade[0],
 	"remedies": short_grade[1],
 } if {
@@ -44,27 +38,21 @@ findings contains {
 	not all_down
 }
 
+links_evidence(address) := {
+	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
+	"value": {"active": active[address], "expected": short[address], "inactive": inactive(address)},
+	"source": "nvmlDeviceGetNvLinkState",
+}
+
 default short_grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
 
 short_grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
-
-which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in inactive(address)])]) if {
-	count(inactive(address)) > 0
-} else := sprintf("others of its model have %d", [most(address)])
 
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(short)),
 	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(short), "GPU")]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-		"value": {"active": 0, "expected": expected},
-		"source": "nvmlDeviceGetNvLinkState",
-	} |
-		some address, expected in short
-	],
-	"params": {"gpus": sort(object.keys(short))},
-	"severity": "high",
+	"evidence": [links_evidence(address) | some address, _ in short],
 	"remedies": fabric_remedies,
 } if {
 	all_down
@@ -91,7 +79,7 @@ ill := {g.address: parts |
 }
 
 findings contains {
-	"subject": subject(gpus),
+	"subject": {true: facts.list(gpus), false: "host"}[count(gpus) == 1],
 	"affects": sort(gpus),
 	"message": sprintf("NVML reports for %s that %s.", [facts.counted(count(gpus), "GPU"), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
 	"evidence": [{
@@ -101,7 +89,6 @@ findings contains {
 	} |
 		some address in sort(gpus)
 	],
-	"params": {"gpus": sort(gpus)},
 	"severity": min({unhealthy[part][0] | some part in parts}), # "high" sorts before "medium".
 	"confidence": "confirmed",
 	"remedies": health_remedies(parts),
@@ -109,10 +96,6 @@ findings contains {
 	some parts in {p | some p in ill}
 	gpus := {address | some address, p in ill; p == parts}
 }
-
-subject(gpus) := facts.list(gpus) if {
-	count(gpus) == 1
-} else := "host"
 
 health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "reset-gpu"] if {
 	"incorrect-configuration" in parts
@@ -130,8 +113,7 @@ findings contains {
 		"value": {"replay": replays, "recovery": recoveries},
 		"source": "nvmlDeviceGetNvLinkErrorCounter",
 	}],
-	"params": {"gpu": address},
-	"severity": error_severity(recoveries),
+	"severity": {true: "low", false: "info"}[recoveries > 0],
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],
 } if {
@@ -141,10 +123,6 @@ findings contains {
 	replays + recoveries > 0
 	not short[address]
 }
-
-error_severity(recoveries) := "low" if {
-	recoveries > 0
-} else := "info"
 
 # NVML's own answer on NVLink between two GPUs that active links connect.
 findings contains {
@@ -156,7 +134,6 @@ findings contains {
 		"value": p.p2p.nvlink,
 		"source": "nvmlDeviceGetP2PStatus",
 	}],
-	"params": {"gpus": sort([p.a, p.b])},
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "start-fabric-manager", "reboot"],
@@ -172,8 +149,7 @@ findings contains {
 # link_events are the Xids of NVLinks. Xid 45 tears down what ran over one, and names
 # the Xid that it follows; often it is all that a text shows of the first one.
 link_events contains e if {
-	some e in input.kernel_log.events
-	e.kind == "xid"
+	some e in pci.events.xid
 	e.code in gpu_state.nvlink_xids
 }
 
@@ -190,10 +166,8 @@ findings contains {
 	"message": sprintf("The kernel log has NVLink errors (Xid %s): they terminated what ran over the links, and collectives hang or fail until the GPUs are reset.", [
 		concat(", ", sort({sprintf("%d", [e.code]) | some e in link_events})),
 	]),
-	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(link_events)],
+	"evidence": pci.event_evidence(link_events),
 	"params": {"gpus": link_gpus},
-	"severity": "high",
-	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
 } if {
 	count(link_events) > 0
@@ -216,8 +190,6 @@ findings contains {
 	} |
 		some p in sort(switched_of[address])
 	],
-	"params": {"gpu": address},
-	"severity": "high",
 	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
 } if {
 	some address, n in narrow
@@ -232,7 +204,6 @@ findings contains {
 	"affects": sort(modules),
 	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. This is normal on part of a machine that is rented out without NVLink; otherwise the fabric is not up.",
 	"messages": dark,
-	"params": {"gpus": sort(modules)},
 	"severity": dark_severity,
 	"confidence": "possible",
 	"remedies": ["start-fabric-manager", "reboot", "reset-gpu"],
@@ -245,37 +216,18 @@ default dark_severity := "low"
 
 dark_severity := "high" if logs.failed
 
-missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if {
-	unread
-	not no_gpu
-}
+missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if count(unread) > 0
 
-missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
-	surroundings.multicast
-	count([g | some g in facts.named; g.fabric]) == 0
-}
+unread := {address | some address in facts.gpus; not address in read; not facts.is_amd(address)}
 
-unread if not facts.gpus
+read := {g.address | some g in facts.named; is_array(g.nvlinks)}
 
-unread if {
-	some g in input.gpus.devices
-	g.vendor == "nvidia"
-	not listed(g)
-}
-
-unread if {
-	some address in facts.offered
-	not facts.gpu[address]
-}
-
-listed(g) if is_array(g.nvlinks)
-
-no_gpu if count(facts.gpus) == 0
+asks contains "gpus.devices[].fabric" if surroundings.multicast
 
 not_applicable contains "no NVLink here" if {
 	is_set(facts.gpus)
 	count(links) == 0
-	not unread
+	count(unread) == 0
 }
 
 # What NVML and nvidia-smi report about the NVLinks: how many of them are active, and how many a GPU should
@@ -330,38 +282,25 @@ wired(address) := most(address) if {
 } else := count(links[address])
 
 # Without NVSwitches a GPU may well have no bridge, and then all its links are
-# inactive. One that has some, but fewer than its like, has lost them.
+# inactive. One that has some, but fewer than it should have, has lost them.
 short[address] := expected if {
 	not switched
 	some address, _ in links
 	active[address] > 0
-	expected := most(address)
+	expected := bridged(address)
 	active[address] < expected
 }
 
-# A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000).
-short[address] := expected if {
-	not switched
-	some address, ls in links
-	expected := count(ls)
-	expected <= 4
-	active[address] > 0
-	active[address] < expected
-	most(address) == active[address]
-}
-
-# A single module (SXM) that was shown alone: its board wires all its links, so that some which are up and some which
-# are not are a loss. Part of a machine may look like that where a cloud lets it, which a text of one GPU does not tell.
-short[address] := expected if {
-	not switched
-	some address, ls in links
+# A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000). The board of a single
+# module (SXM) that was shown alone wires all its links; part of a machine may look like that where a cloud lets it,
+# which a text of one GPU does not tell. All others are compared with their like.
+bridged(address) := count(links[address]) if {
+	count(links[address]) <= 4
+} else := count(links[address]) if {
 	count(links) == 1
-	regex.match(`SXM`, facts.gpu[address].name)
+	contains(facts.gpu[address].name, "SXM")
 	not cut(address)
-	expected := count(ls)
-	active[address] > 0
-	active[address] < expected
-}
+} else := most(address)
 
 # When no GPU has a link, it is the fabric, not a link of each.
 all_down if {

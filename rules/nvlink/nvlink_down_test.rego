@@ -62,7 +62,7 @@ test_findings if {
 		[machine(4, [{"address": a, "vendor": "nvidia", "nvlinks": null}]), set()],
 	] {
 		found := nvlink_down.findings with input as row[0]
-		{[f.subject, f.severity] | some f in found} == row[1]
+		{[f.subject, object.get(f, "severity", "high")] | some f in found} == row[1]
 	}
 }
 
@@ -76,4 +76,4 @@ test_short if {
 	}
 }
 
-test_unresolvable if count(nvlink_down.findings) == 0 with input as machine(4, [{"address": a, "vendor": "nvidia", "nvlinks": null}])
+test_unresolvable if count(nvlink_down.missing) == 1 with input as machine(4, [{"address": a, "vendor": "nvidia", "nvlinks": null}])

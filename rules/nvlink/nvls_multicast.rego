@@ -21,7 +21,6 @@
 #   first_of: [failed, exhausted]
 #   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
 #   explains: [collective-hang]
-#   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.nvls_multicast
 
@@ -87,11 +86,6 @@ findings contains {
 default where := ""
 
 where := " The fabric manager is not running." if manager.running == false
-
-missing contains {"fact": "logs", "words": "no log of NCCL was given"} if {
-	not logs.given
-	not facts.gpus
-}
 
 # On a live machine, the probe and the fabric's state show more than a log.
 not_applicable contains "no log was given" if {

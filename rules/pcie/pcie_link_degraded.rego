@@ -20,12 +20,7 @@
 #     - host.virtualization
 #   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
 #   explains: [p2p-slow]
-#   profiles: [training]
 #   since: "0.1"
-#   grades:
-#     below-a-lane: >-
-#       {test}: {gbps:.2f} GB/s between host memory and {end}, which is less than {basis} carries ({expected_gbps:.2f} GB/s);
-#       a GPU has at least four lanes, and usually sixteen. {suspects}
 package gpudoctor.rules.pcie_link_degraded
 
 import data.gpudoctor.lib.benchmarks
@@ -38,11 +33,11 @@ import data.gpudoctor.lib.rdma
 import data.tables.gpu_models
 import data.tables.thresholds
 
-# link_fact is where each source has the width of a device's link.
-link_fact := {
-	"config space of both ends": "pci.devices[%s].link.%s",
-	"lspci": "pci.devices[%s].link.%s",
-	"NVML": "gpus.devices[%s].pcie.%s",
+# sources are where each source has the width of a device's link, and what its maximum is.
+sources := {
+	"config space of both ends": ["pci.devices[%s].link.%s", "both ends support"],
+	"lspci": ["pci.devices[%s].link.%s", "the card supports"],
+	"NVML": ["gpus.devices[%s].pcie.%s", "according to NVML, card and slot support up to"],
 }
 
 # width_grade: a quarter of the lanes or less loses more than half of the
@@ -62,27 +57,19 @@ findings contains {
 	"subject": address,
 	"affects": pcie_links.affected(address),
 	"message": sprintf("The link above %s runs with %d lanes, but %s %d.%s%s", [
-		pcie_links.described(address), n.width, limit[n.source], n.best,
+		pcie_links.described(address), n.width, sources[n.source][1], n.best,
 		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
-	"evidence": array.concat(
-		[
-			{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
-			{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
-		],
+	"evidence": array.flatten([
+		{"fact": sprintf(sources[n.source][0], [address, "width"]), "value": n.width, "source": n.source},
+		{"fact": sprintf(sources[n.source][0], [address, "max_width"]), "value": n.best, "source": n.source},
 		pcie_links.error_evidence(address),
-	),
-	"params": {"device": address, "width": n.width, "best_width": n.best},
+	]),
+	"params": {"device": address},
 	"severity": width_grade(address, n),
 	"confidence": width_confidence(address, n),
 } if {
 	some address, n in narrow
-}
-
-limit := {
-	"config space of both ends": "both ends support",
-	"NVML": "according to NVML, card and slot support up to",
-	"lspci": "the card supports",
 }
 
 # Evidence from only NVML stays possible: a slow transfer fits either reading.
@@ -97,27 +84,21 @@ confidence(address) := "confirmed" if {
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("The link of GPU %s ran at PCIe generation %d while the GPU was busy, but card and slot support generation %d%s. A link that was trained too low, a riser or a retimer limits it; each generation halves the bandwidth.", [
-		address, g.generation, g.best, twin_words(address),
+	"message": sprintf("The link of GPU %s ran at PCIe generation %d while the GPU was busy, but card and slot support generation %d. A link that was trained too low, a riser or a retimer limits it; each generation halves the bandwidth.", [
+		address, g.generation, g.best,
 	]),
-	"evidence": [
-		{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"},
-		{"fact": sprintf("gpus.devices[%s].utilization_percent", [address]), "value": facts.gpu[address].utilization_percent, "source": "NVML"},
-	],
-	"params": {"device": address, "generation": g.generation, "best_generation": g.best},
-	"severity": held_low_grade(address, g),
-	"confidence": "likely",
+	"evidence": array.concat(
+		[{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"}],
+		facts.gpu_evidence({address}, "utilization_percent", "NVML"),
+	),
+	"severity": held_low_grade(g),
 } if {
 	some address, g in held_low
 	not slow_links[address]
 }
 
-twin_words(address) := sprintf(", as that of %s was", [facts.few(twins(address))]) if {
-	count(twins(address)) > 0
-} else := ""
-
-held_low_grade(address, g) := "high" if {
-	count(twins(address)) > 0
+held_low_grade(g) := "high" if {
+	count(fast_enough[g.best]) > 0
 	g.best - g.generation >= 2
 } else := "medium"
 
@@ -127,49 +108,25 @@ findings contains {
 	"message": sprintf("The link above %s runs at %v GT/s, but both ends support %v.%s%s", [
 		pcie_links.described(address), d.speed, d.best, pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
-	"evidence": array.concat(
-		[
-			{
-				"fact": sprintf("pci.devices[%s].link.speed_gts", [address]),
-				"value": d.speed,
-				"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
-			},
-			{
-				"fact": sprintf("pci.devices[%s].link.max_speed_gts", [address]),
-				"value": d.best,
-				"source": "the lower of both ends",
-			},
-		],
-		array.concat(state_evidence(address), pcie_links.error_evidence(address)),
-	),
-	"params": {"device": address, "speed_gts": d.speed, "best_speed_gts": d.best},
-	"severity": speed_grade(d),
+	"evidence": array.flatten([
+		{"fact": sprintf("pci.devices[%s].link.speed_gts", [address]), "value": d.speed, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])},
+		{"fact": sprintf("pci.devices[%s].link.max_speed_gts", [address]), "value": d.best, "source": "the lower of both ends"},
+		facts.gpu_evidence({address}, "performance_state", "nvmlDeviceGetPerformanceState"),
+		pcie_links.error_evidence(address),
+	]),
+	"params": {"device": address},
+	"severity": {true: "high", false: "medium"}[(d.speed * 4) <= d.best],
 	"confidence": confidence(address),
 } if {
 	some address, d in slow_links
 	not narrow[address]
 }
 
-speed_grade(d) := "high" if {
-	d.speed * 4 <= d.best
-} else := "medium"
-
-state_evidence(address) := [{
-	"fact": sprintf("gpus.devices[%s].performance_state", [address]),
-	"value": facts.gpu[address].performance_state,
-	"source": "nvmlDeviceGetPerformanceState",
-} |
-	facts.gpu[address].performance_state == 0
-]
-
 findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("The kernel found %d lanes on the path of GPU %s, at %s, which supports %d.", [n.lanes, address, n.at, n.best]),
 	"evidence": pci.event_evidence({n.event}),
-	"params": {"device": address, "width": n.lanes, "best_width": n.best},
-	"severity": "medium",
-	"confidence": "likely",
 } if {
 	some address, n in told_narrow
 	not narrow[address]
@@ -186,7 +143,6 @@ findings contains {
 	"subject": n.point.a,
 	"message": sprintf("%s. InfiniBand loses no packets, so the first suspect is the NIC's own PCIe link, then its NUMA node", [rdma.network_words(n)]),
 	"evidence": [rdma.network_evidence(n)],
-	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
@@ -208,7 +164,6 @@ findings contains {
 		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
 	]),
 	"messages": lagging,
-	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
@@ -218,11 +173,6 @@ findings contains {
 missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine, the real links are not visible"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 0
-}
-
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	not virtualization_known
-	not no_gpu
 }
 
 missing contains {"fact": "pci.devices[].link", "words": "the links of the GPUs are not known"} if {
@@ -235,11 +185,7 @@ shown(address) if pcie_links.best(address)
 
 shown(address) if facts.gpu[address].pcie.width > 0
 
-virtualization_known if is_boolean(facts.is_guest)
-
-no_gpu if count(facts.gpus) == 0
-
-not_applicable contains "no GPU" if no_gpu
+not_applicable contains "no GPU" if count(facts.gpus) == 0
 
 # Tables whose values are below what the ways between the GPUs and their processors carry, or below what any
 # slot carries.
@@ -251,9 +197,8 @@ slow contains {"table": b, "points": ps, "worst": benchmarks.worst(ps)} if {
 	b.what in {"host-to-gpu", "gpu-to-host"}
 }
 
-# hopeless is true of a value that is too low for any slot: its bound is a rate, not a share of
-# one.
-hopeless(p) if p.threshold == 1
+# hopeless is true of a table whose worst value no slot explains: its bound is a rate, not a share of one.
+hopeless(t) if t.worst.threshold == 1
 
 slow_copies contains {
 	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
@@ -263,35 +208,14 @@ slow_copies contains {
 	]),
 	"evidence": benchmarks.points_evidence(t.table, t.points),
 	"severity": grade(t),
-	"confidence": "possible",
+	"confidence": copies_confidence(t),
 	"remedies": cures(t),
-} if {
-	some t in slow
-	not hopeless(t.worst)
-}
-
-# The GPU's link is not known, and no link of a GPU is so slow.
-slow_copies contains {
-	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
-	"grade": "below-a-lane",
-	"about": object.union(t.worst, {"test": t.table.test, "end": end(t.worst), "suspects": suspects}),
-	"evidence": benchmarks.points_evidence(t.table, t.points),
-	"severity": "medium",
-	"confidence": copies_confidence(t.table),
-	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
-} if {
-	some t in slow
-	hopeless(t.worst)
-}
-
-# suspects: what limits the copies of a virtual machine cannot be seen in it.
-default suspects := "The first suspects are a riser or slot with one lane, and a link that dropped to its lowest speed or width; run nvidia-smi -q while the copies run to see the link"
-
-suspects := "In a virtual machine, the first suspects are the link on the host and the memory of the guest" if facts.is_guest == true
+} if some t in slow
 
 # Copies from pageable memory depend on the processor as well.
-copies_confidence(b) := "likely" if {
-	endswith(b.test, ", pinned")
+copies_confidence(t) := "likely" if {
+	hopeless(t)
+	endswith(t.table.test, ", pinned")
 	not facts.is_guest == true
 } else := "possible"
 
@@ -311,17 +235,23 @@ alike(t) if {
 
 grade(t) := "low" if {
 	alike(t)
+	not hopeless(t)
 } else := "medium"
 
 cures(t) := ["reseat-or-fix-pcie-link", "update-bios"] if {
 	all_low(t)
+	not hopeless(t)
 } else := ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]
 
-remark(t) := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
+# What limits the copies of a virtual machine cannot be seen in it.
+remark(t) := "In a virtual machine, the first suspects are the link on the host and the memory of the guest" if {
+	hopeless(t)
+	facts.is_guest == true
+} else := "A GPU has at least four lanes, and usually sixteen: the first suspects are a riser or slot with one lane, and a link that dropped to its lowest speed or width; run nvidia-smi -q while the copies run to see the link" if {
+	hopeless(t)
+} else := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
 	alike(t)
-} else := "The first suspect is a link that dropped to fewer lanes or a lower speed" if {
-	all_low(t)
-} else := "Others are good, so their link dropped to fewer lanes or a lower speed, or the memory was on a remote NUMA node"
+} else := "The first suspects are a link that dropped to fewer lanes or a lower speed, and memory on a remote NUMA node"
 
 # An idle GPU lowers its link speed and is healthy, so only its speed under load counts.
 
@@ -337,10 +267,8 @@ slow_links[g.address] := {"speed": speed, "best": pcie_links.best(g.address).spe
 	speed > 0
 	speed < pcie_links.best(g.address).speed
 	g.pcie.generation < pci.generation[pcie_links.best(g.address).speed]
-	not proven(g.address)
+	not g.address in proven_ends
 }
-
-proven(address) if address in proven_ends
 
 proven_ends := {end |
 	some p in facts.gpu_pairs
@@ -370,7 +298,7 @@ busy(g) if g.utilization_percent >= thresholds.busy_percent
 # full speed says that the system does not hold it down.
 held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
 	some g in facts.named
-	pcie_links.real_hardware
+	pci.bare_metal
 	not pcie_links.passed_through(g)
 	not pcie_links.best(g.address)
 	busy(g)
@@ -378,10 +306,7 @@ held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_gene
 	g.pcie.generation < g.pcie.max_generation
 }
 
-# twins are GPUs that worked beside it with the link that it lacks.
-twins(address) := fast_enough[held_low[address].best]
-
-# fast_enough holds, by generation, the GPUs that worked with a link of at least that.
+# fast_enough holds, by generation, the GPUs that worked beside them with a link of at least that.
 fast_enough := {generation: addresses |
 	some generation in {h.best | some h in held_low}
 	addresses := {g.address |
@@ -412,7 +337,7 @@ narrow[address] := {"width": width, "best": pcie_links.best(address).width, "sou
 # alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
 	some g in facts.named
-	pcie_links.real_hardware
+	pci.bare_metal
 	not pcie_links.passed_through(g)
 	not pcie_links.best(g.address)
 	g.pcie.width > 0
@@ -424,19 +349,12 @@ narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source":
 narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
 	some d in input.pci.devices
 	count(input.texts) > 0
-	pcie_links.real_hardware
+	pci.bare_metal
 	a_card(d)
 	not pcie_links.best(d.address)
-	not width_by_nvml(d.address)
+	object.get(facts.gpu, [d.address, "pcie", "max_width"], 0) == 0
 	d.link.width > 0
 	d.link.width < d.link.max_width
-}
-
-width_by_nvml(address) if address in widths_by_nvml
-
-widths_by_nvml := {g.address |
-	some g in facts.named
-	g.pcie.max_width > 0
 }
 
 a_card(d) if d.kind == "gpu"

@@ -22,6 +22,7 @@
 package gpudoctor.rules.collective_failed
 
 import data.gpudoctor.lib.attempts
+import data.gpudoctor.lib.collective_cost
 import data.gpudoctor.lib.facts
 
 bad := {"corrupt", "hang", "error"}
@@ -48,8 +49,6 @@ first := input.collectives.arms[0]
 
 reason(a) := object.get(a, "reason", "the reason is not known")
 
-library := upper(object.get(input.collectives, "library", "nccl"))
-
 # works are the arms that work and say most of the part that fails, the one that decides most first.
 order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
 
@@ -64,26 +63,22 @@ default kind := "everywhere"
 
 kind := part[works[0]]
 
-says := {
-	"variables": sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]),
-	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]),
-	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
-	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
-	"p2p": "Without peer-to-peer access they work: that path fails.",
-	"shm": "Without shared memory they work: /dev/shm fails.",
-	"both": "Over the network they work: both peer-to-peer access and shared memory fail.",
-	"processes": "Inside one process they work: sharing memory between processes fails.",
-	"everywhere": everywhere,
+# verdicts are what each part that fails means, and what helps.
+verdicts := {
+	"variables": [sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]), variable_cures],
+	"limits": [sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]), limit_cures],
+	"nvls": ["Without NVLS they work: the multicast of the NVSwitches fails.", ["nccl-nvls-disable", "upgrade-driver"]],
+	"cumem": ["Without cuMem they work: sharing memory by cuMem fails.", ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"]],
+	"p2p": ["Without peer-to-peer access they work: that path fails.", ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"]],
+	"shm": ["Without shared memory they work: /dev/shm fails.", ["increase-shm", "nccl-shm-disable"]],
+	"both": ["Over the network they work: both peer-to-peer access and shared memory fail.", ["nccl-p2p-disable", "increase-shm"]],
+	"processes": ["Inside one process they work: sharing memory between processes fails.", ["nccl-p2p-disable", "upgrade-driver"]],
+	"everywhere": [everywhere, array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"])],
 }
 
-default blamed := "a variable that is set causes it"
+default blamed := "one or more of these variables cause it"
 
 blamed := "this variable causes it" if count(unset) == 1
-
-blamed := "one or more of these variables cause it; the time did not suffice to find out which" if {
-	count(unset) > 1
-	"without" in object.get(input.collectives, "untried", [])
-} else := "these variables cause it, each by itself" if count(found_culprits) > 1
 
 default everywhere := "Nothing else was tried."
 
@@ -121,18 +116,6 @@ removed contains a.unset if {
 	some a in input.collectives.arms
 	a.name == "without"
 	a.outcome == "ok"
-}
-
-cures := {
-	"variables": variable_cures,
-	"limits": limit_cures,
-	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
-	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
-	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
-	"shm": ["increase-shm", "nccl-shm-disable"],
-	"both": ["nccl-p2p-disable", "increase-shm"],
-	"processes": ["nccl-p2p-disable", "upgrade-driver"],
-	"everywhere": array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"]),
 }
 
 default variable_cures := ["other"]
@@ -175,19 +158,16 @@ settings := {"variable": unset[0]} if {
 findings contains {
 	"id": id,
 	"subject": "host",
-	"affects": affected,
-	"message": sprintf("Collectives of %s %s: %s. %s", [library, became[first.outcome], reason(first), says[kind]]),
+	"affects": collective_cost.gpus,
+	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), verdicts[kind][0]]),
 	"evidence": array.concat(
 		[arm_evidence("as-configured", first)],
 		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
 	),
-	"params": object.union({"gpus": affected}, settings),
+	"params": settings,
 	"severity": severity_of[first.outcome],
-	"confidence": "confirmed",
-	"remedies": cures[kind],
+	"remedies": verdicts[kind][1],
 } if first.outcome in bad
-
-affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
 
 arm_evidence(name, a) := {
 	"fact": sprintf("collectives.arms[%s]", [name]),
@@ -199,14 +179,12 @@ arm_evidence(name, a) := {
 findings contains {
 	"id": "fallback",
 	"subject": "host",
-	"affects": affected,
+	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s with %s: %s", [
-		library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
+		collective_cost.library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
 	]),
 	"evidence": [arm_evidence(name, arm[name]) | some name in fallbacks],
-	"params": {"gpus": affected},
 	"severity": fallback_severity,
-	"confidence": "confirmed",
 	"remedies": ["other"],
 } if {
 	first.outcome in {"ok", "slow"}
@@ -219,14 +197,12 @@ fallbacks := [name | some name in order; name != "cleaned"; arm[name].outcome in
 findings contains {
 	"id": "needed",
 	"subject": "host",
-	"affects": affected,
+	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s without %s: these variables avoid a fault. %s", [
-		library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
+		collective_cost.library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
 	]),
 	"evidence": [arm_evidence("cleaned", arm.cleaned)],
-	"params": {"gpus": affected},
 	"severity": "low",
-	"confidence": "confirmed",
 	"remedies": ["other"],
 } if {
 	first.outcome in {"ok", "slow"}
@@ -250,9 +226,7 @@ findings contains {
 		some field in ["outcome", "reason", "cause", "path", "version"]
 		value := input.collectives[field]
 	],
-	"params": {"gpus": []},
 	"severity": severity_of[input.collectives.outcome],
-	"confidence": "confirmed",
 	"remedies": ["upgrade-nccl", "reboot-or-reload-driver", "other"],
 } if {
 	input.collectives.outcome in bad
@@ -261,23 +235,12 @@ findings contains {
 
 started := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed"}
 
-# nothing are the causes for which there is nothing to run.
-nothing := {"no-library", "no-device"}
-
 missing contains {"fact": "collectives", "words": sprintf("the outcome of the collectives is not known: %s", [object.get(input.collectives, "reason", "unknown")])} if {
 	input.collectives.outcome == "unknown"
-	not nothing[object.get(input.collectives, "cause", "")]
+	count(collective_cost.idle) == 0
 }
 
-not_applicable contains "the collectives were not run" if {
-	input.gpus
-	not input.collectives
-}
-
-not_applicable contains "no library or no GPU for collectives" if {
-	input.collectives.outcome == "unknown"
-	nothing[object.get(input.collectives, "cause", "")]
-}
+not_applicable contains why if some why in collective_cost.idle
 
 # The limits of the process with which the collectives work once they are raised to the hard ones, as an arm of
 # the probe tried.

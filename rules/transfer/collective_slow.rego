@@ -46,7 +46,7 @@ slow if first.outcome == "slow"
 
 findings contains {
 	"subject": "host",
-	"affects": affected,
+	"affects": collective_cost.gpus,
 	"message": sprintf("%s. %s%s", [figures, ways[way], remark]),
 	"evidence": [{
 		"fact": "collectives.arms[as-configured]",
@@ -56,9 +56,7 @@ findings contains {
 		),
 		"source": "probe",
 	}],
-	"params": {"gpus": affected},
 	"severity": severity,
-	"confidence": "confirmed",
 	"remedies": remedies,
 	"steps": [
 		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},
@@ -69,31 +67,23 @@ findings contains {
 	slow
 }
 
-affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
-
-library := upper(object.get(input.collectives, "library", "nccl"))
-
 figures := sprintf("All-reduce of %s between %d GPUs: %s GB/s, where %s carry %v and at least %s counts as good", [
-	library, count(input.collectives.gpus), peers.decimal(best.bus_gbps), object.get(best, "basis", "the links of one GPU"), round(best.expected_gbps),
+	collective_cost.library, count(input.collectives.gpus), peers.decimal(best.bus_gbps), object.get(best, "basis", "the links of one GPU"), round(best.expected_gbps),
 	peers.decimal(best.expected_gbps * best.threshold),
 ]) if {
 	count(judged) > 0
-} else := sprintf("All-reduce of %s between %d GPUs is slow: %s", [library, count(input.collectives.gpus), object.get(first, "reason", "below what the links carry")])
+} else := sprintf("All-reduce of %s between %d GPUs is slow: %s", [collective_cost.library, count(input.collectives.gpus), object.get(first, "reason", "below what the links carry")])
 
 kinds := {t.kind | some t in first.transports}
-
-sockets if {
-	some t in first.transports
-	t.kind == "net"
-	t.network == "Socket"
-}
 
 default way := "unknown"
 
 way := "shm" if {
 	"shm" in kinds
 } else := "tcp" if {
-	sockets
+	some t in first.transports
+	t.kind == "net"
+	t.network == "Socket"
 } else := "net" if {
 	"net" in kinds
 } else := "p2p" if {
@@ -103,9 +93,9 @@ way := "shm" if {
 ways := {
 	"shm": collective_ways.through("shm", ""),
 	"tcp": collective_ways.through("tcp", ""),
-	"net": sprintf("%s's log shows that its channels between the GPUs of one machine go over NICs", [library]),
-	"p2p": sprintf("%s's log shows that its channels go from GPU to GPU (via P2P)", [library]),
-	"unknown": sprintf("%s's log does not show which way its channels go", [library]),
+	"net": sprintf("%s's log shows that its channels between the GPUs of one machine go over NICs", [collective_cost.library]),
+	"p2p": sprintf("%s's log shows that its channels go from GPU to GPU (via P2P)", [collective_cost.library]),
+	"unknown": sprintf("%s's log does not show which way its channels go", [collective_cost.library]),
 }
 
 # Another way than the links, that nothing asked for: the library or the driver is why.
@@ -113,11 +103,9 @@ around := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"]
 
 cures := {"shm": around, "tcp": around, "net": around, "p2p": ["upgrade-driver", "update-bios", "reset-gpu", "upgrade-nccl"], "unknown": around}
 
-# asked are the settings that may have asked for that: those that restrict the library, but for
+# asked are the settings that may have asked for that: those that restrict the collective_cost.library, but for
 # those without which it was not faster, and those without which it was.
 asked := (restricting_settings.in_force - collective_cost.free) | costly
-
-default costly := set()
 
 costly := {name | some name in collective_cost.slower.variables}
 
@@ -139,12 +127,9 @@ severity := "low" if {
 	best.bus_gbps < (best.expected_gbps * best.threshold) * thresholds.wrong_path
 }
 
-# nothing are the causes for which there is nothing to run.
-nothing := {"no-library", "no-device"}
-
 missing contains {"fact": "collectives", "words": sprintf("the speed of the collectives is not known: %s", [object.get(input.collectives, "reason", "they did not run")])} if {
 	input.collectives.outcome in {"unknown", "corrupt", "hang", "error"}
-	not nothing[object.get(input.collectives, "cause", "")]
+	count(collective_cost.idle) == 0
 }
 
 missing contains {"fact": "collectives.arms", "words": "no large all-reduce could be compared with what the links between the GPUs carry"} if {
@@ -153,14 +138,6 @@ missing contains {"fact": "collectives.arms", "words": "no large all-reduce coul
 	count(judged) == 0
 }
 
-not_applicable contains "the collectives were not run" if {
-	input.gpus
-	not input.collectives
-}
-
-not_applicable contains "no library or no GPU for collectives" if {
-	input.collectives.outcome == "unknown"
-	nothing[object.get(input.collectives, "cause", "")]
-}
+not_applicable contains why if some why in collective_cost.idle
 
 not_applicable contains "the collectives had one GPU" if count(input.collectives.gpus) == 1

@@ -40,7 +40,6 @@ findings contains {
 		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b, worst),
 	]),
 	"severity": grade(b, worst),
-	"confidence": "confirmed",
 	"evidence": array.concat(benchmarks.points_evidence(b, ps), way_evidence(b, worst)),
 	"remedies": cures(b, worst),
 	"params": {"level": "PXB"},
@@ -92,9 +91,6 @@ findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s counted %d wrong values: data between the GPUs arrives corrupted", [b.tool, b.wrong]),
 	"severity": "critical",
-	"confidence": "confirmed",
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong)],
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
 } if some b in benchmarks.wrong
-
-missing contains {"fact": "benchmarks", "words": "no table of a benchmark was given"} if not input.benchmarks

@@ -32,16 +32,7 @@
 #         {what} {became} if the memory belongs to another process, but work within one process.[ The driver or the
 #         kernel reported: {reasons}.]
 #     wrong: >-
-#       A copy between GPUs reports success and delivers wrong data ({copies}). On bare metal, this indicates an IOMMU
-#       that translates, or ACS that redirects, on the path.
-#     wrong-checked: >-
-#       NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer
-#       access: {copies}. On bare metal, the first suspects are an IOMMU that translates and ACS that redirects.
-#     wrong-over-nvlink:
-#       remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, replace-hardware]
-#       text: >-
-#         NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer
-#         access: {copies}.
+#       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ {suspects}]
 #     late:
 #       confidence: likely
 #       text: >-
@@ -123,7 +114,6 @@ findings contains {
 		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
 	),
 	"accounts_for": transfers.accounted(ts | slow_too(group)),
-	"params": {"pairs": transfers.pairs(group), "staged_good": staged_good(group)},
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}
@@ -134,31 +124,28 @@ findings contains {
 # What texts show without the probe (params of both objects are joined).
 findings contains object.union({"subject": "host", "params": iommu.params}, s) if some s in signs
 
+# Benchmarks that check (simpleP2P), tensors that were printed before and after, and NCCL's own check.
 signs contains {
 	"id": "wrong",
-	"about": {"copies": concat("; ", sort({bench_words(b) | some b in wrong}))},
+	"about": {"copies": {bench_words(b) | some b in wrong}, "suspects": platform_words},
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
 	"remedies": cures,
 } if count(wrong) > 0
 
-# NCCL's own check, by whether NVLink connects the two GPUs.
-signs contains object.union(
-	{
-		"id": "wrong",
-		"grade": {true: "wrong-over-nvlink", false: "wrong-checked"}[over_nvlink],
-		"about": {"copies": {sprintf("GPU %s to %s over %s (%s)", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms}},
-		"messages": ms,
-		"params": {"gpus": all_gpus},
+signs contains {
+	"id": "wrong",
+	"about": {
+		"copies": {sprintf("GPU %s to %s over %s: %s", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms},
+		"suspects": {true: "", false: platform_words}[over_nvlink],
 	},
-	{true: {}, false: {"remedies": cures}}[over_nvlink],
-) if {
-	some over_nvlink, ms in mismatches
-}
+	"messages": ms,
+	"params": {"gpus": all_gpus},
+	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: cures}[over_nvlink],
+} if some over_nvlink, ms in mismatches
 
-mismatches[over_nvlink] contains m if {
-	some m in logs.by_id["nccl-diag-p2p-mismatch"]
-	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
-}
+platform_words := "On bare metal, this indicates an IOMMU that translates, or ACS that redirects, on the path."
+
+mismatches[m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}] contains m if some m in logs.by_id["nccl-diag-p2p-mismatch"]
 
 all_gpus := [address | some address in facts.gpus]
 
@@ -251,17 +238,6 @@ tried := "and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
 } else := "and all of them are permanently busy" if {
 	spinning
 } else := ""
-
-missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
-	facts.several
-	not facts.peer_transfers
-}
-
-missing contains {"fact": "transfers", "words": sprintf("the probe stopped (%s)", [input.transfers.outcome])} if {
-	facts.several
-	input.transfers.outcome != "ok"
-	count(facts.peer_transfers) == 0
-}
 
 not_applicable contains facts.few_offered
 
@@ -366,17 +342,11 @@ process_remedies(group) := ["nccl-cumem-disable", "upgrade-driver"] if {
 # AMD recommends remapping for Radeon GPUs.
 pass_through(group) := ["iommu-pt"] if {
 	not amd.only_radeon
-	not untranslated(group)
+	not pci.all_untranslated(transfers.gpus(group))
 } else := ["iommu-remap"] if {
 	amd.only_radeon
 	input.iommu.mode in {"passthrough", "off"}
 } else := []
-
-untranslated(group) if {
-	every address in transfers.gpus(group) {
-		pci.untranslated(address)
-	}
-}
 
 # Peer access that the driver offers and that does not work is the platform's fault. cures are what lets copies arrive
 # there: host memory for NCCL's, and for all others the removal of what blocks them on the platform.
@@ -409,22 +379,14 @@ on_pcie if {
 	not nvlink_shown
 }
 
+nvlink_shown if count(peers.bridged) + count({g | some g in input.gpus.devices; count(g.nvlinks) > 0}) > 0
+
 over_pcie if peers.over_pcie
 
 over_pcie if {
 	some m in gpu_models.model
 	m.form == "card"
 	not m.nvlink == "pair"
-}
-
-nvlink_shown if {
-	some p in facts.gpu_pairs
-	peers.joined(p) == "nvlink"
-}
-
-nvlink_shown if {
-	some g in input.gpus.devices
-	count(object.get(g, "nvlinks", [])) > 0
 }
 
 # ended_early are the communicators between GeForce cards whose log ends with them, as when a collective never ends.
@@ -542,11 +504,25 @@ slow_too(group) := {t |
 }
 
 # remarks point to the part that is at fault.
-remarks(group) := sort({text | some name in remark_names; text := remark(name, group, transfers.all(group))})
+remarks(group) := sort({text |
+	ts := transfers.all(group)
+	some [text, true] in [
+		["It fails in one direction only.", one_way(group, ts)],
+		["The copy engines work: only loads and stores of the SMs fail, which NCCL's kernels use.", stores_only(group, ts)],
+		["Loads and stores of the SMs work: only the copy engines fail.", copies_only(group, ts)],
+		# The driver offers peer access and then fails to switch it on, so that no transfer was begun.
+		["It cannot even be enabled.", count(enabling_calls(ts)) > 0],
+		["It is intermittent: on a retry, the same transfer arrived correctly.", count({t | some t in ts; t.outcome == "corrupt"; t.repeats < t.attempts}) > 0],
+		["Each pair works separately: it fails only while all GPUs write at once.", transfers.tests(ts) == {"all-at-once"}],
+		["Copies, loads and stores work: only atomic operations on the peer's memory are lost.", transfers.tests(ts) == {"atomics"}],
+		["Every copy is correct, but two kernels that wait for each other do not see each other's stores.", transfers.tests(ts) == {"handshake"}],
+		["The same data arrived correctly through host memory, so disabling peer-to-peer access works around it.", staged_good(group)],
+	]
+})
 
-remark_names := ["one way", "stores only", "copies only", "not switched on", "at times", "together", "atomics", "handshake", "staged"]
+default one_way(_, _) := false
 
-remark("one way", group, ts) := "It fails in one direction only." if {
+one_way(group, ts) if {
 	not transfers.only_mutual(ts)
 	every d in object.keys(group) {
 		not failures[[d[1], d[0]]]
@@ -556,43 +532,20 @@ remark("one way", group, ts) := "It fails in one direction only." if {
 	}
 }
 
-remark("stores only", group, ts) := "The copy engines work: only loads and stores of the SMs fail, which NCCL's kernels use." if {
+default stores_only(_, _) := false
+
+stores_only(group, ts) if {
 	transfers.paths(ts) == {"SM"}
 	count(transfers.tests(ts) & {"sm-store", "sm-load"}) > 0
 	fine(group, "copy engine")
 }
 
-remark("copies only", group, ts) := "Loads and stores of the SMs work: only the copy engines fail." if {
+default copies_only(_, _) := false
+
+copies_only(group, ts) if {
 	transfers.paths(ts) == {"copy engine"}
 	fine(group, "SM")
 	count(enabling_calls(ts)) == 0
-}
-
-# The driver offers peer access and then fails to switch it on, so that no transfer was begun.
-remark("not switched on", _, ts) := sprintf("It cannot even be enabled (%s).", [concat(", ", sort(calls))]) if {
-	calls := enabling_calls(ts)
-	count(calls) > 0
-}
-
-# The probe says how many of its attempts went wrong where not all did.
-remark("at times", _, ts) := "It is intermittent: on a retry, the same transfer arrived correctly." if {
-	some t in ts
-	t.outcome == "corrupt"
-	t.repeats < t.attempts
-}
-
-remark("together", _, ts) := "Each pair works separately: it fails only while all GPUs write at once." if transfers.tests(ts) == {"all-at-once"}
-
-remark("atomics", _, ts) := "Copies, loads and stores work: only atomic operations on the peer's memory are lost." if {
-	transfers.tests(ts) == {"atomics"}
-}
-
-remark("handshake", _, ts) := sprintf("Every copy is correct, but two kernels that wait for each other do not see each other's stores%s.", [sighting(ts)]) if {
-	transfers.tests(ts) == {"handshake"}
-}
-
-remark("staged", group, _) := "The same data arrived correctly through host memory, so disabling peer-to-peer access works around it." if {
-	staged_good(group)
 }
 
 # fine is true when a test of one way through the GPU was right over each of these pairs.
@@ -607,10 +560,6 @@ fine(group, way) if {
 
 # enabling_calls are the calls among those that failed which switch peer access on.
 enabling_calls(ts) := {t.call | some t in ts} & {"cuCtxEnablePeerAccess", "hipDeviceEnablePeerAccess"}
-
-sighting(ts) := sprintf(": %s", [transfers.reasons_text(ts)]) if {
-	transfers.reasons_text(ts)
-} else := ""
 
 staged_good(group) if {
 	every d in object.keys(group) {

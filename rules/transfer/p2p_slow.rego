@@ -64,14 +64,8 @@ findings contains {
 	]),
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(transfers.all(group)),
-	"params": {
-		"gpus": transfers.gpus(group),
-		"pairs": transfers.pairs(group),
-		"bridges": sort(unread(object.keys(group))),
-		"level": "PXB",
-	},
+	"params": {"bridges": sort(unread(object.keys(group))), "level": "PXB"},
 	"severity": k[0],
-	"confidence": "confirmed",
 	"remedies": remedies(k[1], object.keys(group)),
 } if {
 	some k in {kind(ts) | some ts in slow_ways}
@@ -192,64 +186,41 @@ host_copies[gpu] contains t if {
 	some t in input.transfers.transfers
 	t.test in {"host-to-device", "device-to-host"}
 	some gpu in [t.source, t.destination]
-	pci_address(gpu)
+	contains(gpu, ":")
 }
-
-pci_address(name) if contains(name, ":")
 
 findings contains {
 	"subject": gpu,
 	"affects": [gpu],
-	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [extent(slow_copies, ts), figures(slow_copies)]),
+	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [k.words, figures(slow_copies)]),
 	"evidence": [{
 		"fact": sprintf("transfers.transfers[%s]", [gpu]),
 		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
 		"source": "probe",
 	}],
 	"accounts_for": transfers.accounted(slow_copies),
-	"params": object.union({"gpu": gpu, "device": gpu}, near(gpu)),
-	"severity": copies_grade(slow_copies, ts),
-	"confidence": "confirmed",
-	"remedies": copies_remedies(slow_copies, ts),
+	"params": near(gpu),
+	"severity": k.severity,
+	"remedies": k.remedies,
 } if {
 	some gpu, ts in host_copies
 	slow_copies := {t | some t in ts; t.outcome == "slow"}
 	count(slow_copies) > 0
-}
-
-spared(slow_copies, ts) if {
-	some t in (ts - slow_copies)
-	t.outcome == "ok"
-	some s in slow_copies
-	s.test == t.test
+	k := copies_kind(slow_copies, ts)
 }
 
 # A far node is slow by nature; memory of the near one is the cure. Slow from
 # every node, it is the GPU's own link, or what the firmware made of it.
-copies_remedies(slow_copies, ts) := ["bind-numa"] if {
-	spared(slow_copies, ts)
-} else := ["reseat-or-fix-pcie-link", "update-bios"]
+copies_kind(slow_copies, ts) := {"words": " from some NUMA nodes", "severity": "low", "remedies": ["bind-numa"]} if {
+	some t in (ts - slow_copies)
+	t.outcome == "ok"
+	t.test in transfers.tests(slow_copies)
+} else := {"words": "", "severity": grade(slow_copies), "remedies": ["reseat-or-fix-pcie-link", "update-bios"]}
 
 near(gpu) := {"node": pci.device[gpu].numa_node} if {
 	is_number(pci.device[gpu].numa_node)
 } else := {}
 
-extent(slow_copies, ts) := " from some NUMA nodes" if {
-	spared(slow_copies, ts)
-} else := ""
-
-copies_grade(slow_copies, ts) := "low" if {
-	spared(slow_copies, ts)
-} else := grade(slow_copies)
-
-missing contains {"fact": "transfers", "words": "the probe did not run, so no speed was measured"} if {
-	facts.several
-	not facts.peer_transfers
-}
-
 not_applicable contains facts.few_offered
 
-not_applicable contains "fewer than two GPUs" if {
-	not facts.several
-	not facts.peer_transfers
-}
+not_applicable contains "fewer than two GPUs" if not facts.several

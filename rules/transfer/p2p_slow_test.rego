@@ -86,5 +86,3 @@ test_silent if {
 		count(p2p_slow.findings) == 0 with input as machine(transfers)
 	}
 }
-
-test_unresolvable if count(p2p_slow.missing) == 1 with input as {}

@@ -40,23 +40,11 @@ findings contains {
 	"subject": subject(ts),
 	"affects": affected(ts),
 	"message": sprintf("%s %s%s. No other rule explains it.", [which(ts), became[kind[0]], said(kind)]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
-		"value": object.filter(t, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]),
-		"source": "probe",
-	} |
-		some i, t in sort(ts)
-		i < shown
-	],
+	"evidence": array.slice(transfers.each(ts, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]), 0, 8),
 	"accounts_for": transfers.accounted(ts),
-	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
 	"severity": severity_of[kind[0]],
-	"confidence": "confirmed",
 	"remedies": remedies(kind, ts),
 } if some kind, ts in failures
-
-# shown bounds the transfers that stand as evidence.
-shown := 8
 
 became := {
 	"corrupt": "report success and deliver wrong data", "hang": "hang",
@@ -67,9 +55,7 @@ said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3])
 	kind[1] > 0
 } else := ""
 
-in_call("") := ""
-
-in_call(call) := sprintf(" in %s", [call]) if call != ""
+in_call(call) := {true: "", false: sprintf(" in %s", [call])}[call == ""]
 
 pairs(ts) := sort({facts.pair_name(t.source, t.destination) | some t in ts})
 
@@ -90,33 +76,20 @@ affected(ts) := sort({address |
 	facts.is_address(address)
 })
 
-remedies(kind, _) := driver_errors.class(kind[1]).remedies if {
+remedies(kind, ts) := driver_errors.class(kind[1]).remedies if {
 	kind[0] == "error"
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
-	between_gpus(kind)
-} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "replace-hardware"]
-
-between_gpus(kind) if {
-	some t in failures[kind]
+	some t in ts
 	t.test in facts.peer_tests
-}
+} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "replace-hardware"]
 
 # A GPU that the driver could not make ready.
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
 	"message": sprintf("GPU %s does not work by itself: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
-	"evidence": [{
-		"fact": sprintf("transfers.devices[%s]", [d.address]),
-		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
-		"source": "probe",
-	} |
-		some d in input.transfers.devices
-		d.address in gpus
-	],
-	"params": {"gpus": sort(gpus)},
+	"evidence": transfers.device_evidence(gpus),
 	"severity": severity_of[kind[0]],
-	"confidence": "confirmed",
 	"remedies": device_remedies(kind),
 } if some kind, gpus in unready
 
@@ -138,13 +111,9 @@ findings contains {
 	"subject": "host",
 	"affects": [],
 	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs will probably fail in the same way. No other rule explains it.", [stage, stopped, said(whole)]),
-	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
-		some field in ["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]
-		value := input.transfers[field]
-	],
+	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]),
 	"params": {"gpus": sort([address | some address in facts.gpus])},
 	"severity": severity_of[whole[0]],
-	"confidence": "confirmed",
 	"remedies": device_remedies(whole),
 } if {
 	severity_of[input.transfers.outcome]
@@ -162,8 +131,6 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 	input.transfers.exit_code >= 0
 } else := sprintf("the driver crashed with %s", [input.transfers.signal]) if {
 	input.transfers.signal != ""
-} else := "the process that drives the GPUs produced endless output" if {
-	input.transfers.cause == "flooded"
 } else := step_became[whole[0]]
 
 # no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else shows one. That is no failure.
@@ -180,17 +147,9 @@ told_by_transfer if {
 	severity_of[t.outcome]
 }
 
-missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
-	not input.transfers
-	not no_pair
-	not input.image
-}
-
-no_pair if count(facts.gpus) < 2
-
 not_applicable contains "fewer than two GPUs" if {
 	not input.transfers
-	no_pair
+	count(facts.gpus) < 2
 }
 
 not_applicable contains "an image has no GPUs" if {

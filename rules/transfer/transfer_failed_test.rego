@@ -30,8 +30,6 @@ test_probe if {
 	not "nccl-p2p-disable" in f.remedies
 	some g in transfer_failed.findings with input as machine(object.union(stopped, {"signal": "SIGSEGV"}))
 	contains(g.message, "crashed with SIGSEGV")
-	some h in transfer_failed.findings with input as machine(object.union(stopped, {"cause": "flooded"}))
-	contains(h.message, "produced endless output")
 	some i in transfer_failed.findings with input as machine({"outcome": "hang", "stage": ""})
 	contains(i.message, "stopped: it hung")
 }
@@ -40,5 +38,3 @@ test_no_gpu_is_no_failure if {
 	none := {"gpus": {"devices": []}, "transfers": {"outcome": "error", "error_code": 100}}
 	count(transfer_failed.findings) == 0 with input as none
 }
-
-test_unresolvable if count(transfer_failed.findings) == 0 with input as {}
