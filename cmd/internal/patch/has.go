@@ -22,9 +22,9 @@ func alone(l *facts.Launch) bool {
 }
 
 // concerns reports whether a want is for a launch that spans lines, counted from 1.
-func (f *file) concerns(w *Want, l *facts.Launch, from, to int) bool {
+func (w *Want) concerns(l *facts.Launch, from, to int) bool {
 	switch {
-	case !f.within(w, from, to):
+	case !w.within(from, to):
 		return false
 	case w.Kind == plan.Unset || w.Kind == plan.GPUs || len(w.Lines) > 0:
 		return true
