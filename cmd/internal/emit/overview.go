@@ -90,8 +90,7 @@ func (o *overview) heading(s string) {
 // settings writes those of some kinds under a heading; those with the same reason stand
 // together.
 func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
-	f := file{settings: p.Settings}
-	all := f.of(kinds...)
+	all := of(p.Settings, kinds...)
 	if len(all) == 0 {
 		return
 	}
