@@ -258,6 +258,51 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+// TestFabric checks that GPUs that NVSwitches join stand at these, that of PCIe only the way to a fault is drawn,
+// and that a pair of GPUs and an incomplete fabric are drawn as a tree.
+func TestFabric(t *testing.T) {
+	count := func(d *Drawing, kind string) (n int) {
+		for _, b := range d.Boxes {
+			if slices.Contains(strings.Fields(b.Class), kind) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, tt := range []struct {
+		gpus, pairs    int
+		fault          string
+		bridges, tiles int
+	}{{8, 28, "", 0, 8}, {8, 28, gpu(3), 1, 9}, {8, 28, "0000:00:05.0", 1, 8}, {8, 27, "", 8, 8}, {2, 1, "", 2, 2}} {
+		var all []facts.Pair
+		for a := range tt.gpus {
+			for b := range a {
+				p := between(b, a, "SYS", 18)
+				p.NVSwitch = true
+				all = append(all, p)
+			}
+		}
+		f := linked(tt.gpus, all[:tt.pairs]...)
+		f.PCI = &facts.PCIFacts{}
+		for i := range tt.gpus {
+			root := fmt.Sprintf("0000:00:%02x.0", i+1)
+			f.PCI.Devices = append(f.PCI.Devices, port(root, "root-port"), card(gpu(i), at(32, 16, 32, 16), root))
+		}
+		m := New(f, []Fault{{Number: 1, Severity: "high", Places: []string{tt.fault}}}, asIs)
+		for _, width := range []int{326, 894} {
+			d := m.Draw(width)
+			expect.That(t, count(d, "root-port") == tt.bridges && count(d, "gpu") == tt.tiles, "%+v, width %d: %d root ports and %d GPUs", tt, width, count(d, "root-port"), count(d, "gpu"))
+			expect.That(t, (len(d.Badges) > 0) == (tt.fault != ""), "%+v, width %d: %d badges", tt, width, len(d.Badges))
+			for i, b := range d.Boxes {
+				expect.That(t, b.X >= 0 && b.X+b.W <= d.Width && b.Y >= 0 && b.Y+b.H <= d.Height, "%+v, width %d: %+v leaves the picture", tt, width, b)
+				for _, o := range d.Boxes[:i] {
+					expect.That(t, b.X >= o.X+o.W || o.X >= b.X+b.W || b.Y >= o.Y+o.H || o.Y >= b.Y+b.H, "%+v, width %d: %+v covers %+v", tt, width, b, o)
+				}
+			}
+		}
+	}
+}
+
 // placed is a machine of n GPUs on two NUMA nodes, each below its own switch, with pairs.
 func placed(n int, hosts []facts.HostPath, pairs ...facts.Pair) *facts.Facts {
 	f := linked(n, pairs...)
