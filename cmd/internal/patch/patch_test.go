@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -18,8 +17,6 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/json"
@@ -98,19 +95,6 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 	}
 }
 
-// documents are those of a YAML file.
-func documents(text string) (all []*yaml.Node, err error) {
-	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
-		n := new(yaml.Node)
-		if err := d.Decode(n); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-}
-
 // count counts the plain values of a document, by the keys above each.
 func count(n *yaml.Node, path string, by int, all map[string]int) {
 	for i, c := range n.Content {
@@ -129,11 +113,11 @@ func count(n *yaml.Node, path string, by int, all map[string]int) {
 // keepsMeaning checks that a YAML file says what it said before, but for its changes.
 func keepsMeaning(t *testing.T, name, text string, got Result) {
 	t.Helper()
-	before, err := documents(text)
-	if err != nil || len(before) == 0 || before[0].Content[0].Kind == yaml.ScalarNode { // A script reads as YAML as well.
+	before, err := documentsOf(text)
+	if err != nil || len(before) == 0 || before[0].Kind == yaml.ScalarNode { // A script reads as YAML as well.
 		return
 	}
-	after, err := documents(got.Text)
+	after, err := documentsOf(got.Text)
 	expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 	lost, missing := map[string]int{}, 0
 	for _, n := range before {
@@ -383,33 +367,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// kinds are the types of Kubernetes that hold pods, with where each holds them.
-var kinds = map[string]func() (any, func() *corev1.PodSpec){
-	"Pod":         holding(func(o *corev1.Pod) *corev1.PodSpec { return &o.Spec }),
-	"Deployment":  holding(func(o *appsv1.Deployment) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"StatefulSet": holding(func(o *appsv1.StatefulSet) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"Job":         holding(func(o *batchv1.Job) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"CronJob":     holding(func(o *batchv1.CronJob) *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }),
-}
-
-// holding makes an object, and says where its pod is.
-func holding[T any](pod func(*T) *corev1.PodSpec) func() (any, func() *corev1.PodSpec) {
-	return func() (any, func() *corev1.PodSpec) {
-		o := new(T)
-		return o, func() *corev1.PodSpec { return pod(o) }
-	}
-}
-
 // podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a
 // field twice, a value of another type and a malformed quantity are errors.
 func podsOf(nodes []*yaml.Node) (all []*corev1.PodSpec, err error) {
 	for _, n := range nodes {
-		kind, version := text(n, "kind"), text(n, "apiVersion")
 		var more []*corev1.PodSpec
-		if create, known := kinds[kind]; known && version != "" {
-			object, spec := create()
-			more, err = []*corev1.PodSpec{spec()}, strict(n, object)
-		} else if kind == "" && value(n, "containers") != nil {
+		if value(n, "containers") != nil {
 			spec := new(corev1.PodSpec)
 			more, err = []*corev1.PodSpec{spec}, strict(n, spec)
 		} else {
@@ -474,7 +437,7 @@ func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for name, text := range cases(t) {
-		before, err := documents(text)
+		before, err := documentsOf(text)
 		if err != nil || !strings.Contains(text, "containers:") {
 			continue
 		}
@@ -487,7 +450,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s is not changed", name)
 			continue
 		}
-		after := expect.Value(documents(got.Text))(t)
+		after := expect.Value(documentsOf(got.Text))(t)
 		pods, err := podsOf(after)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, got.Text)
