@@ -107,6 +107,11 @@ func passed(l *facts.Launch, name string) bool {
 // same compares values of a variable.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
+// mayBe reports whether a group that is given may be that of a name, as a number may.
+func mayBe(group, name string) bool {
+	return group == name || strings.Trim(group, "0123456789") == "" || !stated(group)
+}
+
 // stated reports whether a value is what the file says, and no reference to a variable.
 func stated(value string) bool { return !strings.ContainsAny(value, "$`") }
 

@@ -2,7 +2,6 @@ package patch
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -184,45 +182,97 @@ func (d *document) variable(c *container) {
 		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Unset:
 		d.cut(c.node, key, env, at)
-	case c.spec == nil && !isList:
-		d.set(c.node, strconv.Quote(escaped), key, w.Name)
-	case c.spec == nil && at != nil:
+	case at != nil && isList && c.spec == nil:
 		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(w.Name+"="+escaped)))
-	case c.spec == nil:
-		d.set(c.node, "["+strconv.Quote(w.Name+"="+escaped)+"]", key)
-	case at != nil:
+	case at != nil && isList:
 		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(escaped)))
+	case isList && c.spec == nil:
+		d.merge(c.node, fresh("environment: ["+strconv.Quote(w.Name+"="+escaped)+"]"))
+	case c.spec == nil:
+		d.merge(c.node, serviceOf(d.emitted(c)))
 	default:
-		d.set(c.node, fmt.Sprintf("[{name: %s, value: %s}]", w.Name, strconv.Quote(escaped)), key)
+		d.pod(c)
 	}
 }
 
-// pod writes the setting into a container of a pod.
+// emitted is what gpudoctor advise --for writes of the setting.
+func (d *document) emitted(c *container) *yaml.Node {
+	target, _ := emit.Named(c.kind)
+	p := &plan.Plan{Settings: []plan.Setting{d.want.Setting}}
+	if d.want.Kind == plan.GPUs {
+		p.Vendor, p.Ranks = d.Vendor, make([]plan.Rank, d.ranksOf(c.launch))
+	}
+	return fresh(target.Write(p, ""))
+}
+
+// without is a mapping without some keys.
+func without(m *yaml.Node, names ...string) *yaml.Node {
+	left := &yaml.Node{Kind: yaml.MappingNode, Tag: m.Tag}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if !slices.Contains(names, m.Content[i].Value) {
+			left.Content = append(left.Content, m.Content[i:i+2]...)
+		}
+	}
+	return left
+}
+
+// pod writes the setting into a container of a pod, and into the pod.
 func (d *document) pod(c *container) {
-	switch w := d.want; w.Kind {
-	case plan.GPUs:
-		d.set(c.node, strconv.Itoa(d.ranksOf(c.launch)), "resources", "limits", d.Vendor+".com/gpu")
-	case plan.SharedMemory:
-		d.podMemory(c)
-	case plan.Capability:
-		d.set(c.node, "["+w.Name+"]", "securityContext", "capabilities", "add")
-	case plan.Namespace:
-		if w.Value == "host" {
-			d.set(c.spec, "true", map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[w.Name])
+	spec := value(d.emitted(c), "spec")
+	node := without(items(spec, "containers")[0], "name", "image")
+	spec = without(spec, "restartPolicy", "containers")
+	if added, mounts := items(spec, "volumes"), items(node, "volumeMounts"); len(added) > 0 {
+		i := slices.IndexFunc(items(c.node, "volumeMounts"), isMemoryMount)
+		if i >= 0 && d.want.Kind == plan.SharedMemory {
+			d.enlarge(c, items(c.node, "volumeMounts")[i], without(added[0], "name"))
+			return
 		}
-	case plan.Mount:
-		volume := ""
-		for _, v := range items(c.spec, "volumes") {
-			if text(v, "hostPath", "path") == w.Name {
-				volume = text(v, "name")
-			}
+		name, isThere := nameFor(added[0], items(c.spec, "volumes"))
+		for _, n := range []*yaml.Node{added[0], mounts[0]} {
+			_, v := own(n, "name")
+			v.Value = name
 		}
-		path, options, _ := strings.Cut(w.Value, ":")
-		if options == "ro" {
-			path += ", readOnly: true"
+		if isThere {
+			spec = without(spec, "volumes")
 		}
-		d.mount(c, volume, "host", path, "hostPath: {path: "+w.Name+"}")
-	default: // A pod cannot set it.
+	}
+	inContainer, inPod := d.merging(c.node, "", c.node, node), d.merging(c.spec, "", c.spec, spec)
+	if inContainer != nil && inPod != nil {
+		inContainer()
+		inPod()
+	}
+}
+
+// nameFor is the name of a new volume: that of the same folder of the host if it is there already, or else one that is free.
+func nameFor(added *yaml.Node, volumes []*yaml.Node) (name string, isThere bool) {
+	names := map[string]bool{}
+	for _, v := range volumes {
+		names[text(v, "name")] = true
+		if path := text(added, "hostPath", "path"); path != "" && text(v, "hostPath", "path") == path {
+			return text(v, "name"), true
+		}
+	}
+	base, _, _ := strings.Cut(text(added, "name"), "-")
+	name = base
+	for i := 2; names[name]; i++ {
+		name = base + "-" + strconv.Itoa(i)
+	}
+	return name, false
+}
+
+// enlarge makes the volume of a mount larger.
+func (d *document) enlarge(c *container, mount, by *yaml.Node) {
+	i := slices.IndexFunc(items(c.spec, "volumes"), func(v *yaml.Node) bool { return text(v, "name") == text(mount, "name") })
+	if i < 0 {
+		d.fail(mount, "its volume is not among those of the pod")
+		return
+	}
+	volume := resolved(items(c.spec, "volumes")[i])
+	if _, empty := own(volume, "emptyDir"); empty == nil { // Of another kind, whose size is not known here.
+		return
+	}
+	if do := d.merging(c.spec, "volumes", volume, by); do != nil {
+		do()
 	}
 }
 
@@ -236,56 +286,7 @@ func (d *document) noteDevices(c *container) {
 	}
 }
 
-// volumesOf are the volumes of a pod, by name.
-func volumesOf(spec *yaml.Node) map[string]*yaml.Node {
-	volumes := map[string]*yaml.Node{}
-	for _, v := range items(spec, "volumes") {
-		volumes[text(v, "name")] = resolved(v)
-	}
-	return volumes
-}
-
-// podMemory gives a container /dev/shm of a size: its own volume is made larger, or one is
-// added and mounted.
-func (d *document) podMemory(c *container) {
-	size := remedies.SizeQuantity(d.want.Value)
-	volumes, mounts := volumesOf(c.spec), items(c.node, "volumeMounts")
-	i := slices.IndexFunc(mounts, isMemoryMount)
-	if i < 0 {
-		d.mount(c, "", "shm", "/dev/shm", "emptyDir: {medium: Memory, sizeLimit: "+size+"}")
-		return
-	}
-	volume := volumes[text(mounts[i], "name")]
-	switch _, empty := own(volume, "emptyDir"); {
-	case volume == nil:
-		d.fail(mounts[i], "its volume is not among those of the pod")
-	case empty == nil: // Of another kind, whose size is not known here.
-	default:
-		if !strings.EqualFold(text(empty, "medium"), "Memory") {
-			d.setIn(c.spec, "volumes", volume, "Memory", "emptyDir", "medium")
-		}
-		d.setIn(c.spec, "volumes", volume, size, "emptyDir", "sizeLimit")
-	}
-}
-
 // isMemoryMount reports whether a volume is mounted at /dev/shm.
 func isMemoryMount(m *yaml.Node) bool {
 	return strings.TrimRight(text(m, "mountPath"), "/") == "/dev/shm"
-}
-
-// mount mounts a volume of the pod, which is added first where it has none: of a name that is free, and not if it cannot be mounted.
-func (d *document) mount(c *container, volume, name, path, source string) {
-	volumes := volumesOf(c.spec)
-	added := func() {}
-	if volume == "" {
-		volume = name
-		for i := 2; volumes[volume] != nil; i++ {
-			volume = name + "-" + strconv.Itoa(i)
-		}
-		added = d.setting(c.spec, "volumes", c.spec, "[{name: "+volume+", "+source+"}]", "volumes")
-	}
-	if mounted := d.setting(c.node, "volumeMounts", c.node, "[{name: "+volume+", mountPath: "+path+"}]", "volumeMounts"); mounted != nil && added != nil {
-		mounted()
-		added()
-	}
 }

@@ -233,10 +233,9 @@ func (s *script) option(r *run) {
 			i++
 			old, by = r.Words[i].Value, remedies.Quote(value)
 		}
-		isNumber := strings.Trim(old, "0123456789") == ""
 		switch isOnce := w.Kind == plan.SharedMemory || w.Kind == plan.Namespace || w.Kind == plan.Limit || w.Kind == plan.Variable; {
 		case own != name && longer[own] != name:
-		case w.Kind == plan.Group && (isNumber || !stated(old)), old == value: // A number may be that group's.
+		case w.Kind == plan.Group && mayBe(old, w.Name), old == value:
 			return
 		case !isOnce || isPair && !strings.HasPrefix(old, key+"="):
 		case !stated(old):

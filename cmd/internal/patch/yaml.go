@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -183,75 +184,77 @@ func items(n *yaml.Node, path ...string) []*yaml.Node {
 	return n.Content
 }
 
-// fresh reads a value that is new, from YAML on one line.
+// fresh reads a value that is new. The library puts quotes where they are needed.
 func fresh(text string) *yaml.Node {
 	var n yaml.Node
 	if yaml.Unmarshal([]byte(text), &n) != nil || len(n.Content) == 0 {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	}
-	unplaced(n.Content[0])
+	unplaced(n.Content)
 	return n.Content[0]
 }
 
-// unplaced makes a node one without a place.
-func unplaced(n *yaml.Node) {
-	n.Line, n.Style = 0, n.Style&^yaml.FlowStyle
-	for _, c := range n.Content {
-		unplaced(c)
+// unplaced makes nodes ones without a place and a form.
+func unplaced(all []*yaml.Node) {
+	for _, n := range all {
+		*n = yaml.Node{Kind: n.Kind, Tag: n.Tag, Value: n.Value, Content: n.Content}
+		unplaced(n.Content)
 	}
 }
 
-// set makes a container or pod have a value, as YAML on one line, at a path of keys.
-func (d *document) set(holder *yaml.Node, by string, path ...string) {
-	d.setIn(holder, path[0], holder, by, path...)
-}
-
-// setIn does the same in a mapping in an entry of it.
-func (d *document) setIn(holder *yaml.Node, entry string, m *yaml.Node, by string, path ...string) {
-	if do := d.setting(holder, entry, m, by, path...); do != nil {
+// merge makes a container say what another says.
+func (d *document) merge(holder, by *yaml.Node) {
+	if do := d.merging(holder, "", holder, by); do != nil {
 		do()
 	}
 }
 
-// setting is what makes a mapping in an entry of a container or pod have a value at a path of keys: a scalar is replaced, items are added to
-// a list. It is nil where that must be done by hand.
-func (d *document) setting(holder *yaml.Node, entry string, m *yaml.Node, by string, path ...string) func() {
+// merging is what makes a mapping, in an entry of a container or pod or that itself, say what another says: keys and items are added, plain values
+// replaced. It is nil where that must be done by hand.
+func (d *document) merging(holder *yaml.Node, entry string, m, by *yaml.Node) func() {
 	if holder.Style&yaml.FlowStyle != 0 {
 		return d.fail(holder, "it stands in brackets")
 	}
-	for i, name := range path {
-		if m.Kind != yaml.MappingNode {
-			return d.fail(m, path[max(i-1, 0)]+" is no mapping there")
-		}
-		nested := by
-		for _, name := range slices.Backward(path[i+1:]) {
-			nested = "{" + name + ": " + nested + "}"
-		}
+	var all []func()
+	for i := 0; i+1 < len(by.Content); i += 2 {
+		name, added := by.Content[i].Value, by.Content[i+1]
+		in := cmp.Or(entry, name)
 		key, v := own(m, name)
-		added := fresh(nested)
-		isLast, isScalar := i == len(path)-1, added.Kind == yaml.ScalarNode
+		isScalar := added.Kind == yaml.ScalarNode
+		var do func()
 		switch {
 		case key == nil && !isScalar && value(m, name) != nil:
 			return d.fail(m, name+" is merged in from another part of the file")
 		case key == nil:
-			return func() { d.grow(holder, entry, m, fresh(name), added) }
+			do = func() { d.grow(holder, in, m, by.Content[i], added) }
 		case v.Kind == yaml.AliasNode || d.shared[v]:
 			return d.fail(v, "other parts of the file share "+name)
 		case v.Tag == "!!null" && !isScalar:
-			return func() {
-				v.Kind, v.Tag, v.Value, v.Style = added.Kind, added.Tag, "", 0
-				d.grow(holder, entry, v, added.Content...)
+			do = func() {
+				*v = yaml.Node{Kind: added.Kind, Tag: added.Tag}
+				d.grow(holder, in, v, added.Content...)
 			}
-		case isLast && added.Kind == yaml.SequenceNode && v.Kind == added.Kind:
-			return func() { d.grow(holder, entry, v, added.Content...) }
-		case isLast && isScalar && v.Kind == added.Kind:
-			return func() { d.exchange(holder, entry, m, key, v, added) }
-		case isLast:
+		case v.Kind != added.Kind:
 			return d.fail(v, name+" has another form there")
+		case isScalar && !stated(v.Value):
+			return d.fail(v, "its value refers to a variable")
+		case isScalar:
+			do = func() { d.exchange(holder, in, m, key, v, added) }
+		case added.Kind == yaml.SequenceNode:
+			do = func() { d.grow(holder, in, v, added.Content...) }
+		default:
+			do = d.merging(holder, in, v, added)
 		}
-		m = v
+		if do == nil {
+			return nil
+		}
+		all = append(all, do)
 	}
-	return nil
+	return func() {
+		for _, do := range all {
+			do()
+		}
+	}
 }
 
 // grow adds a key and its value to a mapping, or items to a list, in quotes where the last one is.
@@ -277,13 +280,13 @@ func bracketed(all []*yaml.Node) {
 	}
 }
 
-// exchange replaces a plain value, in single quotes if it has them. It belongs to a key, or is an item itself.
+// exchange replaces a plain value, in the quotes that it has. It belongs to a key, or is an item itself.
 func (d *document) exchange(holder *yaml.Node, entry string, m, key, v, by *yaml.Node) {
 	if v.Value == by.Value && v.Tag == by.Tag {
 		return
 	}
-	if by.Style == 0 || v.Style&yaml.SingleQuotedStyle == 0 {
-		v.Style = by.Style
+	if by.Tag != "!!str" {
+		v.Style = 0
 	}
 	v.Value, v.Tag = by.Value, by.Tag
 	d.touch(holder, entry, m, key)
