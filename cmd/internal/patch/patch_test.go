@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -364,6 +365,23 @@ func TestRefused(t *testing.T) {
 	} {
 		got, err := Make(t.Context(), Request{Name: map[bool]string{true: "compose.yaml", false: "job.sh"}[name == "a template"], Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
 		expect.That(t, err != nil && got.Text == "", "%s: changed to %q", name, got.Text)
+	}
+}
+
+// TestLarge checks that files of the largest size, with as many containers and variables as fit, are changed in time.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
+	for name, text := range map[string]string{
+		"pod.yaml":  pod + strings.Repeat("  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n", 9000),
+		"run.sh":    "#!/bin/bash\n" + strings.Repeat("docker run --gpus all image\n", 9000),
+		"job.sh":    "#!/bin/bash\n" + strings.Repeat("export NCCL_P2P_DISABLE=1\n", 9000) + "torchrun a.py\n",
+		"blocks.sh": "#!/bin/bash\n" + strings.Repeat("if a; then export NCCL_P2P_DISABLE=1; fi\n", 5000) + "torchrun a.py\n",
+	} {
+		begun := time.Now()
+		got, err := Make(t.Context(), Request{Name: name, Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
+		expect.That(t, err == nil && len(got.Changes)+len(got.Manual) > 0, "%s: %d changes, %v", name, len(got.Changes), err)
+		expect.That(t, time.Since(begun) < time.Minute, "%s: it takes %v", name, time.Since(begun)) // Seconds on an idle machine.
 	}
 }
 

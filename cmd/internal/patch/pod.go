@@ -174,8 +174,12 @@ func (d *document) variable(c *container) {
 	old, isKnown := c.launch.Variables[w.Name]
 	_, isUnknown := c.launch.Unknown["variables["+w.Name+"]"]
 	isList := env != nil && env.Kind == yaml.SequenceNode
+	fits := isKnown && (same(old, w.Value) || same(old, escaped))
+	if w.Kind == plan.Unset {
+		fits = !isKnown || !w.removes(w.Name, old)
+	}
 	switch isSet := isKnown || isUnknown || at != nil; {
-	case w.Kind == plan.Unset && !(isKnown && w.removes(w.Name, old)), w.Kind != plan.Unset && isKnown && (same(old, w.Value) || same(old, escaped)):
+	case fits:
 	case isSet && (at == nil || by == nil || by.Tag == "!!null" || !stated(by.Value) || d.shared[env] || d.shared[at] || at.Kind == yaml.AliasNode):
 		d.fail(cmp.Or(at, env, c.node), "its value comes from elsewhere, or other parts of the file share it")
 	case isSet && c.node.Style&yaml.FlowStyle != 0:

@@ -39,7 +39,10 @@ type script struct {
 	*file
 	scriptForm
 	commands []command
+	runs     []*run // Of each command; nil for one that starts no container.
 	isShell  bool
+	// checks counts how often the script was read again without a command.
+	checks int
 	// added are the lines that set variables, behind a line; said is the last reason among them.
 	added  []string
 	behind int
@@ -119,6 +122,8 @@ func (form scriptForm) propose(f *file) error {
 	} else {
 		return ErrQuote
 	}
+	s.findRuns()
+	runs := s.runsByLine()
 	containers, ranks := 0, form.onlyVariables // Whether it starts something outside of containers.
 	for i := range f.launches {
 		switch f.launches[i].Kind {
@@ -131,7 +136,7 @@ func (form scriptForm) propose(f *file) error {
 	}
 	for i := range f.launches {
 		if l := &f.launches[i]; l.Kind == "docker-run" {
-			s.container(l, containers == 1)
+			s.container(runs[l.Line], l, containers == 1)
 		}
 	}
 	target, _ := emit.Named(form.target)
@@ -158,34 +163,39 @@ type run struct {
 	open    string
 }
 
-// runOf is a command as one that starts a container; nil if it does not.
-func runOf(c *command) *run {
-	r := &run{command: c}
-	if r.engine, r.options, r.open = launch.DockerRun(c.Values()); len(r.options) == 0 {
-		return nil
+// findRuns finds the commands that start containers.
+func (s *script) findRuns() {
+	for i := range s.commands {
+		r := &run{command: &s.commands[i]}
+		if r.engine, r.options, r.open = launch.DockerRun(r.Values()); len(r.options) == 0 {
+			r = nil
+		}
+		s.runs = append(s.runs, r)
 	}
-	return r
 }
 
-// runAt is the command that starts a container from a line; nil if there are two of them.
-func (s *script) runAt(number int) (found *run) {
-	for i := range s.commands {
-		if r := runOf(&s.commands[i]); r != nil && s.begin(s.lineOf(r.Words[r.options[0]-1].From)) == number-1 {
-			if found != nil {
-				return nil
-			}
-			found = r
+// runsByLine are the commands that start containers, by the line where each begins; nil if there are two of them.
+func (s *script) runsByLine() map[int]*run {
+	all := map[int]*run{}
+	for _, r := range s.runs {
+		if r == nil {
+			continue
 		}
+		line := s.begin(s.lineOf(r.Words[r.options[0]-1].From)) + 1
+		if _, isSecond := all[line]; isSecond {
+			r = nil
+		}
+		all[line] = r
 	}
-	return found
+	return all
 }
 
 // container gives a container that the script starts what it lacks.
-func (s *script) container(l *facts.Launch, only bool) {
+func (s *script) container(r *run, l *facts.Launch, only bool) {
 	if !usesGPUs(l) && (!only || l.GPUs != nil || l.Processes == nil && l.TensorParallel == nil) {
 		return
 	}
-	r, last := s.runAt(l.Line), l.Line
+	last := l.Line
 	if r != nil {
 		last = s.lineOf(r.Words[len(r.Words)-1].From) + 1
 	}
@@ -299,7 +309,7 @@ type assigned struct {
 func (s *script) assignments(name string, containers bool) (all []assigned) {
 	for k := range s.commands {
 		c := &s.commands[k]
-		if !containers && runOf(c) != nil {
+		if !containers && s.runs[k] != nil {
 			continue
 		}
 		for i, w := range c.Words {
@@ -465,11 +475,20 @@ func (s *script) dropCommand(c *command, at int) {
 	edit := s.removal(from, to-from+1)
 	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
 	edits = append(edits, edit)
-	left, err := udiff.Apply(s.Text, edits)
-	if err != nil || !c.First || !c.Last || s.begin(from) != from || s.isShell && !shell.Parse(left).Whole { // A branch or loop needs a command.
+	if !c.First || !c.Last || s.begin(from) != from || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
 		s.byHand(at, "it does not stand on a line of its own")
 		return
 	}
 	s.edits = edits
 	s.changed(at)
+}
+
+// maxChecks bounds how often a script is read again.
+const maxChecks = 50
+
+// isWhole reports whether the script is one with edits.
+func (s *script) isWhole(edits []udiff.Edit) bool {
+	s.checks++
+	left, err := udiff.Apply(s.Text, edits)
+	return s.checks <= maxChecks && err == nil && shell.Parse(left).Whole
 }
