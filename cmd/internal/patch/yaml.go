@@ -421,7 +421,7 @@ func (d *document) rewrite(p *part, key, v *yaml.Node, isWhole bool) {
 	}
 }
 
-// replaceLines writes lines in place of others, or at a line. A comment behind a value stays behind the one in its place.
+// replaceLines writes lines instead of others, or at a line. A comment behind a value stays behind the one in its place.
 func (d *document) replaceLines(old []int, at int, lines []string) {
 	var gone []int
 	for _, line := range old {
