@@ -383,6 +383,8 @@ func TestLarge(t *testing.T) {
 		expect.That(t, err == nil && len(got.Changes)+len(got.Manual) > 0, "%s: %d changes, %v", name, len(got.Changes), err)
 		expect.That(t, time.Since(begun) < time.Minute, "%s: it takes %v", name, time.Since(begun)) // Seconds on an idle machine.
 	}
+	roots := expect.Value(documentsOf("a: &a {x: y}\nb: &b {<<: [*a" + strings.Repeat(", *a", 3000) + "]}\nc: &c {<<: [*b" + strings.Repeat(", *b", 3000) + "]}\nd: &d {<<: [*c, *d]}\n"))(t)
+	expect.Equal(t, "", text(roots[0], "d", "missing"), "a key that mappings merged into each other lack")
 }
 
 // podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a

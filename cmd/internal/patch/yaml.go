@@ -144,16 +144,19 @@ func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 // value is the value at a path of keys, where the mappings have it or merge it in; nil for none.
 func value(n *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
-		n = merged(resolved(n), name, 4)
+		n = merged(resolved(n), name, new(maxMerges))
 	}
 	return resolved(n)
 }
 
-// merged is the value of a mapping, or of the first of those that it merges in, to a depth.
-func merged(m *yaml.Node, name string, depth int) *yaml.Node {
+// maxMerges bounds the mappings in which a key is looked for: the same one may be merged in many times.
+const maxMerges = 1000
+
+// merged is the value of a mapping, or of the first of those that it merges in.
+func merged(m *yaml.Node, name string, left *int) *yaml.Node {
 	_, v := own(m, name)
 	_, sources := own(m, "<<")
-	if v != nil || sources == nil || depth == 0 {
+	if *left--; v != nil || sources == nil || *left < 0 {
 		return v
 	}
 	all := []*yaml.Node{sources}
@@ -161,7 +164,7 @@ func merged(m *yaml.Node, name string, depth int) *yaml.Node {
 		all = sources.Content
 	}
 	for _, source := range all {
-		if v := merged(resolved(source), name, depth-1); v != nil {
+		if v := merged(resolved(source), name, left); v != nil {
 			return v
 		}
 	}
