@@ -32,8 +32,6 @@ type Target struct {
 	sets []plan.Kind
 	// bare are the characters that its comments must not contain.
 	bare string
-	// words says what a setting is called in it; empty where its reason stands beside it.
-	words func(plan.Setting) string
 }
 
 // Executable reports whether what is written is a program.
@@ -53,17 +51,17 @@ var (
 func Targets() []Target {
 	return []Target{
 		{Name: "torchrun", Usage: "a script that starts torchrun", script: true, sets: ofRanks},
-		{Name: "vllm", Usage: "a script that starts vllm serve", script: true, sets: ofRanks, words: argument},
-		{Name: "sglang", Usage: "a script that starts SGLang's server", script: true, sets: ofRanks, words: argument},
+		{Name: "vllm", Usage: "a script that starts vllm serve", script: true, sets: ofRanks},
+		{Name: "sglang", Usage: "a script that starts SGLang's server", script: true, sets: ofRanks},
 		{Name: "deepspeed", Usage: "a script that starts deepspeed", script: true, sets: ofRanks},
 		{Name: "mpi", Usage: "a script that starts Open MPI's mpirun", script: true, sets: ofRanks},
 		{Name: "slurm", Usage: "a batch script for sbatch", script: true, sets: ofRanks},
-		{Name: "docker", Usage: "a script that starts docker run", script: true, container: true, sets: ofContainer, words: flag},
-		{Name: "compose", Usage: "a Compose file", container: true, sets: ofContainer, words: composed},
-		{Name: "kubernetes", Usage: "a pod", container: true, sets: ofPod, words: podded},
+		{Name: "docker", Usage: "a script that starts docker run", script: true, container: true, sets: ofContainer},
+		{Name: "compose", Usage: "a Compose file", container: true, sets: ofContainer},
+		{Name: "kubernetes", Usage: "a pod", container: true, sets: ofPod},
 		{Name: "nccl.conf", Usage: "NCCL's configuration file", sets: []plan.Kind{plan.Variable}, bare: "="},
 		{Name: "env", Usage: "variables for a shell to read", script: true, sets: []plan.Kind{plan.Variable, plan.Unset}},
-		{Name: "grub", Usage: "kernel parameters for GRUB", script: true, sets: []plan.Kind{plan.KernelParameter}, words: parameter},
+		{Name: "grub", Usage: "kernel parameters for GRUB", script: true, sets: []plan.Kind{plan.KernelParameter}},
 		{Name: "systemd", Usage: "a drop-in for the unit of a service", sets: []plan.Kind{plan.Variable, plan.Unset, plan.Limit}},
 		{Name: "sysctl", Usage: "kernel settings for /etc/sysctl.d", sets: []plan.Kind{plan.Sysctl}},
 		{Name: "modprobe", Usage: "module options for /etc/modprobe.d", sets: []plan.Kind{plan.ModuleOption}},
@@ -174,18 +172,20 @@ func (t *Target) Write(p *plan.Plan, name string) string {
 }
 
 // Comment is a text as comments.
-func (f *file) Comment(text string) string {
+func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
+
+// Comments is a text as comments, without some characters.
+func Comments(text, bare string, width int) (all []string) {
 	text = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(f.bare, r) {
+		if strings.ContainsRune(bare, r) {
 			return ' '
 		}
 		return r
 	}, text)
-	var all []string
 	for _, l := range lines.Paragraphs(text, width-2) {
 		all = append(all, strings.TrimRight("# "+lines.Printable(l, false), " "))
 	}
-	return strings.Join(all, "\n")
+	return all
 }
 
 // Usage says how a script is called, and has it stop at the first error.
@@ -243,7 +243,7 @@ func (f *file) Reasons() (all []string) {
 		}
 		var names []string
 		for _, o := range f.Settings[i:] {
-			if w := f.words(o); same(o) && w != "" {
+			if w := f.called(o); same(o) && w != "" {
 				names = append(names, w)
 			}
 		}
@@ -390,40 +390,31 @@ func flag(s plan.Setting) string {
 	}
 }
 
-// argument is an argument of the program that a script starts.
-func argument(s plan.Setting) string {
-	if s.Kind != plan.Argument {
+// called is what a setting is called in the file; empty where its reason stands beside it.
+func (f *file) called(s plan.Setting) string {
+	switch what := f.Name + " " + string(s.Kind); {
+	case f.Name == "docker":
+		return flag(s)
+	case f.Name == "grub":
+		return parameter(s)
+	case s.Kind == plan.Argument:
+		return s.Value
+	case !f.container:
 		return ""
-	}
-	return s.Value
-}
-
-// composed is a setting as people find it in a Compose file.
-func composed(s plan.Setting) string {
-	switch s.Kind {
-	case plan.GPUs:
+	case what == "compose gpus":
 		return "devices: gpu"
-	case plan.SharedMemory:
-		return "shm_size"
-	case plan.Namespace:
-		return s.Name + ": " + s.Value
-	default:
-		return s.Name
-	}
-}
-
-// podded is a setting as people find it in a pod.
-func podded(s plan.Setting) string {
-	switch s.Kind {
-	case plan.GPUs:
+	case what == "kubernetes gpus":
 		return "nvidia.com/gpu"
-	case plan.SharedMemory:
+	case what == "compose shm":
+		return "shm_size"
+	case what == "kubernetes shm":
 		return "volume shm"
-	case plan.Namespace:
+	case what == "compose namespace":
+		return s.Name + ": " + s.Value
+	case what == "kubernetes namespace":
 		return map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[s.Name]
-	default:
-		return s.Name
 	}
+	return s.Name
 }
 
 // quotedForGRUB is a parameter inside a double-quoted string of a shell, from which grub-mkconfig

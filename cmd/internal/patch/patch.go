@@ -20,7 +20,6 @@ import (
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -217,14 +216,8 @@ func (f *file) reason(margin, text string) (all []string) {
 	if text == "" {
 		return nil
 	}
-	text = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(f.bare, r) {
-			return ' '
-		}
-		return r
-	}, text)
-	for _, l := range lines.Paragraphs(text, max(width-len(margin)-2, 40)) {
-		all = append(all, margin+"# "+lines.Printable(l, false))
+	for _, l := range emit.Comments(text, f.bare, max(width-len(margin), 42)) {
+		all = append(all, margin+l)
 	}
 	return all
 }
