@@ -361,16 +361,21 @@ func (s *script) export() {
 	w := s.want
 	all := s.assignments(w.Name, false)
 	isUnset := func(c command) bool { v := c.Values(); return v[0] == "unset" && slices.Contains(v, w.Name) }
-	switch value, ok := s.quoted(0); {
+	switch {
 	case w.Kind == plan.Unset:
 		if len(all) == 0 && !slices.ContainsFunc(s.commands, isUnset) {
 			s.add("unset " + w.Name)
 		}
-	case slices.ContainsFunc(all, s.assign) || len(all) > 0 || !ok:
-	case s.plain:
-		s.add(w.Name + "=" + value)
+	case slices.ContainsFunc(all, s.assign) || len(all) > 0:
 	default:
-		s.add("export " + w.Name + "=" + value)
+		value, ok := s.quoted(0)
+		setting := w.Name + "=" + value
+		if !s.plain {
+			setting = "export " + setting
+		}
+		if ok {
+			s.add(setting)
+		}
 	}
 }
 
@@ -445,28 +450,42 @@ func (s *script) drop(a assigned) {
 		s.byHand(at, "it is set there in a form that is not read")
 		return
 	}
-	s.gone[last.From] = true
-	isSetter := a.Words[0].Value == "export" || a.Words[0].Value == "ENV"
-	if left := slices.IndexFunc(a.Words, func(w word) bool { return !s.gone[w.From] }); left < 0 || isSetter && !slices.ContainsFunc(a.Words[1:], func(w word) bool { return !s.gone[w.From] }) {
+	others := a.Words
+	if others[0].Value == "export" || others[0].Value == "ENV" {
+		others = others[1:]
+	}
+	if !slices.ContainsFunc(others, func(w word) bool { return w.From != last.From && !s.gone[w.From] }) {
 		s.dropCommand(a.command, at)
 		return
 	}
-	isInFront := !slices.ContainsFunc(a.Words[:a.index], func(w word) bool { return strings.HasPrefix(w.Value, "-") || !strings.Contains(w.Value, "=") })
-	edit := udiff.Edit{Start: a.Words[max(first-1, 0)].To, End: last.To}
-	gap := s.Text[edit.Start:max(a.Words[first].From, edit.Start)]
-	if isInFront && a.index+1 < len(a.Words) {
-		edit = udiff.Edit{Start: last.From, End: a.Words[a.index+1].From}
-		gap = s.Text[last.To:edit.End]
-	}
+	edit, gap := s.cut(a, first)
 	isOther := func(l string) bool {
 		return strings.Trim(l, " \t\\") != "" && !remark.MatchString(strings.TrimSpace(l))
 	}
-	if slices.ContainsFunc(strings.Split(gap, "\n"), isOther) || slices.ContainsFunc(s.edits, func(e udiff.Edit) bool { return e.Start < edit.End && edit.Start < e.End }) {
+	meets := func(e udiff.Edit) bool { return e.Start < edit.End && edit.Start < e.End }
+	if slices.ContainsFunc(strings.Split(gap, "\n"), isOther) || slices.ContainsFunc(s.edits, meets) {
 		s.byHand(at, "something else stands between it and the others")
 		return
 	}
+	s.gone[last.From] = true
 	s.edits = append(s.edits, edit)
 	s.changed(at)
+}
+
+// cut is the edit that removes an assignment, from a word on, and what else that removes: the line ends and comments in front of it, or
+// behind one that stands in front of a command.
+func (s *script) cut(a assigned, first int) (edit udiff.Edit, gap string) {
+	isArgument := func(w word) bool { return strings.HasPrefix(w.Value, "-") || !strings.Contains(w.Value, "=") }
+	assignment := a.Words[a.index]
+	if a.index+1 < len(a.Words) && !slices.ContainsFunc(a.Words[:a.index], isArgument) {
+		next := a.Words[a.index+1].From
+		return udiff.Edit{Start: assignment.From, End: next}, s.Text[assignment.To:next]
+	}
+	from := a.Words[first].From
+	if first > 0 {
+		from = a.Words[first-1].To
+	}
+	return udiff.Edit{Start: from, End: assignment.To}, s.Text[from:a.Words[first].From]
 }
 
 // dropCommand removes a command with its lines, and what was removed from it before.
