@@ -77,7 +77,9 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	r.Text = got.Text
 	again, err := Make(t.Context(), r)
 	expect.That(t, err == nil && again.Text == got.Text && len(again.Changes) == 0, "%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
-	expect.That(t, slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	for _, m := range again.Manual { // What was written may make up for what was not, as the host's /dev/shm does for one of a size.
+		expect.That(t, slices.ContainsFunc(got.Manual, func(o Remark) bool { return o.What == m.What && o.Where == m.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	}
 	expect.That(t, (len(got.Changes) > 0) == (got.Text != text), "%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
 	keepsLines(t, name, text, got)
 	return got, true

@@ -494,7 +494,9 @@ func (s *script) dropCommand(c *command, at int) {
 	edit := s.removal(from, to-from+1)
 	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
 	edits = append(edits, edit)
-	if !c.First || !c.Last || s.begin(from) != from || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
+	before := strings.TrimRight(s.Text[:s.starts[from]], " \t\n")
+	isPart := !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|")
+	if isPart || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
 		s.byHand(at, "it does not stand on a line of its own")
 		return
 	}
