@@ -25,8 +25,9 @@ type document struct {
 	// step is by how much a mapping is indented below its key, and isCompact true if a list is not.
 	step                   int
 	isCompact, isListKnown bool
-	// said are the last reasons given in mappings and lists.
+	// said are the last reasons given in mappings and lists, whys all of them as comments on one line.
 	said map[*yaml.Node]string
+	whys map[string]bool
 	// parts are the entries that are written again or added.
 	parts []*part
 }
@@ -60,7 +61,7 @@ func documentsOf(text string) (roots []*yaml.Node, err error) {
 
 // parseYAML reads the documents of a file.
 func parseYAML(f *file) (d *document, err error) {
-	d = &document{file: f, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}, said: map[*yaml.Node]string{}}
+	d = &document{file: f, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}, said: map[*yaml.Node]string{}, whys: map[string]bool{}}
 	if d.roots, err = documentsOf(f.Text); err != nil {
 		return nil, err
 	}
@@ -304,11 +305,12 @@ func (d *document) touch(holder *yaml.Node, entry string, m, n *yaml.Node) {
 	}
 	key, _ := own(holder, entry)
 	switch why := d.want.comment(); {
-	case m != holder && d.said[m] == why:
+	case why == "" || m != holder && d.said[m] == why:
 	case key.Line > 0 && (n == nil || n == key || m.Style&yaml.FlowStyle != 0):
 		d.parts[i].reasons = appendNew(d.parts[i].reasons, why)
 	default:
-		n.HeadComment = strings.Join(d.reason("", why), "\n")
+		n.HeadComment = "# " + strings.Join(strings.Fields(why), " ") // On one line, until its margin is known.
+		d.whys[n.HeadComment] = true
 	}
 	d.said[m] = d.want.comment()
 	d.changed(max(n.Line, key.Line, holder.Line) - 1)
@@ -388,7 +390,12 @@ func (d *document) written(key, v *yaml.Node, indent int) (all []string) {
 		return nil // The check of the text fails.
 	}
 	for l := range strings.Lines(b.String()) {
-		all = append(all, strings.TrimRight(strings.Repeat(" ", indent)+strings.TrimSuffix(l, "\n"), " "))
+		l = strings.TrimRight(strings.Repeat(" ", indent)+strings.TrimSuffix(l, "\n"), " ")
+		if t := strings.TrimSpace(l); d.whys[t] {
+			all = append(all, d.reason(marginOf(l), t[len("# "):])...)
+		} else {
+			all = append(all, l)
+		}
 	}
 	return all
 }
