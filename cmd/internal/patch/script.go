@@ -434,6 +434,21 @@ func (s *script) unset() (found bool) {
 			s.drop(a)
 		}
 	}
+	isInside := func(word word) bool { // In quotes, or in a list of variables.
+		return slices.ContainsFunc(w.Values, func(v string) bool {
+			return strings.Index(strings.TrimPrefix(word.Value, "--env="), w.Name+"="+v) > 0
+		})
+	}
+	for _, c := range s.commands {
+		i := slices.IndexFunc(c.Words, isInside)
+		if i < 0 || s.plain {
+			continue
+		}
+		if at := s.lineOf(c.Words[i].From); w.within(s.begin(at)+1, at+1) {
+			found = true
+			s.byHand(at, "it is set there in a form that is not read")
+		}
+	}
 	return found
 }
 
