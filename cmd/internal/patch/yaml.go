@@ -412,6 +412,7 @@ func (d *document) rewrite(p *part, key, v *yaml.Node, isWhole bool) {
 	if first := d.lines[begin]; strings.HasPrefix(strings.TrimSpace(first), "- ") { // It is the first of an item.
 		lines[0] = first[:min(key.Column-1, len(first))] + strings.TrimSpace(lines[0])
 	}
+	isWhole = isWhole && !slices.ContainsFunc(d.lines[begin:end], func(l string) bool { return strings.Contains(l, "#") }) // It may be a comment, which would go.
 	var old []int
 	var before, after []string
 	for at := begin; at < end; at++ {
