@@ -4,11 +4,14 @@
 package emit
 
 import (
+	"embed"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"text/template"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -29,8 +32,6 @@ type Target struct {
 	sets []plan.Kind
 	// bare are the characters that its comments must not contain.
 	bare string
-	// write writes what follows the heading.
-	write func(*file)
 }
 
 // Executable reports whether what is written is a program.
@@ -49,21 +50,21 @@ var (
 // Targets are all forms, those that start a program first.
 func Targets() []Target {
 	return []Target{
-		{Name: "torchrun", Usage: "a script that starts torchrun", script: true, sets: ofRanks, write: writeTorchrun},
-		{Name: "vllm", Usage: "a script that starts vllm serve", script: true, sets: ofRanks, write: writeVLLM},
-		{Name: "sglang", Usage: "a script that starts SGLang's server", script: true, sets: ofRanks, write: writeSGLang},
-		{Name: "deepspeed", Usage: "a script that starts deepspeed", script: true, sets: ofRanks, write: writeDeepSpeed},
-		{Name: "mpi", Usage: "a script that starts Open MPI's mpirun", script: true, sets: ofRanks, write: writeMPI},
-		{Name: "slurm", Usage: "a batch script for sbatch", script: true, sets: ofRanks, write: writeSlurm},
-		{Name: "docker", Usage: "a script that starts docker run", script: true, container: true, sets: ofContainer, write: writeDocker},
-		{Name: "compose", Usage: "a Compose file", container: true, sets: ofContainer, write: writeCompose},
-		{Name: "kubernetes", Usage: "a pod", container: true, sets: ofPod, write: writePod},
-		{Name: "nccl.conf", Usage: "NCCL's configuration file", sets: []plan.Kind{plan.Variable}, bare: "=", write: writeConf},
-		{Name: "env", Usage: "variables for a shell to read", script: true, sets: []plan.Kind{plan.Variable, plan.Unset}, write: writeEnv},
-		{Name: "grub", Usage: "kernel parameters for GRUB", script: true, sets: []plan.Kind{plan.KernelParameter}, write: writeGRUB},
-		{Name: "systemd", Usage: "a drop-in for the unit of a service", sets: []plan.Kind{plan.Variable, plan.Unset, plan.Limit}, write: writeUnit},
-		{Name: "sysctl", Usage: "kernel settings for /etc/sysctl.d", sets: []plan.Kind{plan.Sysctl}, write: writeSysctl},
-		{Name: "modprobe", Usage: "module options for /etc/modprobe.d", sets: []plan.Kind{plan.ModuleOption}, write: writeModprobe},
+		{Name: "torchrun", Usage: "a script that starts torchrun", script: true, sets: ofRanks},
+		{Name: "vllm", Usage: "a script that starts vllm serve", script: true, sets: ofRanks},
+		{Name: "sglang", Usage: "a script that starts SGLang's server", script: true, sets: ofRanks},
+		{Name: "deepspeed", Usage: "a script that starts deepspeed", script: true, sets: ofRanks},
+		{Name: "mpi", Usage: "a script that starts Open MPI's mpirun", script: true, sets: ofRanks},
+		{Name: "slurm", Usage: "a batch script for sbatch", script: true, sets: ofRanks},
+		{Name: "docker", Usage: "a script that starts docker run", script: true, container: true, sets: ofContainer},
+		{Name: "compose", Usage: "a Compose file", container: true, sets: ofContainer},
+		{Name: "kubernetes", Usage: "a pod", container: true, sets: ofPod},
+		{Name: "nccl.conf", Usage: "NCCL's configuration file", sets: []plan.Kind{plan.Variable}, bare: "="},
+		{Name: "env", Usage: "variables for a shell to read", script: true, sets: []plan.Kind{plan.Variable, plan.Unset}},
+		{Name: "grub", Usage: "kernel parameters for GRUB", script: true, sets: []plan.Kind{plan.KernelParameter}},
+		{Name: "systemd", Usage: "a drop-in for the unit of a service", sets: []plan.Kind{plan.Variable, plan.Unset, plan.Limit}},
+		{Name: "sysctl", Usage: "kernel settings for /etc/sysctl.d", sets: []plan.Kind{plan.Sysctl}},
+		{Name: "modprobe", Usage: "module options for /etc/modprobe.d", sets: []plan.Kind{plan.ModuleOption}},
 	}
 }
 
@@ -111,15 +112,31 @@ func (t *Target) Sets(s plan.Setting) bool {
 	return true
 }
 
-// file is a file while it is written.
+//go:embed templates
+var sources embed.FS
+
+// templates are those of the targets, by name with ".tmpl".
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"quote": remedies.Quote, "flag": flag, "why": Why, "grub": quotedForGRUB, "quantity": remedies.SizeQuantity,
+		"replace": func(old, by, s string) string { return strings.ReplaceAll(s, old, by) },
+		"pair": func(s string) []string { // "a:b"; nothing for other values.
+			if before, after, both := strings.Cut(s, ":"); both {
+				return []string{before, after}
+			}
+			return nil
+		},
+	}).ParseFS(sources, "templates/*.tmpl"))
+})
+
+// file is what the template of a target sees.
 type file struct {
 	Target
-	plan *plan.Plan
-	// name is its name.
-	name string
-	// settings are those of the plan that it sets.
-	settings []plan.Setting
-	b        strings.Builder
+	*plan.Plan
+	// File is its name.
+	File string
+	// Settings are those of the plan that it sets.
+	Settings []plan.Setting
 }
 
 // width is that of comments, in columns.
@@ -128,51 +145,64 @@ const width = 92
 // Write is a plan in the form of a target.
 // name is the file that it is written to, for its own text; empty for one without a name.
 func (t *Target) Write(p *plan.Plan, name string) string {
-	f := &file{Target: *t, plan: p, name: "FILE"}
+	f := &file{Target: *t, Plan: p, File: "FILE"}
 	if name != "" {
-		f.name = remedies.Quote(filepath.Base(name))
+		f.File = remedies.Quote(filepath.Base(name))
 	}
 	for _, s := range p.Settings {
 		if t.Sets(s) {
-			f.settings = append(f.settings, s)
+			f.Settings = append(f.Settings, s)
 		}
 	}
-	if t.script && t.Name != "env" && t.Name != "grub" {
-		f.line("#!/usr/bin/env bash")
+	var b strings.Builder
+	if f.starts() {
+		b.WriteString("#!/usr/bin/env bash\n")
 	}
-	f.comment("", "Written by gpudoctor "+p.Version+" for: "+p.Machine)
-	t.write(f)
+	b.WriteString(f.Comment("Written by gpudoctor "+p.Version+" for: "+p.Machine) + "\n")
+	if err := templates().ExecuteTemplate(&b, t.Name+".tmpl", f); err != nil {
+		panic(err) // A fault of the template, which the tests run with every kind of setting.
+	}
 	if f.starts() || f.container {
-		f.elsewhere()
+		b.WriteString(f.elsewhere())
 	}
-	f.unknown()
-	return f.b.String()
+	if len(p.Unknown) > 0 {
+		b.WriteString("\n" + f.Comment("Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".") + "\n")
+	}
+	return b.String()
 }
 
-// line writes a line.
-func (f *file) line(format string, args ...any) {
-	f.b.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+// Comment is a text as comments.
+func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
+
+// Comments is a text as comments, without some characters.
+func Comments(text, bare string, width int) (all []string) {
+	text = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(bare, r) {
+			return ' '
+		}
+		return r
+	}, text)
+	for _, l := range lines.Paragraphs(text, width-2) {
+		all = append(all, strings.TrimRight("# "+lines.Printable(l, false), " "))
+	}
+	return all
 }
 
-// comment writes a text as comments.
-func (f *file) comment(margin, text string) {
-	if strings.ContainsAny(text, f.bare) {
-		text = strings.Map(func(r rune) rune {
-			if strings.ContainsRune(f.bare, r) {
-				return ' '
-			}
-			return r
-		}, text)
-	}
-	for _, l := range lines.Paragraphs(text, width-len(margin)-2) {
-		f.line("%s# %s", margin, lines.Printable(l, false))
-	}
+// Usage says how a script is called, and has it stop at the first error.
+func (f *file) Usage(arguments string) string {
+	return f.Comment("usage: ./"+f.File+" "+arguments) + "\nset -euo pipefail"
 }
 
-// of are the settings of some kinds, in order.
-func (f *file) of(kinds ...plan.Kind) []plan.Setting {
-	var all []plan.Setting
-	for _, s := range f.settings {
+// Near says that ranks run near their GPUs, and by what.
+func (f *file) Near(by string) string {
+	return f.Comment(by + ": each rank runs on the NUMA node of its GPU (" + f.Nodes(", ") + ").")
+}
+
+// Of are the settings of some kinds, in order.
+func (f *file) Of(kinds ...plan.Kind) []plan.Setting { return of(f.Settings, kinds...) }
+
+func of(settings []plan.Setting, kinds ...plan.Kind) (all []plan.Setting) {
+	for _, s := range settings {
 		if slices.Contains(kinds, s.Kind) {
 			all = append(all, s)
 		}
@@ -180,34 +210,48 @@ func (f *file) of(kinds ...plan.Kind) []plan.Setting {
 	return all
 }
 
-// first is the value of the first setting of a kind; empty where there is none.
-func (f *file) first(kind plan.Kind, name string) string {
-	for _, s := range f.settings {
-		if s.Kind == kind && s.Name == name {
-			return s.Value
-		}
-	}
-	return ""
+// Limits are the limits of processes, without that on their number, or with it alone.
+func (f *file) Limits(isNumber bool) []plan.Setting {
+	return slices.DeleteFunc(f.Of(plan.Limit), func(s plan.Setting) bool { return (s.Name == "pids") != isNumber })
 }
 
-// reasons writes why the settings are made, those with the same reason together. Words says how
-// the form writes a setting.
-func (f *file) reasons(settings []plan.Setting, words func(plan.Setting) string) {
-	for i, s := range settings {
+// group is settings that are made for the same reason.
+type group struct {
+	Why      string
+	Settings []plan.Setting
+}
+
+// Exports are the variables for a shell; those that stand together have one reason.
+func (f *file) Exports() (all []group) {
+	last := ""
+	for _, s := range f.Of(plan.Variable, plan.Unset) {
+		if len(all) == 0 || s.Reason != last {
+			all = append(all, group{Why: Why(s)})
+		}
+		all[len(all)-1].Settings = append(all[len(all)-1].Settings, s)
+		last = s.Reason
+	}
+	return all
+}
+
+// Reasons say why the settings are made, those with the same reason together.
+func (f *file) Reasons() (all []string) {
+	for i, s := range f.Settings {
 		same := func(o plan.Setting) bool { return o.Reason == s.Reason && o.Remedy == s.Remedy }
-		if slices.ContainsFunc(settings[:i], same) {
+		if slices.ContainsFunc(f.Settings[:i], same) {
 			continue
 		}
-		var all []string
-		for _, o := range settings[i:] {
-			if w := words(o); same(o) && w != "" {
-				all = append(all, w)
+		var names []string
+		for _, o := range f.Settings[i:] {
+			if w := f.called(o); same(o) && w != "" {
+				names = append(names, w)
 			}
 		}
-		if len(all) > 0 {
-			f.comment("", strings.Join(all, ", ")+": "+Why(s))
+		if len(names) > 0 {
+			all = append(all, strings.Join(names, ", ")+": "+Why(s))
 		}
 	}
+	return all
 }
 
 // Why is the reason of a setting, with what proves it and how long it is needed.
@@ -232,10 +276,10 @@ func Why(s plan.Setting) string {
 }
 
 // elsewhere tells what is needed and stands in another file, or in none.
-func (f *file) elsewhere() {
+func (f *file) elsewhere() (text string) {
 	var others []string
 	inContainer := false
-	for _, s := range f.plan.Settings {
+	for _, s := range f.Plan.Settings {
 		switch {
 		case f.Sets(s):
 		case len(s.Cures) > 0:
@@ -244,34 +288,25 @@ func (f *file) elsewhere() {
 				if s.Kind == plan.KernelParameter {
 					what = "kernel parameter " + s.Name // Its value may be long.
 				}
-				others = append(others, fmt.Sprintf("%s: gpudoctor advise --for %s", what, to))
+				others = append(others, fmt.Sprintf("- %s: gpudoctor advise --for %s", what, to))
 			}
 		case slices.Contains(ofContainer, s.Kind) && s.Kind != plan.Variable:
 			inContainer = true
 		}
 	}
-	for _, s := range f.plan.Steps {
-		others = append(others, fmt.Sprintf("%s: gpudoctor explain %s", s.Title, s.Remedy))
+	for _, s := range f.Steps {
+		others = append(others, fmt.Sprintf("- %s: gpudoctor explain %s", s.Title, s.Remedy))
 	}
 	if len(others) > 0 {
-		f.line("")
-		f.comment("", "This file does not do the following, which the machine also needs:")
-		for _, o := range others {
-			f.comment("", "- "+o)
-		}
+		text = "\n" + f.Comment("This file does not do the following, which the machine also needs:") + "\n"
+	}
+	for _, o := range others {
+		text += f.Comment(o) + "\n"
 	}
 	if inContainer && !f.container {
-		f.line("")
-		f.comment("", "If this runs in a container, gpudoctor advise --for docker writes what the container needs.")
+		text += "\n" + f.Comment("If this runs in a container, gpudoctor advise --for docker writes what the container needs.") + "\n"
 	}
-}
-
-// unknown tells what was not known.
-func (f *file) unknown() {
-	if len(f.plan.Unknown) > 0 {
-		f.line("")
-		f.comment("", "Settings may be missing, because these are not known: "+strings.Join(f.plan.Unknown, ", ")+".")
-	}
+	return text
 }
 
 // starts reports whether the form starts a program.
@@ -355,14 +390,91 @@ func flag(s plan.Setting) string {
 	}
 }
 
-// gpus counts the GPUs of the plan, at least one.
-func (f *file) gpus() int { return max(len(f.plan.Ranks), 1) }
+// called is what a setting is called in the file; empty where its reason stands beside it.
+func (f *file) called(s plan.Setting) string {
+	switch what := f.Name + " " + string(s.Kind); {
+	case f.Name == "docker":
+		return flag(s)
+	case f.Name == "grub":
+		return parameter(s)
+	case s.Kind == plan.Argument:
+		return s.Value
+	case !f.container:
+		return ""
+	case what == "compose gpus":
+		return "devices: gpu"
+	case what == "kubernetes gpus":
+		return "nvidia.com/gpu"
+	case what == "compose shm":
+		return "shm_size"
+	case what == "kubernetes shm":
+		return "volume shm"
+	case what == "compose namespace":
+		return s.Name + ": " + s.Value
+	case what == "kubernetes namespace":
+		return map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[s.Name]
+	}
+	return s.Name
+}
 
-// nodes are the NUMA nodes of the ranks, joined.
-func (f *file) nodes(separator string) string {
-	var all []string
-	for _, r := range f.plan.Ranks {
-		all = append(all, strconv.Itoa(*r.Node))
+// quotedForGRUB is a parameter inside a double-quoted string of a shell, from which grub-mkconfig
+// makes a line of GRUB's own language: there, a semicolon ends a command outside of quotes.
+func quotedForGRUB(s plan.Setting) string {
+	p := parameter(s)
+	if !strings.ContainsFunc(p, func(r rune) bool { return !strings.ContainsRune(plainForGRUB, r) }) {
+		return p
+	}
+	escaped := strings.NewReplacer(`\`, `\\\\`, `"`, `\\\"`, "$", `\\\$`, "`", "\\`").Replace(p)
+	return `\"` + escaped + `\"`
+}
+
+// plainForGRUB are the characters that need no quotes.
+const plainForGRUB = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,.:_-+@/"
+
+// Parameters are the settings as the kernel command line has them.
+func (f *file) Parameters() string {
+	return f.joined(" ", len(f.Settings), func(i int) string { return parameter(f.Settings[i]) })
+}
+
+// joined joins the texts of some settings or ranks.
+func (f *file) joined(separator string, n int, text func(int) string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = text(i)
 	}
 	return strings.Join(all, separator)
+}
+
+// GPUs counts the GPUs of the plan, at least one.
+func (f *file) GPUs() int { return max(len(f.Ranks), 1) }
+
+// Nodes are the NUMA nodes of the ranks, and CPUs their processors.
+func (f *file) Nodes(separator string) string {
+	return f.joined(separator, len(f.Ranks), func(i int) string { return strconv.Itoa(*f.Ranks[i].Node) })
+}
+
+func (f *file) CPUs() string {
+	return f.joined(" ", len(f.Ranks), func(i int) string { return remedies.Quote(f.Ranks[i].CPUs) })
+}
+
+// OneNode is the NUMA node of all GPUs, where there are others; nil where there is none.
+func (f *file) OneNode() *int {
+	if !f.Bind || slices.ContainsFunc(f.Ranks, func(r plan.Rank) bool { return *r.Node != *f.Ranks[0].Node }) {
+		return nil
+	}
+	return f.Ranks[0].Node
+}
+
+// Rank is the variable that has the number of a rank on its node.
+func (f *file) Rank() string {
+	return map[string]string{"deepspeed": "LOCAL_RANK", "mpi": "OMPI_COMM_WORLD_LOCAL_RANK"}[f.Name]
+}
+
+// Ports are the RDMA ports nearest to the GPU of each rank, as UCX takes them; empty where they are not
+// known of every rank, and where UCX is not used.
+func (f *file) Ports() string {
+	if f.Name != "mpi" || slices.ContainsFunc(f.Ranks, func(r plan.Rank) bool { return len(r.Ports) == 0 }) {
+		return ""
+	}
+	return f.joined(" ", len(f.Ranks), func(i int) string { return remedies.Quote(strings.Join(f.Ranks[i].Ports, ",")) })
 }

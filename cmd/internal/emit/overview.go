@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
@@ -90,8 +91,7 @@ func (o *overview) heading(s string) {
 // settings writes those of some kinds under a heading; those with the same reason stand
 // together.
 func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
-	f := file{settings: p.Settings}
-	all := f.of(kinds...)
+	all := of(p.Settings, kinds...)
 	if len(all) == 0 {
 		return
 	}
@@ -120,26 +120,23 @@ func (o *overview) ranks(p *plan.Plan) {
 	if p.Bind {
 		o.text(ansi.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
-	widths := make([]int, len(rows[0]))
-	whole := 0
-	for column := range widths {
-		for _, row := range rows {
-			widths[column] = max(widths[column], utf8.RuneCountInString(row[column]))
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = lines.Printable(cell, o.ASCII)
 		}
-		whole += 2 + widths[column]
+		_, _ = fmt.Fprintln(t, "  "+strings.Join(row, "\t")) // It writes into memory.
 	}
+	_ = t.Flush()
+	table := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l) > o.Width })
 	for i, row := range rows {
 		switch {
-		case whole <= o.Width:
-			var b strings.Builder
-			for column, cell := range row {
-				b.WriteString("  " + lines.Pad(lines.Printable(cell, o.ASCII), widths[column]))
-			}
-			color := ansi.Plain
-			if i == 0 {
-				color = ansi.Dim
-			}
-			o.line(o.paint(color, strings.TrimRight(b.String(), " ")))
+		case !isWide && i == 0:
+			o.line(o.paint(ansi.Dim, table[i]))
+		case !isWide:
+			o.line(table[i])
 		case i > 0:
 			var parts []string
 			for column, cell := range row {

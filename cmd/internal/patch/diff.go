@@ -2,7 +2,6 @@ package patch
 
 import (
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,22 +10,7 @@ import (
 
 // Unified is the difference to the text before, as patch -p1 and git apply take it.
 func (r *Result) Unified(name, before string) (string, error) {
-	var edits []udiff.Edit
-	old := slices.Collect(strings.Lines(before))
-	next, from := 0, 0 // The line of the original that comes next, and where it begins.
-	added := ""
-	for _, l := range append(slices.Clip(r.lines), line{origin: len(old) + 1}) {
-		if isLast := l.origin > len(old); !isLast && (l.origin == 0 || l.text+l.eol != old[l.origin-1]) {
-			added += l.text + l.eol
-			continue
-		}
-		removed := len(strings.Join(old[next:l.origin-1], ""))
-		if removed > 0 || added != "" {
-			edits = append(edits, udiff.Edit{Start: from, End: from + removed, New: added})
-		}
-		next, from, added = l.origin, from+removed+len(l.text+l.eol), ""
-	}
-	return udiff.ToUnified(quotedName("a/"+name), quotedName("b/"+name), before, edits, udiff.DefaultContextLines)
+	return udiff.ToUnified(quotedName("a/"+name), quotedName("b/"+name), before, r.edits, udiff.DefaultContextLines)
 }
 
 // PathOf is the name of a file in a patch and the folder in which to apply it: the one in

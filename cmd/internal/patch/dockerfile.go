@@ -23,22 +23,23 @@ type stage struct {
 func (s *script) readDockerfile() (last stage) {
 	var read dockerfile.File
 	for i, l := range s.lines {
-		read.Line(parse.Line{Number: i + 1, Text: l.text})
+		read.Line(parse.Line{Number: i + 1, Text: l})
 	}
 	for _, in := range read.Instructions() {
-		from, to := s.starts[in.First-1], s.starts[in.Last-1]+len(s.lines[in.Last-1].text)
+		from, to := s.starts[in.First-1], s.starts[in.Last-1]+len(s.lines[in.Last-1])
 		switch in.Name {
 		case "FROM":
 			last = stage{from: in.First, behind: in.Last}
 		case "ENV":
-			last.behind, last.env = in.Last, append(last.env, s.text[from:to])
-			from += len(marginOf(s.lines[in.First-1].text))
+			last.behind, last.env = in.Last, append(last.env, s.Text[from:to])
+			from += len(marginOf(s.lines[in.First-1]))
 			c := command{Line: in.First, First: true, Last: true, Words: []word{{Value: "ENV", From: from, To: from + len("ENV")}}}
 			for _, w := range in.Words {
 				c.Words = append(c.Words, word{Value: w.Text, From: s.starts[w.Line-1] + w.From, To: s.starts[w.Last-1] + w.To})
 			}
 			if len(c.Words) > 2 && !strings.Contains(c.Words[1].Value, "=") { // ENV NAME value
-				c.Words = append(c.Words[:1], word{Value: c.Words[1].Value + "=", From: c.Words[1].From, To: c.Words[len(c.Words)-1].To})
+				_, old, _ := strings.Cut(strings.TrimSpace(s.Text[c.Words[1].From:to]), c.Words[1].Value)
+				c.Words = append(c.Words[:1], word{Value: c.Words[1].Value + "=" + strings.TrimSpace(old), From: c.Words[1].From, To: c.Words[len(c.Words)-1].To})
 			}
 			s.commands = append(s.commands, c)
 		}
@@ -51,11 +52,12 @@ func proposeDockerfile(f *file) error {
 	at := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Kind == "dockerfile" })
 	s := newScript(f, scriptForm{})
 	last := s.readDockerfile()
+	s.behind = last.behind
 	if at < 0 || last.from == 0 {
 		return ErrKind
 	}
-	escape := slices.IndexFunc(f.lines, func(l line) bool {
-		return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(l.text, " ", "")), "#escape=")
+	escape := slices.IndexFunc(f.lines, func(l string) bool {
+		return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(l, " ", "")), "#escape=")
 	})
 	image := &f.launches[at]
 	f.write("", func(w *Want) {
@@ -67,10 +69,14 @@ func proposeDockerfile(f *file) error {
 		switch {
 		case w.Kind == plan.Unset && (!set || len(w.Values) == 0 || !w.removes(w.Name, value)):
 		case w.Kind == plan.Unset && i >= 0:
-			s.drop(all[i])
+			for _, a := range all { // A stage may begin from another.
+				if w.removes(w.Name, a.value) {
+					s.drop(a)
+				}
+			}
 		case w.Kind == plan.Unset:
 			f.byHand(max(number-1, 0), "it is set there in a form that is not read")
-		case w.Kind != plan.Variable || !w.IsFor("docker") || set && same(value, w.Value) || !f.within(w, 1, len(f.lines)):
+		case w.Kind != plan.Variable || !w.IsFor("docker") || set && same(value, w.Value) || !w.within(1, len(f.lines)):
 		case escape >= 0:
 			f.byHand(escape, "the file has an escape character of its own")
 		case set && number >= last.from && i >= 0:
@@ -78,8 +84,9 @@ func proposeDockerfile(f *file) error {
 		case slices.ContainsFunc(last.env, isThere): // It may refer to a variable of the build.
 			f.byHand(max(number, last.from)-1, "it is set there in a form that is not read")
 		default:
-			f.propose("ENV", last.behind, "", &splice{at: last.behind, ins: []string{"ENV " + w.Name + "=" + remedies.Quote(w.Value)}})
+			s.add("ENV " + w.Name + "=" + remedies.Quote(w.Value))
 		}
 	})
+	s.finish(false)
 	return nil
 }

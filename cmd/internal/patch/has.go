@@ -22,9 +22,9 @@ func alone(l *facts.Launch) bool {
 }
 
 // concerns reports whether a want is for a launch that spans lines, counted from 1.
-func (f *file) concerns(w *Want, l *facts.Launch, from, to int) bool {
+func (w *Want) concerns(l *facts.Launch, from, to int) bool {
 	switch {
-	case !f.within(w, from, to):
+	case !w.within(from, to):
 		return false
 	case w.Kind == plan.Unset || w.Kind == plan.GPUs || len(w.Lines) > 0:
 		return true
@@ -106,6 +106,11 @@ func passed(l *facts.Launch, name string) bool {
 
 // same compares values of a variable.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// mayBe reports whether a group that is given may be that of a name, as a number may.
+func mayBe(group, name string) bool {
+	return group == name || strings.Trim(group, "0123456789") == "" || !stated(group)
+}
 
 // stated reports whether a value is what the file says, and no reference to a variable.
 func stated(value string) bool { return !strings.ContainsAny(value, "$`") }

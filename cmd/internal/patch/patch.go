@@ -1,5 +1,5 @@
 // Package patch changes a file that describes a job so that it has the settings of a plan.
-// It edits lines: what is not removed or changed for a reason stays byte for byte, with its
+// It edits the text at the places that parsers tell: what is not removed or changed for a reason stays byte for byte, with its
 // comments, its order and its line endings. What cannot be changed safely is reported and left.
 package patch
 
@@ -13,12 +13,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -26,9 +27,6 @@ import (
 const (
 	MaxBytes = 1 << 20
 	maxLines = 20000
-	// maxRounds bounds how often the file is read again: each time, one setting of each
-	// container is written.
-	maxRounds = 100
 	// width is that of comments, in columns.
 	width = 100
 )
@@ -77,7 +75,7 @@ type Result struct {
 	// Notes are what the file cannot say.
 	Notes []Remark
 
-	lines []line
+	edits []udiff.Edit
 }
 
 // The errors of files that cannot be changed.
@@ -97,6 +95,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
+var errLineEnds = &Error{"it has a byte order mark, or lines that end with a carriage return", []string{"dos2unix removes them"}}
+
 // Make changes a file.
 func Make(ctx context.Context, r Request) (Result, error) {
 	switch {
@@ -104,35 +104,28 @@ func Make(ctx context.Context, r Request) (Result, error) {
 		return Result{}, ErrLarge
 	case !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0):
 		return Result{}, ErrBinary
+	case strings.ContainsAny(r.Text, "\r\ufeff\u0085\u2028\u2029"): // Parsers disagree on what they end.
+		return Result{}, errLineEnds
 	}
 	f := newFile(r)
 	if err := f.read(ctx); err != nil {
 		return Result{}, err
 	}
 	propose, err := f.form()
-	for range maxRounds {
-		if err != nil {
-			return Result{}, err
-		}
-		f.manual, f.notes = nil, nil
-		if err := propose(f); err != nil {
-			return Result{}, err
-		}
-		if len(f.splices) == 0 {
-			return f.result(), nil
-		}
-		f.apply()
-		err = f.read(ctx)
+	if err != nil {
+		return Result{}, err
 	}
-	return Result{}, errors.New("its settings cannot be changed by single edits")
+	if err := propose(f); err != nil {
+		return Result{}, err
+	}
+	return f.result()
 }
 
-// file is a file while it is changed.
+// file is a file while it is changed. All edits are made at once, so that lines and bytes are those of the original.
 type file struct {
 	Request
-	lines  []line
-	prefix string // A byte order mark.
-	eol    string
+	lines  []string // Without their ends.
+	starts []int    // The bytes at which lines begin, and the end of the text.
 	// launches are what the reader of texts sees in it.
 	launches []facts.Launch
 	// want is the setting that is being written, and where the container that gets it; empty for the file.
@@ -140,46 +133,22 @@ type file struct {
 	where string
 	// bare are the characters that comments must not contain.
 	bare    string
-	splices []*splice
+	edits   []udiff.Edit
 	changes []Remark
 	manual  []Remark
 	notes   []Remark
-	// said are the reasons that stand as the last comment in the places that were changed.
-	said map[string]string
-	// added are the options that were added to commands.
-	added map[string]bool
-}
-
-// line is a line without its end, and its number in the original; 0 if it was added.
-type line struct {
-	text, eol string
-	origin    int
-}
-
-// splice replaces lines: those from at, counted from 0, by ins.
-type splice struct {
-	at, del int
-	ins     []string
-	change  *Remark
 }
 
 // newFile splits a text into lines.
 func newFile(r Request) *file {
-	f := &file{Request: r, eol: "\n", said: map[string]string{}, added: map[string]bool{}}
-	text, marked := strings.CutPrefix(r.Text, "\ufeff")
-	if marked {
-		f.prefix = "\ufeff"
+	f := &file{Request: r}
+	at := 0
+	for l := range strings.Lines(f.Text) {
+		f.starts = append(f.starts, at)
+		f.lines = append(f.lines, strings.TrimSuffix(l, "\n"))
+		at += len(l)
 	}
-	for l := range strings.Lines(text) {
-		content, ended := strings.CutSuffix(l, "\n")
-		if ended {
-			content = strings.TrimSuffix(content, "\r")
-		}
-		f.lines = append(f.lines, line{content, l[len(content):], len(f.lines) + 1})
-	}
-	if strings.Count(text, "\r\n")*2 > len(f.lines) {
-		f.eol = "\r\n"
-	}
+	f.starts = append(f.starts, at)
 	if f.Vendor != "" && !slices.ContainsFunc(f.Wants, func(w Want) bool { return w.Kind == plan.GPUs }) { // Of AMD's GPUs, plans have the device nodes.
 		gpus := plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs.", For: []string{"kubernetes"}}
 		f.Wants = append([]Want{{Setting: gpus}}, f.Wants...)
@@ -187,19 +156,18 @@ func newFile(r Request) *file {
 	return f
 }
 
-// body is the text for a parser: without a byte order mark, with plain line ends.
-func (f *file) body() string {
-	var b strings.Builder
-	for _, l := range f.lines {
-		b.WriteString(l.text + "\n")
+// lineOf is the line, counted from 0, that a byte is on.
+func (f *file) lineOf(at int) int {
+	i, found := slices.BinarySearch(f.starts, at)
+	if !found {
+		i--
 	}
-	return b.String()
+	return max(i, 0)
 }
 
 // read has the reader of texts look for launches.
 func (f *file) read(ctx context.Context) error {
 	r := texts.NewReading()
-	f.launches = nil
 	r.Sink.Listen(func(e parse.Event) {
 		if e.Kind == parse.Launched && len(f.launches) < maxLines {
 			l := *e.Launch
@@ -207,70 +175,72 @@ func (f *file) read(ctx context.Context) error {
 			f.launches = append(f.launches, l)
 		}
 	})
-	return r.Read(ctx, f.Name, strings.NewReader(f.body()))
+	return r.Read(ctx, f.Name, strings.NewReader(f.Text))
 }
 
-// write writes settings in turn, up to the first that proposes edits: the next one is written when the file was read again.
+// write writes the settings in turn, of several for the same thing the first.
 func (f *file) write(where string, setting func(*Want)) {
 	f.where = where
-	before := len(f.splices)
-	for i := 0; i < len(f.Wants) && len(f.splices) == before; i++ {
+	made := map[string]bool{}
+	for i := range f.Wants {
 		f.want = &f.Wants[i]
+		thing := string(f.want.Kind) + " " + f.want.Name
+		if made[thing] {
+			continue
+		}
+		before := len(f.changes)
 		setting(f.want)
+		made[thing] = len(f.changes) > before && f.want.Kind != plan.Unset
 	}
 }
 
-// propose proposes edits that belong together, with the reason above a line if it is not the last one that stands in the place, and
-// is not -1. An edit of lines for which another is proposed already waits until that is made.
-func (f *file) propose(place string, above int, margin string, all ...*splice) {
-	place = f.where + "\x00" + place
-	if above >= 0 && f.said[place] != f.want.comment() {
-		all = slices.Insert(all, 1, &splice{at: above, ins: f.reason(margin)}) // Of several at a line, the last one comes to stand first.
-	}
-	for _, s := range all {
-		if slices.ContainsFunc(f.splices, s.meets) {
-			return
-		}
-	}
-	all[0].change = &Remark{Where: f.where, What: words(f.want), Note: emit.Why(f.want.Setting)}
-	f.splices = append(f.splices, all...)
-	f.said[place] = f.want.comment()
+// replace replaces bytes.
+func (f *file) replace(from, to int, by string) {
+	f.edits = append(f.edits, udiff.Edit{Start: from, End: to, New: by})
 }
 
-// reason is why the setting is made, as comments.
-func (f *file) reason(margin string) (all []string) {
-	text := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(f.bare, r) {
-			return ' '
-		}
-		return r
-	}, f.want.comment())
-	for _, l := range lines.Paragraphs(text, max(width-len(margin)-2, 40)) {
-		all = append(all, margin+"# "+lines.Printable(l, false))
+// insert inserts lines before one, counted from 0, or at the end.
+func (f *file) insert(at int, lines []string) {
+	if len(lines) > 0 {
+		f.replace(f.starts[at], f.starts[at], strings.Join(lines, "\n")+"\n")
+	}
+}
+
+// changed notes that the setting was written at a line, counted from 0.
+func (f *file) changed(at int) {
+	f.changes = appendNew(f.changes, Remark{Line: max(min(at+1, len(f.lines)), 1), Where: f.where, What: words(f.want), Note: emit.Why(f.want.Setting)})
+}
+
+// reason is a text as comments.
+func (f *file) reason(margin, text string) (all []string) {
+	if text == "" {
+		return nil
+	}
+	for _, l := range emit.Comments(text, f.bare, max(width-len(margin), 42)) {
+		all = append(all, margin+l)
 	}
 	return all
 }
 
-// remove proposes to remove lines, with the comment directly above that says why they are there. A
+// removal is the edit that removes lines, with the comment directly above that says why they are there. A
 // comment that heads a group stays: a blank line is above it, and other lines of the group follow.
-func (f *file) remove(at, del int) {
+func (f *file) removal(at, del int) udiff.Edit {
 	plain := func(i int) string {
 		if i < 0 || i >= len(f.lines) {
 			return ""
 		}
-		return strings.TrimSpace(f.lines[i].text)
+		return strings.TrimSpace(f.lines[i])
 	}
-	isBeside := func(i int) bool { return marginOf(f.lines[i].text) == marginOf(f.lines[at].text) }
-	first := at
+	isBeside := func(i int) bool { return marginOf(f.lines[i]) == marginOf(f.lines[at]) }
+	first, end := at, at+del
 	for first > 0 && remark.MatchString(plain(first-1)) && isBeside(first-1) {
 		first--
 	}
-	end := at + del
 	follows := plain(end) != "" && !strings.HasPrefix(plain(end), "#") && isBeside(end)
 	if plain(first-1) == "" && follows {
 		first = at
 	}
-	f.propose("", -1, "", &splice{at: first, del: end - first})
+	return udiff.Edit{Start: f.starts[first], End: f.starts[end]}
 }
 
 // remark is a comment for people: no first line of a script, directive, or option of a batch system.
@@ -279,64 +249,9 @@ var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
 // marginOf is the blanks with which a line begins.
 func marginOf(text string) string { return text[:len(text)-len(strings.TrimLeft(text, " \t"))] }
 
-// meets reports whether two edits are of the same lines. Lines may be added before one that
-// is changed.
-func (s *splice) meets(o *splice) bool {
-	switch {
-	case s.del == 0 && o.del == 0:
-		return s.at == o.at
-	case s.del == 0:
-		return o.at < s.at && s.at < o.at+o.del
-	case o.del == 0:
-		return o.meets(s)
-	}
-	return s.at < o.at+o.del && o.at < s.at+s.del
-}
-
-// apply makes the proposed edits, from the end of the file to its beginning. A changed line keeps its end, and a file
-// without a final line end stays so.
-func (f *file) apply() {
-	ended := len(f.lines) == 0 || f.lines[len(f.lines)-1].eol != ""
-	slices.SortStableFunc(f.splices, func(a, b *splice) int { return cmp.Or(b.at-a.at, b.del-a.del) })
-	for _, s := range f.splices {
-		if s.change != nil {
-			s.change.Line = f.origin(s.at + min(s.del, 1) - 1)
-			f.changes = append(f.changes, *s.change)
-		}
-		old := f.lines[s.at : s.at+s.del]
-		ins := make([]line, len(s.ins))
-		for i, t := range s.ins {
-			ins[i] = line{text: t, eol: f.eol}
-			if i < len(old) && len(s.ins) == len(old) {
-				ins[i].eol, ins[i].origin = old[i].eol, old[i].origin
-			}
-		}
-		f.lines = slices.Concat(f.lines[:s.at], ins, f.lines[s.at+s.del:])
-	}
-	f.splices = nil
-	for i := range f.lines {
-		switch isLast := i == len(f.lines)-1; {
-		case isLast && !ended:
-			f.lines[i].eol = ""
-		case f.lines[i].eol == "":
-			f.lines[i].eol = f.eol
-		}
-	}
-}
-
-// origin is the number that a line has in the original, or that of the line before it.
-func (f *file) origin(at int) int {
-	for i := min(at, len(f.lines)-1); i >= 0; i-- {
-		if f.lines[i].origin > 0 {
-			return f.lines[i].origin
-		}
-	}
-	return 1
-}
-
 // byHand notes that the setting cannot be written safely. The line is counted from 0.
 func (f *file) byHand(at int, note string) {
-	f.manual = appendNew(f.manual, Remark{Line: f.origin(at), Where: f.where, What: words(f.want), Note: note})
+	f.manual = appendNew(f.manual, Remark{Line: max(at+1, 1), Where: f.where, What: words(f.want), Note: note})
 }
 
 // note notes what the file cannot say.
@@ -344,28 +259,28 @@ func (f *file) note(what, note string) {
 	f.notes = appendNew(f.notes, Remark{Where: f.where, What: what, Note: note})
 }
 
-func appendNew(all []Remark, r Remark) []Remark {
+func appendNew[T comparable](all []T, r T) []T {
 	if slices.Contains(all, r) || len(all) >= maxLines {
 		return all
 	}
 	return append(all, r)
 }
 
-// result is the outcome when nothing is left to do.
-func (f *file) result() Result {
-	var b strings.Builder
-	if len(f.lines) > 0 {
-		f.lines[0].text = f.prefix + f.lines[0].text
+// result makes the edits. A file whose last line has no end gets one.
+func (f *file) result() (Result, error) {
+	isLastGone := slices.ContainsFunc(f.edits, func(e udiff.Edit) bool {
+		return e.End == len(f.Text) && e.New == "" && slices.Contains(f.starts, e.Start)
+	})
+	if len(f.edits) > 0 && !strings.HasSuffix(f.Text, "\n") && !isLastGone {
+		f.edits = append([]udiff.Edit{{Start: len(f.Text), End: len(f.Text), New: "\n"}}, f.edits...)
 	}
-	for _, l := range f.lines {
-		b.WriteString(l.text + l.eol)
+	udiff.SortEdits(f.edits)
+	text, err := udiff.Apply(f.Text, f.edits)
+	if err != nil {
+		return Result{}, errors.New("its settings stand too close together to be changed by edits")
 	}
 	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
-	r := Result{Text: b.String(), Changes: slices.Compact(f.changes), Manual: f.manual, Notes: f.notes, lines: f.lines}
-	if r.Text == f.Text {
-		r.Changes = nil
-	}
-	return r
+	return Result{Text: text, Changes: f.changes, Manual: f.manual, Notes: f.notes, edits: f.edits}, nil
 }
 
 // words is a setting as people write it.
@@ -384,10 +299,9 @@ func (w *Want) removes(name, value string) bool {
 	return w.Kind == plan.Unset && w.Name == name && (len(w.Values) == 0 || slices.Contains(w.Values, value))
 }
 
-// within reports whether a want is about the lines from one to another, counted from 1. What it names are
-// lines of the original.
-func (f *file) within(w *Want, from, to int) bool {
-	return len(w.Lines) == 0 || slices.ContainsFunc(f.lines[max(from-1, 0):min(to, len(f.lines))], func(l line) bool { return slices.Contains(w.Lines, l.origin) })
+// within reports whether a want is about the lines from one to another, counted from 1.
+func (w *Want) within(from, to int) bool {
+	return len(w.Lines) == 0 || slices.ContainsFunc(w.Lines, func(n int) bool { return from <= n && n <= to })
 }
 
 // form is how the file is changed, by what the reader found in it.
@@ -396,14 +310,14 @@ func (f *file) form() (propose func(*file) error, err error) {
 	for i := range f.launches {
 		kinds[f.launches[i].Kind] = true
 	}
-	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0].text, "#!")
+	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0], "#!")
 	ending := strings.ToLower(filepath.Ext(f.Name))
 	isYAML := ending == ".yaml" || ending == ".yml"
-	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") })
+	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l string) bool { return strings.HasPrefix(l, "#SBATCH") })
 	variables, isVariables := ofVariables(f)
 	switch {
 	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
-		if i := slices.IndexFunc(f.lines, func(l line) bool { return strings.Contains(l.text, "{{") }); i >= 0 {
+		if i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); i >= 0 {
 			return nil, &Error{
 				fmt.Sprintf("line %d is a template, which says nothing until it is filled in", i+1),
 				[]string{"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add"},

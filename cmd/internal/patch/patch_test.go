@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -13,13 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
-	"gopkg.in/yaml.v3"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/json"
@@ -79,7 +77,9 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	r.Text = got.Text
 	again, err := Make(t.Context(), r)
 	expect.That(t, err == nil && again.Text == got.Text && len(again.Changes) == 0, "%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
-	expect.That(t, slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	for _, m := range again.Manual { // What was written may make up for what was not, as the host's /dev/shm does for one of a size.
+		expect.That(t, slices.ContainsFunc(got.Manual, func(o Remark) bool { return o.What == m.What && o.Where == m.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	}
 	expect.That(t, (len(got.Changes) > 0) == (got.Text != text), "%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
 	keepsLines(t, name, text, got)
 	return got, true
@@ -95,20 +95,6 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 	expect.That(t, lost <= 4*len(got.Changes), "%s: %d lines are lost, with %d changes:\n%s", name, lost, len(got.Changes), diff)
 	for l := range strings.Lines(got.Text) {
 		expect.That(t, strings.TrimSpace(l) == "" || !strings.HasSuffix(text, "\n") || strings.HasSuffix(l, "\n"), "%s: a line lost its end: %q", name, l)
-	}
-	expect.That(t, strings.HasSuffix(text, "\n") == strings.HasSuffix(got.Text, "\n") || text == "" || got.Text == "", "%s: the end of the last line changed", name)
-}
-
-// documents are those of a YAML file.
-func documents(text string) (all []*yaml.Node, err error) {
-	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
-		n := new(yaml.Node)
-		if err := d.Decode(n); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
 	}
 }
 
@@ -130,11 +116,11 @@ func count(n *yaml.Node, path string, by int, all map[string]int) {
 // keepsMeaning checks that a YAML file says what it said before, but for its changes.
 func keepsMeaning(t *testing.T, name, text string, got Result) {
 	t.Helper()
-	before, err := documents(text)
-	if err != nil || len(before) == 0 || before[0].Content[0].Kind == yaml.ScalarNode { // A script reads as YAML as well.
+	before, err := documentsOf(text)
+	if err != nil || len(before) == 0 || before[0].Kind == yaml.ScalarNode { // A script reads as YAML as well.
 		return
 	}
-	after, err := documents(got.Text)
+	after, err := documentsOf(got.Text)
 	expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 	lost, missing := map[string]int{}, 0
 	for _, n := range before {
@@ -163,7 +149,7 @@ func TestFiles(t *testing.T) {
 			sets = append(sets, []Want{w})
 		}
 		for i, wants := range sets {
-			for _, form := range []string{text, strings.ReplaceAll(text, "\n", "\r\n"), strings.TrimSuffix(text, "\n"), "\ufeff" + text} {
+			for _, form := range []string{text, strings.TrimSuffix(text, "\n")} {
 				if i > 1 && form != text {
 					continue
 				}
@@ -189,8 +175,6 @@ func TestFiles(t *testing.T) {
 						expect.That(t, after[job] == n, "%s: %s: %d, then %d in\n%s", name, job, n, after[job], got.Text)
 					}
 				}
-				expect.That(t, !strings.Contains(form, "\r\n") || strings.Count(got.Text, "\n") == strings.Count(got.Text, "\r\n"), "%s: line ends are mixed", name)
-				expect.That(t, strings.HasPrefix(form, "\ufeff") == strings.HasPrefix(got.Text, "\ufeff"), "%s: the byte order mark changed", name)
 			}
 		}
 	}
@@ -236,7 +220,7 @@ func TestApplied(t *testing.T) {
 	t.Parallel()
 	ran := map[string]int{}
 	for name, text := range cases(t) {
-		for _, form := range []string{text, strings.ReplaceAll(text, "\n", "\r\n"), strings.TrimSuffix(text, "\n")} {
+		for _, form := range []string{text, strings.TrimSuffix(text, "\n")} {
 			got, ok := made(t, name, form, settings())
 			if !ok || len(got.Changes) == 0 {
 				continue
@@ -374,33 +358,43 @@ func TestRemovalTakesItsComment(t *testing.T) {
 	}
 }
 
-// kinds are the types of Kubernetes that hold pods, with where each holds them.
-var kinds = map[string]func() (any, func() *corev1.PodSpec){
-	"Pod":         holding(func(o *corev1.Pod) *corev1.PodSpec { return &o.Spec }),
-	"Deployment":  holding(func(o *appsv1.Deployment) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"StatefulSet": holding(func(o *appsv1.StatefulSet) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"Job":         holding(func(o *batchv1.Job) *corev1.PodSpec { return &o.Spec.Template.Spec }),
-	"CronJob":     holding(func(o *batchv1.CronJob) *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }),
+// TestRefused checks that files that cannot be changed line by line are refused, with a hint where there is one.
+func TestRefused(t *testing.T) {
+	script := "#!/bin/bash\ntorchrun --nproc-per-node=8 train.py\n"
+	for name, text := range map[string]string{
+		"line ends": strings.ReplaceAll(script, "\n", "\r\n"), "a byte order mark": "\ufeff" + script, "binary": script + "\x00", "no text": script + "\xff",
+		"too large": script + strings.Repeat("\n", maxLines), "a quote": script + "echo '\n", "a template": "services: {a: {image: '{{ .Image }}', gpus: all}}\n",
+	} {
+		got, err := Make(t.Context(), Request{Name: map[bool]string{true: "compose.yaml", false: "job.sh"}[name == "a template"], Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
+		expect.That(t, err != nil && got.Text == "", "%s: changed to %q", name, got.Text)
+	}
 }
 
-// holding makes an object, and says where its pod is.
-func holding[T any](pod func(*T) *corev1.PodSpec) func() (any, func() *corev1.PodSpec) {
-	return func() (any, func() *corev1.PodSpec) {
-		o := new(T)
-		return o, func() *corev1.PodSpec { return pod(o) }
+// TestLarge checks that files of the largest size, with as many containers and variables as fit, are changed in time.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
+	for name, text := range map[string]string{
+		"pod.yaml":  pod + strings.Repeat("  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n", 9000),
+		"run.sh":    "#!/bin/bash\n" + strings.Repeat("docker run --gpus all image\n", 9000),
+		"job.sh":    "#!/bin/bash\n" + strings.Repeat("export NCCL_P2P_DISABLE=1\n", 9000) + "torchrun a.py\n",
+		"blocks.sh": "#!/bin/bash\n" + strings.Repeat("if a; then export NCCL_P2P_DISABLE=1; fi\n", 5000) + "torchrun a.py\n",
+	} {
+		begun := time.Now()
+		got, err := Make(t.Context(), Request{Name: name, Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
+		expect.That(t, err == nil && len(got.Changes)+len(got.Manual) > 0, "%s: %d changes, %v", name, len(got.Changes), err)
+		expect.That(t, time.Since(begun) < time.Minute, "%s: it takes %v", name, time.Since(begun)) // Seconds on an idle machine.
 	}
+	roots := expect.Value(documentsOf("a: &a {x: y}\nb: &b {<<: [*a" + strings.Repeat(", *a", 3000) + "]}\nc: &c {<<: [*b" + strings.Repeat(", *b", 3000) + "]}\nd: &d {<<: [*c, *d]}\n"))(t)
+	expect.Equal(t, "", text(roots[0], "d", "missing"), "a key that mappings merged into each other lack")
 }
 
 // podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a
 // field twice, a value of another type and a malformed quantity are errors.
 func podsOf(nodes []*yaml.Node) (all []*corev1.PodSpec, err error) {
 	for _, n := range nodes {
-		kind, version := text(n, "kind"), text(n, "apiVersion")
 		var more []*corev1.PodSpec
-		if create, known := kinds[kind]; known && version != "" {
-			object, spec := create()
-			more, err = []*corev1.PodSpec{spec()}, strict(n, object)
-		} else if kind == "" && value(n, "containers") != nil {
+		if value(n, "containers") != nil {
 			spec := new(corev1.PodSpec)
 			more, err = []*corev1.PodSpec{spec}, strict(n, spec)
 		} else {
@@ -465,7 +459,7 @@ func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for name, text := range cases(t) {
-		before, err := documents(text)
+		before, err := documentsOf(text)
 		if err != nil || !strings.Contains(text, "containers:") {
 			continue
 		}
@@ -478,7 +472,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s is not changed", name)
 			continue
 		}
-		after := expect.Value(documents(got.Text))(t)
+		after := expect.Value(documentsOf(got.Text))(t)
 		pods, err := podsOf(after)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, got.Text)

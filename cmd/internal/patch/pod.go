@@ -1,20 +1,21 @@
 package patch
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
+
+// maxDepth bounds how deep a document is followed.
+const maxDepth = 60
 
 // container is a container or service of a file.
 type container struct {
@@ -45,11 +46,11 @@ func proposeYAML(f *file) error {
 	for _, c := range chosen(all) {
 		f.write(c.name, func(w *Want) {
 			if f.concernsContainer(c, w) {
-				d.setting(c)
+				d.give(c)
 			}
 		})
 	}
-	return nil
+	return d.finish()
 }
 
 // concernsContainer reports whether a setting concerns a container, and its form can set it.
@@ -62,7 +63,7 @@ func (f *file) concernsContainer(c *container, w *Want) bool {
 	case w.Kind == plan.Device && c.spec != nil:
 		sets = w.IsFor(c.kind)
 	}
-	return sets && f.concerns(w, c.launch, c.from, c.to)
+	return sets && w.concerns(c.launch, c.from, c.to)
 }
 
 // containers finds containers and services, as the reader of manifests does.
@@ -72,7 +73,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	}
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
-			if node := parse.YAMLResolve(item); node != nil {
+			if node := resolved(item); node != nil {
 				d.keep(all, &container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
 			}
 		}
@@ -93,7 +94,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 // keep keeps a container that the reader of texts knows at a line.
 func (d *document) keep(all *[]*container, c *container, at *yaml.Node, number int) {
 	i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == c.kind })
-	if node := parse.YAMLResolve(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
+	if node := resolved(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
 		c.launch, c.from, c.to = &d.launches[i], at.Line, d.limits[at]
 		*all = append(*all, c)
 	}
@@ -117,153 +118,166 @@ func chosen(all []*container) []*container {
 	return using
 }
 
-// setting writes the setting into a container.
-func (d *document) setting(c *container) bool {
+// give writes the setting into a container.
+func (d *document) give(c *container) {
 	w := d.want
 	switch {
 	case c.node.Kind == yaml.AliasNode:
-		return d.fail(c.node, "it is an alias of another part of the file")
-	case w.Kind == plan.Unset:
-		return d.unset(c)
-	case w.Kind == plan.Variable:
-		return d.variable(c)
+		d.fail(c.node, "it is an alias of another part of the file")
+	case w.Kind == plan.Unset || w.Kind == plan.Variable:
+		d.variable(c)
 	case w.Kind == plan.Device && c.spec != nil:
 		d.noteDevices(c)
-		return true
 	case has(c.launch, w):
-		return true
+	case c.node.Style&yaml.FlowStyle != 0:
+		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Capability && !isRoot(c.launch.User):
 		note := "It runs as user " + c.launch.User + ", for whom an added capability is not in force."
 		if c.spec != nil {
 			note += " Run it as root, or raise the limits of the container runtime."
 		}
 		d.note(words(w), note)
-		return true
 	case c.spec == nil:
-		return d.service(c)
+		d.service(c)
+	default:
+		d.pod(c)
 	}
-	return d.pod(c)
 }
 
 // environment are the keys of a container's variables.
 var environment = map[string]string{"kubernetes": "env", "compose": "environment"}
 
-// variable is where a container sets a variable.
-type variable struct {
-	name, value string
-	// at is the key or item that sets it, holder what holds that, and by the node of the value; nil where it comes from elsewhere.
-	at, holder, by *yaml.Node
-}
-
-// variablesOf are the variables of a mapping, of a list of texts or of mappings, and behind them those that are merged in.
-func variablesOf(env *yaml.Node, depth int) (all []variable) {
-	env = parse.YAMLResolve(env)
-	if env == nil || depth > 4 {
-		return nil
-	}
-	var merged []variable
-	for i, n := range env.Content {
-		v := variable{at: n, holder: env}
-		switch isMapping := env.Kind == yaml.MappingNode; {
-		case isMapping && i%2 == 0:
-			continue
-		case isMapping && env.Content[i-1].Value == "<<" || depth > 0 && !isMapping:
-			merged = append(merged, variablesOf(n, depth+1)...)
-			continue
-		case isMapping:
-			v.at, v.name, v.value = env.Content[i-1], env.Content[i-1].Value, text(n)
-			if n.Tag != "!!null" {
-				v.by = n
-			}
-		case text(n) != "":
-			var isSet bool
-			if v.name, v.value, isSet = strings.Cut(text(n), "="); isSet {
-				v.by = n
-			}
-		default:
-			v.name, v.value = text(n, "name"), text(n, "value")
-			_, v.by = own(parse.YAMLResolve(n), "value")
+// entryOf is what sets a variable among those of a container itself: the key or item, and the value if it stands there.
+func entryOf(env *yaml.Node, name string) (at, by *yaml.Node) {
+	at, by = own(env, name)
+	for _, item := range items(env) {
+		if setting, _, ok := strings.Cut(text(item), "="); ok && setting == name {
+			at, by = item, item
 		}
-		all = append(all, v)
+		if text(item, "name") == name {
+			at = item
+			_, by = own(resolved(item), "value")
+		}
 	}
-	return append(all, merged...)
+	return at, by
 }
 
-// variable sets a variable of a container.
-func (d *document) variable(c *container) bool {
+// variable sets a variable of a container, or removes it.
+func (d *document) variable(c *container) {
 	w, key, sign := d.want, environment[c.kind], "$"
 	if c.spec != nil {
 		sign = "$("
 	}
 	escaped := strings.ReplaceAll(w.Value, sign, "$"+sign)
-	env, by := value(c.node, key), strconv.Quote(escaped)
-	all := variablesOf(env, 0)
-	i := slices.IndexFunc(all, func(v variable) bool { return v.name == w.Name })
-	var v variable
-	if i >= 0 {
-		v = all[i]
+	_, env := own(c.node, key)
+	at, by := entryOf(env, w.Name)
+	old, isKnown := c.launch.Variables[w.Name]
+	_, isUnknown := c.launch.Unknown["variables["+w.Name+"]"]
+	isList := env != nil && env.Kind == yaml.SequenceNode
+	fits := isKnown && (same(old, w.Value) || same(old, escaped))
+	if w.Kind == plan.Unset {
+		fits = !isKnown || !w.removes(w.Name, old)
 	}
-	switch isMapping := c.spec == nil && (env == nil || env.Kind != yaml.SequenceNode); {
-	case i >= 0 && v.by != nil && (same(v.value, w.Value) || same(v.value, escaped)):
-		return true
-	case i >= 0 && (v.by == nil || !stated(v.value)):
-		return d.fail(v.at, "its value comes from elsewhere")
-	case isMapping:
-		return d.set(c.node, by, key, w.Name)
-	case i < 0 && c.spec != nil:
-		return d.set(c.node, fmt.Sprintf("[{name: %s, value: %s}]", w.Name, by), key)
-	case i < 0:
-		return d.set(c.node, "["+strconv.Quote(w.Name+"="+escaped)+"]", key)
-	case v.at.Kind == yaml.AliasNode:
-		return d.fail(v.at, "it is an alias of another part of the file")
+	switch isSet := isKnown || isUnknown || at != nil; {
+	case fits:
+	case isSet && (at == nil || by == nil || by.Tag == "!!null" || !stated(by.Value) || d.shared[env] || d.shared[at] || at.Kind == yaml.AliasNode):
+		d.fail(cmp.Or(at, env, c.node), "its value comes from elsewhere, or other parts of the file share it")
+	case isSet && c.node.Style&yaml.FlowStyle != 0:
+		d.fail(c.node, "it stands in brackets")
+	case w.Kind == plan.Unset:
+		d.cut(c.node, key, env, at)
+	case at != nil && isList && c.spec == nil:
+		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(w.Name+"="+escaped)))
+	case at != nil && isList:
+		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(escaped)))
+	case isList && c.spec == nil:
+		d.merge(c.node, fresh("environment: ["+strconv.Quote(w.Name+"="+escaped)+"]"))
 	case c.spec == nil:
-		by = w.Name + "=" + escaped
-		if v.at.Style != 0 || strings.ContainsAny(by, "#:,[]{}&*!|>'\"%@` ") {
-			by = strconv.Quote(by)
-		}
+		d.merge(c.node, serviceOf(d.emitted(c)))
+	default:
+		d.pod(c)
 	}
-	return d.replace(v.by, by)
 }
 
-// unset removes a variable of a container where it stands, for all that share it.
-func (d *document) unset(c *container) bool {
-	key, env := own(c.node, environment[c.kind])
-	for _, v := range variablesOf(value(c.node, environment[c.kind]), 0) {
-		if !d.want.removes(v.name, v.value) {
-			continue
-		}
-		if v.holder != env {
-			key = nil // It stands elsewhere.
-		}
-		return d.cut(v.at, key, v.holder)
+// emitted is what gpudoctor advise --for writes of the setting.
+func (d *document) emitted(c *container) *yaml.Node {
+	target, _ := emit.Named(c.kind)
+	p := &plan.Plan{Settings: []plan.Setting{d.want.Setting}}
+	if d.want.Kind == plan.GPUs {
+		p.Vendor, p.Ranks = d.Vendor, make([]plan.Rank, d.ranksOf(c.launch))
 	}
-	return true
+	return fresh(target.Write(p, ""))
 }
 
-// pod writes the setting into a container of a pod.
-func (d *document) pod(c *container) bool {
-	switch w := d.want; w.Kind {
-	case plan.GPUs:
-		return d.set(c.node, strconv.Itoa(d.ranksOf(c.launch)), "resources", "limits", d.Vendor+".com/gpu")
-	case plan.SharedMemory:
-		return d.podMemory(c)
-	case plan.Capability:
-		return d.set(c.node, "["+w.Name+"]", "securityContext", "capabilities", "add")
-	case plan.Namespace:
-		if w.Value == "host" {
-			return d.set(c.spec, "true", map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[w.Name])
+// without is a mapping without some keys.
+func without(m *yaml.Node, names ...string) *yaml.Node {
+	left := &yaml.Node{Kind: yaml.MappingNode, Tag: m.Tag}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if !slices.Contains(names, m.Content[i].Value) {
+			left.Content = append(left.Content, m.Content[i:i+2]...)
 		}
-	case plan.Mount:
-		isThere := func(volume *yaml.Node) bool { return text(volume, "hostPath", "path") == w.Name }
-		path, options, _ := strings.Cut(w.Value, ":")
-		if options == "ro" {
-			path += ", readOnly: true"
-		}
-		volumes := volumesOf(c.spec)
-		return d.mount(c, lastOf(volumes, isThere), "host", path, "hostPath: {path: "+w.Name+"}")
-	default: // A pod cannot set it.
 	}
-	return true
+	return left
+}
+
+// pod writes the setting into a container of a pod, and into the pod.
+func (d *document) pod(c *container) {
+	spec := value(d.emitted(c), "spec")
+	node := without(items(spec, "containers")[0], "name", "image")
+	spec = without(spec, "restartPolicy", "containers")
+	if added, mounts := items(spec, "volumes"), items(node, "volumeMounts"); len(added) > 0 {
+		i := slices.IndexFunc(items(c.node, "volumeMounts"), isMemoryMount)
+		if i >= 0 && d.want.Kind == plan.SharedMemory {
+			d.enlarge(c, items(c.node, "volumeMounts")[i], without(added[0], "name"))
+			return
+		}
+		name, isThere := nameFor(added[0], items(c.spec, "volumes"))
+		for _, n := range []*yaml.Node{added[0], mounts[0]} {
+			_, v := own(n, "name")
+			v.Value = name
+		}
+		if isThere {
+			spec = without(spec, "volumes")
+		}
+	}
+	inContainer, inPod := d.merging(c.node, "", c.node, node), d.merging(c.spec, "", c.spec, spec)
+	if inContainer != nil && inPod != nil {
+		inContainer()
+		inPod()
+	}
+}
+
+// nameFor is the name of a new volume: that of the same folder of the host if it is there already, or else one that is free.
+func nameFor(added *yaml.Node, volumes []*yaml.Node) (name string, isThere bool) {
+	names := map[string]bool{}
+	for _, v := range volumes {
+		names[text(v, "name")] = true
+		if path := text(added, "hostPath", "path"); path != "" && text(v, "hostPath", "path") == path {
+			return text(v, "name"), true
+		}
+	}
+	base, _, _ := strings.Cut(text(added, "name"), "-")
+	name = base
+	for i := 2; names[name]; i++ {
+		name = base + "-" + strconv.Itoa(i)
+	}
+	return name, false
+}
+
+// enlarge makes the volume of a mount larger.
+func (d *document) enlarge(c *container, mount, by *yaml.Node) {
+	i := slices.IndexFunc(items(c.spec, "volumes"), func(v *yaml.Node) bool { return text(v, "name") == text(mount, "name") })
+	if i < 0 {
+		d.fail(mount, "its volume is not among those of the pod")
+		return
+	}
+	volume := resolved(items(c.spec, "volumes")[i])
+	if _, empty := own(volume, "emptyDir"); empty == nil { // Of another kind, whose size is not known here.
+		return
+	}
+	if do := d.merging(c.spec, "volumes", volume, by); do != nil {
+		do()
+	}
 }
 
 // noteDevices tells that a pod gets RDMA devices from a plugin of the cluster, unless it asks
@@ -276,89 +290,7 @@ func (d *document) noteDevices(c *container) {
 	}
 }
 
-// volumesOf are the volumes of a pod, by name.
-func volumesOf(spec *yaml.Node) map[string]*yaml.Node {
-	volumes := map[string]*yaml.Node{}
-	for _, v := range items(spec, "volumes") {
-		volumes[text(v, "name")] = parse.YAMLResolve(v)
-	}
-	return volumes
-}
-
-// lastOf is the name of the volume for which something holds; empty if there is none.
-func lastOf(volumes map[string]*yaml.Node, holds func(*yaml.Node) bool) string {
-	for _, name := range slices.Sorted(maps.Keys(volumes)) {
-		if holds(volumes[name]) {
-			return name
-		}
-	}
-	return ""
-}
-
-// podMemory gives a container /dev/shm of a size: its own volume is made larger, or one is
-// added and mounted.
-func (d *document) podMemory(c *container) bool {
-	size := remedies.SizeQuantity(d.want.Value)
-	both := "medium: Memory, sizeLimit: " + size
-	volumes, mounts := volumesOf(c.spec), items(c.node, "volumeMounts")
-	i := slices.IndexFunc(mounts, isMemoryMount)
-	if i < 0 {
-		return d.mount(c, sharedVolume(c.spec, volumes), "shm", "/dev/shm", "emptyDir: {"+both+"}")
-	}
-	volume := volumes[text(mounts[i], "name")]
-	_, empty := own(volume, "emptyDir")
-	switch {
-	case volume == nil:
-		return d.fail(mounts[i], "its volume is not among those of the pod")
-	case empty == nil: // Of another kind, whose size is not known here.
-		return true
-	case empty.Kind == yaml.ScalarNode && empty.Tag != "!!null":
-		return d.fail(empty, "emptyDir has another form there")
-	case strings.EqualFold(text(empty, "medium"), "Memory"):
-		return d.set(volume, size, "emptyDir", "sizeLimit")
-	case empty.Kind == yaml.MappingNode && len(empty.Content) == 0:
-		d.place = "volumes"
-		return d.inFlow(empty, both)
-	}
-	return d.set(volume, "Memory", "emptyDir", "medium")
-}
-
 // isMemoryMount reports whether a volume is mounted at /dev/shm.
 func isMemoryMount(m *yaml.Node) bool {
 	return strings.TrimRight(text(m, "mountPath"), "/") == "/dev/shm"
-}
-
-// sharedVolume is a volume in memory that another container of the pod has at /dev/shm, or
-// none has mounted; empty where there is none.
-func sharedVolume(spec *yaml.Node, volumes map[string]*yaml.Node) string {
-	elsewhere := map[string]bool{}
-	for _, key := range []string{"containers", "initContainers"} {
-		for _, other := range items(spec, key) {
-			for _, m := range items(other, "volumeMounts") {
-				name := text(m, "name")
-				elsewhere[name] = elsewhere[name] || !isMemoryMount(m)
-			}
-		}
-	}
-	return lastOf(volumes, func(v *yaml.Node) bool {
-		return strings.EqualFold(text(v, "emptyDir", "medium"), "Memory") && !elsewhere[text(v, "name")]
-	})
-}
-
-// mount mounts a volume of the pod, which is added first where it has none: of a name that is free, and not if it cannot be mounted.
-func (d *document) mount(c *container, volume, name, path, source string) bool {
-	if volume != "" {
-		return d.set(c.node, "[{name: "+volume+", mountPath: "+path+"}]", "volumeMounts")
-	}
-	volumes := volumesOf(c.spec)
-	free := name
-	for i := 2; volumes[free] != nil; i++ {
-		free = name + "-" + strconv.Itoa(i)
-	}
-	proposed, said := len(d.splices), maps.Clone(d.said)
-	isPossible := d.mount(c, free, name, path, source)
-	if d.splices, d.said = d.splices[:proposed], said; !isPossible {
-		return false
-	}
-	return d.set(c.spec, "[{name: "+free+", "+source+"}]", "volumes")
 }

@@ -5,8 +5,9 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -37,34 +38,27 @@ type scriptForm struct {
 type script struct {
 	*file
 	scriptForm
-	text     string
-	starts   []int // The bytes at which lines begin.
 	commands []command
+	runs     []*run // Of each command; nil for one that starts no container.
 	isShell  bool
+	// checks counts how often the script was read again without a command.
+	checks int
+	// added are the lines that set variables, behind a line; said is the last reason among them.
+	added  []string
+	behind int
+	said   string
+	// reasons stand above commands, by the line, and gone are the words that are removed, by the byte at which they begin.
+	reasons map[int][]string
+	gone    map[int]bool
 }
 
 func newScript(f *file, form scriptForm) *script {
-	s := &script{file: f, scriptForm: form, text: f.body()}
-	at := 0
-	for _, l := range f.lines {
-		s.starts = append(s.starts, at)
-		at += len(l.text) + 1
-	}
-	return s
-}
-
-// lineOf is the line, counted from 0, that a byte is on.
-func (s *script) lineOf(at int) int {
-	i, found := slices.BinarySearch(s.starts, at)
-	if !found {
-		i--
-	}
-	return max(i, 0)
+	return &script{file: f, scriptForm: form, reasons: map[int][]string{}, gone: map[int]bool{}}
 }
 
 // begin is the first of the lines that a backslash joins to one.
 func (s *script) begin(at int) int {
-	for at > 0 && strings.HasSuffix(strings.TrimRight(s.lines[at-1].text, " \t"), `\`) {
+	for at > 0 && strings.HasSuffix(strings.TrimRight(s.lines[at-1], " \t"), `\`) {
 		at--
 	}
 	return at
@@ -88,7 +82,7 @@ func ofVariables(f *file) (form scriptForm, ok bool) {
 	}
 	ok = form.target == "nccl.conf" || strings.Contains(strings.ToLower(base), "env")
 	for _, l := range f.lines {
-		switch t, m := strings.TrimSpace(l.text), envLine.FindStringSubmatch(l.text); {
+		switch t, m := strings.TrimSpace(l), envLine.FindStringSubmatch(l); {
 		case strings.HasPrefix(t, "#!") || unset.MatchString(t):
 			form.plain = false
 		case m != nil:
@@ -104,15 +98,15 @@ func ofVariables(f *file) (form scriptForm, ok bool) {
 // plainCommands are the lines of a file of variables that no shell reads, as commands.
 func (s *script) plainCommands() (all []command) {
 	for i, l := range s.lines {
-		m := envLine.FindStringSubmatchIndex(l.text)
+		m := envLine.FindStringSubmatchIndex(l)
 		if m == nil {
 			continue
 		}
-		value := l.text[m[6]:m[7]]
+		value := l[m[6]:m[7]]
 		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		w := word{Value: l.text[m[4]:m[5]] + "=" + value, From: s.starts[i] + m[4], To: s.starts[i] + m[7]}
+		w := word{Value: l[m[4]:m[5]] + "=" + value, From: s.starts[i] + m[4], To: s.starts[i] + m[7]}
 		all = append(all, command{Words: []word{w}, Line: i + 1, First: true, Last: true})
 	}
 	return all
@@ -120,13 +114,16 @@ func (s *script) plainCommands() (all []command) {
 
 func (form scriptForm) propose(f *file) error {
 	s := newScript(f, form)
+	s.behind = s.header()
 	if form.plain {
 		s.commands = s.plainCommands()
-	} else if read := shell.Parse(s.text); read.Whole {
+	} else if read := shell.Parse(s.Text); read.Whole {
 		s.commands, s.isShell = read.Commands, true
 	} else {
 		return ErrQuote
 	}
+	s.findRuns()
+	runs := s.runsByLine()
 	containers, ranks := 0, form.onlyVariables // Whether it starts something outside of containers.
 	for i := range f.launches {
 		switch f.launches[i].Kind {
@@ -139,7 +136,7 @@ func (form scriptForm) propose(f *file) error {
 	}
 	for i := range f.launches {
 		if l := &f.launches[i]; l.Kind == "docker-run" {
-			s.container(l, containers == 1)
+			s.container(runs[l.Line], l, containers == 1)
 		}
 	}
 	target, _ := emit.Named(form.target)
@@ -153,6 +150,7 @@ func (form scriptForm) propose(f *file) error {
 			s.export()
 		}
 	})
+	s.finish(!form.onlyVariables)
 	return nil
 }
 
@@ -165,34 +163,39 @@ type run struct {
 	open    string
 }
 
-// runOf is a command as one that starts a container; nil if it does not.
-func runOf(c *command) *run {
-	r := &run{command: c}
-	if r.engine, r.options, r.open = launch.DockerRun(c.Values()); len(r.options) == 0 {
-		return nil
+// findRuns finds the commands that start containers.
+func (s *script) findRuns() {
+	for i := range s.commands {
+		r := &run{command: &s.commands[i]}
+		if r.engine, r.options, r.open = launch.DockerRun(r.Values()); len(r.options) == 0 {
+			r = nil
+		}
+		s.runs = append(s.runs, r)
 	}
-	return r
 }
 
-// runAt is the command that starts a container from a line; nil if there are two of them.
-func (s *script) runAt(number int) (found *run) {
-	for i := range s.commands {
-		if r := runOf(&s.commands[i]); r != nil && s.begin(s.lineOf(r.Words[r.options[0]-1].From)) == number-1 {
-			if found != nil {
-				return nil
-			}
-			found = r
+// runsByLine are the commands that start containers, by the line where each begins; nil if there are two of them.
+func (s *script) runsByLine() map[int]*run {
+	all := map[int]*run{}
+	for _, r := range s.runs {
+		if r == nil {
+			continue
 		}
+		line := s.begin(s.lineOf(r.Words[r.options[0]-1].From)) + 1
+		if _, isSecond := all[line]; isSecond {
+			r = nil
+		}
+		all[line] = r
 	}
-	return found
+	return all
 }
 
 // container gives a container that the script starts what it lacks.
-func (s *script) container(l *facts.Launch, only bool) {
+func (s *script) container(r *run, l *facts.Launch, only bool) {
 	if !usesGPUs(l) && (!only || l.GPUs != nil || l.Processes == nil && l.TensorParallel == nil) {
 		return
 	}
-	r, last := s.runAt(l.Line), l.Line
+	last := l.Line
 	if r != nil {
 		last = s.lineOf(r.Words[len(r.Words)-1].From) + 1
 	}
@@ -200,7 +203,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 	var lacking []string
 	s.write(strings.TrimSpace("docker run "+lines.Printable(l.Name, false)), func(w *Want) {
 		switch value := l.Variables[w.Name]; {
-		case w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, l.Line, last) || has(l, w):
+		case w.Kind == plan.Unset || !target.Sets(w.Setting) || !w.concerns(l, l.Line, last) || has(l, w):
 		case w.Kind == plan.Variable && value != "" && same(value, w.Value):
 		case r == nil || r.open != "" && slices.Contains(slices.Collect(maps.Values(l.Unknown)), r.open): // Its value is not known.
 			lacking = append(lacking, words(w))
@@ -209,7 +212,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 		}
 	})
 	if len(lacking) > 0 {
-		hidden := Remark{Line: s.origin(l.Line - 1), Where: s.where, What: strings.Join(lacking, " "), Note: "its options are not written out there"}
+		hidden := Remark{Line: l.Line, Where: s.where, What: strings.Join(lacking, " "), Note: "its options are not written out there"}
 		s.manual = appendNew(s.manual, hidden)
 	}
 }
@@ -225,77 +228,44 @@ func flag(w *Want, engine string) string {
 	return emit.Words(w.Setting)
 }
 
-// alike are other names of options.
-var alike = map[string]string{"-e": "--env", "--net": "--network", "-v": "--volume"}
+// longer are the long names of options.
+var longer = map[string]string{"-e": "--env", "--net": "--network", "-v": "--volume"}
 
 // option gives a command an option, or replaces the value that it has there.
 func (s *script) option(r *run) {
 	w := s.want
 	name, value, _ := strings.Cut(flag(w, r.engine), "=")
+	key, _, isPair := strings.Cut(value, "=")
 	for j, i := range r.options[:len(r.options)-1] {
 		own, old, joined := strings.Cut(r.Words[i].Value, "=")
-		if own != name && alike[own] != name {
-			continue
+		by := own + "=" + remedies.Quote(value)
+		if !joined && i+1 < r.options[j+1] {
+			i++
+			old, by = r.Words[i].Value, remedies.Quote(value)
 		}
-		if !joined {
-			if i++; i == r.options[j+1] {
-				continue
-			}
-			old = r.Words[i].Value
-		}
-		switch w.Kind {
-		case plan.Variable, plan.Limit:
-			key, _, set := strings.Cut(value, "=")
-			if oldKey, _, oldSet := strings.Cut(old, "="); set && oldKey != key {
-				continue
-			} else if set && !oldSet {
-				s.byHand(s.lineOf(r.Words[i].From), "its value comes from elsewhere")
-				return
-			}
-		case plan.Group:
-			if old == value || strings.Trim(old, "0123456789") == "" || !stated(old) { // A number may be that group's.
-				return
-			}
-			continue
-		case plan.Capability, plan.Device, plan.Mount, plan.GPUs:
-			continue
-		default: // It stands once.
-		}
-		by := remedies.Quote(value)
-		if joined {
-			by = own + "=" + by
-		}
-		switch {
-		case old == value:
+		switch isOnce := w.Kind == plan.SharedMemory || w.Kind == plan.Namespace || w.Kind == plan.Limit || w.Kind == plan.Variable; {
+		case own != name && longer[own] != name:
+		case w.Kind == plan.Group && mayBe(old, w.Name), old == value:
+			return
+		case !isOnce || isPair && !strings.HasPrefix(old, key+"="):
 		case !stated(old):
 			s.byHand(s.lineOf(r.Words[i].From), "its value refers to a variable")
+			return
 		default:
 			s.change(r.command, r.Words[i], by)
+			return
 		}
-		return
 	}
 	s.insert(r, remedies.Quote(flag(w, r.engine)))
 }
 
-// above is the line above which comments about a command may stand, and how it begins; -1 where none may.
-func (s *script) above(c *command) (at int, margin string) {
-	at = s.lineOf(c.Words[0].From)
-	if !c.First || s.begin(at) != at {
-		return -1, ""
+// explain writes the reason above a command, unless it stands there, or none may.
+func (s *script) explain(c *command) {
+	at := s.lineOf(c.Words[0].From)
+	if c.First && s.begin(at) == at {
+		s.reasons[at] = appendNew(s.reasons[at], s.want.comment())
 	}
-	return at, marginOf(s.lines[at].text)
-}
-
-// place is a command, for the comments above it.
-func (s *script) place(c *command) string {
-	return strconv.Itoa(s.origin(s.lineOf(c.Words[0].From)))
-}
-
-// replaced is the edit of a line that replaces bytes of the text.
-func (s *script) replaced(from, to int, by string) *splice {
-	at := s.lineOf(from)
-	text := s.lines[at].text
-	return &splice{at: at, del: 1, ins: []string{text[:from-s.starts[at]] + by + text[to-s.starts[at]:]}}
+	s.changed(at)
 }
 
 // change replaces a word.
@@ -304,36 +274,21 @@ func (s *script) change(c *command, old word, by string) {
 		s.byHand(at, "it stands on several lines")
 		return
 	}
-	above, margin := s.above(c)
-	s.file.propose(s.place(c), above, margin, s.replaced(old.From, old.To, by))
+	s.replace(old.From, old.To, by)
+	s.explain(c)
 }
 
-// insert adds an option behind docker run and those that were added before: on a line of its
-// own where the others have one.
+// insert adds an option in front of the image, on a line of its own where the image has one.
 func (s *script) insert(r *run, option string) {
-	next := r.options[0]
-	place := s.place(r.command) + "\x00" + s.where + "\x00"
-	for next < len(r.Words) && s.added[place+s.text[r.Words[next].From:r.Words[next].To]] {
-		next++
+	image := r.options[len(r.options)-1]
+	behind := r.Words[image-1].To
+	if image < len(r.Words) && s.lineOf(r.Words[image].From) == s.lineOf(behind)+1 {
+		at := s.lineOf(r.Words[image].From)
+		s.file.insert(at, []string{marginOf(s.lines[at]) + option + ` \`})
+	} else {
+		s.replace(behind, behind, " "+option)
 	}
-	s.added[place+option] = true
-	behind := r.Words[next-1].To
-	at := s.lineOf(behind - 1)
-	edit := s.replaced(behind, behind, " "+option)
-	for next < len(r.Words) && s.lineOf(r.Words[next].From) == at {
-		next++
-	}
-	end := r.Words[next-1].To
-	if slices.Contains(r.options, next) && next < len(r.Words) && s.lineOf(end-1) == at && strings.TrimSpace(s.lines[at].text[end-s.starts[at]:]) == `\` {
-		at++
-		margin := marginOf(s.lines[at].text)
-		for s.lines[at].origin == 0 && at+1 < len(s.lines) && strings.HasSuffix(s.lines[at].text, `\`) { // Behind what was added before.
-			at++
-		}
-		edit = &splice{at: at, ins: []string{margin + option + ` \`}}
-	}
-	above, margin := s.above(r.command)
-	s.file.propose(s.place(r.command), above, margin, edit)
+	s.explain(r.command)
 }
 
 // setters are the words behind which assignments stand, and options those among them that go with the assignment.
@@ -354,7 +309,7 @@ type assigned struct {
 func (s *script) assignments(name string, containers bool) (all []assigned) {
 	for k := range s.commands {
 		c := &s.commands[k]
-		if !containers && runOf(c) != nil {
+		if !containers && s.runs[k] != nil {
 			continue
 		}
 		for i, w := range c.Words {
@@ -371,7 +326,7 @@ func (s *script) assign(a assigned) bool {
 	w, old := s.want, a.Words[a.index]
 	at := s.lineOf(old.From)
 	prefix := w.Name + "="
-	if strings.HasPrefix(s.text[old.From:], "--env=") {
+	if strings.HasPrefix(s.Text[old.From:], "--env=") {
 		prefix = "--env=" + prefix
 	}
 	value, ok := s.quoted(at)
@@ -379,7 +334,7 @@ func (s *script) assign(a assigned) bool {
 	case same(a.value, w.Value) || !ok:
 	case !stated(a.value):
 		s.byHand(at, "its value refers to a variable")
-	case !strings.HasPrefix(s.text[old.From:old.To], prefix):
+	case !strings.HasPrefix(s.Text[old.From:old.To], prefix):
 		s.byHand(at, "its value has another form there")
 	default:
 		s.change(a.command, old, prefix+value)
@@ -406,53 +361,67 @@ func (s *script) export() {
 	w := s.want
 	all := s.assignments(w.Name, false)
 	isUnset := func(c command) bool { v := c.Values(); return v[0] == "unset" && slices.Contains(v, w.Name) }
-	switch at := s.inside(w.Name+"=", false); {
+	switch {
 	case w.Kind == plan.Unset:
 		if len(all) == 0 && !slices.ContainsFunc(s.commands, isUnset) {
-			s.first("unset " + w.Name)
+			s.add("unset " + w.Name)
 		}
 	case slices.ContainsFunc(all, s.assign) || len(all) > 0:
-	case at >= 0:
-		s.byHand(s.lineOf(at), "it is set there in a form that is not read")
 	default:
 		value, ok := s.quoted(0)
-		text := w.Name + "=" + value
+		setting := w.Name + "=" + value
 		if !s.plain {
-			text = "export " + text
+			setting = "export " + setting
 		}
 		if ok {
-			s.first(text)
+			s.add(setting)
 		}
 	}
 }
 
-// first writes a line at the beginning of the script, behind its header and what was written
-// before, and in a file of variables at its end.
-func (s *script) first(text string) {
-	if s.onlyVariables {
-		s.file.propose("export", len(s.lines), "", &splice{at: len(s.lines), ins: []string{text}})
-		return
+// add adds a line that sets a variable.
+func (s *script) add(text string) {
+	if why := s.want.comment(); why != s.said {
+		s.said = why
+		s.added = append(s.added, s.reason("", why)...)
 	}
-	at, added := 0, false
+	s.added = append(s.added, text)
+	s.changed(s.behind - 1)
+}
+
+// header is the line behind the header of a script, and the end of a file of variables.
+func (s *script) header() (at int) {
+	if s.onlyVariables {
+		return len(s.lines)
+	}
 	for i, l := range s.lines {
-		t := strings.TrimSpace(l.text)
+		t := strings.TrimSpace(l)
 		isComment := strings.HasPrefix(t, "#")
-		isAdded := l.origin == 0 && (strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset "))
-		if isAdded || strings.HasPrefix(t, "#SBATCH") || isComment && at == i && l.origin > 0 {
-			at, added = i+1, isAdded
+		if strings.HasPrefix(t, "#SBATCH") || isComment && at == i {
+			at = i + 1
 		}
-		if t != "" && !isComment && !isAdded {
+		if t != "" && !isComment {
 			break
 		}
 	}
-	edits := []*splice{{at: at, ins: []string{text}}}
-	if !added && at < len(s.lines) && strings.TrimSpace(s.lines[at].text) != "" {
-		edits[0].ins = append(edits[0].ins, "")
+	return at
+}
+
+// finish makes the edits that were gathered: the lines that are added at a line, with blank lines around them, and reasons.
+func (s *script) finish(isApart bool) {
+	at := s.behind
+	if isApart && len(s.added) > 0 && at < len(s.lines) && strings.TrimSpace(s.lines[at]) != "" {
+		s.added = append(s.added, "")
 	}
-	if !added && at > 0 {
-		edits = append(edits, &splice{at: at, ins: []string{""}})
+	if isApart && len(s.added) > 0 && at > 0 {
+		s.added = append([]string{""}, s.added...)
 	}
-	s.file.propose("export", at, "", edits...)
+	s.file.insert(at, s.added)
+	for line, all := range s.reasons {
+		for _, why := range all {
+			s.file.insert(line, s.reason(marginOf(s.lines[line]), why))
+		}
+	}
 }
 
 // unset removes a variable wherever the script sets it so. It reports whether it is set.
@@ -460,83 +429,102 @@ func (s *script) unset() (found bool) {
 	w := s.want
 	for _, a := range s.assignments(w.Name, true) {
 		number := s.lineOf(a.Words[a.index].From)
-		if len(w.Values) > 0 && w.removes(w.Name, a.value) && s.within(w, s.begin(number)+1, number+1) {
+		if len(w.Values) > 0 && w.removes(w.Name, a.value) && w.within(s.begin(number)+1, number+1) {
 			found = true
 			s.drop(a)
 		}
 	}
-	for _, v := range w.Values { // Inside quotes, or in a list of variables.
-		if at := s.inside(w.Name+"="+v, true); at >= 0 && s.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
-			s.byHand(s.lineOf(at), "it is set there in a form that is not read")
+	isInside := func(word word) bool { // In quotes, or in a list of variables.
+		return slices.ContainsFunc(w.Values, func(v string) bool {
+			return strings.Index(strings.TrimPrefix(word.Value, "--env="), w.Name+"="+v) > 0
+		})
+	}
+	for _, c := range s.commands {
+		i := slices.IndexFunc(c.Words, isInside)
+		if i < 0 || s.plain {
+			continue
+		}
+		if at := s.lineOf(c.Words[i].From); w.within(s.begin(at)+1, at+1) {
 			found = true
+			s.byHand(at, "it is set there in a form that is not read")
 		}
 	}
 	return found
 }
 
-// inside is the byte of a word that holds an assignment as a part; -1 where there is none.
-func (s *script) inside(setting string, containers bool) int {
-	for k := range s.commands {
-		if c := &s.commands[k]; !s.plain && (containers || runOf(c) == nil) {
-			for _, w := range c.Words {
-				if strings.Index(strings.TrimPrefix(w.Value, "--env="), setting) > 0 {
-					return w.From
-				}
-			}
-		}
-	}
-	return -1
-}
-
 // drop removes an assignment from its command, and the command with the last one.
 func (s *script) drop(a assigned) {
-	i, old := a.index, a.Words[a.index]
-	at, before := s.lineOf(old.From), ""
-	if i > 0 {
-		before = a.Words[i-1].Value
+	first, last := a.index, a.Words[a.index]
+	at, before := s.lineOf(last.From), ""
+	if first > 0 {
+		before = a.Words[first-1].Value
 	}
-	from := old.From
 	if slices.Contains(options, before) {
-		from = a.Words[i-1].From
-	} else if i > 0 && !strings.HasPrefix(old.Value, "--env=") && !slices.Contains(setters, before) && !strings.Contains(before, "=") {
+		first--
+	} else if first > 0 && !strings.HasPrefix(last.Value, "--env=") && !slices.Contains(setters, before) && !strings.Contains(before, "=") {
 		s.byHand(at, "it is set there in a form that is not read")
 		return
 	}
-	begin := s.lineOf(a.Words[0].From)
-	text := s.lines[at].text
-	isMoved := i == 1 && (before == "export" || before == "ENV")
-	switch {
-	case len(a.Words) == 1 || len(a.Words) == 2 && isMoved:
-		if end := s.lineOf(old.To - 1); !a.First || !a.Last || s.begin(begin) != begin || !s.isLeft(begin, end) {
-			s.byHand(at, "it does not stand on a line of its own")
-		} else {
-			s.remove(begin, end-begin+1)
-		}
-		return
-	case s.lineOf(from) != at || s.lineOf(old.To-1) != at:
-		s.byHand(at, "it stands on several lines")
+	others := a.Words
+	if others[0].Value == "export" || others[0].Value == "ENV" {
+		others = others[1:]
+	}
+	if !slices.ContainsFunc(others, func(w word) bool { return w.From != last.From && !s.gone[w.From] }) {
+		s.dropCommand(a.command, at)
 		return
 	}
-	head, tail := text[:from-s.starts[at]], text[old.To-s.starts[at]:]
-	edits := []*splice{{at: at, del: 1}}
-	switch onOwnLine := strings.TrimSpace(head) == ""; {
-	case onOwnLine && strings.TrimSpace(tail) == `\`:
-	case onOwnLine && strings.TrimSpace(tail) == "" && i > 0: // The last one: the line above does not go on.
-		above, goesOn := strings.CutSuffix(s.lines[at-1].text, `\`)
-		if !goesOn || strings.HasPrefix(strings.TrimSpace(above), "#") {
-			s.byHand(at, "a comment stands between it and the others")
-			return
-		}
-		edits = []*splice{{at: at - 1, del: 1, ins: []string{strings.TrimRight(above, " \t")}}, {at: at, del: 1}}
-	case onOwnLine:
-		edits[0].ins = []string{head + strings.TrimLeft(tail, " \t")}
-	default:
-		edits[0].ins = []string{strings.TrimRight(head, " \t") + tail}
+	edit, gap := s.cut(a, first)
+	isOther := func(l string) bool {
+		return strings.Trim(l, " \t\\") != "" && !remark.MatchString(strings.TrimSpace(l))
 	}
-	s.file.propose("", -1, "", edits...)
+	meets := func(e udiff.Edit) bool { return e.Start < edit.End && edit.Start < e.End }
+	if slices.ContainsFunc(strings.Split(gap, "\n"), isOther) || slices.ContainsFunc(s.edits, meets) {
+		s.byHand(at, "something else stands between it and the others")
+		return
+	}
+	s.gone[last.From] = true
+	s.edits = append(s.edits, edit)
+	s.changed(at)
 }
 
-// isLeft reports whether what is left of a script without some lines is one: a branch or loop needs a command.
-func (s *script) isLeft(from, to int) bool {
-	return !s.isShell || shell.Parse(s.text[:s.starts[from]]+s.text[s.starts[to]+len(s.lines[to].text)+1:]).Whole
+// cut is the edit that removes an assignment, from a word on, and what else that removes: the line ends and comments in front of it, or
+// behind one that stands in front of a command.
+func (s *script) cut(a assigned, first int) (edit udiff.Edit, gap string) {
+	isArgument := func(w word) bool { return strings.HasPrefix(w.Value, "-") || !strings.Contains(w.Value, "=") }
+	assignment := a.Words[a.index]
+	if a.index+1 < len(a.Words) && !slices.ContainsFunc(a.Words[:a.index], isArgument) {
+		next := a.Words[a.index+1].From
+		return udiff.Edit{Start: assignment.From, End: next}, s.Text[assignment.To:next]
+	}
+	from := a.Words[first].From
+	if first > 0 {
+		from = a.Words[first-1].To
+	}
+	return udiff.Edit{Start: from, End: assignment.To}, s.Text[from:a.Words[first].From]
+}
+
+// dropCommand removes a command with its lines, and what was removed from it before.
+func (s *script) dropCommand(c *command, at int) {
+	from, to := s.lineOf(c.Words[0].From), s.lineOf(c.Words[len(c.Words)-1].To-1)
+	edit := s.removal(from, to-from+1)
+	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
+	edits = append(edits, edit)
+	before := strings.TrimRight(s.Text[:s.starts[from]], " \t\n")
+	isPart := !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|")
+	if isPart || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
+		s.byHand(at, "it does not stand on a line of its own")
+		return
+	}
+	s.edits = edits
+	s.changed(at)
+}
+
+// maxChecks bounds how often a script is read again.
+const maxChecks = 50
+
+// isWhole reports whether the script is one with edits.
+func (s *script) isWhole(edits []udiff.Edit) bool {
+	s.checks++
+	left, err := udiff.Apply(s.Text, edits)
+	return s.checks <= maxChecks && err == nil && shell.Parse(left).Whole
 }

@@ -1,13 +1,13 @@
 package topology
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // joins gathers the links between GPUs that are not PCIe, those that are alike as one.
@@ -144,48 +144,31 @@ func rangesOf(names []string) string {
 // describeJoins notes for each GPU how it is joined to others: "NVLink 4 x18", "xGMI to
 // 7 GPUs".
 func (b *builder) describeJoins(all []Join) {
-	type sum struct {
-		name    string
-		links   int
-		partner int
-	}
-	by := map[string]*sum{}
+	links, partners := map[string]int{}, map[string]int{}
 	for _, j := range all {
 		for _, p := range j.Pairs {
 			for _, name := range p {
-				s := by[name]
-				if s == nil {
-					s = &sum{name: j.Name}
-					by[name] = s
-				}
-				s.partner++
+				partners[name]++
 				if j.Switched {
-					s.links = max(s.links, j.Links)
+					links[name] = max(links[name], j.Links)
 				} else {
-					s.links += j.Links
+					links[name] += j.Links
+				}
+				b.links[name] = fmt.Sprintf("%s x%d", j.Name, links[name])
+				if links[name] == 0 {
+					b.links[name] = j.Name + " to " + lines.Count(partners[name], "GPU")
 				}
 			}
 		}
 	}
-	for name, s := range by {
-		said := fmt.Sprintf("%s x%d", s.name, s.links)
-		if s.links == 0 {
-			said = s.name + " to " + lines.Count(s.partner, "GPU")
-		}
-		b.links[name] = said
-	}
 }
 
 // worst is the severity of the worst of faults, empty where there are none.
-func (m *Machine) worst(numbers []int) string {
-	worst := ""
+func (m *Machine) worst(numbers []int) (worst string) {
 	for _, f := range m.Faults {
-		if slices.Contains(numbers, f.Number) && (worst == "" || cmp.Compare(slices.Index(severities, f.Severity), slices.Index(severities, worst)) < 0) {
+		if slices.Contains(numbers, f.Number) && (worst == "" || rules.Severity(f.Severity).Rank() < rules.Severity(worst).Rank()) {
 			worst = f.Severity
 		}
 	}
 	return worst
 }
-
-// severities are those of findings, the worst first.
-var severities = []string{"critical", "high", "medium", "low", "info"}

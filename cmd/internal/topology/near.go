@@ -98,6 +98,14 @@ func (g *grouped) add(what, gpu string) {
 	g.gpus[what] = append(g.gpus[what], gpu)
 }
 
+// notes are what is said of each group of GPUs.
+func (g *grouped) notes(said func(what string, gpus []string) string) (all []string) {
+	for _, what := range g.order {
+		all = append(all, said(what, g.gpus[what]))
+	}
+	return all
+}
+
 // who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".
 func who(gpus []string) string {
 	switch len(gpus) {
@@ -129,15 +137,13 @@ func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 			places[what] = append(places[what], h.At)
 		}
 	}
-	var notes []string
-	for _, what := range links.order {
-		who, shared := who(links.gpus[what]), ""
-		if len(links.gpus[what]) > len(places[what]) {
+	return links.notes(func(what string, gpus []string) string {
+		shared := ""
+		if len(gpus) > len(places[what]) {
 			shared = ", which GPUs share"
 		}
-		notes = append(notes, fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who, what, some(places[what]), shared))
-	}
-	return notes
+		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, some(places[what]), shared)
+	})
 }
 
 // precise writes a rate with the digits by which people know those of PCIe: "15.75 GB/s".
@@ -184,11 +190,7 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 		}
 		far.add(fmt.Sprintf("the nearest NIC is %s. NCCL uses GPUDirect RDMA up to %s, and sends %s.", g.NICs[0].Path, data.Rates().GDRPath, way), b.names[g.Address])
 	}
-	var notes []string
-	for _, what := range far.order {
-		notes = append(notes, who(far.gpus[what])+": "+what)
-	}
-	return notes
+	return far.notes(func(what string, gpus []string) string { return who(gpus) + ": " + what })
 }
 
 // virtio reports whether a NIC is a hypervisor's, which has no RDMA.
@@ -230,11 +232,9 @@ func (b *builder) filterNotes(gpus []affinity.GPU) []string {
 			}
 		}
 	}
-	var notes []string
-	for _, nic := range left.order {
-		notes = append(notes, fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(left.gpus[nic])))
-	}
-	return notes
+	return left.notes(func(nic string, gpus []string) string {
+		return fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(gpus))
+	})
 }
 
 // railNotes say what NCCL_CROSS_NIC makes of several NICs. Its default, 2, crosses rails where that saves a
@@ -273,13 +273,12 @@ func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
 			count[key] = len(names)
 		}
 	}
-	var notes []string
-	for _, nics := range shared.order {
-		if all := shared.gpus[nics]; len(all) > count[nics] {
-			notes = append(notes, fmt.Sprintf("%s share the rate of %s, the nearest NIC of each.", who(all), nics))
+	return slices.DeleteFunc(shared.notes(func(nics string, gpus []string) string {
+		if len(gpus) <= count[nics] {
+			return ""
 		}
-	}
-	return notes
+		return fmt.Sprintf("%s share the rate of %s, the nearest NIC of each.", who(gpus), nics)
+	}), func(note string) bool { return note == "" })
 }
 
 // portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.
@@ -330,11 +329,8 @@ func (b *builder) socketNotes(gpus []affinity.GPU) []string {
 			nodes.add(fmt.Sprint(*id), b.names[g.Address])
 		}
 	}
-	slices.SortFunc(nodes.order, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
-	var sides []string
-	for _, id := range nodes.order {
-		sides = append(sides, who(nodes.gpus[id]))
-	}
+	slices.SortFunc(nodes.order, compareAddresses)
+	sides := nodes.notes(func(_ string, gpus []string) string { return who(gpus) })
 	if len(sides) < 2 {
 		return nil
 	}

@@ -214,6 +214,27 @@ func forest(seed int) []facts.PCIDevice {
 	return all
 }
 
+// count counts the boxes of a class.
+func count(d *Drawing, class string) (n int) {
+	for _, b := range d.Boxes {
+		if slices.Contains(strings.Fields(b.Class), class) {
+			n++
+		}
+	}
+	return n
+}
+
+// fits checks that boxes stay in the picture and do not cover each other.
+func fits(t *testing.T, d *Drawing, name string) {
+	t.Helper()
+	for i, b := range d.Boxes {
+		expect.That(t, b.X >= 0 && b.Y >= 0 && b.X+b.W <= d.Width && b.Y+b.H <= d.Height, "%s: %+v leaves the picture", name, b)
+		for _, o := range d.Boxes[:i] {
+			expect.That(t, b.X >= o.X+o.W || o.X >= b.X+b.W || b.Y >= o.Y+o.H || o.Y >= b.Y+b.H, "%s: %+v covers %+v", name, b, o)
+		}
+	}
+}
+
 // TestDraw checks that boxes stay in the picture and do not cover each other, that
 // labels stay in the picture, and that each GPU is drawn once and each fault
 // is marked.
@@ -233,16 +254,8 @@ func TestDraw(t *testing.T) {
 		m := drawn(faults, devices...)
 		for _, width := range []int{326, 894} {
 			d := m.Draw(width)
-			drawnGPUs := 0
-			for i, b := range d.Boxes {
-				if strings.Contains(b.Class, "gpu") {
-					drawnGPUs++
-				}
-				expect.That(t, b.X >= 0 && b.Y >= 0 && b.X+b.W <= d.Width && b.Y+b.H <= d.Height, "seed %d, width %d: %+v leaves the picture", seed, width, b)
-				for _, other := range d.Boxes[:i] {
-					expect.That(t, b.X >= other.X+other.W || other.X >= b.X+b.W || b.Y >= other.Y+other.H || other.Y >= b.Y+b.H, "seed %d, width %d: %+v covers %+v", seed, width, b, other)
-				}
-			}
+			drawnGPUs := count(d, "gpu")
+			fits(t, d, fmt.Sprintf("seed %d, width %d", seed, width))
 			for _, l := range d.Labels {
 				expect.That(t, l.X >= 0 && l.X <= d.Width && l.Y >= 0 && l.Y <= d.Height, "seed %d, width %d: %+v leaves the picture", seed, width, l)
 			}
@@ -251,6 +264,38 @@ func TestDraw(t *testing.T) {
 				marked[b.Number] = true
 			}
 			expect.That(t, drawnGPUs == gpus && len(marked) == len(faults), "seed %d, width %d: %d of %d GPUs and %d of %d faults are drawn", seed, width, drawnGPUs, gpus, len(marked), len(faults))
+		}
+	}
+}
+
+// TestFabric checks that GPUs that NVSwitches join stand at these, that of PCIe only the way to a fault is drawn,
+// and that a pair of GPUs and an incomplete fabric are drawn as a tree.
+func TestFabric(t *testing.T) {
+	for _, tt := range []struct {
+		gpus, pairs    int
+		fault          string
+		bridges, tiles int
+	}{{8, 28, "", 0, 8}, {8, 28, gpu(3), 1, 9}, {8, 28, "0000:00:05.0", 1, 8}, {8, 27, "", 8, 8}, {2, 1, "", 2, 2}} {
+		var all []facts.Pair
+		for a := range tt.gpus {
+			for b := range a {
+				p := between(b, a, "SYS", 18)
+				p.NVSwitch = true
+				all = append(all, p)
+			}
+		}
+		f := linked(tt.gpus, all[:tt.pairs]...)
+		f.PCI = &facts.PCIFacts{}
+		for i := range tt.gpus {
+			root := fmt.Sprintf("0000:00:%02x.0", i+1)
+			f.PCI.Devices = append(f.PCI.Devices, port(root, "root-port"), card(gpu(i), at(32, 16, 32, 16), root))
+		}
+		m := New(f, []Fault{{Number: 1, Severity: "high", Places: []string{tt.fault}}})
+		for _, width := range []int{326, 894} {
+			d := m.Draw(width)
+			expect.That(t, count(d, "root-port") == tt.bridges && count(d, "gpu") == tt.tiles, "%+v, width %d: %d root ports and %d GPUs", tt, width, count(d, "root-port"), count(d, "gpu"))
+			expect.That(t, (len(d.Badges) > 0) == (tt.fault != ""), "%+v, width %d: %d badges", tt, width, len(d.Badges))
+			fits(t, d, fmt.Sprintf("%+v, width %d", tt, width))
 		}
 	}
 }
