@@ -304,12 +304,12 @@ func (d *document) touch(holder *yaml.Node, entry string, m, n *yaml.Node) {
 		d.parts = append(d.parts, &part{holder: holder, name: entry})
 	}
 	key, _ := own(holder, entry)
-	switch why := d.want.comment(); {
-	case why == "" || m != holder && d.said[m] == why:
+	switch comment := d.want.comment(); {
+	case comment == "" || m != holder && d.said[m] == comment:
 	case key.Line > 0 && (n == nil || n == key || m.Style&yaml.FlowStyle != 0):
-		d.parts[i].reasons = appendNew(d.parts[i].reasons, why)
+		d.parts[i].reasons = appendNew(d.parts[i].reasons, comment)
 	default:
-		n.HeadComment = "# " + strings.Join(strings.Fields(why), " ") // On one line, until its margin is known.
+		n.HeadComment = "# " + strings.Join(strings.Fields(comment), " ") // On one line, until its margin is known.
 		d.whys[n.HeadComment] = true
 	}
 	d.said[m] = d.want.comment()
