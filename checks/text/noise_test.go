@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,35 @@ func said(content string) []string {
 		all = append(all, fmt.Sprint(m.ID, m.Fields))
 	}
 	return all
+}
+
+// TestBrokenAddresses checks that a message is the same one where its line is broken in an address, whatever the width,
+// unless one of the parts looks like an address by itself.
+func TestBrokenAddresses(t *testing.T) {
+	t.Parallel()
+	address := regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
+	tried := 0
+	for _, row := range message.Statements() {
+		for _, example := range row.Examples {
+			at := address.FindStringIndex(example)
+			// Shorter lines are not broken. Hydra's prefix looks like a prompt, and what follows a command is another line.
+			if at == nil || len(example) < 80 || strings.HasPrefix(example, "[proxy:") {
+				continue
+			}
+			want := said(example + "\n")
+			for cut := at[0] + 1; cut < at[1]; cut++ {
+				if address.MatchString(example[at[0]:cut]) || address.MatchString(example[cut:at[1]]) {
+					continue
+				}
+				tried++
+				got := said(example[:cut] + "\n" + example[cut:] + "\n")
+				for _, m := range want {
+					expect.That(t, slices.Contains(got, m), "%q, broken at %d: got %q, want %q", example, cut, got, m)
+				}
+			}
+		}
+	}
+	expect.That(t, tried > 100, "%d lines tried", tried)
 }
 
 // TestNoiseRows checks that every message of the catalogue is the same message, with the same fields, behind whatever

@@ -79,6 +79,7 @@
 #       text: "{container} was started without GPUs (neither --device=/dev/kfd nor --device=/dev/dri), and HIP finds none in it"
 package gpudoctor.rules.container_caps
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
@@ -381,8 +382,8 @@ findings contains {
 	"evidence": [launches.evidence(l) | some l in launches.without_gpus],
 } if {
 	some [grade, subject, rows] in [
-		["without-gpus", "/dev/nvidia*", {"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"}],
-		["without-amd-gpus", "/dev/kfd", {"hip-no-device"}],
+		["without-gpus", "/dev/nvidia*", ({"cuda-insufficient-driver", "cuda-no-device", "ngc-driver-not-detected"} | {"torch-sees-no-gpu" | not amd.present})],
+		["without-amd-gpus", "/dev/kfd", ({"hip-no-device"} | {"torch-sees-no-gpu" | amd.present})],
 	]
 	blind := logs.messages(rows)
 	count(blind) > 0

@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -128,8 +129,12 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	}
 	at, usual := slices.BinarySearch(screens, widest)
 	broken := map[string]func(i int) bool{
-		"":  func(i int) bool { return widths[i] == widest && widest >= leastScreen && (usual || full > 1) },
-		" ": func(i int) bool { return at < len(screens) && widths[i]+1+firstWord(text(i+1)) >= screens[at] },
+		"": func(i int) bool {
+			return widths[i] == widest && widest >= leastScreen && (usual || full > 1) || splitsAddress(text(i), text(i+1))
+		},
+		" ": func(i int) bool {
+			return at < len(screens) && widths[i]+1+firstWord(text(i+1)) >= screens[at] && !splitsAddress(text(i), text(i+1))
+		},
 	}
 	betweens := []string{"", " "}
 	if !usual {
@@ -168,6 +173,28 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		}
 	}
 }
+
+// splitsAddress reports whether two lines are parts of one in which an IPv4 address was broken, whatever their width.
+// Where one part is an address by itself, nothing shows that it is not whole.
+func splitsAddress(a, b []byte) bool {
+	const most = len("255.255.255.255") + 1
+	if numeral := func(c byte) bool { return c == '.' || c >= '0' && c <= '9' }; !numeral(a[len(a)-1]) || !numeral(b[0]) {
+		return false
+	}
+	head, tail := addressHead.FindSubmatch(a[max(0, len(a)-most):]), addressTail.FindSubmatch(b[:min(len(b), most)])
+	return head != nil && tail != nil && isAddress(slices.Concat(head[1], tail[1])) && !isAddress(head[1]) && !isAddress(tail[1])
+}
+
+func isAddress(text []byte) bool {
+	_, err := netip.ParseAddr(string(text))
+	return err == nil
+}
+
+// addressHead is what may be the beginning of an address at the end of a line, and addressTail the rest of one.
+var (
+	addressHead = lazy.New(`(?:[^\w.]|^)([\d.]+)$`)
+	addressTail = lazy.New(`^([\d.]*\d)`)
+)
 
 // firstWord is the length of the first word of a text; of one that begins with spaces it
 // is 0, as no line is broken before them.
