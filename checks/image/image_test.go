@@ -112,7 +112,6 @@ func blobFile(dir string, raw []byte) string {
 	return filepath.Join(dir, "blobs", strings.Replace(digest(raw), ":", "/", 1))
 }
 
-// addBlob writes a blob into a layout, and describes it.
 func addBlob(tb testing.TB, dir, mediaType string, raw []byte) string {
 	tb.Helper()
 	write(tb, blobFile(dir, raw), raw)
