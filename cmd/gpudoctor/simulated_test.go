@@ -504,7 +504,6 @@ type ending struct {
 	err            error // It could not be run, or did not end in time.
 }
 
-// timeout is --probe-timeout.
 func (s simulated) timeout() time.Duration {
 	if s.patience > 0 {
 		return s.patience
