@@ -269,7 +269,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 		return // Headings and names of files set nothing.
 	}
 	for _, e := range f.Env.Variables {
-		expect.That(t, e.Name != v[0] || !(!e.Trial || e.Effective), "%+v is taken for the job's", e)
+		expect.That(t, e.Name != v[0] || e.Trial && !e.Effective, "%+v is taken for the job's", e)
 	}
 }
 
