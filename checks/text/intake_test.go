@@ -241,6 +241,14 @@ func TestReadStops(t *testing.T) {
 	expect.Fails(text.Read(ctx, []string{"-"}, text.Options{Stdin: r}))(t, context.Canceled, "it")
 }
 
+// TestRecordingAmongTexts checks that a machine's own facts stay, and that what a log tells of a job is added.
+func TestRecordingAmongTexts(t *testing.T) {
+	dir := filepath.Dir(written(t, t.TempDir(), "job.log", known))
+	written(t, dir, "facts.json", `{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`)
+	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
+	expect.That(t, got.Recording == "facts.json" && got.Facts.Host != nil && got.Facts.Host.Kernel == "6.8" && got.Facts.Logs != nil && len(got.Facts.Texts) == 1, "got %+v", got)
+}
+
 func TestJoinEnv(t *testing.T) {
 	v := func(name, value string) facts.Variable {
 		return facts.Variable{Name: name, Value: value, Effective: true}
