@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// gatherAMD gathers everything of a machine.
 func gatherAMD(t *testing.T, m *host.Memory) *facts.Facts {
 	t.Helper()
 	f, _ := Gather(t.Context(), host.New(m), gather.Options{})
@@ -97,37 +96,6 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
 		t.Errorf("RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 	}
-}
-
-func TestAMDInPackage(t *testing.T) {
-	f := gatherAMD(t, mi250x4().build())
-	g := f.GPUs.Devices
-	for _, tt := range []struct {
-		a, b, weight int
-		rate         float64
-	}{{0, 1, 15, 200}, {0, 2, 15, 50}, {1, 3, 15, 50}, {2, 3, 15, 200}, {0, 3, 30, 0}, {1, 2, 30, 0}} {
-		p := f.Links.Between(g[tt.a].Address, g[tt.b].Address)
-		if p.LinkType != "xgmi" || *p.Weight != tt.weight || p.XGMIGBps != tt.rate || !*p.Accessible {
-			t.Errorf("%d - %d: %s, weight %d, %v GB/s; want xgmi, %d, %v", tt.a, tt.b, p.LinkType, *p.Weight, p.XGMIGBps, tt.weight, tt.rate)
-		}
-	}
-	expect.That(t, g[0].Architecture == "gfx90a" && g[0].ComputePartition == "", "GPU %+v", g[0])
-}
-
-func TestAMDWorkstation(t *testing.T) {
-	f := gatherAMD(t, r9700x4().build())
-	var addresses []string
-	for _, g := range f.GPUs.Devices {
-		addresses = append(addresses, g.Address)
-		if g.Name != "AMD Radeon AI PRO R9700" || g.Architecture != "gfx1201" || g.KFD.Hive != "" || g.VisibleMemoryBytes != nil || g.RAS != nil || g.Processes != nil {
-			t.Errorf("GPU %+v", g)
-		}
-	}
-	expect.NoDiff(t, []string{"0000:03:00.0", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0"}, addresses, "addresses")
-	for _, p := range f.Links.Pairs {
-		expect.That(t, p.LinkType == "pcie" && *p.Accessible && *p.Weight == 40 && p.Atomics == "64,32" && *p.DMA && p.XGMIGBps == 0 && p.Narrowest == nil, "pair %+v", p)
-	}
-	expect.That(t, f.IOMMU.Mode == "" && f.GPUs.AMD.KernelConfig == nil, "more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.

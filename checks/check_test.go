@@ -1,17 +1,24 @@
 package checks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -95,4 +102,53 @@ func TestSectionsApart(t *testing.T) {
 			gather(poor)
 		}
 	}
+}
+
+// TestReplayOfThisMachine checks that what is gathered from a recording of the machine that runs the test is what was
+// gathered from the machine itself, what could not be read included.
+func TestReplayOfThisMachine(t *testing.T) {
+	document := func(h *host.Host) string {
+		f, _ := Gather(t.Context(), h, gather.Options{Probe: probe.Off, Deadline: time.Minute})
+		// Why there is no probe differs: here it was not asked for, there it is not in the recording.
+		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
+		var b bytes.Buffer
+		expect.NoError(t, recorded.WriteFacts(&b, f))
+		return b.String()
+	}
+	h, recording := host.Live().Record()
+	want := document(h)
+	var snapshot bytes.Buffer
+	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{KeepNames: true}))
+	t.Logf("the snapshot has %d bytes", snapshot.Len())
+	expect.NoDiff(t, want, document(expect.Value(host.ParseSnapshot("snapshot", snapshot.Bytes()))(t)), "it")
+}
+
+func TestKernelLogUnreadable(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want facts.Unknown
+	}{
+		{
+			&fs.PathError{Op: "open", Path: "/dev/kmsg", Err: fs.ErrPermission},
+			facts.Unknown{Section: "kernel_log", Reason: "this user is not allowed to read the kernel log", Hint: "run as root, or allow it with sysctl kernel.dmesg_restrict=0"},
+		},
+		{errors.New("no such device"), facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"}},
+	} {
+		var m host.Memory
+		m.AnswerError(host.AskKernelLog, tt.err)
+		got := checktest.One(t, kernelLogCheck, &m)
+		expect.That(t, got.KernelLog == nil, "%v: got a section, want none", tt.err)
+		expect.NoDiff(t, []facts.Unknown{tt.want}, got.Unknown, "%v: unknown", tt.err)
+	}
+}
+
+func TestKernelLog(t *testing.T) {
+	var m host.Memory
+	m.Answer(host.AskKernelLog, "84.000000 NVRM: Xid (0000:03:00): 13, 0003\n")
+	got := checktest.One(t, kernelLogCheck, &m)
+	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
+		{ID: "kernel-xid", Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
+	}}
+	expect.NoDiff(t, want, got.KernelLog, "kernel log")
+	expect.Len(t, 0, got.Unknown, "unknown")
 }

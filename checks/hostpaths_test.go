@@ -158,15 +158,3 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
-
-// TestNearestDrives checks that each GPU of the machine with EFA has its four NICs and its drive.
-func TestNearestDrives(t *testing.T) {
-	f := gatherCloud(t)
-	expect.Equal(t, 28+8*32+8*8, len(f.Links.Pairs), "it")
-	for _, g := range affinity.Of(f) {
-		if len(g.NICs) != 4 || len(g.Drives) != 1 || g.NICs[0].Path != "PIX" || g.Drives[0].Path != "PIX" || g.Drives[0].GBps != 15.754 {
-			t.Errorf("%s has %v and %v", g.Address, g.NICs, g.Drives)
-		}
-		expect.That(t, g.Host != nil && g.Host.GBps == 15.754 && g.Host.At != g.Address, "%s reaches its processor by %+v", g.Address, g.Host)
-	}
-}

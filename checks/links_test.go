@@ -188,7 +188,6 @@ func TestSwitchOnCard(t *testing.T) {
 	}
 }
 
-// nvlinks returns n links that are alike.
 func nvlinks(n int, link facts.NVLink) []facts.NVLink {
 	links := make([]facts.NVLink, n)
 	for i := range links {

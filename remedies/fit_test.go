@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// withEnv is facts of variables.
 func withEnv(variables ...facts.Variable) *facts.Facts {
 	return &facts.Facts{Env: &facts.EnvFacts{Variables: variables}}
 }

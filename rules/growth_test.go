@@ -45,7 +45,6 @@ func newMeter(tb testing.TB) *meter {
 	return &meter{set: compiledSet(tb), queries: map[string]rego.PreparedEvalQuery{}}
 }
 
-// evaluate evaluates one rule, with further options.
 func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.EvalOption) error {
 	tb.Helper()
 	q, ok := m.queries[id]
@@ -72,7 +71,6 @@ type growth struct {
 	varied func(key string) bool
 }
 
-// listsOf are the paths of all lists in a document.
 func listsOf(document map[string]any) []string {
 	found := map[string]bool{}
 	visit(document, "", func(object map[string]any, key, kind string) {

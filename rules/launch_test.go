@@ -241,7 +241,6 @@ func TestVariablesElsewhere(t *testing.T) {
 	}
 }
 
-// judgedUnits are the verdicts of the units of a text as one.
 func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Result {
 	t.Helper()
 	var all Result

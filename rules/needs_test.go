@@ -83,7 +83,6 @@ func TestNeedsAreNeeded(t *testing.T) {
 	t.Logf("%d needs of %d rules taken away", tried, len(passing))
 }
 
-// TestConditions checks when the conditions hold.
 func TestConditions(t *testing.T) {
 	made := facts.Communicator{Ranks: 8, Started: 8, Completed: 8}
 	begun := facts.Communicator{Ranks: 8, Started: 8, Completed: 7}
@@ -206,7 +205,6 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// pathOf is the path that a need is about.
 func pathOf(need string) string {
 	if c, ok := conditions[need]; ok {
 		return c.fact
@@ -455,7 +453,6 @@ func roles(f *facts.Facts) []string {
 	return all
 }
 
-// recorded gives the recorded texts.
 func recorded(t *testing.T, add func(string)) {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/texts/*.txtar")

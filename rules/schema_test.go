@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// schemaFile is the file of factsSchema.
 const schemaFile = "facts.schema.json"
 
 // TestGoldenFactsSchema checks that facts.schema.json equals the Go types. Run make update after a change of the facts.

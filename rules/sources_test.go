@@ -23,7 +23,6 @@ var vendorsOf = []vendorOf{{"nvidia", "0x10de", "nvidia", "cuda"}, {"amd", "0x10
 
 func addressOf(i int) string { return fmt.Sprintf("0000:%02x:00.0", 0x3b+i) }
 
-// machine makes the facts of it.
 func (v vendorOf) machine(s shownBy) *facts.Facts {
 	f := &facts.Facts{
 		Schema: facts.FactsSchema, PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{}}, Host: &facts.HostFacts{Root: new(false)},

@@ -34,7 +34,6 @@ func TestAttempts(t *testing.T) {
 	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
 
-// reasonOf is why a fact is not known.
 func reasonOf(f *facts.Facts, fact string) string {
 	for _, u := range f.Unknown {
 		if u.Section == "container" && u.Fact == fact {

@@ -3,6 +3,8 @@ package host
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -28,4 +30,15 @@ func TestReal(t *testing.T) {
 	var failed *fs.PathError
 	_, err := h.Real("/dev/round")
 	expect.That(t, errors.As(err, &failed) && failed.Op == "resolve" && failed.Path == "/dev/round", "a link to itself gives %v", err)
+}
+
+func TestProcessSeen(t *testing.T) {
+	own, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Skipf("this system shows no processes: %v", err)
+	}
+	for name, want := range map[string]bool{strings.TrimSpace(string(own)): true, "no such name": false, "": false} {
+		got, err := processSeen(name)
+		expect.That(t, got == want && err == nil, "processSeen(%q) = %t, %v, want %t", name, got, err, want)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,7 +113,6 @@ func blobFile(dir string, raw []byte) string {
 	return filepath.Join(dir, "blobs", strings.Replace(digest(raw), ":", "/", 1))
 }
 
-// addBlob writes a blob into a layout, and describes it.
 func addBlob(tb testing.TB, dir, mediaType string, raw []byte) string {
 	tb.Helper()
 	write(tb, blobFile(dir, raw), raw)
@@ -298,4 +298,26 @@ func FuzzLayer(f *testing.F) {
 		got, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		expect.That(t, got.Libraries != nil && int64(got.Image.Files) <= limits.Entries, "got %+v", got)
 	})
+}
+
+// BenchmarkOpen reads an image of four layers, half of which can be compressed, in each form.
+func BenchmarkOpen(b *testing.B) {
+	const half = 16 << 20
+	img := imagetest.Image{}
+	random, from := make([]byte, half), rand.NewChaCha8([32]byte{})
+	for i := range 4 {
+		_, _ = from.Read(random) // It never fails.
+		data := imagetest.File{Name: fmt.Sprint("usr/share/", i), Content: string(random) + strings.Repeat("\x00", half)}
+		img.Layers = append(img.Layers, imagetest.Layer{Files: append(small.Layers[0].Files, data)})
+	}
+	for _, form := range []string{imagetest.Docker, imagetest.Docker + ".gz", imagetest.Layout, imagetest.Tar} {
+		at := written(b, img, form)
+		b.Run(form, func(b *testing.B) {
+			b.SetBytes(int64(len(img.Layers)) * 2 * half)
+			b.ReportAllocs()
+			for b.Loop() {
+				expect.Value(image.Open(b.Context(), at, true, usualOptions))(b)
+			}
+		})
+	}
 }

@@ -45,9 +45,7 @@ func TestNormalForm(t *testing.T) {
 				if strings.Contains(row.Like+row.Unlike, `::`) || strings.HasPrefix(row.Like, "^") { // Who wrote a line is told by colons as well.
 					continue
 				}
-				if !ok || got.ID != row.ID {
-					t.Errorf("%s: %q is of %+v", row.ID, form, got)
-				}
+				expect.That(t, ok && got.ID == row.ID, "%s: %q is of %+v", row.ID, form, got)
 			}
 		}
 	}

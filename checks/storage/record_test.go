@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// gathered are the facts of a host.
 func gathered(t *testing.T, h *host.Host) *facts.StorageFacts {
 	t.Helper()
 	f := &facts.Facts{}

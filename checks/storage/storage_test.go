@@ -65,7 +65,6 @@ func addVirtual(m *host.Memory, name, number string, slaves ...string) string {
 	return dir
 }
 
-// addArray adds an array of the md driver.
 func addArray(m *host.Memory, name, number string, files map[string]string, members ...string) {
 	dir := addVirtual(m, name, number, members...) + "/md"
 	for file, content := range files {
@@ -260,9 +259,7 @@ func TestMissingMember(t *testing.T) {
 		Name: "md2", Level: "raid5", State: "clean", Disks: 5, Degraded: new(1), Sync: "idle",
 		Members: []facts.RAIDMember{{Device: "sda1", State: "in_sync"}, {Device: "sdb1", State: "faulty,write_error"}},
 	}
-	if i < 0 {
-		t.Fatalf("not listed: %+v", f.Storage.Arrays)
-	}
+	expect.Must(t, i >= 0, "not listed: %+v", f.Storage.Arrays)
 	expect.NoDiff(t, want, f.Storage.Arrays[i], "it")
 }
 

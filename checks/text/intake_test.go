@@ -20,6 +20,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -241,9 +243,8 @@ func TestReadStops(t *testing.T) {
 
 // TestRecordingAmongTexts checks that a machine's own facts stay, and that what a log tells of a job is added.
 func TestRecordingAmongTexts(t *testing.T) {
-	dir := t.TempDir()
-	os.WriteFile(filepath.Join(dir, "facts.json"), []byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`), 0o600) //nolint:errcheck // Read fails if it is not there.
-	os.WriteFile(filepath.Join(dir, "job.log"), []byte(known), 0o600)                                                            //nolint:errcheck // As above.
+	dir := filepath.Dir(written(t, t.TempDir(), "job.log", known))
+	written(t, dir, "facts.json", `{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`)
 	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
 	expect.That(t, got.Recording == "facts.json" && got.Facts.Host != nil && got.Facts.Host.Kernel == "6.8" && got.Facts.Logs != nil && len(got.Facts.Texts) == 1, "got %+v", got)
 }
@@ -256,4 +257,79 @@ func TestJoinEnv(t *testing.T) {
 		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
 	list := expect.Map(got.Env.Variables, func(v facts.Variable) string { return fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective) })
 	expect.NoDiff(t, []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}, list, "variables")
+}
+
+// TestOverwrittenLine checks that what a program says is heard where a progress bar took its place on the screen.
+func TestOverwrittenLine(t *testing.T) {
+	said := strings.TrimSuffix(known, "\n")
+	for _, text := range []string{
+		"first\n" + said + "\r" + progress + "\nlast\n",
+		"first\n" + strings.Repeat(progress, 2000) + said + "\r" + strings.Repeat(progress, 2000) + "\nlast\n",
+	} {
+		f := texttest.Parse("a.log", text)
+		expect.That(t, f.Logs != nil && len(f.Logs.Messages) == 1 && f.Logs.Messages[0].Line == 2, "got %+v", f.Logs)
+	}
+}
+
+// TestCutLines checks, for lines around the bound and in all forms of their ends, that
+// a line of which a part was not read is reported, with how much, and no other.
+func TestCutLines(t *testing.T) {
+	for _, over := range []int{-1, 0, 1, 1000, parse.ChunkBytes, 2*parse.ChunkBytes + 7} {
+		for _, end := range []string{"\n", "\r\n", "\r", ""} {
+			for _, count := range []int{1, 3} {
+				if end == "" && count > 1 {
+					continue
+				}
+				text := strings.Repeat(strings.Repeat("x", parse.MaxLine+over)+end, count) + strings.Repeat(known, min(len(end), 1))
+				got := texttest.Parse("a.log", text).Texts[0]
+				want := ""
+				if over > 0 {
+					want = fmt.Sprintf("%d of its lines are longer than 64 KiB: %s of them were not read", count, parse.Size(int64(count*over)))
+				}
+				expect.That(t, got.Problem == want && (got.Unread == facts.UnreadLines) == (over > 0), "%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
+				expect.That(t, got.Bytes == int64(len(text)), "%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
+			}
+		}
+	}
+}
+
+// TestTextAfterRecording checks that what follows the end of a recording is the same wherever the recording comes from:
+// blank lines are nothing, and anything else is one line that names the place.
+func TestTextAfterRecording(t *testing.T) {
+	const recording = "gpudoctor.snapshot/v1\nrecorded by gpudoctor 1\nunlisted: not-recorded\n-- proc/cmdline --\nquiet\n-- !end --\n"
+	for _, tt := range []struct {
+		trailer string
+		line    int // Of the error; 0 for none.
+	}{
+		{"", 0}, {"\n", 0}, {"\r\n \n", 0}, {"x", 7}, {"\n--\n", 8}, {"-- etc/hostname --\nother\n", 7}, {recording, 7},
+	} {
+		content := recording + tt.trailer
+		for _, in := range []struct {
+			what  string
+			path  func(dir string) string
+			place string
+		}{
+			{"file", func(dir string) string { return written(t, dir, "a.txtar", content) }, "a.txtar"},
+			{"folder", func(dir string) string { written(t, dir, "a.txtar", content); return dir }, "a.txtar"},
+			{"standard input", func(string) string { return "-" }, "standard input"},
+			{"zip", func(dir string) string { return written(t, dir, "a.zip", string(zipped(t, "a.txtar", content))) }, "a.txtar"},
+			{"tar", func(dir string) string { return written(t, dir, "a.tar", string(tarred(t, "a.txtar", content))) }, "a.txtar"},
+			{"gzip", func(dir string) string { return written(t, dir, "a.txtar.gz", string(gzipped([]byte(content)))) }, "a.txtar"},
+		} {
+			result, err := text.Read(t.Context(), []string{in.path(t.TempDir())}, text.Options{Stdin: strings.NewReader(content)})
+			switch want := fmt.Sprintf("%s:%d: text after the end of the recording: ", in.place, tt.line); {
+			case tt.line == 0 && (err != nil || result.Facts == nil || result.Facts.Host == nil):
+				t.Errorf("%s, %q: %v", in.what, tt.trailer, err)
+			case tt.line > 0 && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("%s, %q: got %v, want %q", in.what, tt.trailer, err, want)
+			}
+		}
+	}
+}
+
+func written(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }

@@ -209,7 +209,6 @@ func TestXZ(t *testing.T) {
 	expect.Fails(text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{}))(t, "dictionary size exceeds max", "a dictionary of 4 GiB")
 }
 
-// packZstd is a text that is compressed with zstd.
 func packZstd(tb testing.TB, content string, window int) []byte {
 	tb.Helper()
 	var b bytes.Buffer

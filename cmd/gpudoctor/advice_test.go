@@ -92,7 +92,6 @@ func makeSituations(t *testing.T, visit func(situation)) {
 	t.Logf("%d cases, %d machines, %d texts, %d incidents", len(cases), len(from), len(texts), len(incidents))
 }
 
-// gatherFrom reads what --from names.
 func gatherFrom(t *testing.T, name, from string) situation {
 	t.Helper()
 	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
@@ -110,7 +109,6 @@ func withoutAnswer(t *testing.T, dir string) string {
 	return folder
 }
 
-// tellOf makes the report of a situation.
 func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *report.Document {
 	t.Helper()
 	_, d := judgedAndTold(ctx, t, known, s)

@@ -667,7 +667,6 @@ func TestDeadShare(t *testing.T) {
 	}
 }
 
-// TestMaxBytesFlag checks which sizes --max-bytes takes.
 func TestMaxBytesFlag(t *testing.T) {
 	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
 		r, err := requestOf("--max-bytes", value)

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// program builds the program as a user has it.
 func program(b *testing.B) string {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "gpudoctor")

@@ -249,7 +249,6 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestGoldenManual checks the manual page.
 func TestGoldenManual(t *testing.T) {
 	app := testApp()
 	app.Setup()

@@ -71,7 +71,6 @@ func healthyPair(tb testing.TB) *facts.Facts {
 	return g.facts
 }
 
-// allTests are all tests of the probe.
 var allTests = []string{
 	probe.TestCopy, probe.TestCopyRead, probe.TestStore, probe.TestLoad, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake,
 	probe.TestLatency, probe.TestAtomics, probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,
@@ -95,7 +94,6 @@ var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 9
 // ends are the causes of a process that ended, or made no progress, not by the driver's doing.
 var ends = []probe.Cause{probe.CauseKilled, probe.CauseShortage, probe.CauseBug, probe.CauseEnded, probe.CauseStalled}
 
-// fewCodes are some of them.
 var fewCodes = []int{0, 100, 217, 719, 803}
 
 // explaining are the rules that account for a failure of the probe.
@@ -402,7 +400,6 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	t.Logf("%d combinations", made.Load())
 }
 
-// exampleFacts are the facts of a recorded machine.
 func exampleFacts(t *testing.T, name string) *facts.Facts {
 	t.Helper()
 	g := source{from: []string{examplePrefix + name}}.machine(t.Context(), gather.Options{})

@@ -144,7 +144,6 @@ func TestHostileFacts(t *testing.T) {
 	}
 }
 
-// writeTestFile writes a file, and makes its folder.
 func writeTestFile(t *testing.T, file string, raw []byte) {
 	t.Helper()
 	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))

@@ -24,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// imageCase is an image, and what is found in it.
 type imageCase struct {
 	name string
 	img  imagetest.Image
@@ -82,7 +81,6 @@ var issueImage = imagetest.Image{
 	},
 }
 
-// oneLayer is an image with the base, and one more layer.
 func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
 	set := slices.DeleteFunc(slices.Clone(usual), func(u string) bool {
 		name, _, _ := strings.Cut(u, "=")
@@ -93,7 +91,6 @@ func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
 
 func file(name, content string) imagetest.File { return imagetest.File{Name: name, Content: content} }
 
-// link is a symbolic link.
 func link(name, target string) imagetest.File { return imagetest.File{Name: name, Target: target} }
 
 // elf is a library of so many bytes.
@@ -101,7 +98,6 @@ func elf(name string, size int64) imagetest.File {
 	return imagetest.File{Name: name, Content: "\x7fELF\x02", Size: size}
 }
 
-// wheel is a Python package.
 func wheel(name, version string) imagetest.File {
 	return file(site+strings.ReplaceAll(name, "-", "_")+"-"+version+".dist-info/METADATA", "Name: "+name+"\n")
 }

@@ -321,7 +321,6 @@ func TestBrokenLine(t *testing.T) {
 	}
 }
 
-// kubernetesExamples are the manifests of docs/examples/kubernetes.
 func kubernetesExamples(t *testing.T) []string {
 	t.Helper()
 	files := expect.Value(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))(t)

@@ -50,7 +50,6 @@ func decoded[T any, Text string | []byte](tb testing.TB, raw Text) T {
 	return v
 }
 
-// writtenAs is a report in a format.
 func writtenAs(format string, d *report.Document, style report.Style) string {
 	var b bytes.Buffer
 	f, _ := report.FormatNamed(format)

@@ -260,7 +260,6 @@ func explainsTerms(d *report.Document, written map[string]string, seen adviceTal
 	return faults
 }
 
-// ruleIDs are the rules of findings, sorted.
 func ruleIDs(findings []rules.Finding) []string {
 	ids := []string{}
 	for _, f := range findings {

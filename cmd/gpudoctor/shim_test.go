@@ -43,7 +43,6 @@ type shimmed struct {
 	anywhere bool
 }
 
-// shimmedFaults are every fault of the shim.
 func shimmedFaults() []shimmed {
 	list := []shimmed{
 		{fault: "error-peer=217", short: true},

@@ -162,6 +162,7 @@ var simulations = []simulated{
 	{name: "healthy", short: true, want: quiet(healthyQuick)},
 	{name: "healthy full", mode: probe.Full, want: quiet(healthyFull)},
 	{name: "a driver leaves a process behind", cuda: "daemon-init", want: quiet(healthyQuick)},
+	{name: "faults of later calls and of other GPUs", cuda: "dropped-from=1000000,error-query=700#1000000,error-copy=1@0>7,error-alloc=2@7", want: quiet(healthyQuick)},
 	{name: "healthy under a low limit", ulimit: "-v 8000000", want: quiet(healthyQuick)},
 	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
 	{name: "transfers without NVML", libraries: []string{"cuda"}, short: true, want: unproven(healthyQuick)},
@@ -504,7 +505,6 @@ type ending struct {
 	err            error // It could not be run, or did not end in time.
 }
 
-// timeout is --probe-timeout.
 func (s simulated) timeout() time.Duration {
 	if s.patience > 0 {
 		return s.patience

@@ -81,7 +81,6 @@ func limited() {
 	panic(syscall.Exec(os.Args[1], append([]string{"gpudoctor"}, os.Args[2:]...), os.Environ()))
 }
 
-// soakSource is one thing that is examined.
 type soakSource struct {
 	name string
 	// live is true where the simulated drivers are run.
@@ -91,7 +90,6 @@ type soakSource struct {
 	files []string
 }
 
-// soakRun is one run and what disturbs it.
 type soakRun struct {
 	number int
 	source soakSource

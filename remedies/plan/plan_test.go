@@ -48,7 +48,6 @@ func port(f *facts.Facts, device, address string, rate float64, nearest ...int) 
 	}
 }
 
-// written are the settings of a plan in short.
 func written(p *Plan) []string {
 	return expect.Map(p.Settings, func(s Setting) string { return strings.TrimSuffix(string(s.Kind)+" "+s.Name+"="+s.Value, "=") })
 }

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,12 +13,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
-
-// script is what the task of that name does: it writes its first file to the message pipe and exits, or returns.
-type script struct {
-	Exits bool
-	Code  byte
-}
 
 // TestFlood checks that a child that writes without end is ended soon, that the
 // result names the stream, and that this costs a share of one core.
@@ -123,7 +114,6 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestInboxBounds checks each bound of the messages.
 func TestInboxBounds(t *testing.T) {
 	done := `{"done":true}` + "\n"
 	for _, tt := range []struct {
@@ -148,7 +138,6 @@ func TestInboxBounds(t *testing.T) {
 	}
 }
 
-// small is an inbox with small bounds.
 func small(receive func(json.RawMessage)) *inbox {
 	in := newInbox(receive)
 	in.bounds.bytes, in.longest, in.most = 1000, 100, 20
@@ -248,78 +237,3 @@ type chunks struct {
 }
 
 func (c chunks) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), c.n)]) }
-
-// mangled does to a conversation what may become of one: each step is a pair of bytes, an operation and a place.
-func mangled(lines []string, steps []byte) []byte {
-	lines = slices.Clone(lines)
-	for ; len(steps) >= 2 && len(lines) > 0; steps = steps[2:] {
-		i, j := int(steps[1])%len(lines), int(steps[1]>>4)%len(lines)
-		switch steps[0] % 9 {
-		case 0: // Truncated, and nothing after it.
-			lines = append(lines[:i:i], lines[i][:len(lines[i])/2])
-		case 1: // Swapped with another.
-			lines[i], lines[j] = lines[j], lines[i]
-		case 2: // Said twice.
-			lines = slices.Insert(lines, j, lines[i])
-		case 3: // Lost.
-			lines = slices.Delete(lines, i, i+1)
-		case 4: // Garbage before it.
-			lines = slices.Insert(lines, i, "libfabric: \x00\xffgarbage\n")
-		case 5: // Garbage that runs into it.
-			lines[i] = "[warn] " + lines[i]
-		case 6: // Its end of line is lost.
-			lines[i] = strings.TrimSuffix(lines[i], "\n")
-		case 7: // A number that JSON does not know.
-			lines[i] = strings.Replace(lines[i], "395.5", "NaN", 1)
-		case 8: // Oversized.
-			lines[i] = strings.Replace(lines[i], "395.5", strings.Repeat("9", 2*maxMessage/(1+len(steps))), 1)
-		}
-	}
-	return []byte(strings.Join(lines, ""))
-}
-
-// FuzzRun has a real child say what a child would say after something went wrong, and exit or return. Whatever it is,
-// Run returns, tells no more messages than there were lines, and takes only a child that said so for one that finished.
-func FuzzRun(f *testing.F) {
-	whole := []string{
-		`{"message":{"stage":"copy"}}` + "\n", `{"message":{"begin":{"test":"copy"}}}` + "\n",
-		`{"message":{"transfer":{"test":"copy","gbps":395.5}}}` + "\n", `{"message":{"ended":true}}` + "\n", `{"done":true}` + "\n",
-	}
-	f.Add([]byte{}, false, byte(0))
-	f.Add([]byte{}, true, byte(0))
-	for op := range byte(9) {
-		if testing.Short() && op%4 > 0 {
-			continue
-		}
-		for place := range byte(len(whole)) {
-			f.Add([]byte{op, place | place<<5}, true, op%2)
-		}
-	}
-	f.Add([]byte{3, 4}, true, byte(0))  // An early _exit(0).
-	f.Add([]byte{3, 4}, false, byte(0)) // The end is said by the child's own code.
-	f.Fuzz(func(t *testing.T, steps []byte, exits bool, code byte) {
-		if len(steps) > 40 {
-			return
-		}
-		b := mangled(whole, steps)
-		file := filepath.Join(t.TempDir(), "messages")
-		expect.NoError(t, os.WriteFile(file, b, 0o600))
-		opened := expect.Value(os.Open(file))(t)
-		defer shut(opened)
-		var got []string
-		r := expect.Value(Run(t.Context(), Spec{
-			Task: "script", Args: script{exits, code}, Files: []*os.File{opened}, Deadline: 30 * time.Second,
-			Receive: func(m json.RawMessage) { got = append(got, string(m)) },
-		}))(t)
-		said := b
-		if !exits { // Main says the end.
-			said = append(slices.Clone(b), "{\"done\":true}\n"...)
-		}
-		messages, malformed, unsent, finished, flooded := understood(said, maxMessage, maxMessages, messageBounds.bytes)
-		expect.NoDiff(t, messages, got, "messages")
-		if r.Finished != finished || r.Malformed != malformed || r.Unsent != unsent || (r.Flooded != "") != flooded {
-			t.Errorf("%+v; want finished %t, malformed %d, unsent %d, flooded %t", r, finished, malformed, unsent, flooded)
-		}
-		expect.That(t, !r.TimedOut && !r.Canceled && !r.Left && r.Death != "" != (finished || flooded), "%+v, crashed %t", r, r.Death != "")
-	})
-}

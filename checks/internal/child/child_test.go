@@ -129,25 +129,10 @@ func init() {
 		_ = send(strings.Repeat("x", maxMessage-envelopeBytes-2))
 		return nil
 	})
-	Register("script", func(_ context.Context, args json.RawMessage, _ func(any) error) error {
-		var s script
-		if err := json.Unmarshal(args, &s); err != nil {
-			return err
-		}
-		b, err := io.ReadAll(File(0))
-		if err != nil {
-			return err
-		}
-		for len(b) > 0 {
-			n, err := syscall.Write(messageFD, b)
-			if err != nil && !errors.Is(err, syscall.EINTR) {
-				return err
-			}
-			b = b[max(n, 0):]
-		}
-		if s.Exits {
-			os.Exit(int(s.Code))
-		}
+	Register("garbled", func(_ context.Context, args json.RawMessage, _ func(any) error) error {
+		var size int
+		_ = json.Unmarshal(args, &size)
+		_, _ = syscall.Write(messageFD, []byte(strings.Repeat("x", size)+"\n"))
 		return nil
 	})
 	Register("nested", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
@@ -223,6 +208,14 @@ func TestRun(t *testing.T) {
 			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
 			expect.That(t, len(r.Stderr) <= maxOutput && len(r.Stdout) <= maxOutput, "kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 		})
+	}
+}
+
+// TestGarbled checks that noise among the messages is counted, and that a message that is too long is a flood.
+func TestGarbled(t *testing.T) {
+	for size, want := range map[int]Result{5: {Malformed: 1}, maxMessage: {Flooded: Messages}} {
+		r := expect.Value(Run(t.Context(), Spec{Task: "garbled", Args: size, Deadline: time.Minute}))(t)
+		expect.That(t, r.Malformed == want.Malformed && r.Flooded == want.Flooded && r.Finished == (want.Flooded == ""), "%d bytes: %+v", size, r)
 	}
 }
 
@@ -416,7 +409,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// outboxed has an inbox read one envelope.
 func outboxed(t *testing.T, e envelope) *inbox {
 	t.Helper()
 	line := expect.Value(json.Marshal(e))(t)

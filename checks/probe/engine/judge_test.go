@@ -141,7 +141,7 @@ func TestParts(t *testing.T) {
 	} {
 		t.Run(c.faults, func(t *testing.T) {
 			t.Parallel()
-			for _, x := range simulate(t, probe.Quick, "2", c.faults).Transfers {
+			for _, x := range simulate(t, "2", c.faults).Transfers {
 				if x.Test != probe.TestCopy || x.Source != "0000:06:00.0" {
 					continue
 				}
@@ -181,6 +181,6 @@ func TestAddresses(t *testing.T) {
 		r := simulateAPI(t, apiCUDA, probe.Quick, fmt.Sprint(1+strings.Count(c.addresses, ",")), "", []string{"GPUDOCTOR_SIM_ADDRESSES=" + c.addresses})
 		expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, c.reason) && len(r.Transfers) == 0, "%q: %s: %s; want %s", c.addresses, r.Outcome, r.Reason, c.reason)
 	}
-	r := simulate(t, probe.Quick, "2", "error-address=0@1")
+	r := simulate(t, "2", "error-address=0@1")
 	expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, `"" as the PCI address`), "no address: %s: %s", r.Outcome, r.Reason)
 }

@@ -19,10 +19,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// simulate runs the probe against the simulated libcuda with faults to order.
-func simulate(t *testing.T, mode probe.Mode, gpus, faults string, flags ...string) *probe.Report {
+// simulate runs the quick probe against the simulated libcuda with faults to order.
+func simulate(t *testing.T, gpus, faults string, flags ...string) *probe.Report {
 	t.Helper()
-	return simulateAPI(t, apiCUDA, mode, gpus, faults, nil, flags...)
+	return simulateAPI(t, apiCUDA, probe.Quick, gpus, faults, nil, flags...)
 }
 
 // eachAPI runs a test for the simulated libcuda and the simulated libamdhip64. With
@@ -78,8 +78,8 @@ func outcomes(r *probe.Report) []string {
 	return lines
 }
 
-// TestQuick checks that each fault gives its outcome, and nothing else is
-// blamed. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
+// TestQuick checks that each fault gives its outcome, and nothing else is blamed. TestSimulated of cmd/gpudoctor has
+// more faults. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
 func TestQuick(t *testing.T) { eachAPI(t, apiCUDA, quick) }
 
 func quick(t *testing.T, api string) {
@@ -94,20 +94,14 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", probe.OK, "", healthy},
-		{"corrupt first page", "corrupt-first-page@0>1", probe.OK, "", []string{"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok"}},
 		{"zeros", "zeros", probe.OK, "", []string{
 			"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
 		}},
-		{"owner never sees stores", "dropped-sm", probe.OK, "", []string{
-			"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
-		}},
-		{"one direction only", "dropped@1>0", probe.OK, "", []string{"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok"}},
 		{"refused", "refused", probe.OK, "", []string{"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported"}},
-		{"error of a copy", "error-copy=1@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
-		{"error of enabling", "error-peer=711@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
 		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
 		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
 		{"a call hangs", "hang-copy-call@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
+		{"error of enabling", "error-peer=711@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
 		{"a copy crashes", "crash-copy@1>0", probe.OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
 		{"no linker", "error-link-create=801", probe.OK, "", healthy},
 		{"the linker takes no PTX", "error-link-add=218", probe.OK, "", healthy},
@@ -140,7 +134,7 @@ func quick(t *testing.T, api string) {
 // other GPUs wait for what it makes.
 func TestLinkerHangs(t *testing.T) {
 	t.Parallel()
-	r := simulate(t, probe.Quick, "3", "hang-link-add")
+	r := simulate(t, "3", "hang-link-add")
 	expect.That(t, r.Outcome == probe.Hang && r.Stage == stageKernels && r.Call == "cuLinkAddData_v2", "outcome %s in stage %q, call %q", r.Outcome, r.Stage, r.Call)
 }
 
@@ -202,36 +196,19 @@ func full(t *testing.T, api string) {
 	}
 }
 
-// TestRates checks that a slow path is given by its rate, also one that is slow only while others are busy.
+// TestRates checks that a slow path is given by its rate, when it was timed again too.
 func TestRates(t *testing.T) {
-	find := func(r *probe.Report, test, source string) float64 {
-		for _, x := range r.Transfers {
-			if x.Test == test && x.Source == source && x.GBps != nil {
-				return *x.GBps
-			}
-		}
-		t.Errorf("no rate of %s from %s", test, source)
-		return 0
-	}
-	t.Run("one pair", func(t *testing.T) {
-		t.Parallel()
-		r := simulate(t, probe.Quick, "2", "slow=20@0>1")
-		slow, fast := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestCopy, "0000:07:00.0")
-		expect.That(t, slow <= fast/10, "%.1f GB/s on the slow way, %.1f on the other", slow, fast)
-	})
-	t.Run("together", func(t *testing.T) {
-		t.Parallel()
-		r := simulate(t, probe.Full, "3", "slow-together=20")
-		alone, together := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestAllAtOnce, "0000:06:00.0")
-		expect.That(t, together <= alone/4, "%.1f GB/s alone, %.1f together", alone, together)
-	})
+	t.Parallel()
+	r := simulate(t, "2", "slow=20@0>1")
+	slow, fast := r.Transfers[0], r.Transfers[1]
+	expect.That(t, slow.Test == probe.TestCopy && slow.Source == "0000:06:00.0" && *slow.GBps <= *fast.GBps/10, "%+v on the slow way, %+v on the other", slow, fast)
 }
 
 // TestIntermittent checks that a path that is wrong now and then is not taken
 // for a good one when it was seen to be wrong.
 func TestIntermittent(t *testing.T) {
 	t.Parallel()
-	r := simulate(t, probe.Quick, "2", "intermittent")
+	r := simulate(t, "2", "intermittent")
 	bad := 0
 	for _, x := range r.Transfers {
 		if x.Outcome == probe.Corrupt {
@@ -245,7 +222,7 @@ func TestIntermittent(t *testing.T) {
 // TestOldDriver checks that a driver that lacks a newer function is probed with what it has.
 func TestOldDriver(t *testing.T) {
 	t.Parallel()
-	r := simulate(t, probe.Quick, "2", "", "-DOLD_DRIVER")
+	r := simulate(t, "2", "", "-DOLD_DRIVER")
 	expect.NoDiff(t, []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r), "transfers")
 	if r.Peers[0].PerformanceRank != nil {
 		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)

@@ -110,9 +110,3 @@ RTotal   51.133     51.295       102.428
 `)
 	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Test == "a2a" && f.Benchmarks[0].What == "other" && len(f.Benchmarks[0].Points) == 2, "got %+v", f.Benchmarks)
 }
-
-func FuzzROCmBandwidth(f *testing.F) {
-	f.Add(rocmBandwidthText)
-	f.Add(transferBenchText)
-	f.Fuzz(testBounded)
-}

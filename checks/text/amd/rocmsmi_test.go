@@ -78,10 +78,3 @@ GPU  Temp (DieEdge)  AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
 		expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == c.gpus && f.GPUs.Devices[0].Name == c.name, "%s: got %+v", name, f.GPUs)
 	}
 }
-
-func FuzzROCmSMI(f *testing.F) {
-	f.Add(rocmSMITopologyText)
-	f.Add("= Concise Info =\n0 1 0x738c, 5 1W\n")
-	f.Add("GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n")
-	f.Fuzz(testBounded)
-}

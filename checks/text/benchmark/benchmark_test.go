@@ -1,6 +1,7 @@
 package benchmark_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -204,4 +205,88 @@ func TestNCCLTestsAlone(t *testing.T) {
 		got := texttest.Parse("x.txt", text).Benchmarks
 		expect.That(t, len(got) > 0 && got[0].Jobs == want, "%q: want %d processes of rank 0, got %v", text, want, got)
 	}
+}
+
+// Tensors of several rows, whose device may stand on a line of its own.
+func TestPythonCopyRows(t *testing.T) {
+	const values = "tensor([[ 0.5, -0.7,  ...,  0.3,  0.4],\n        [ 0.1, -0.2,  ...,  0.6,  0.8]],\n       device='cuda:0', dtype=torch.float16)\n"
+	for _, test := range []struct {
+		name, text string
+		wrong      bool
+	}{
+		{"lost", values + "tensor([[0., 0.,  ..., 0., 0.],\n        [0., 0.,  ..., 0., 0.]], device='cuda:1',\n       dtype=torch.float16)\n", true},
+		{"arrived", values + "tensor([[ 0.5, -0.7,  ...,  0.3,  0.4],\n        [ 0.1, -0.2,  ...,  0.6,  0.8]],\n       device='cuda:1', dtype=torch.float16)\n", false},
+		{"another shape", values + "tensor([[0., 0.],\n        [0., 0.]], device='cuda:1')\n", false},
+		{"a row of zeros", values + "tensor([[0., 0.,  ..., 0., 0.],\n        [0.1, 0.,  ..., 0., 0.]], device='cuda:1')\n", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			facts := texttest.Parse("a.txt", test.text)
+			if got := len(facts.Benchmarks) == 1 && facts.Benchmarks[0].Wrong != nil; got != test.wrong {
+				t.Errorf("wrong copy = %v, want %v: %+v", got, test.wrong, facts.Benchmarks)
+			}
+		})
+	}
+}
+
+const peerChecksHIP = `$ ./hip_p2p_min
+GPU count: 2
+
+[Step 1] hipDeviceCanAccessPeer matrix
+0 -> 0 : 0
+0 -> 1 : 1
+1 -> 0 : 0
+1 -> 1 : 0
+
+[Step 2] Enable peer access
+Enabled peer access from GPU 0 to GPU 1
+
+[Step 3] Do one hipMemcpyPeerAsync
+P2P copy success: GPU 0 -> GPU 1, bytes = 67108864
+`
+
+func TestPeerMatrix(t *testing.T) {
+	f := texttest.Parse("x.txt", peerChecksHIP)
+	var got []string
+	for _, p := range f.GPUs.P2P {
+		got = append(got, fmt.Sprintf("%s>%s %s", p.A, p.B, p.Read))
+	}
+	expect.NoDiff(t, []string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got, "it")
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs.Devices)
+	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Wrong == nil && f.Benchmarks[0].Points[0].B == "GPU1", "got %+v", f.Benchmarks)
+}
+
+func TestPeerCopy(t *testing.T) {
+	for line, want := range map[string]string{
+		"copy cuda:0 -> cuda:1 : max abs diff 3.9921875, all zeros on target: True": "wrong",
+		"copy cuda:0 -> cuda:1 : max abs diff 0.0, all zeros on target: False":      "right",
+		"Copy from GPU 0 to GPU 1: MISMATCH":                                        "wrong",
+		"memcpy GPU0 -> GPU1: 12 mismatches: 12":                                    "wrong",
+		"copied GPU 2 -> GPU 3, mismatches=0":                                       "right",
+		"P2P copy success: GPU 0 -> GPU 1, bytes = 67108864":                        "not compared",
+		"Enabled peer access from GPU 0 to GPU 1":                                   "",
+		"transfer GPU 0 -> GPU 1 took 3 ms":                                         "",
+		"copying layer 12 from cuda:0 to cuda:1":                                    "",
+	} {
+		got := ""
+		for _, b := range texttest.Parse("x.txt", line+"\n").Benchmarks {
+			switch {
+			case b.Wrong == nil:
+				got = "not compared"
+			case *b.Wrong > 0:
+				got = "wrong"
+			default:
+				got = "right"
+			}
+		}
+		expect.NoDiff(t, want, got, "%s", line)
+	}
+}
+
+func FuzzPeerChecks(f *testing.F) {
+	f.Add(peerChecksHIP)
+	f.Add("torch.cuda.can_device_access_peer(0, 1) = True\n" + strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3))
+	f.Fuzz(func(t *testing.T, text string) {
+		n := len(texttest.Parse("x", text).Benchmarks)
+		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
+	})
 }

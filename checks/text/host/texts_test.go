@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -306,4 +308,135 @@ $ cat /proc/sys/kernel/numa_balancing
 	d := f.PCI.Devices[0]
 	expect.That(t, d.Address == "0000:3b:00.0" && d.Link.Width == 8 && d.Link.MaxWidth == 16 && d.Link.MaxSpeedGTs == 32 && d.NUMANode == nil, "got %+v", d)
 	expect.That(t, len(f.IOMMU.Groups) == 1 && f.IOMMU.Groups[0].Type == "DMA-FQ" && *f.NUMA.Balancing == 1, "got %+v, %+v", f.IOMMU, f.NUMA)
+}
+
+func TestIdentity(t *testing.T) {
+	const listing = "$ ls -l /dev/kfd\ncrw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\n"
+	const numbers = "$ ls -ln /dev/kfd\ncrw-rw---- 1 65534 992 235, 0 Jan  5 10:40 /dev/kfd\n"
+	for text, want := range map[string]string{
+		listing + "$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n":                                                       "none",
+		listing + "$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev),105(render)\n":                                                     "rw",
+		numbers + "$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev),105(render)\n":                                                     "none",
+		numbers + "$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev),992\n":                                                             "rw",
+		listing + "$ id\nuid=0(root) gid=0(root) groups=0(root)\n":                                                                       "",
+		"$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev)\n" + listing:                                                                 "none",
+		"$ ls -l /dev/kfd\ncrw-rw----+ 1 root render 235, 0 Jan  5 10:40 /dev/kfd\n$ id\nuid=1000(dev) gid=1000(dev) groups=1000(dev)\n": "",
+		listing: "",
+	} {
+		f := texttest.Parse("x", text)
+		expect.Must(t, f.Container != nil && len(f.Container.DeviceNodes) == 1, "%q: no node", text)
+		expect.Equal(t, want, f.Container.DeviceNodes[0].Access, "%q", text)
+	}
+}
+
+func FuzzIdentity(f *testing.F) {
+	f.Add("crw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n")
+	f.Add("uid=1(a) gid=(b) groups=")
+	f.Fuzz(func(t *testing.T, text string) {
+		if facts := texttest.Parse("x", text); facts.Container != nil && len(facts.Container.DeviceNodes) > parse.MaxEntries {
+			t.Errorf("%d nodes", len(facts.Container.DeviceNodes))
+		}
+	})
+}
+
+func TestKernelConfig(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"a search", "$ zcat /proc/config.gz | grep -E 'P2PDMA|HSA_AMD'\n# CONFIG_PCI_P2PDMA is not set\nCONFIG_HSA_AMD=y\nCONFIG_HSA_AMD_SVM=y\n", map[string]string{"CONFIG_PCI_P2PDMA": "n", "CONFIG_HSA_AMD": "y"}},
+		{"several files", "/boot/config-6.8.0-40-generic:CONFIG_DMABUF_MOVE_NOTIFY=y\n/boot/config-6.8.0-40-generic:# CONFIG_HSA_AMD_P2P is not set\n", map[string]string{"CONFIG_DMABUF_MOVE_NOTIFY": "y", "CONFIG_HSA_AMD_P2P": "n"}},
+		{"the first of two kernels", "CONFIG_HSA_AMD_P2P=y\n# CONFIG_HSA_AMD_P2P is not set\n", map[string]string{"CONFIG_HSA_AMD_P2P": "y"}},
+		{"advice", "Set CONFIG_HSA_AMD_P2P=y and CONFIG_PCI_P2PDMA=y in your kernel.\n", nil},
+	} {
+		f := texttest.Parse("x", c.text)
+		var got map[string]string
+		if f.GPUs != nil && f.GPUs.AMD != nil {
+			got = f.GPUs.AMD.KernelConfig
+		}
+		expect.That(t, maps.Equal(got, c.want), "%s: got %v, want %v", c.name, got, c.want)
+	}
+}
+
+func FuzzKernelConfig(f *testing.F) {
+	f.Add("CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n")
+	f.Add("x:CONFIG_HSA_AMD=m\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		facts := texttest.Parse("x", text)
+		if facts.GPUs == nil || facts.GPUs.AMD == nil {
+			return
+		}
+		for name, value := range facts.GPUs.AMD.KernelConfig {
+			expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
+		}
+	})
+}
+
+func TestAffinity(t *testing.T) {
+	const topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
+		"GPU0\t X \tSYS\t0-15,32-47\t0\t\tN/A\nGPU1\tSYS\t X \t16-31,48-63\t1\t\tN/A\n"
+	for _, test := range []struct {
+		name, text, allowed string
+		counts              [2]int
+	}{
+		{"the kernel's status", "Cpus_allowed_list:\t0-7\n", "0-7", [2]int{8, 0}},
+		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
+		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := texttest.Parse("a.txt", test.text+topo)
+			expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "got %+v, want %s and two nodes", f.NUMA, test.allowed)
+			for i, want := range test.counts {
+				got := f.NUMA.Nodes[i].AllowedCPUs
+				expect.That(t, got != nil && *got == want, "node %d: got %v, want %d", i, got, want)
+				got = f.GPUs.Devices[i].NUMANode
+				expect.That(t, got != nil && *got == i, "GPU %d: got node %v", i, got)
+			}
+		})
+	}
+	for _, text := range []string{"Cpus_allowed_list:\t\n", "Cpus_allowed_list:\t7-0\n", "pid 1's current affinity list: ,\n"} {
+		if f := texttest.Parse("a.txt", text); f.NUMA != nil && f.NUMA.AllowedCPUs != "" {
+			t.Errorf("%q: got %q", text, f.NUMA.AllowedCPUs)
+		}
+	}
+}
+
+// TestEnvironmentJSON: variables of a job's description in JSON.
+func TestEnvironmentJSON(t *testing.T) {
+	f := texttest.Parse("job.json", "  \"NCCL_DEBUG\": \"INFO\",\n  {\"name\": \"FI_PROVIDER\", \"value\": \"efa\"},\n  \"USER\": \"x\",\n")
+	got := map[string]string{}
+	if f.Env != nil {
+		for _, v := range f.Env.Variables {
+			got[v.Name] = v.Value
+		}
+	}
+	expect.That(t, len(got) == 2 && got["NCCL_DEBUG"] == "INFO" && got["FI_PROVIDER"] == "efa", "got %v", got)
+}
+
+// TestNCCLOldStart: the forms of NCCL 2.2 to 2.4, and the list of CPUs of 2.27.
+func TestNCCLOldStart(t *testing.T) {
+	f := texttest.Parse("a.log", "n1:1:5 [0] NCCL INFO comm 0x7f10 rank 0 nranks 2\nn2:1:5 [0] NCCL INFO comm 0x7f20 rank 1 nranks 2 cudaDev 0 nvmlDev 0\n"+
+		"n1:1:5 [0] NCCL INFO Ring 00 : 1 -> 0 [receive] via NET/Socket/0\nn1:1:5 [0] NCCL INFO Setting affinity for GPU 0 to 0-31,64-95\n")
+	expect.That(t, len(f.Logs.Communicators) == 1 && len(f.Logs.Communicators[0].Hosts) == 2 && f.Logs.Communicators[0].Started == 0, "got %+v", f.Logs.Communicators)
+	expect.That(t, len(f.Logs.Transports) == 1 && f.Logs.Transports[0].SameHost != nil && !*f.Logs.Transports[0].SameHost, "got %+v", f.Logs.Transports)
+	expect.That(t, len(f.Logs.Affinities) == 1 && f.Logs.Affinities[0].CPUs == 64, "got %+v", f.Logs.Affinities)
+}
+
+// TestNCCLTestsCutTable: a table that begins with the names of its columns.
+func TestNCCLTestsCutTable(t *testing.T) {
+	f := texttest.Parse("a.log", "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"+
+		"     1048576        262144   float     sum    310.1    3.38    6.76  1e-06    308.0    3.40    6.81  1e-06\n")
+	expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "got %+v", f.Benchmarks)
+}
+
+func FuzzAffinity(f *testing.F) {
+	f.Add("Cpus_allowed_list:\t0-7,9\n")
+	f.Add("pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n")
+	f.Add("physcpubind: 0 1 2\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		facts := texttest.Parse("a.txt", text)
+		if facts.NUMA != nil && len(facts.NUMA.Nodes) > 1024 {
+			t.Errorf("%d nodes", len(facts.NUMA.Nodes))
+		}
+	})
 }

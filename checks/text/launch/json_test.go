@@ -136,7 +136,6 @@ func TestJSONClosed(t *testing.T) {
 	}
 }
 
-// before is the part of text before the word.
 func before(text, word string) string {
 	head, _, _ := strings.Cut(text, word)
 	return head

@@ -2,11 +2,13 @@ package launch_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -246,4 +248,19 @@ func TestRestOfFiles(t *testing.T) {
 	expect.That(t, len(f.Launches) == 1 && f.Launches[0].Line == 4 && f.Launches[0].Variables["TZ"] == "UTC" && f.Launches[0].Variables["NCCL_DEBUG"] == "WARN", "%+v", f.Launches)
 	f = texttest.Parse("Dockerfile", "FROM a\nENV X=1 \\\n    # why\n\n    NCCL_DEBUG=INFO\nRUN <<EOF\nFROM=here\nEOF\nUSER 7\n")
 	expect.That(t, len(f.Launches) == 1 && f.Launches[0].User == "7" && f.Launches[0].Image == "a" && f.Launches[0].Variables["NCCL_DEBUG"] == "INFO", "%+v", f.Launches)
+}
+
+// BenchmarkManifests reads a folder of 400 small manifests and scripts.
+func BenchmarkManifests(b *testing.B) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\nspec:\n  containers:\n  - name: a\n    image: i\n    command: [bash, -c, 'export NCCL_DEBUG=INFO; torchrun --nproc-per-node=8 x.py']\n    resources: {limits: {nvidia.com/gpu: 8}}\n"
+	script := "#!/bin/bash\n#SBATCH --gpus-per-node=8\nexport NCCL_DEBUG=INFO\nif x; then\n  ulimit -l 64\nfi\nsrun torchrun --nnodes=%d x.py\n"
+	for b.Loop() {
+		r := text.NewReading()
+		for i := range 200 {
+			texttest.Text(r, fmt.Sprintf("p%d.yaml", i), fmt.Sprintf(pod, i))
+			texttest.Text(r, fmt.Sprintf("p%d.sh", i), fmt.Sprintf(script, i+1))
+		}
+		n := len(r.Finish().Launches)
+		expect.Must(b, n >= 600, "%d launches", n)
+	}
 }

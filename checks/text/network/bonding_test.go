@@ -60,8 +60,3 @@ func TestBonding(t *testing.T) {
 		})
 	}
 }
-
-func FuzzBonding(f *testing.F) {
-	f.Add(bondingSample)
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("bond0", text)) })
-}

@@ -66,11 +66,3 @@ func TestNetworkMessages(t *testing.T) {
 		expect.Equal(t, want, got, "%q", line)
 	}
 }
-
-func FuzzFIInfo(f *testing.F) {
-	f.Add("provider: efa\n    fabric: efa\n")
-	f.Add("$ fi_info -p efa\n-61\n")
-	f.Add("$ fi_info -l\nefa:\n    version: 1\n")
-	f.Add("n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\n")
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
-}

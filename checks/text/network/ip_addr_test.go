@@ -162,21 +162,19 @@ func bounded(t *testing.T, f *facts.Facts) {
 	}
 }
 
-func FuzzIPAddr(f *testing.F) {
+// FuzzTexts checks that what is read of any text is bounded.
+func FuzzTexts(f *testing.F) {
+	f.Add("eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n")
+	f.Add("eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n")
+	f.Add("Settings for eth1:\n\tLink detected: no\n")
+	f.Add("provider: efa\n    fabric: efa\n")
+	f.Add("$ fi_info -p efa\n-61\n")
+	f.Add("$ fi_info -l\nefa:\n    version: 1\n")
+	f.Add("n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\n")
+	f.Add(bondingSample)
 	f.Add("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n    link/loopback 0 brd 0\n    inet 127.0.0.1/8 scope host lo\n")
 	f.Add("2: eth0@if5: <BROADCAST,UP> mtu 1500 master br0 state DOWN\n    inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0\n")
 	f.Add("eth0   UP   10.0.0.1/24 fe80::1/64\nlo UNKNOWN 127.0.0.1/8\n")
 	f.Add("$ ip -o addr\n2: eth0    inet 10.1.0.6/16 scope global eth0\\ valid\ndefault via 10.0.0.1 dev eth0 src 10.0.0.2\n")
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
-}
-
-func FuzzIfconfig(f *testing.F) {
-	f.Add("eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n")
-	f.Add("eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n")
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
-}
-
-func FuzzEthtool(f *testing.F) {
-	f.Add("Settings for eth1:\n\tLink detected: no\n")
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
+	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("bond0", text)) })
 }

@@ -237,7 +237,14 @@ func nvsmiBounded(t *testing.T, f *facts.Facts) {
 	expect.That(t, len(f.Software) <= parse.MaxEntries && len(f.Origins) <= parse.MaxOrigins, "%d packages, %d origins", len(f.Software), len(f.Origins))
 }
 
-func FuzzNvsmi(f *testing.F) {
+// FuzzTexts checks that what is read of any text is bounded.
+func FuzzTexts(f *testing.F) {
+	f.Add(nvdriverBugReport)
+	f.Add("● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n")
+	f.Add("filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n")
+	f.Add(nvtopoText)
+	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
+	f.Add(nvlinkText)
 	for _, seed := range []string{texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n"} {
 		f.Add(seed)
 	}
@@ -279,4 +286,11 @@ func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
 			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
 		}
 	}
+}
+
+// The table cuts long names; what lists them in full fills them in.
+func TestNvsmiCutName(t *testing.T) {
+	f := texttest.Parse("x", "|   0  NVIDIA GeForce ...  Off  | 00000000:01:00.0 Off |                  Off |\n"+
+		"$ nvidia-smi -L\nGPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-0a7c1f7a-70f2-83a4-a0fb-000000000001)\n")
+	expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "NVIDIA GeForce RTX 4090", "got %+v", f.GPUs)
 }

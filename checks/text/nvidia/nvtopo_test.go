@@ -94,10 +94,3 @@ func TestNvlinkState(t *testing.T) {
 	dark := texttest.Parse("nvlink.txt", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\nNVML: Unable to retrieve NVLink information as all links are inActive\n")
 	expect.That(t, dark.GPUs.Devices[0].NVLinks == nil && dark.Logs.Messages[0].ID == "nvlink-all-inactive", "got %+v", dark)
 }
-
-func FuzzNvtopo(f *testing.F) {
-	f.Add(nvtopoText)
-	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
-	f.Add(nvlinkText)
-	f.Fuzz(func(t *testing.T, text string) { nvsmiBounded(t, texttest.Parse("fuzz", text)) })
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -126,3 +127,75 @@ func endingIn(err error) io.Reader {
 type errReader struct{ error }
 
 func (e errReader) Read([]byte) (int, error) { return 0, e.error }
+
+// TestPlain checks which bytes make a line one that is not plain, at each place.
+func TestPlain(t *testing.T) {
+	for c := range 256 {
+		want := c >= ' ' && c < 0x7f || c == '\t'
+		for _, around := range []byte{' ', 'a', '~', '\t'} {
+			for at := range 20 {
+				line := bytes.Repeat([]byte{around}, 20)
+				line[at] = byte(c)
+				expect.Equal(t, want, plain(line), "%q", line)
+			}
+		}
+	}
+}
+
+// TestWatch checks that a change is put down to a line only until another one is looked at.
+func TestWatch(t *testing.T) {
+	s := NewSink()
+	s.begin("a.txt", "", &Prompt{})
+	g := s.GPU("0000:01:00.0", Line{Number: 1})
+	g.Name = "in line 1"
+	s.ledger.reached(2)
+	g.UUID = "too late"
+	s.Watch("gpus.devices[0000:01:00.0]", g, Line{Number: 3})
+	g.Architecture = "in line 3"
+	s.Device("0000:02:00.0", Line{Number: 4})
+	g.ComputeMode = "too late as well"
+	s.ledger.close()
+	s.join()
+	got := map[string]int{}
+	for _, o := range s.ledger.origins(s.Facts) {
+		got[o.Fact[strings.LastIndexByte(o.Fact, '.')+1:]] = o.Line
+	}
+	expect.That(t, fmt.Sprint(got) == "map[architecture:3 name:1]", "got %v", got)
+}
+
+// TestNameGPUs checks, for every way in which three GPUs can share two indices, that a
+// GPU known by its index alone is the one GPU with that index, and none where several
+// have it; and that the order in which a map is walked decides nothing.
+func TestNameGPUs(t *testing.T) {
+	t.Parallel()
+	for indices := range 8 {
+		var first *facts.Facts
+		for range 16 {
+			s := NewSink()
+			owners := map[int][]string{}
+			for i := range 3 {
+				index := indices >> i & 1
+				address := fmt.Sprintf("0000:%02x:00.0", i+1)
+				s.GPU(address, Line{}).Index = &index
+				owners[index] = append(owners[index], address)
+			}
+			for index := range 2 {
+				s.GPU(GPUName(index), Line{}).Index = &index
+				s.GPU(GPUName(index), Line{}).Name = fmt.Sprintf("model %d", index)
+			}
+			s.join()
+			for _, g := range s.Facts.GPUs.Devices {
+				same := owners[*g.Index]
+				alone := len(same) == 1
+				if named := g.Name != ""; named != (alone || g.Address == GPUName(*g.Index)) || alone && g.Address != same[0] {
+					t.Errorf("indices %03b: GPU %s has index %d and name %q; the index is that of %v", indices, g.Address, *g.Index, g.Name, same)
+				}
+			}
+			if first == nil {
+				first = s.Facts
+			} else {
+				expect.NoDiff(t, first.GPUs, s.Facts.GPUs, "indices %03b", indices)
+			}
+		}
+	}
+}

@@ -71,9 +71,3 @@ func TestIBVDevinfoFragments(t *testing.T) {
 	})
 	want(t, "my ports:\n   state:   PORT_DOWN (1)\n   state:   PORT_ACTIVE (4)\n", []facts.RDMAPort{{Port: 1, State: "down"}, {Port: 1, State: "active"}})
 }
-
-func FuzzIBVDevinfo(f *testing.F) {
-	f.Add(ibvDevinfoSample)
-	f.Add("hca_id: x\nport: 99999999999\nactive_width: X\nactive_speed: 1e300\nGID[-1]: y\n")
-	f.Fuzz(bounded)
-}

@@ -75,60 +75,40 @@ var outcomes = []ended{
 // with it.
 type texts [][2]string
 
-// ways are how people set a variable for a run, and tell runs apart.
-var ways = map[string]func(name, value, without, with string) texts{
-	"prefix": func(name, value, without, with string) texts {
-		return typed("$ ./all_reduce_perf -b 8 -g 2", without, "$ "+name+"="+value+" ./all_reduce_perf -b 8 -g 2", with)
-	},
-	"prefix, quoted, of a named host": func(name, value, without, with string) texts {
-		return typed("ana@node1:~/t$ ./build/all_reduce_perf -b 8 -g 2", without, "ana@node1:~/t$ "+name+"='"+value+"' ./build/all_reduce_perf -b 8 -g 2", with)
-	},
-	"env": func(name, value, without, with string) texts {
-		return typed("[root@node1 t]# python train.py", without, "[root@node1 t]# env "+name+"="+value+" python train.py", with)
-	},
-	"export before": func(name, value, without, with string) texts {
-		return typed("$ torchrun --nproc_per_node=2 train.py", without, "$ export "+name+"="+value+"\n$ torchrun --nproc_per_node=2 train.py", with)
-	},
-	"unset before": func(name, value, without, with string) texts {
-		return texts{{"terminal.txt", "$ export " + name + "=" + value + "\n$ ./all_reduce_perf -g 2\n" + with + "$ unset " + name + "\n$ ./all_reduce_perf -g 2\n" + without + "$ \n"}}
-	},
-	"docker run": func(name, value, without, with string) texts {
-		return typed("$ docker run --rm --gpus all image ./all_reduce_perf -g 2", without, "$ docker run --rm --gpus all -e "+name+"="+value+" image ./all_reduce_perf -g 2", with)
-	},
-	"docker run of several lines": func(name, value, without, with string) texts {
-		return typed("$ docker run --rm \\\n  --gpus all \\\n  image ./all_reduce_perf -g 2", without, "$ docker run --rm \\\n  --gpus all \\\n  -e "+name+"="+value+" \\\n  image ./all_reduce_perf -g 2", with)
-	},
-	"mpirun -x": func(name, value, without, with string) texts {
-		return typed("$ mpirun -np 2 ./all_reduce_perf -b 8", without, "$ mpirun -np 2 -x "+name+"="+value+" ./all_reduce_perf -b 8", with)
-	},
-	"mpirun env": func(name, value, without, with string) texts {
-		return typed("$ mpirun -np 2 ./all_reduce_perf -b 8", without, "$ mpirun -np 2 env "+name+"="+value+" ./all_reduce_perf -b 8", with)
-	},
-	"srun --export": func(name, value, without, with string) texts {
-		return typed("$ srun -n 2 --export=ALL ./all_reduce_perf -b 8", without, "$ srun -n 2 --export=ALL,"+name+"="+value+" ./all_reduce_perf -b 8", with)
-	},
-	"without a prompt": func(name, value, without, with string) texts {
-		return typed("mpirun -np 2 ./all_reduce_perf -b 8", without, name+"="+value+" mpirun -np 2 ./all_reduce_perf -b 8", with)
-	},
-	"set -x": func(name, value, without, with string) texts {
-		return typed("+ mpirun -np 2 ./all_reduce_perf -b 8", without, "+ mpirun -np 2 -x "+name+"="+value+" ./all_reduce_perf -b 8", with)
-	},
-	"headings": func(name, value, without, with string) texts {
-		return texts{{"notes.md", "Without:\n\n" + without + "\nWith " + name + "=" + value + ":\n\n" + with}}
-	},
-	"headings in Markdown": func(name, value, without, with string) texts {
-		return texts{{"notes.md", "## " + name + "=" + value + "\n```\n" + with + "```\n## without " + name + "\n```\n" + without + "```\n"}}
-	},
-	"headings over commands": func(name, value, without, with string) texts {
-		return texts{{"notes.md", "1. default\n$ ./all_reduce_perf -g 2\n" + without + "2. with " + name + "=" + value + "\n$ ./all_reduce_perf -g 2\n" + with}}
-	},
-	"files": func(name, value, without, with string) texts {
-		return texts{{"default.log", without}, {name + "=" + value + ".log", with}}
-	},
+// ways are how people set a variable for a run, and tell runs apart: pairs of a text's name and its content, in which NAME=VALUE
+// stands for the variable, and {without} and {with} for what the two runs put out.
+var ways = map[string][]string{
+	"prefix":                          typed("$ ./all_reduce_perf -b 8 -g 2", "$ NAME=VALUE ./all_reduce_perf -b 8 -g 2"),
+	"prefix, quoted, of a named host": typed("ana@node1:~/t$ ./build/all_reduce_perf -b 8 -g 2", "ana@node1:~/t$ NAME='VALUE' ./build/all_reduce_perf -b 8 -g 2"),
+	"env":                             typed("[root@node1 t]# python train.py", "[root@node1 t]# env NAME=VALUE python train.py"),
+	"export before":                   typed("$ torchrun --nproc_per_node=2 train.py", "$ export NAME=VALUE\n$ torchrun --nproc_per_node=2 train.py"),
+	"unset before":                    {"terminal.txt", "$ export NAME=VALUE\n$ ./all_reduce_perf -g 2\n{with}$ unset NAME\n$ ./all_reduce_perf -g 2\n{without}$ \n"},
+	"docker run":                      typed("$ docker run --rm --gpus all image ./all_reduce_perf -g 2", "$ docker run --rm --gpus all -e NAME=VALUE image ./all_reduce_perf -g 2"),
+	"docker run of several lines": typed(
+		"$ docker run --rm \\\n  --gpus all \\\n  image ./all_reduce_perf -g 2", "$ docker run --rm \\\n  --gpus all \\\n  -e NAME=VALUE \\\n  image ./all_reduce_perf -g 2",
+	),
+	"mpirun -x":              typed("$ mpirun -np 2 ./all_reduce_perf -b 8", "$ mpirun -np 2 -x NAME=VALUE ./all_reduce_perf -b 8"),
+	"mpirun env":             typed("$ mpirun -np 2 ./all_reduce_perf -b 8", "$ mpirun -np 2 env NAME=VALUE ./all_reduce_perf -b 8"),
+	"srun --export":          typed("$ srun -n 2 --export=ALL ./all_reduce_perf -b 8", "$ srun -n 2 --export=ALL,NAME=VALUE ./all_reduce_perf -b 8"),
+	"without a prompt":       typed("mpirun -np 2 ./all_reduce_perf -b 8", "NAME=VALUE mpirun -np 2 ./all_reduce_perf -b 8"),
+	"set -x":                 typed("+ mpirun -np 2 ./all_reduce_perf -b 8", "+ mpirun -np 2 -x NAME=VALUE ./all_reduce_perf -b 8"),
+	"headings":               {"notes.md", "Without:\n\n{without}\nWith NAME=VALUE:\n\n{with}"},
+	"headings in Markdown":   {"notes.md", "## NAME=VALUE\n```\n{with}```\n## without NAME\n```\n{without}```\n"},
+	"headings over commands": {"notes.md", "1. default\n$ ./all_reduce_perf -g 2\n{without}2. with NAME=VALUE\n$ ./all_reduce_perf -g 2\n{with}"},
+	"files":                  {"default.log", "{without}", "NAME=VALUE.log", "{with}"},
 }
 
-func typed(command, without, other, with string) texts {
-	return texts{{"terminal.txt", command + "\n" + without + other + "\n" + with + "$ \n"}}
+func typed(command, other string) []string {
+	return []string{"terminal.txt", command + "\n{without}" + other + "\n{with}$ \n"}
+}
+
+// written are the texts of two runs in a way.
+func written(way string, v [2]string, without, with string) (all texts) {
+	fill := strings.NewReplacer("NAME", v[0], "VALUE", v[1], "{without}", without, "{with}", with).Replace
+	for pair := range slices.Chunk(ways[way], 2) {
+		all = append(all, [2]string{fill(pair[0]), fill(pair[1])})
+	}
+	return all
 }
 
 // variables are those of the table, with a value that turns something off.
@@ -161,7 +141,6 @@ func read(all texts) *facts.Facts {
 func TestRuns(t *testing.T) {
 	try := night.Every(8)
 	for _, way := range slices.Sorted(maps.Keys(ways)) {
-		written := ways[way]
 		for n, without := range outcomes {
 			for m, with := range outcomes {
 				v := variables[(n+m)%len(variables)]
@@ -169,7 +148,7 @@ func TestRuns(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s: %s, then %s", way, v[0], without.what, with.what), func(t *testing.T) {
-					checkRuns(t, way, read(written(v[0], v[1], without.output, with.output)), v, without, with)
+					checkRuns(t, way, read(written(way, v, without.output, with.output)), v, without, with)
 				})
 			}
 		}
@@ -191,14 +170,13 @@ func TestNoise(t *testing.T) {
 			t.Parallel()
 			try := night.Every(4)
 			for _, way := range slices.Sorted(maps.Keys(ways)) {
-				written := ways[way]
 				for n := i % pairsOfNoise; n < len(outcomes); n += pairsOfNoise {
 					if !try(way) {
 						continue
 					}
 					without, with := outcomes[n], outcomes[(n+i)%len(outcomes)]
 					v := variables[(n+i)%len(variables)]
-					clean := written(v[0], v[1], without.output, with.output)
+					clean := written(way, v, without.output, with.output)
 					noisy := slices.Clone(clean)
 					for i := range noisy {
 						noisy[i][1] = noise.Do(noisy[i][1])
@@ -243,13 +221,13 @@ func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
 // TestWidths checks that an output whose last line is as wide as a screen is not taken for
 // one that goes on in the heading or the command below it.
 func TestWidths(t *testing.T) {
-	for way, written := range ways {
+	for way := range ways {
 		for _, width := range []int{80, 100, 120, 132, 160, 200} {
 			const said = "ncclSystemError: System call (e.g. socket, malloc) or external library call failed "
 			wide := ended{"an error", said[:min(len(said), width)] + strings.Repeat("x", max(0, width-len(said))) + "\n", "failed", true}
 			t.Run(fmt.Sprintf("%s, %d", way, width), func(t *testing.T) {
 				v := variables[0]
-				checkRuns(t, way, read(written(v[0], v[1], wide.output, wide.output)), v, wide, wide)
+				checkRuns(t, way, read(written(way, v, wide.output, wide.output)), v, wide, wide)
 			})
 		}
 	}
@@ -276,9 +254,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 		expect.Len(t, 0, f.Comparisons, "it")
 		return
 	}
-	if len(f.Runs) != 2 || set < 0 || plain < 0 {
-		t.Fatalf("got %+v", f.Runs)
-	}
+	expect.Must(t, len(f.Runs) == 2 && set >= 0 && plain >= 0, "got %+v", f.Runs)
 	for i, want := range map[int]ended{set: with, plain: without} {
 		if r := f.Runs[i]; r.Outcome != want.outcome || r.Told != want.told || (r.Shown == 0) != (want.outcome == "unknown") {
 			t.Errorf("got %+v, want %s, told: %v", r, want.outcome, want.told)
@@ -293,9 +269,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 		return // Headings and names of files set nothing.
 	}
 	for _, e := range f.Env.Variables {
-		if e.Name == v[0] && (!e.Trial || e.Effective) {
-			t.Errorf("%+v is taken for the job's", e)
-		}
+		expect.That(t, e.Name != v[0] || e.Trial && !e.Effective, "%+v is taken for the job's", e)
 	}
 }
 
@@ -455,8 +429,8 @@ func TestNoRuns(t *testing.T) {
 
 // FuzzRuns checks the bounds of the facts, whatever the text.
 func FuzzRuns(f *testing.F) {
-	for _, written := range ways {
-		for _, t := range written("NCCL_P2P_DISABLE", "1", outcomes[4].output, outcomes[0].output) {
+	for way := range ways {
+		for _, t := range written(way, variables[0], outcomes[4].output, outcomes[0].output) {
 			f.Add(t[1])
 		}
 	}

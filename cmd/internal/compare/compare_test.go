@@ -155,7 +155,6 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// exampleFacts are the facts of each recorded machine.
 func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -190,12 +189,10 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// reportOf is a report without findings about facts.
 func reportOf(f *facts.Facts, findings ...rules.Finding) *report.Document {
 	return report.New(report.Input{Version: "1.0", Profile: rules.Training, Facts: f, Verdict: rules.Result{Findings: findings}})
 }
 
-// mirrored is the difference with the sides exchanged.
 func mirrored(d *Difference) *Difference {
 	out := *d
 	out.A, out.B = d.B, d.A
@@ -236,7 +233,6 @@ func finding(rule string, severity rules.Severity, subject string) rules.Finding
 	return rules.Finding{Rule: rule, Cause: rule, Title: rule, Severity: severity, Confidence: rules.Likely, Subject: subject, Message: rule + " at 393 GB/s."}
 }
 
-// TestFindings checks how findings are paired.
 func TestFindings(t *testing.T) {
 	change := func(f rules.Finding, with func(*rules.Finding)) rules.Finding {
 		with(&f)

@@ -87,7 +87,6 @@ func full() *plan.Plan {
 	return p
 }
 
-// plans are a plan with everything, and with nothing.
 func plans() map[string]*plan.Plan {
 	one := full()
 	one.Ranks = one.Ranks[:1]
@@ -96,7 +95,6 @@ func plans() map[string]*plan.Plan {
 	return map[string]*plan.Plan{"full": full(), "one rank": one, "not bound": loose, "empty": {Machine: "1 x NVIDIA H200", Ranks: []plan.Rank{{GPU: "0000:18:00.0"}}}, "nothing": {}}
 }
 
-// emitted is a plan in the form of a target.
 func emitted(t *testing.T, target string, p *plan.Plan) string {
 	t.Helper()
 	to, known := emit.Named(target)
@@ -158,7 +156,6 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// output runs a program of this machine.
 func output(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -175,7 +172,6 @@ func output(t *testing.T, dir string, env []string, name string, args ...string)
 	return string(out)
 }
 
-// saved writes a file.
 func saved(t *testing.T, dir, name, text string, perm os.FileMode) string {
 	t.Helper()
 	file := filepath.Join(dir, name)

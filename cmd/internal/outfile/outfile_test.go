@@ -71,7 +71,6 @@ var regular = []target{
 	{name: "bind mount", mode: 0o644, mount: true, inPlace: true},
 }
 
-// refused are targets that cannot be written.
 var refused = []target{
 	{name: "folder", write: ".", want: ErrFolder},
 	{name: "link to a folder", links: []string{"l -> ."}, write: "l", want: ErrFolder},

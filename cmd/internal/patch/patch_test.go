@@ -559,7 +559,6 @@ func TestCompose(t *testing.T) {
 	expect.AtLeast(t, 8, n, "compose files were read")
 }
 
-// project reads a compose file.
 func project(t *testing.T, text string) (*types.Project, error) {
 	t.Helper()
 	return loader.LoadWithContext(t.Context(), types.ConfigDetails{

@@ -241,7 +241,6 @@ func save(t *testing.T, file string, data []byte) {
 	expect.NoError(t, os.WriteFile(file, data, 0o600))
 }
 
-// build builds the program.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gpudoctor")
@@ -250,7 +249,6 @@ func build(t *testing.T) string {
 	return program
 }
 
-// report writes the page of a machine.
 func report(t *testing.T, program, from, file string) {
 	t.Helper()
 	out, err := exec.Command(program, "check", "--from", from, "-o", file).CombinedOutput()
@@ -258,7 +256,6 @@ func report(t *testing.T, program, from, file string) {
 	expect.Must(t, statErr == nil, "%v\n%s", err, out)
 }
 
-// axeSource is the source of axe-core.
 func axeSource(t *testing.T) string {
 	t.Helper()
 	file := os.Getenv("GPUDOCTOR_AXE")

@@ -205,7 +205,6 @@ func TestJUnitSchema(t *testing.T) {
 	}
 }
 
-// markdownOf is a report in Markdown, which has no fault.
 func markdownOf(t *testing.T, name string, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer

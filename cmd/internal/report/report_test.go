@@ -44,7 +44,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// textOf is a report as text.
 func textOf(d *Document, style Style) string {
 	var b bytes.Buffer
 	writeText(&b, d, style)

@@ -25,7 +25,6 @@ func card(address string, link *facts.PCIeLink, ancestors ...string) facts.PCIDe
 	return facts.PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Link: link, Ancestors: ancestors}
 }
 
-// drawn draws PCI devices.
 func drawn(faults []Fault, devices ...facts.PCIDevice) *Machine {
 	return New(&facts.Facts{PCI: &facts.PCIFacts{Devices: devices}}, faults)
 }
@@ -214,7 +213,6 @@ func forest(seed int) []facts.PCIDevice {
 	return all
 }
 
-// count counts the boxes of a class.
 func count(d *Drawing, class string) (n int) {
 	for _, b := range d.Boxes {
 		if slices.Contains(strings.Fields(b.Class), class) {

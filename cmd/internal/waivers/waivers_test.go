@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// parseText reads the waivers of a file's text.
 func parseText(text string) ([]Waiver, error) {
 	root, err := settings.Root("f", []byte(text))
 	if err != nil {
@@ -131,7 +130,6 @@ func TestMatches(t *testing.T) {
 	expect.AtLeast(t, 20000, tried, "were tried")
 }
 
-// finding makes a finding with consequences.
 func finding(rule, subject string, severity rules.Severity, explains ...rules.Finding) rules.Finding {
 	return rules.Finding{Rule: rule, Subject: subject, Severity: severity, Confidence: rules.Likely, Explains: explains}
 }
