@@ -225,14 +225,17 @@ findings contains {
 	"subject": nic,
 	"affects": sort({gpu | some p in points; gpu := gpu_name(p.point.b); facts.is_address(gpu)}),
 	"about": {
-		"gbps": round(max({p.point.gbps | some p in points}) * 8),
+		"gbps": concat(" to ", [sprintf("%d", [x]) | some x in sort({round(min(measured) * 8), round(max(measured) * 8)})]),
 		"port": round(max({p.point.expected_gbps | some p in points}) * 8),
 		"gpus": {p.point.b | some p in points},
 		"crossing": crosses,
 		"nearer": {other | some p in points; gpu := gpu_name(p.point.b); not nic in nearest[gpu]; some other in nearest[gpu]},
 	},
 	"evidence": array.slice([e | some p in sort(points); e := rdma.network_evidence(p)], 0, 4),
-} if some [nic, crosses], points in far
+} if {
+	some [nic, crosses], points in far
+	measured := {p.point.gbps | some p in points}
+}
 
 missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known"} if {
 	count(too_far | near) == 0

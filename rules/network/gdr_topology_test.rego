@@ -82,7 +82,7 @@ measured(rows) := {
 # What is slower than its path allows is a fault, and what reaches the port's rate is none.
 test_far if {
 	found := {f | some f in gdr_topology.findings; f.grade == "far"} with input as measured([["GPU4", 15.5, 0.38], ["GPU1", 24.4, 0.8]])
-	{[f.subject, f.about] | some f in found} == {["mlx5_0", {"gbps": 124, "port": 200, "gpus": {"GPU4"}, "crossing": "the link between the processors", "nearer": {"mlx5_1"}}]}
+	{[f.subject, f.about] | some f in found} == {["mlx5_0", {"gbps": "124", "port": 200, "gpus": {"GPU4"}, "crossing": "the link between the processors", "nearer": {"mlx5_1"}}]}
 	rows := [["GPU4", 5, 0.38], ["GPU4", 24, 0.38], ["GPU1", 15, 0.8]]
 	count({f | some f in gdr_topology.findings; f.grade == "far"}) == 0 with input as measured(rows)
 }
