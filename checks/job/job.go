@@ -75,6 +75,12 @@ type story struct {
 // watchdog of PyTorch only says so, as the server of vLLM does.
 var waits = map[string]bool{"torch-watchdog-timeout": true, "torch-work-status": true, "torch-other-rank-failed": true, "vllm-workers-stuck": true}
 
+// speaker is a rank in one text.
+type speaker struct {
+	source string
+	rank   int
+}
+
 func newStory(f *facts.Facts) *story {
 	s := &story{facts: f, lines: map[string]int{}, waiting: map[*facts.Message]bool{}}
 	for _, t := range f.Texts {
@@ -100,19 +106,18 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
-	waited := map[[2]any]bool{} // By the text and the rank.
+	waited := map[speaker]bool{}
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		if s.wentOn && waits[m.ID] || !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
+		s.waiting[m] = waits[m.ID]
 		if m.Rank != nil {
-			speaker := [2]any{m.Source, *m.Rank}
-			waited[speaker] = waited[speaker] || waits[m.ID]
-			s.waiting[m] = waited[speaker]
-		} else {
-			s.waiting[m] = waits[m.ID]
+			who := speaker{m.Source, *m.Rank}
+			waited[who] = waited[who] || waits[m.ID]
+			s.waiting[m] = waited[who]
 		}
 		if m.Role != "consequence" && !ofProcess(m) {
 			s.trouble = append(s.trouble, m)
@@ -166,7 +171,7 @@ func sameRank(a, b *int) bool { return a == b || a != nil && b != nil && *a == *
 func (s *story) byItself(d *facts.Death) bool {
 	switch {
 	case d.What == "exception":
-		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "cause", "category", "consequence")
+		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "")
 	case d.What == "assertion":
 		return !libraries().MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
@@ -183,9 +188,9 @@ func (s *story) byItself(d *facts.Death) bool {
 	})
 }
 
-// beforeOthersWaited reports whether an exception that may come from the machine or a server, but not from communication, ended one
-// rank, and all trouble of the others is that they wait for it and what follows, or comes after the end that a
-// launcher saw first.
+// beforeOthersWaited reports whether an exception that may come from the machine or a server, but not from
+// communication, ended one rank, and all trouble of the others is that they wait for it and what follows, or comes
+// after the end that a launcher saw first.
 func (s *story) beforeOthersWaited(d *facts.Death) bool {
 	if d.What != "exception" || d.Rank == nil || !s.cameThrough(d) || ofCommunication(printed(d)) && !elsewhere.MatchString(d.RaisedIn) || s.claimed(d, "cause") || s.interruptedTogether(d) {
 		return false
@@ -241,11 +246,12 @@ func (s *story) preceded(d *facts.Death) bool {
 	})
 }
 
-// claimed reports whether the line of an exception, or of one like it, is a message of the catalogue with one of these roles.
-func (s *story) claimed(d *facts.Death, roles ...string) bool {
+// claimed reports whether the line of an exception, or of one like it, is a message of the catalogue with that role; ""
+// is any.
+func (s *story) claimed(d *facts.Death, role string) bool {
 	return slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == d.What && o.Class == d.Class && o.Said == d.Said && slices.ContainsFunc(s.complaints, func(m *facts.Message) bool {
-			return m.Source == o.Source && m.Line == o.Line && slices.Contains(roles, m.Role) && !strings.HasPrefix(m.ID, "process-")
+			return m.Source == o.Source && m.Line == o.Line && (role == "" || m.Role == role) && !strings.HasPrefix(m.ID, "process-")
 		})
 	})
 }
@@ -278,17 +284,23 @@ func printed(d *facts.Death) string { return d.Class + ": " + d.Said }
 // that only a program's mistake raises, and others unless their class or words speak of communication,
 // GPUs, the machine's limits, or another process that failed.
 func itsOwn(printed string) bool {
-	class, _, _ := strings.Cut(printed, ":")
-	if programming[leaf(class)] {
+	class, said := parts(printed)
+	if programming[class] {
 		return true
 	}
-	return !ofCommunication(printed) && !machineClass().MatchString(leaf(class)) && !machineWords().MatchString(wrapper.ReplaceAllString(printed[len(class):], ""))
+	return !ofCommunication(printed) && !machineClass().MatchString(class) && !machineWords().MatchString(said)
 }
 
 // ofCommunication reports whether an exception speaks of communication between ranks or of GPUs.
 func ofCommunication(printed string) bool {
-	class, _, _ := strings.Cut(printed, ":")
-	return communicationClass().MatchString(leaf(class)) || communicationWords().MatchString(wrapper.ReplaceAllString(printed[len(class):], ""))
+	class, said := parts(printed)
+	return communicationClass().MatchString(class) || communicationWords().MatchString(said)
+}
+
+// parts are the class of a printed exception, without its modules, and its words, without those that only say where it was.
+func parts(printed string) (class, said string) {
+	class, _, _ = strings.Cut(printed, ":")
+	return leaf(class), wrapper.ReplaceAllString(printed[len(class):], "")
 }
 
 // wrapper is what says where an exception of the program was: on a GPU, or in a process whose exceptions PyTorch
