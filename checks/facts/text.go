@@ -92,6 +92,8 @@ type LogFacts struct {
 	// Deaths are the ends of the job's processes that texts report, and the
 	// exceptions that Python printed, in order; of many only the first and the last.
 	Deaths []Death `json:"deaths,omitempty"`
+	// Processes are those that the texts name, each as one text shows it.
+	Processes []Process `json:"processes,omitempty"`
 	// Progress is how far the ranks came in their process groups, as the watchdogs of
 	// PyTorch report when a collective times out.
 	Progress []Progress `json:"progress,omitempty"`
@@ -103,12 +105,68 @@ type LogFacts struct {
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// Job is which process of a job failed first, and who knows of it (package job).
+// Process is a process of a job.
+type Process struct {
+	// Rank, Host, PID and Device, its CUDA ordinal, identify it, as far as the texts do.
+	Rank   *int   `json:"rank,omitempty"`
+	Host   string `json:"host,omitempty"`
+	PID    int    `json:"pid,omitempty"`
+	Device *int   `json:"device,omitempty"`
+	// Ranks is the size of the first communicator that it began, 0 if it began none; Ready is
+	// true if it completed that start.
+	Ranks int  `json:"ranks,omitempty"`
+	Ready bool `json:"ready,omitempty"`
+	// Step is the line in which it last reported a step of its work, 0 for none.
+	Step int `json:"step,omitempty"`
+	// Said is the row of the last message in which it said that something is wrong, and Line
+	// where.
+	Said string `json:"said,omitempty"`
+	Line int    `json:"line,omitempty"`
+	// Source is the text's name.
+	Source string `json:"source,omitempty"`
+}
+
+// Member is a process of a job with its part in what happened.
+type Member struct {
+	Process
+	Role Role `json:"role"`
+	// End is how it ended, if a text says so.
+	End *Death `json:"end,omitempty"`
+	// Waits is the collective in which it waited at last.
+	Waits *Progress `json:"waits,omitempty"`
+}
+
+// Role is the part of a process in what happened to its job.
+type Role string
+
+// The parts of processes.
+const (
+	// RoleFirst is that of the process that failed first, RoleAlike that of others that failed in the
+	// same way on their own.
+	RoleFirst Role = "first"
+	RoleAlike Role = "alike"
+	// RoleLost is that of a process of which others say that it is gone.
+	RoleLost Role = "lost"
+	// RoleWaits is that of a process that waited for others in a collective.
+	RoleWaits Role = "waits"
+	// RoleAfter is that of any other process that ended, or said that something is wrong.
+	RoleAfter Role = "after"
+	// RoleSilent is that of a process that said nothing of a fault.
+	RoleSilent Role = "silent"
+)
+
+// Job is the story of a job: its processes, which of them failed first, and who knows of it (package job).
 type Job struct {
+	// Members are the processes of a job that failed, by rank, and Size is how many ranks it has, 0 if
+	// no text says so.
+	Members []Member `json:"members,omitempty"`
+	Size    int      `json:"size,omitempty"`
 	// WentOn is true if the complaints that something does not end were followed by many
-	// steps of work, Ended if a launcher says that a process ended.
-	WentOn bool `json:"went_on,omitempty"`
-	Ended  bool `json:"ended,omitempty"`
+	// steps of work, and Outlived are these complaints, by their order. Ended is true if a
+	// launcher says that a process ended.
+	WentOn   bool  `json:"went_on,omitempty"`
+	Outlived []int `json:"outlived,omitempty"`
+	Ended    bool  `json:"ended,omitempty"`
 	// First is the end that the others follow, and Alike are the other ranks that ended so.
 	First *Death `json:"first,omitempty"`
 	Alike []int  `json:"alike,omitempty"`

@@ -32,7 +32,16 @@ func Of(f *facts.Facts) *facts.Job {
 		return nil
 	}
 	s := newStory(f)
-	j := &facts.Job{WentOn: s.wentOn, Ended: len(s.ends) > 0}
+	j := &facts.Job{WentOn: s.wentOn, Outlived: s.outlived, Ended: len(s.ends) > 0}
+	s.blame(j)
+	if len(s.complaints) > 0 || len(s.ends) > 0 || j.First != nil {
+		s.members(j)
+	}
+	return j
+}
+
+// blame finds the process that failed first, and the others that failed alike, or the one that is lost.
+func (s *story) blame(j *facts.Job) {
 	own := s.deaths(s.byItself)
 	if len(own) == 0 {
 		own = s.deaths(s.beforeOthersWaited)
@@ -40,7 +49,7 @@ func Of(f *facts.Facts) *facts.Job {
 	j.First = s.first(own)
 	if j.First == nil {
 		j.Lost = s.lost()
-		return j
+		return
 	}
 	alike := map[int]bool{}
 	for _, d := range own {
@@ -50,7 +59,6 @@ func Of(f *facts.Facts) *facts.Job {
 		}
 	}
 	j.Alike = slices.Sorted(maps.Keys(alike))
-	return j
 }
 
 // story is what the facts say, as the questions below need it.
@@ -64,6 +72,8 @@ type story struct {
 	// began is the time of the first trouble that has one.
 	began  string
 	wentOn bool
+	// outlived are the complaints that something does not end, where the work went on.
+	outlived []int
 	// ends are the words of launchers that a process ended.
 	ends []*facts.Death
 	// launcher is the report of the process that failed first.
@@ -82,7 +92,8 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: f, lines: map[string]int{}, waiting: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), lines: map[string]int{}, waiting: map[*facts.Message]bool{}}
+	f = s.facts
 	for _, t := range f.Texts {
 		s.lines[t.Name] = max(s.lines[t.Name], t.Lines)
 	}
@@ -109,7 +120,11 @@ func newStory(f *facts.Facts) *story {
 	waited := map[speaker]bool{}
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
-		if s.wentOn && waits[m.ID] || !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
+		if s.wentOn && waits[m.ID] {
+			s.outlived = append(s.outlived, m.Order)
+			continue
+		}
+		if !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
@@ -159,10 +174,29 @@ func (s *story) first(own []*facts.Death) *facts.Death {
 		}
 	}
 	d := *chosen
-	if d.Rank == nil && s.launcher != nil && (d.PID == 0 || d.PID == s.launcher.PID) {
+	if s.launcher != nil && (d.Rank == nil || sameRank(d.Rank, s.launcher.Rank)) && (d.PID == 0 || d.PID == s.launcher.PID) {
 		d.Rank, d.Host, d.PID = s.launcher.Rank, cmp.Or(s.launcher.Host, d.Host), cmp.Or(s.launcher.PID, d.PID)
 	}
+	if d.Rank == nil && d.What == "assertion" {
+		d.Rank = s.assertedIn(&d)
+	}
 	return &d
+}
+
+// assertedIn is the one rank whose exception reports an assertion of device code, which itself names none; nil for
+// several or none.
+func (s *story) assertedIn(d *facts.Death) *int {
+	var rank *int
+	for _, o := range s.facts.Logs.Deaths {
+		if o.Rank == nil || o.Source != d.Source || !strings.Contains(o.Said, "device-side assert") {
+			continue
+		}
+		if rank != nil && *rank != *o.Rank {
+			return nil
+		}
+		rank = o.Rank
+	}
+	return rank
 }
 
 func sameRank(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }

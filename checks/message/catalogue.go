@@ -248,6 +248,16 @@ func Of(line string) (row *Statement, fields map[string]string, ok bool) {
 	return nil, nil, false
 }
 
+// Says is what a row states, in one phrase.
+func Says(id string) string {
+	for _, row := range Statements() {
+		if row.ID == id {
+			return row.Says
+		}
+	}
+	return id
+}
+
 // AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file
 // it is from is not known.
 func AsWarning(said string) string { return "NCCL WARN " + said }

@@ -8,13 +8,8 @@ by_id[m.id] contains m if {
 	not overcome(m)
 }
 
-# overcome is true of the complaint that something does not end, where the job reported many
-# more steps behind all of them and no process ended: a watchdog of PyTorch with
-# TORCH_NCCL_ASYNC_ERROR_HANDLING=0 and the server of vLLM only say it.
-overcome(m) if {
-	m.id in {"torch-watchdog-timeout", "torch-work-status", "torch-other-rank-failed", "vllm-workers-stuck"}
-	went_on
-}
+# overcome is true of the complaint that something does not end, where the work went on behind it.
+overcome(m) if m.order in input.logs.job.outlived
 
 went_on if input.logs.job.went_on
 

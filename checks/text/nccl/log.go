@@ -504,6 +504,11 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
 		n.mark(c, rank, what)
 	}
+	var device *int
+	if ordinal, ok := numberAfter(body, " cudaDev "); ok {
+		device = &ordinal
+	}
+	s.Began(l, rank, ranks, device, what == completed)
 	n.set.begin(who.process(), c, rank)
 	if len(n.byPointer) < maxRanks {
 		n.byPointer[pointer] = c

@@ -15,30 +15,17 @@ const (
 	// maxDeaths bounds the deaths that are kept: the first half of them, and of the
 	// rest the last.
 	maxDeaths = 64
-	// maxSteps bounds the lines that are remembered for each process that tells of
-	// its steps, maxWorkers those processes.
-	maxSteps   = 8
-	maxWorkers = 256
 )
 
-// deathLog collects the ends of processes, and the last steps that each reported.
+// deathLog collects the ends of processes.
 type deathLog struct {
 	deaths []noted
-	steps  []*stepLog
 }
 
 // noted is a death and the number of the text that reports it.
 type noted struct {
 	facts.Death
 	text int
-}
-
-// stepLog are the last lines in which one process reported a step.
-type stepLog struct {
-	source string
-	rank   *int
-	pid    int
-	lines  []int
 }
 
 // Death notes the end of a process that a line tells. What the death leaves out of who
@@ -94,34 +81,15 @@ func alike(k, d *noted) bool {
 
 func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Step notes a line in which a process reports another step of its work.
-func (s *Sink) Step(l Line) {
-	who := s.identify(l)
-	log := &s.deaths
-	i := slices.IndexFunc(log.steps, func(k *stepLog) bool { return k.source == s.name && k.pid == who.pid && equal(k.rank, who.rank) })
-	if i < 0 {
-		if len(log.steps) >= maxWorkers {
-			return
-		}
-		i = len(log.steps)
-		log.steps = append(log.steps, &stepLog{source: s.name, rank: who.rank, pid: who.pid})
-	}
-	k := log.steps[i]
-	if len(k.lines) >= maxSteps {
-		k.lines = k.lines[1:]
-	}
-	k.lines = append(k.lines, l.Number)
-}
-
 // list returns the deaths in order, with their places among the messages.
-func (log *deathLog) list(messages []facts.Message) []facts.Death {
+func (log *deathLog) list(messages []facts.Message, of *processLog) []facts.Death {
 	timed := len(messages) > 0
 	for _, m := range messages {
 		timed = timed && m.Time != ""
 	}
 	for i := range log.deaths {
 		d := &log.deaths[i]
-		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(line{d.Source, d.Line, d.Rank, d.PID})
+		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), of.after(line{d.Source, d.Line, d.Rank, d.PID})
 	}
 	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
 	slices.SortStableFunc(log.deaths, func(a, b noted) int {
@@ -150,23 +118,6 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 		}
 	}
 	return place
-}
-
-// after counts the steps that the process of a line reported after it. Lines that name
-// no process may be of any.
-func (log *deathLog) after(u line) int {
-	n := 0
-	for _, k := range log.steps {
-		if k.source != u.source || u.rank != nil && k.rank != nil && *u.rank != *k.rank || u.pid != 0 && k.pid != 0 && u.pid != k.pid {
-			continue
-		}
-		for _, line := range k.lines {
-			if line > u.line {
-				n++
-			}
-		}
-	}
-	return min(n, maxSteps)
 }
 
 // rankName are the names that launchers give to the output of one rank:

@@ -70,6 +70,9 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
+	if row.Role != "setting" && row.Role != "warning" {
+		m.sink.complained(id, who, l)
+	}
 	key := messageKey(id, fields)
 	h := m.found[key]
 	if h == nil {
@@ -127,7 +130,7 @@ func (m *messageLog) messages() []facts.Message {
 	for _, h := range m.order {
 		h.message.Ranks = max(len(h.speakers), 1)
 		if h.message.Role == "category" {
-			h.message.StepsAfter = m.sink.deaths.after(h.last)
+			h.message.StepsAfter = m.sink.processes.after(h.last)
 		}
 		timed = timed && h.message.Time != ""
 		list = append(list, h.message)

@@ -465,7 +465,10 @@ func (r *Reading) Finish() *facts.Facts {
 		s.Logs().Messages = list
 	}
 	if len(s.deaths.deaths) > 0 {
-		s.Logs().Deaths = s.deaths.list(s.Logs().Messages)
+		s.Logs().Deaths = s.deaths.list(s.Logs().Messages, &s.processes)
+	}
+	if s.Facts.Logs != nil {
+		s.Facts.Logs.Processes = s.processes.facts()
 	}
 	s.join()
 	s.Facts.Origins = s.ledger.origins(s.Facts)

@@ -31,8 +31,9 @@ type Sink struct {
 	// partialPCI is set until a text lists the whole PCI tree.
 	partialPCI bool
 
-	messages *messageLog
-	deaths   deathLog
+	messages  *messageLog
+	deaths    deathLog
+	processes processLog
 	// listeners hear of each event.
 	listeners []func(Event)
 }

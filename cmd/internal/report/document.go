@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
@@ -80,6 +81,8 @@ type Document struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// Collectives is what collectives of NCCL or RCCL did; absent when none were run.
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
+	// Job is what became of the processes of a job that failed, as logs tell.
+	Job *facts.Job `json:"job,omitempty"`
 	// Baseline is what became of the findings of an earlier report; absent unless one was
 	// given.
 	Baseline *baseline.Baseline `json:"baseline,omitempty"`
@@ -312,6 +315,9 @@ func New(in Input) *Document {
 		t := *in.Facts.Transfers
 		t.Devices, t.Peers, t.Transfers = list(t.Devices), list(t.Peers), list(t.Transfers)
 		d.Transfers = &t
+	}
+	if j := job.Of(in.Facts); j != nil && len(j.Members) > 0 {
+		d.Job = j
 	}
 	if c := in.Facts.Collectives; c != nil {
 		own := *c

@@ -66,6 +66,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	t.machine()
 	t.areas()
 	t.objects()
+	t.story()
 	if !d.textsOnly {
 		t.slowStart()
 		t.matrix()
@@ -119,6 +120,21 @@ func (t *text) machine() {
 	}
 	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), t.wrapItems(punctuated(t.v.Machine, ","), first, indent))
 	t.texts()
+}
+
+// story writes what became of the processes of a job.
+func (t *text) story() {
+	if t.v.Story == nil {
+		return
+	}
+	t.head(t.v.Story.Title)
+	for i, p := range t.v.Story.Parts {
+		if i == maxLines && !t.style.Verbose {
+			t.entry("", fmt.Sprintf("and %d more (--verbose)", len(t.v.Story.Parts)-i), "")
+			break
+		}
+		t.entry(p.Label, p.Who+": "+p.What, p.Place)
+	}
 }
 
 // transfers writes what became of the transfers.

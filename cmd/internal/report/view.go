@@ -44,6 +44,9 @@ type view struct {
 	Odd    []string
 	Uneven bool
 
+	// Story is what became of the processes of a job; nil if nothing is to be told.
+	Story *story
+
 	// Gaps are the reasons of the verdict that are no findings, without what Said says.
 	Gaps []string
 	// Recheck is the command that judges everything again.
@@ -196,6 +199,7 @@ func newView(d *Document, ascii bool) *view {
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
 		Recheck: d.recheck.Command(),
 	}
+	v.Story = newStory(d.Job)
 	v.Title, v.InWords = d.title(), d.verdictInWords()
 	v.Status, v.Said = transfersLine(d, all)
 	made := newViewer(d)

@@ -124,21 +124,7 @@ func rangesOf(names []string) string {
 		_, _ = fmt.Sscanf(name, "GPU %d", &n) // Each name has a number: see name.
 		numbers = append(numbers, n)
 	}
-	slices.Sort(numbers)
-	var parts []string
-	for i := 0; i < len(numbers); {
-		last := i
-		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
-			last++
-		}
-		part := fmt.Sprint(numbers[i])
-		if last > i {
-			part += fmt.Sprintf(" to %d", numbers[last])
-		}
-		parts = append(parts, part)
-		i = last + 1
-	}
-	return "GPUs " + strings.Join(parts, ", ")
+	return "GPUs " + lines.Ranges(numbers)
 }
 
 // describeJoins notes for each GPU how it is joined to others: "NVLink 4 x18", "xGMI to

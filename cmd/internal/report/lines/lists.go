@@ -3,6 +3,7 @@ package lines
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,4 +26,23 @@ func First(texts []string, most int, separator string) string {
 		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(texts, separator)
+}
+
+// Ranges writes numbers with those that follow each other as ranges: "0 to 3, 6".
+func Ranges(numbers []int) string {
+	slices.Sort(numbers)
+	var parts []string
+	for i := 0; i < len(numbers); {
+		last := i
+		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
+			last++
+		}
+		part := strconv.Itoa(numbers[i])
+		if last > i {
+			part += " to " + strconv.Itoa(numbers[last])
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return strings.Join(parts, ", ")
 }

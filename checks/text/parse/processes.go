@@ -1,0 +1,127 @@
+package parse
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+const (
+	// maxProcesses bounds the processes of all texts together, maxSteps the lines that are
+	// remembered for each that tells of its steps.
+	maxProcesses = 4096
+	maxSteps     = 8
+)
+
+// processLog collects what each text shows of each process that wrote in it.
+type processLog struct {
+	list  []*process
+	byKey map[processKey]*process
+}
+
+type processKey struct {
+	source, host string
+	pid, rank    int
+}
+
+// process is one process in one text, and the last lines in which it reported a step of its work.
+type process struct {
+	facts.Process
+	steps []int
+}
+
+// process is the one that wrote a line of the present text; nil if there are too many. Of a line
+// that names none it is one that has neither a rank nor a number.
+func (s *Sink) process(who Speaker) *process {
+	key := processKey{s.name, who.Host, who.pid, -1}
+	if who.rank != nil {
+		key.rank = *who.rank
+	}
+	log := &s.processes
+	p := log.byKey[key]
+	if p == nil && len(log.list) < maxProcesses {
+		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}}
+		if log.byKey == nil {
+			log.byKey = make(map[processKey]*process)
+		}
+		log.byKey[key] = p
+		log.list = append(log.list, p)
+	}
+	if p != nil && p.Device == nil {
+		p.Device = who.device
+	}
+	return p
+}
+
+// Step notes a line in which a process reports another step of its work.
+func (s *Sink) Step(l Line) {
+	p := s.process(s.identify(l))
+	if p == nil {
+		return
+	}
+	if len(p.steps) >= maxSteps {
+		p.steps = p.steps[1:]
+	}
+	p.steps, p.Step = append(p.steps, l.Number), l.Number
+}
+
+// complained notes that a process said that something is wrong or went wrong.
+func (s *Sink) complained(id string, who Speaker, l Line) {
+	if who.rank == nil {
+		who.rank = rankOfName(s.name)
+	}
+	if p := s.process(who); p != nil {
+		p.Said, p.Line = id, l.Number
+	}
+}
+
+// Began notes that a process began a communicator of some size, or completed its start.
+func (s *Sink) Began(l Line, rank, ranks int, device *int, ready bool) {
+	who := s.identify(l)
+	who.rank, who.device = &rank, device
+	p := s.process(who)
+	if p == nil || p.Ranks != 0 && p.Ranks != ranks { // The first communicator is that of the whole job.
+		return
+	}
+	p.Ranks, p.Ready = ranks, p.Ready || ready
+}
+
+// facts are the processes that the texts name.
+func (log *processLog) facts() []facts.Process {
+	var all []facts.Process
+	for _, p := range log.list {
+		if p.Rank != nil || p.PID != 0 {
+			all = append(all, p.Process)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b facts.Process) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(rankOrLast(a.Rank), rankOrLast(b.Rank)), cmp.Compare(a.PID, b.PID))
+	})
+	return all
+}
+
+// rankOrLast orders processes without a rank after the others.
+func rankOrLast(rank *int) int {
+	if rank == nil {
+		return int(^uint(0) >> 1)
+	}
+	return *rank
+}
+
+// after counts the steps that the process of a line reported after it. Lines that name
+// no process may be of any.
+func (log *processLog) after(u line) int {
+	n := 0
+	for _, p := range log.list {
+		if p.Source != u.source || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank || u.pid != 0 && p.PID != 0 && u.pid != p.PID {
+			continue
+		}
+		for _, line := range p.steps {
+			if line > u.line {
+				n++
+			}
+		}
+	}
+	return min(n, maxSteps)
+}

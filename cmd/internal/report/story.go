@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+// story is what became of the processes of a job that failed.
+type story struct {
+	// Title counts the processes and the hosts.
+	Title string
+	Parts []part
+}
+
+// part is processes of which the texts tell the same: their part in what happened, who they are, what they did last,
+// and the place that shows it of the first of them.
+type part struct{ Label, Who, What, Place string }
+
+// labels are the parts of processes in one word, in the order of the story.
+var labels = []string{"first", "alike", "gone", "waits", "ended", "said", "quiet"}
+
+// labelOf is the part of a process in one word.
+func labelOf(m *facts.Member) string {
+	switch m.Role {
+	case facts.RoleFirst:
+		return "first"
+	case facts.RoleAlike:
+		return "alike"
+	case facts.RoleLost:
+		return "gone"
+	case facts.RoleWaits:
+		return "waits"
+	case facts.RoleAfter:
+		if m.End != nil {
+			return "ended"
+		}
+		return "said"
+	case facts.RoleSilent:
+	}
+	return "quiet"
+}
+
+// newStory tells of a job; nil where fewer than two of its processes are known.
+func newStory(j *facts.Job) *story {
+	if j == nil || max(j.Size, len(j.Members)) < 2 || len(j.Members) == 0 {
+		return nil
+	}
+	s := &story{Title: fmt.Sprintf("The job: %d processes", max(j.Size, len(j.Members)))}
+	hosts := map[string]bool{}
+	for _, m := range j.Members {
+		if m.Host != "" {
+			hosts[m.Host] = true
+		}
+	}
+	if len(hosts) > 0 {
+		s.Title += " on " + plural(len(hosts), "host")
+	}
+	for _, label := range labels {
+		var whats []string
+		of := map[string][]facts.Member{}
+		for _, m := range j.Members {
+			if labelOf(&m) != label {
+				continue
+			}
+			what := did(&m)
+			if of[what] == nil {
+				whats = append(whats, what)
+			}
+			of[what] = append(of[what], m)
+		}
+		for _, what := range whats {
+			s.Parts = append(s.Parts, part{label, who(of[what]), what, placeIn(&of[what][0])})
+		}
+	}
+	if unseen := unseenRanks(j); len(unseen) > 0 {
+		s.Parts = append(s.Parts, part{Label: "quiet", Who: ranks(unseen), What: "in none of the texts"})
+	}
+	return s
+}
+
+// unseenRanks are those that the job has by its size, and of which no text tells.
+func unseenRanks(j *facts.Job) []int {
+	known := map[int]bool{}
+	for _, m := range j.Members {
+		if m.Rank == nil {
+			return nil
+		}
+		known[*m.Rank] = true
+	}
+	var unseen []int
+	for rank := range j.Size {
+		if !known[rank] {
+			unseen = append(unseen, rank)
+		}
+	}
+	return unseen
+}
+
+// who names processes.
+func who(all []facts.Member) string {
+	var numbers []int
+	for _, m := range all {
+		if m.Rank != nil {
+			numbers = append(numbers, *m.Rank)
+		}
+	}
+	if len(all) > 1 {
+		return ranks(numbers)
+	}
+	m := all[0]
+	name := "a process"
+	if m.Rank != nil {
+		name = fmt.Sprintf("rank %d", *m.Rank)
+	}
+	if m.Host != "" {
+		name += " on " + m.Host
+	}
+	var more []string
+	if m.PID != 0 {
+		more = append(more, fmt.Sprintf("process %d", m.PID))
+	}
+	if m.Device != nil {
+		more = append(more, fmt.Sprintf("CUDA device %d", *m.Device))
+	}
+	if len(more) > 0 {
+		name += " (" + strings.Join(more, ", ") + ")"
+	}
+	return name
+}
+
+func ranks(numbers []int) string {
+	if len(numbers) == 1 {
+		return fmt.Sprintf("rank %d", numbers[0])
+	}
+	return "ranks " + lines.Ranges(numbers)
+}
+
+// did says what a process did last.
+func did(m *facts.Member) string {
+	switch {
+	case m.Role == facts.RoleLost:
+		return "others lost the connection to it"
+	case m.Waits != nil && m.Role == facts.RoleWaits:
+		return "in " + collective(m.Waits)
+	case m.End != nil:
+		return ended(m.End)
+	case m.Said != "":
+		return message.Says(m.Said)
+	case m.Step > 0:
+		return "its last sign is a step of its work"
+	case m.Ready:
+		return "its last sign is that it completed its start"
+	case m.Ranks > 0:
+		return "it began its start and did not complete it"
+	}
+	return "no sign of a fault"
+}
+
+// collective names the collective in which a process waits.
+func collective(p *facts.Progress) string {
+	op, number := p.Op, p.Seq
+	if op == "" {
+		op = "the collective"
+	}
+	if number == nil && p.Completed != nil {
+		next := *p.Completed + 1
+		number = &next
+	}
+	if number == nil {
+		return op
+	}
+	return fmt.Sprintf("%s number %d", op, *number)
+}
+
+// ended says how a process ended.
+func ended(d *facts.Death) string {
+	switch {
+	case d.What == "exception":
+		return shortened(strings.TrimSuffix(d.Class+": "+d.Said, ": "))
+	case d.What == "assertion":
+		return "failed assertion: " + shortened(d.Said)
+	case d.Class != "":
+		return "ended by " + d.Class
+	case d.Code != nil:
+		return fmt.Sprintf("exited with code %d", *d.Code)
+	}
+	return "ended"
+}
+
+// shortened is the beginning of a program's words.
+func shortened(words string) string {
+	const most = 120
+	if len(words) <= most {
+		return words
+	}
+	return escape.Printable(words, most) + "..."
+}
+
+// placeIn is the line that shows what a process did last.
+func placeIn(m *facts.Member) string {
+	source, line := m.Source, m.Line
+	switch {
+	case m.Role == facts.RoleWaits && m.Waits != nil:
+		source, line = m.Waits.Source, m.Waits.Line
+	case m.End != nil:
+		source, line = m.End.Source, m.End.Line
+	case m.Said == "":
+		line = m.Step
+	}
+	if source == "" || line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", source, line)
+}
