@@ -21,7 +21,9 @@ func TestStory(t *testing.T) {
 		return m
 	}
 	death := func(d facts.Death) func(*facts.Member) { return func(m *facts.Member) { m.End = &d } }
-	waits := func(m *facts.Member) { m.Waits = &facts.Progress{Op: "ALLREDUCE", Seq: number(7), Source: "job.log", Line: 9} }
+	waits := func(m *facts.Member) {
+		m.Waits = &facts.Progress{Op: "ALLREDUCE", Seq: number(7), Source: "job.log", Line: 9}
+	}
 	for name, c := range map[string]struct {
 		job  *facts.Job
 		want string
