@@ -162,11 +162,12 @@ type Job struct {
 	Members []Member `json:"members,omitempty"`
 	Size    int      `json:"size,omitempty"`
 	// WentOn is true if the complaints that something does not end were followed by many
-	// steps of work, and Outlived are these complaints, by their order. Ended is true if a
-	// launcher says that a process ended.
-	WentOn   bool  `json:"went_on,omitempty"`
-	Outlived []int `json:"outlived,omitempty"`
-	Ended    bool  `json:"ended,omitempty"`
+	// steps of work, Ended if a launcher says that a process ended.
+	WentOn bool `json:"went_on,omitempty"`
+	Ended  bool `json:"ended,omitempty"`
+	// Settled are the messages, by their order, that need no cause of their own: such complaints
+	// where the work went on, and the words of the exception that ended the first process.
+	Settled []int `json:"settled,omitempty"`
 	// First is the end that the others follow, and Alike are the other ranks that ended so.
 	First *Death `json:"first,omitempty"`
 	Alike []int  `json:"alike,omitempty"`

@@ -32,8 +32,9 @@ func Of(f *facts.Facts) *facts.Job {
 		return nil
 	}
 	s := newStory(f)
-	j := &facts.Job{WentOn: s.wentOn, Outlived: s.outlived, Ended: len(s.ends) > 0}
+	j := &facts.Job{WentOn: s.wentOn, Settled: s.outlived, Ended: len(s.ends) > 0}
 	s.blame(j)
+	j.Settled = append(j.Settled, s.wordsOf(j.First)...)
 	if len(s.complaints) > 0 || len(s.ends) > 0 || j.First != nil {
 		s.members(j)
 	}
@@ -134,7 +135,7 @@ func newStory(f *facts.Facts) *story {
 			waited[who] = waited[who] || waits[m.ID]
 			s.waiting[m] = waited[who]
 		}
-		if m.Role != "consequence" && !ofProcess(m) {
+		if m.Role != "consequence" && !message.OfProcess(m.ID) {
 			s.trouble = append(s.trouble, m)
 			if m.Time != "" && (s.began == "" || m.Time < s.began) {
 				s.began = m.Time
@@ -142,11 +143,6 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	return s
-}
-
-// ofProcess reports whether a message only says that a process ended, or how.
-func ofProcess(m *facts.Message) bool {
-	return strings.HasPrefix(m.ID, "process-") || m.ID == "torch-first-failure" || m.ID == "cuda-assert"
 }
 
 // deaths are the ends of that kind before which there was no trouble.
@@ -181,6 +177,17 @@ func (s *story) first(own []*facts.Death) *facts.Death {
 		d.Rank = s.assertedIn(&d)
 	}
 	return &d
+}
+
+// wordsOf are the messages, by their order, that are the words of an exception, and that no other process says.
+func (s *story) wordsOf(d *facts.Death) []int {
+	var all []int
+	for _, m := range s.complaints {
+		if d != nil && d.What == "exception" && m.Role != "cause" && m.Ranks < 2 && m.Source == d.Source && m.Line >= d.Begins && m.Line <= d.Line {
+			all = append(all, m.Order)
+		}
+	}
+	return all
 }
 
 // assertedIn is the one rank whose exception reports an assertion of device code, which itself names none; nil for

@@ -117,3 +117,29 @@ func TestAsserted(t *testing.T) {
 		expect.Equal(t, c.want, got, "%s", name)
 	}
 }
+
+// TestSettled checks that the words of the exception that ended the first process need no cause of their own: neither
+// what states a cause, nor what another process says too, nor what stands elsewhere.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	one := 1
+	first := facts.Death{
+		What: "exception", Class: "URLError", Said: "Connection refused", RaisedIn: "/usr/lib/python3/urllib/request.py", Rank: &one, Uncaught: true, Source: "a.log", Line: 20, Begins: 10,
+	}
+	wait := facts.Message{ID: "torch-watchdog-timeout", Role: "category", Rank: new(int), Source: "a.log", Line: 90, Order: 9}
+	for name, c := range map[string]struct {
+		message facts.Message
+		want    int
+	}{
+		"its last line":         {facts.Message{ID: "socket-refused", Role: "category", Source: "a.log", Line: 20, Rank: &one}, 1},
+		"of its traceback":      {facts.Message{ID: "socket-refused", Role: "category", Source: "a.log", Line: 12, Rank: &one}, 1},
+		"of two processes":      {facts.Message{ID: "socket-refused", Role: "category", Source: "a.log", Line: 20, Rank: &one, Ranks: 2}, 0},
+		"behind it, a sequel":   {facts.Message{ID: "nccl-closed-by-peer", Role: "consequence", Source: "a.log", Line: 30, Rank: &one}, 0},
+		"of another text":       {facts.Message{ID: "nccl-closed-by-peer", Role: "consequence", Source: "b.log", Line: 20, Rank: &one}, 0},
+		"a setting on the line": {facts.Message{ID: "socket-refused", Role: "setting", Source: "a.log", Line: 20, Rank: &one}, 0},
+	} {
+		j := Of(&facts.Facts{Logs: &facts.LogFacts{Deaths: []facts.Death{first}, Messages: []facts.Message{c.message, wait}}})
+		expect.Must(t, j.First != nil, "%s: nothing failed first", name)
+		expect.Equal(t, c.want, len(j.Settled), "%s", name)
+	}
+}

@@ -248,6 +248,11 @@ func Of(line string) (row *Statement, fields map[string]string, ok bool) {
 	return nil, nil, false
 }
 
+// OfProcess reports whether a row only says that a process ended, or how.
+func OfProcess(id string) bool {
+	return strings.HasPrefix(id, "process-") || id == "torch-first-failure" || id == "cuda-assert"
+}
+
 // Says is what a row states, in one phrase.
 func Says(id string) string {
 	for _, row := range Statements() {

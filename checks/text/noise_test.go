@@ -104,6 +104,9 @@ func placeless(v any) any {
 		for _, key := range []string{"texts", "origins", "text", "line", "begins", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt", "uncaught", "steps_after", "shown"} {
 			delete(v, key)
 		}
+		if logs, ok := v["logs"].(map[string]any); ok {
+			delete(logs, "processes")
+		}
 		for key := range v {
 			v[key] = placeless(v[key])
 			if where, ok := v[key].(string); ok && key == "source" {

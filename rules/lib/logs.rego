@@ -8,8 +8,8 @@ by_id[m.id] contains m if {
 	not overcome(m)
 }
 
-# overcome is true of the complaint that something does not end, where the work went on behind it.
-overcome(m) if m.order in input.logs.job.outlived
+# overcome is true of a complaint that needs no cause of its own.
+overcome(m) if m.order in input.logs.job.settled
 
 went_on if input.logs.job.went_on
 

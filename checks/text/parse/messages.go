@@ -70,7 +70,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
-	if row.Role != "setting" && row.Role != "warning" {
+	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
 		m.sink.complained(id, who, l)
 	}
 	key := messageKey(id, fields)
