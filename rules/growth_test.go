@@ -51,7 +51,7 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 	if !ok {
 		rule, _ := m.set.Rule(id)
 		q = expect.Value(rego.New(
-			rego.Compiler(m.set.ready[0].compiler), rego.Store(m.set.ready[0].store), rego.ParsedQuery(m.set.ready[0].queryBody([]Rule{rule})),
+			rego.Compiler(m.set.ready.compiler), rego.Store(m.set.ready.store), rego.ParsedQuery(m.set.ready.queryBody([]Rule{rule})),
 			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 		).PrepareForEval(tb.Context()))(tb)
 		m.queries[id] = q

@@ -16,8 +16,6 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // Files are the files of the built-in rules, and their Rego tests.
@@ -88,10 +86,7 @@ type Set struct {
 	fromUser   map[string]bool // The files that are.
 	limits     limits
 
-	once  sync.Once // Of Compile.
-	err   error
-	mu    sync.Mutex // Guards ready.
-	ready []*program // What was compiled beforehand.
+	ready *program // What Compile compiled.
 }
 
 // Load returns the built-in rules. It reads their metadata; they are parsed and compiled when facts are judged.
@@ -207,7 +202,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		faults = append(faults, errs...)
 		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			m := modules[name]
-			pkg := reach.PackageName(m)
+			pkg := packageName(m)
 			if first, taken := owner[pkg]; taken {
 				faults = append(faults, duplicate(pkg, first, name, m.Package.Location.Row))
 				continue
@@ -320,7 +315,7 @@ func problems(name string, err error) []error {
 	}
 	out := make([]error, 0, len(list))
 	for _, e := range list {
-		p := &Problem{File: name, Reason: reach.WithoutKeys(e.Message), Hint: hintFor(e)}
+		p := &Problem{File: name, Reason: withoutKeys(e.Message), Hint: hintFor(e)}
 		if e.Message == "empty module" {
 			p.Reason = "the file is empty"
 		}

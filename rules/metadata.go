@@ -12,7 +12,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // severities and confidences are in order, the worst or the surest first.
@@ -108,13 +107,13 @@ func (r *metadataReader) list(key string) []string {
 // readRule reads the metadata of a rule's package and checks that the rule
 // keeps the contract. The folders of the user's own mean nothing.
 func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
-	pkg := strings.TrimPrefix(reach.PackageName(m), rulesPackage)
+	pkg := strings.TrimPrefix(packageName(m), rulesPackage)
 	rule := Rule{ID: ruleID(pkg), File: file}
 	r := &metadataReader{file: file, line: m.Package.Location.Row}
 	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
-		r.fault("use lower-case words joined by _", "package %s does not yield a rule id", reach.PackageName(m))
+		r.fault("use lower-case words joined by _", "package %s does not yield a rule id", packageName(m))
 	case base != pkg:
 		r.fault("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
 	}
@@ -218,7 +217,7 @@ func partialSets(file string, m *ast.Module) []error {
 			r.fault("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
 		}
 	}
-	if !found && !hasRows(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
+	if !found && !hasRows(ruleID(strings.TrimPrefix(packageName(m), rulesPackage))) {
 		r.fault("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
 	return r.faults

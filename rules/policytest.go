@@ -14,8 +14,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
-
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // PolicyTest is the result of one test of the user's rules.
@@ -57,7 +55,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 	}
 	all := maps.Clone(s.modules)
 	maps.Copy(all, tests)
-	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compiled(all, s.rules) })
+	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compile(all) })
 	if limited, ok := errors.AsType[*limitError](err); ok {
 		return nil, nil, &Problem{File: dir, Reason: "compiling the tests " + limited.Error()}
 	}
@@ -80,7 +78,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 				continue
 			}
 			seen[test] = true
-			result := PolicyTest{Name: reach.PackageName(tests[name]) + "." + test, File: name, Line: rule.Location.Row}
+			result := PolicyTest{Name: packageName(tests[name]) + "." + test, File: name, Line: rule.Location.Row}
 			result.Failure = s.runTest(ctx, p, tests[name].Package.Path.Append(ast.StringTerm(test)), ran)
 			results = append(results, result)
 		}
