@@ -21,6 +21,7 @@ type builtinRules struct {
 	fileOf     map[string]string // By package.
 	mu         sync.Mutex        // Guards modules.
 	modules    map[string]*ast.Module
+	kept       programs
 }
 
 // builtin are these, which all sets share: its modules are never changed.

@@ -33,16 +33,38 @@ type program struct {
 	queries sync.Map // What prepared made, by the rules' ids.
 }
 
-// Compile compiles the rules of a profile, or all rules if it is "". Without it, Evaluate compiles the rules that it judges,
-// each time: Compile first to judge many facts, or while facts are gathered. It does its work once.
-func (s *Set) Compile(profile Profile) error {
-	if s.ready != nil {
-		return nil
+// programs are compiled rules that are kept.
+type programs struct {
+	mu  sync.Mutex // Guards all.
+	all []*program
+}
+
+// serving is a kept program that can evaluate these rules; nil if there is none.
+func (k *programs) serving(rules []Rule) *program {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.all {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return p.modules[r.File] == nil }) {
+			return p
+		}
 	}
+	return nil
+}
+
+// Compile compiles the rules of a profile, or all rules if it is "", and keeps them. Without it, Evaluate compiles the rules
+// that it judges, each time: Compile first to judge many facts, or while facts are gathered.
+func (s *Set) Compile(profile Profile) error {
 	all := slices.DeleteFunc(s.everything(), func(r Rule) bool { return profile != "" && !r.judges(profile) })
-	p, err := s.compileRules(all)
-	s.ready = p
-	return err
+	p, err := s.program(all)
+	if err != nil {
+		return err
+	}
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if !slices.Contains(s.kept.all, p) {
+		s.kept.all = append(s.kept.all, p)
+	}
+	return nil
 }
 
 // everything is all rules, and all files of conditions.
@@ -54,16 +76,11 @@ func (s *Set) everything() []Rule {
 	return all
 }
 
-// program returns a program that can evaluate these rules.
+// program returns a program that can evaluate these rules and what they import.
 func (s *Set) program(rules []Rule) (*program, error) {
-	if s.ready != nil && !slices.ContainsFunc(rules, func(r Rule) bool { return s.ready.modules[r.File] == nil }) {
-		return s.ready, nil
+	if p := s.kept.serving(rules); p != nil {
+		return p, nil
 	}
-	return s.compileRules(rules)
-}
-
-// compileRules compiles rules and what they import.
-func (s *Set) compileRules(rules []Rule) (*program, error) {
 	modules, err := s.modulesOf(rules)
 	if err != nil {
 		return nil, err

@@ -316,15 +316,18 @@ const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	var tracer topdown.QueryTracer
+	var tracers []topdown.QueryTracer
 	if s.own[rules[0].ID] {
-		tracer = &stackGuard{Context: ctx}
+		tracers = append(tracers, &stackGuard{Context: ctx})
 	}
-	result, err := p.evaluate(ctx, p.prepared(rules), "verdicts", input, tracer)
+	results, err := p.evaluate(ctx, p.prepared(rules), input, tracers...)
 	if err != nil {
 		return nil, err
 	}
-	verdicts, ok := result.(ast.Object)
+	if len(results) != 1 {
+		return nil, errors.New("the rules returned no result")
+	}
+	verdicts, ok := results[0]["verdicts"].Value.(ast.Object)
 	if !ok {
 		return nil, errors.New("the rules did not return an object")
 	}

@@ -35,11 +35,11 @@ func indexed(m *ast.Module) *ast.Module {
 			r.Head.Name = ast.Var(name + byKey)
 		}
 	}
-	text := "package p"
+	lines := []string{"package p"}
 	for _, name := range names { // A rule may be named k.
-		text += fmt.Sprintf("\n%[1]s := {k__: v__ | v__ := %[1]s%[2]s[k__]}", name, byKey)
+		lines = append(lines, fmt.Sprintf("%[1]s := {k__: v__ | v__ := %[1]s%[2]s[k__]}", name, byKey))
 	}
-	for _, whole := range ast.MustParseModuleWithOpts(text, ast.ParserOptions{RegoVersion: ast.RegoV1}).Rules {
+	for _, whole := range ast.MustParseModuleWithOpts(strings.Join(lines, "\n"), ast.ParserOptions{RegoVersion: ast.RegoV1}).Rules {
 		whole.Module = m
 		m.Rules = append(m.Rules, whole)
 	}

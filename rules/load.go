@@ -86,7 +86,7 @@ type Set struct {
 	fromUser   map[string]bool // The files that are.
 	limits     limits
 
-	ready *program // What Compile compiled.
+	kept *programs // All sets of built-in rules share theirs.
 }
 
 // Load returns the built-in rules. It reads their metadata; they are parsed and compiled when facts are judged.
@@ -95,7 +95,7 @@ func Load() (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, limits: usual}, nil
+	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, kept: &l.kept, limits: usual}, nil
 }
 
 // LoadWith returns the built-in rules and the user's own in the folder
@@ -194,7 +194,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
+	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, kept: &programs{}, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
