@@ -59,19 +59,6 @@ var shared = map[string]map[string]any{
 	"pcie":   {"profiles": []any{"training"}},
 }
 
-// areas reads custom.areas.
-func (r *metadataReader) areas() []Area {
-	var named []Area
-	for _, name := range r.list("areas") {
-		area, err := oneOf("area", Areas(), name)
-		if err != nil {
-			r.fault("", "custom.areas: %v", err)
-		}
-		named = append(named, area)
-	}
-	return named
-}
-
 // place gives a rule that names no area that of its folder. The folders of --policy mean
 // nothing.
 func (r *Rule) place(own bool) {

@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // builtinRules are the built-in rules: the metadata of all, and files that are parsed when a rule needs them. Parsing
@@ -23,6 +21,7 @@ type builtinRules struct {
 	fileOf     map[string]string // By package.
 	mu         sync.Mutex        // Guards modules.
 	modules    map[string]*ast.Module
+	kept       programs
 }
 
 // builtin are these, which all sets share: its modules are never changed.
@@ -42,8 +41,8 @@ var builtin = sync.OnceValues(func() (*builtinRules, error) {
 	l := &builtinRules{conditions: conditionsOf(parsed), texts: texts, fileOf: map[string]string{}, modules: map[string]*ast.Module{}}
 	for _, file := range slices.Sorted(maps.Keys(parsed)) {
 		m := parsed[file]
-		l.fileOf[reach.PackageName(m)] = file
-		if strings.HasPrefix(reach.PackageName(m), rulesPackage) {
+		l.fileOf[packageName(m)] = file
+		if strings.HasPrefix(packageName(m), rulesPackage) {
 			rule, errs := readRule(file, m, false)
 			rule.place(false)
 			l.rules, faults = append(l.rules, rule), append(faults, errs...)
@@ -62,7 +61,7 @@ func head(text []byte) []byte {
 	return text
 }
 
-// modulesOf returns modules that have at least the files of some rules, and what these import.
+// modulesOf returns the modules of some rules, and those that these import.
 func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 	if s.builtin == nil {
 		return s.modules, nil
@@ -97,5 +96,9 @@ func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 		}
 		next = slices.Collect(maps.Keys(imported))
 	}
-	return maps.Clone(l.modules), nil
+	modules := make(map[string]*ast.Module, len(seen))
+	for file := range seen {
+		modules[file] = l.modules[file]
+	}
+	return modules, nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -78,9 +77,13 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	}
 	h := byRowOf(judged.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
+	p, err := s.program(slices.Concat(asked, last, conditions))
+	if err != nil {
+		return nil, err
+	}
 	remaining := s.newBudget(opts)
 	answers := map[string]reading{}
-	said, err := s.judge(ctx, remaining, input, slices.Concat(asked, conditions), judged.Profile)
+	said, err := s.ask(ctx, remaining, p, input, slices.Concat(asked, conditions))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		if err != nil {
 			return nil, err
 		}
-		if said, err = s.judge(ctx, remaining, rest, last, judged.Profile); err != nil {
+		if said, err = s.ask(ctx, remaining, p, rest, last); err != nil {
 			return nil, err
 		}
 		for _, rule := range last {
@@ -144,18 +147,12 @@ func toldByTexts(f *facts.Facts) bool {
 	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.Software != nil
 }
 
+// textSections are the sections of the facts that only texts fill.
+var textSections = []string{"benchmarks", "comparisons", "launches", "logs", "runs", "software"}
+
 // ofTexts reports whether a rule lacks only facts that texts would provide.
 func ofTexts(missing []Missing) bool {
-	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(TextSections, m.Section()) })
-}
-
-// judge compiles rules for the facts, as far as that was not done beforehand, and evaluates them.
-func (s *Set) judge(ctx context.Context, left budget, input ast.Object, rules []Rule, profile string) (map[string]answer, error) {
-	programs, err := s.programs(rules, input, Profile(profile))
-	if err != nil {
-		return nil, err
-	}
-	return s.ask(ctx, left, programs, input, rules)
+	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(textSections, m.Section()) })
 }
 
 // choose returns the rules to judge, those that are always judged with them, whatever
@@ -226,41 +223,33 @@ type answer struct {
 	failure                                string      // Why the rule could not be run.
 }
 
-// ask evaluates all rules of the programs, in as few queries as possible and in parallel. If one
-// fails, it evaluates each of its rules alone, so that only the faulty ones give no answer.
-func (s *Set) ask(ctx context.Context, left budget, programs []*program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	type question struct {
-		*program
-		rules []Rule
-	}
+// ask evaluates rules, in as few queries as possible and in parallel. If one fails, it evaluates each of its rules alone, so
+// that only the faulty ones give no answer.
+func (s *Set) ask(ctx context.Context, left budget, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	said := make(map[string]answer, len(rules))
-	var alone []question
+	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
-	for _, p := range programs {
-		for _, group := range s.groups(p, rules) {
-			wg.Go(func() {
-				answers, err := s.boundedQuery(ctx, left.together(), left.heap, p, input, group)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					for _, rule := range group {
-						alone = append(alone, question{p, []Rule{rule}})
-					}
-				}
-				maps.Copy(said, answers)
-			})
-		}
+	for _, group := range s.groups(rules) {
+		wg.Go(func() {
+			answers, err := s.boundedQuery(ctx, left.together(), left.heap, p, input, group)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				alone = append(alone, group...)
+			}
+			maps.Copy(said, answers)
+		})
 	}
 	wg.Wait()
-	slices.SortStableFunc(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
-	for _, q := range alone {
+	slices.SortFunc(alone, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	for _, rule := range alone {
 		if ctx.Err() != nil {
 			break
 		}
-		one, err := s.boundedQuery(ctx, left.share(), left.heap, q.program, input, q.rules)
+		one, err := s.boundedQuery(ctx, left.share(), left.heap, p, input, []Rule{rule})
 		if err != nil {
-			one = map[string]answer{q.rules[0].ID: {failure: failureOf(err)}}
+			one = map[string]answer{rule.ID: {failure: failureOf(err)}}
 		}
 		maps.Copy(said, one)
 	}
@@ -280,7 +269,7 @@ func failureOf(err error) string {
 	if limited, ok := errors.AsType[*limitError](err); ok {
 		return stopped + limited.Error()
 	}
-	return failed + reach.WithoutKeys(firstLine(err.Error()))
+	return failed + withoutKeys(firstLine(err.Error()))
 }
 
 // limits are those of a single rule, of all rules, and of compiling a policy.
@@ -327,15 +316,18 @@ const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	var tracer topdown.QueryTracer
+	var tracers []topdown.QueryTracer
 	if s.own[rules[0].ID] {
-		tracer = &stackGuard{Context: ctx}
+		tracers = append(tracers, &stackGuard{Context: ctx})
 	}
-	result, err := p.evaluate(ctx, p.prepared(rules), "verdicts", input, tracer)
+	results, err := p.evaluate(ctx, p.prepared(rules), input, tracers...)
 	if err != nil {
 		return nil, err
 	}
-	verdicts, ok := result.(ast.Object)
+	if len(results) != 1 {
+		return nil, errors.New("the rules returned no result")
+	}
+	verdicts, ok := results[0]["verdicts"].Value.(ast.Object)
 	if !ok {
 		return nil, errors.New("the rules did not return an object")
 	}
@@ -372,9 +364,6 @@ func (p *program) queryBody(rules []Rule) ast.Body {
 	verdicts := make([][2]*ast.Term, 0, len(rules))
 	for _, rule := range rules {
 		m := p.modules[rule.File]
-		if m == nil { // All of its findings are rows of messages.
-			continue
-		}
 		offers := make([][2]*ast.Term, 0, len(rule.offers()))
 		for _, name := range rule.offers() {
 			if offered(m, name) {

@@ -112,19 +112,19 @@ func faulty(rule string, faults ...string) Skipped {
 
 func TestMalformedFinding(t *testing.T) {
 	for name, tt := range map[string]struct{ body, want string }{
-		"unknown key":       {finds(`"sujbect": "x"`), `a finding has the unknown key "sujbect"`},
+		"unknown key":       {finds(`"sujbect": "x"`), "it has invalid keys: sujbect"},
 		"no evidence":       {`findings contains {"subject": "host", "message": "m"}` + "\n", "evidence is missing"},
 		"no subject":        {`findings contains {"message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n", "subject is missing"},
-		"not an object":     {`findings contains "host"` + "\n", "a finding is not an object"},
+		"not an object":     {`findings contains "host"` + "\n", "it is not an object"},
 		"severity":          {finds(`"severity": "dire"`), `severity is "dire"`},
 		"confidence":        {finds(`"confidence": 1`), "confidence is not a string"},
 		"affects":           {finds(`"affects": ["0000:3B:00.0"]`), `affects holds "0000:3B:00.0", which is neither a PCI address in lower case nor GPU and a number`},
-		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list of strings"},
-		"steps":             {finds(`"steps": {"look": "a"}`), "steps is not an array"},
+		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list"},
+		"steps":             {finds(`"steps": {"look": "a"}`), "steps is not a list"},
 		"a step's look":     {finds(`"steps": [{"command": "c"}]`), "a step lacks look"},
-		"a step's key":      {finds(`"steps": [{"look": "a", "cmd": "c"}]`), `a step has the unknown key "cmd"`},
+		"a step's key":      {finds(`"steps": [{"look": "a", "cmd": "c"}]`), "steps[0] has invalid keys: cmd"},
 		"params":            {finds(`"params": []`), "params is not an object"},
-		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), `evidence has the unknown key "x"`},
+		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), "evidence[0] has invalid keys: x"},
 		"evidence's source": {strings.Replace(fires, `, "source": "s"`, "", 1), "evidence lacks fact, value or source"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestMissing(t *testing.T) {
 		"an empty text":    {body: `missing contains ""`, builtin: malformed("it is not an object"), user: malformed("it is not a string")},
 		"a number":         {body: `missing contains 1`, builtin: malformed("it is not an object")},
 		"no fact":          {body: `missing contains {"words": "w"}`, builtin: malformed("fact is missing")},
-		"an unknown key":   {body: `missing contains {"fact": "env", "word": "w"}`, builtin: malformed(`it has the unknown key "word"`)},
+		"an unknown key":   {body: `missing contains {"fact": "env", "word": "w"}`, builtin: malformed("it has invalid keys: word")},
 		"words no text":    {body: `missing contains {"fact": "env", "words": ["w"]}`, builtin: malformed("words is not a string")},
 		"not applicable":   {body: `not_applicable contains {"words": "w"}`, builtin: faulty("one", "the rule returned a malformed entry of not_applicable: it is not a string")},
 	} {

@@ -2,11 +2,13 @@ package rules
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -35,69 +37,60 @@ func (s *Set) read(rule Rule, a answer) reading {
 	if a.failure != "" {
 		out.faults = []string{a.failure}
 	}
-	keep := func(fault string) bool {
-		if fault != "" && !slices.Contains(out.faults, fault) {
-			out.faults = append(out.faults, fault)
-		}
-		return fault == ""
-	}
 	size := maxSaid
 	for _, t := range slices.Concat(a.findings, a.missing, a.asks, a.notApplicable) {
 		if size = measure(t.Value, size); size < 0 {
-			keep(fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
+			out.faults = append(out.faults, fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
 			return out
 		}
 	}
-	for _, t := range a.findings {
-		if f, fault := readFinding(rule, t.Value); keep(fault) {
-			out.findings = append(out.findings, f)
-		}
-	}
-	for _, t := range a.missing {
-		if m, fault := readMissing(t.Value, s.own[rule.ID]); keep(fault) {
-			out.missing = append(out.missing, m)
-		}
-	}
-	for _, t := range a.asks {
-		r := &entryReader{what: "entry of asks"}
-		if path := r.text("it", t.Value); keep(r.reason) {
-			out.asks = append(out.asks, Need{path})
-		}
-	}
-	for _, t := range a.notApplicable {
-		r := &entryReader{what: "entry of not_applicable"}
-		if said := r.text("it", t.Value); keep(r.reason) {
-			out.notApplicable = append(out.notApplicable, said)
-		}
-	}
+	out.findings = readEach(&out, "finding", a.findings, func(v any) (Finding, error) { return readFinding(rule, v) })
+	out.missing = readEach(&out, "entry of missing", a.missing, func(v any) (Missing, error) { return readMissing(v, s.own[rule.ID]) })
+	out.asks = readEach(&out, "entry of asks", a.asks, func(v any) (Need, error) {
+		path, err := readText(v)
+		return Need{path}, err
+	})
+	out.notApplicable = readEach(&out, "entry of not_applicable", a.notApplicable, readText)
 	slices.SortStableFunc(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
 	slices.Sort(out.notApplicable)
 	slices.Sort(out.faults)
 	return out
 }
 
+// readEach reads the entries of a set that a rule returned, and notes what is wrong with them.
+func readEach[T any](out *reading, what string, terms []*ast.Term, read func(v any) (T, error)) []T {
+	var all []T
+	for _, t := range terms {
+		one, err := read(native(t.Value))
+		if err == nil {
+			all = append(all, one)
+		} else if fault := fmt.Sprintf("the rule returned a malformed %s: %s", what, strings.ReplaceAll(err.Error(), "\n", "; ")); !slices.Contains(out.faults, fault) {
+			out.faults = append(out.faults, fault)
+		}
+	}
+	return all
+}
+
+// readText reads an entry that is a text.
+func readText(v any) (string, error) {
+	text, _ := v.(string)
+	if text == "" {
+		return "", errors.New("it is not a string")
+	}
+	return text, nil
+}
+
 // readMissing reads an object with the path of the fact and, if the rule says
 // more about it, words. A plain string, which only a user's rule may return, is words.
-func readMissing(v ast.Value, own bool) (m Missing, fault string) {
-	r := &entryReader{what: "entry of missing"}
-	if _, isText := v.(ast.String); isText && own {
-		return Missing{Words: r.text("it", v)}, r.reason
+func readMissing(v any, own bool) (m Missing, err error) {
+	if _, isText := v.(string); isText && own {
+		m.Words, err = readText(v)
+		return m, err
 	}
-	r.each("it", v, func(key string, value ast.Value) bool {
-		switch key {
-		case "fact":
-			m.Fact = r.text(key, value)
-		case "words":
-			m.Words = r.text(key, value)
-		default:
-			return false
-		}
-		return true
-	})
-	if m.Fact == "" {
-		r.fault("fact is missing")
+	if err = decode(v, &m); err == nil && m.Fact == "" {
+		err = errors.New("fact is missing")
 	}
-	return m, r.reason
+	return m, err
 }
 
 // maxSaid bounds what one rule returns: a finding has some kilobytes.
@@ -110,19 +103,6 @@ const (
 	stopped = "the rule was stopped: it "
 )
 
-// entryReader reads one entry of a set that a rule returned and keeps the first
-// fault of its shape.
-type entryReader struct {
-	what   string // What the entry is, in words.
-	reason string
-}
-
-func (r *entryReader) fault(format string, args ...any) {
-	if r.reason == "" {
-		r.reason = "the rule returned a malformed " + r.what + ": " + fmt.Sprintf(format, args...)
-	}
-}
-
 // finding is a finding of a rule, as its metadata describes it.
 func (r Rule) finding() Finding {
 	return Finding{
@@ -131,97 +111,127 @@ func (r Rule) finding() Finding {
 	}
 }
 
-// readFinding turns one object that a rule returned into a finding, or says
-// what is wrong with it. An unknown key is a fault, since it may be
-// misspelt.
-func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
-	r := &entryReader{what: "finding"}
-	f = rule.finding()
-	f.Severity, f.Confidence, f.Remedies = "", "", nil
-	var quoted []*facts.Message
-	var grade string
-	var about ast.Value
-	r.each("a finding", v, func(key string, value ast.Value) bool {
-		switch key {
-		case "id":
-			f.ID = r.text(key, value)
-		case "messages":
-			quoted = r.messages(value)
-		case "grade":
-			grade = r.text(key, value)
-		case "about":
-			about = value
-		case "subject":
-			f.Subject = r.text(key, value)
-		case "message":
-			f.Message = r.text(key, value)
-		case "affects":
-			f.Affects = r.texts(key, value)
-		case "remedies":
-			f.Remedies = r.texts(key, value)
-		case "severity":
-			f.Severity = Severity(r.text(key, value))
-			r.oneOf(key, f.Severity.Rank() < len(severities), value)
-		case "confidence":
-			f.Confidence = Confidence(r.text(key, value))
-			r.oneOf(key, f.Confidence.Rank() < len(confidences), value)
-		case "params":
-			params, ok := native(value).(map[string]any)
-			if !ok {
-				r.fault("params is not an object")
-			}
-			f.Params = params
-		case "evidence":
-			f.Evidence = r.evidence(value)
-		case "accounts_for":
-			f.AccountsFor = r.accounts(value)
-		case "steps":
-			f.Steps = r.steps(value)
-		case "candidates":
-			f.Candidates = r.candidates(value)
-		case "order":
-			n, ok := native(value).(int64)
-			if !ok {
-				r.fault("order is not a whole number")
-			}
-			order := int(n)
-			f.Order = &order
-		default:
-			return false
-		}
-		return true
-	})
-	r.graded(&f, rule, grade, about)
-	f.quote(quoted)
-	for _, field := range [...]struct{ key, text string }{{"subject", f.Subject}, {"message", f.Message}} {
-		if field.text == "" {
-			r.fault("%s is missing", field.key)
-		}
+// returned is a finding that a rule returned.
+type returned struct {
+	ID string `json:"id"`
+	// Grade is the grade of the metadata that it has, and About are the values in the text of that.
+	Grade string         `json:"grade"`
+	About map[string]any `json:"about"`
+	// Messages are those of input.logs that show it.
+	Messages    []*facts.Message `json:"messages"`
+	Subject     string           `json:"subject"`
+	Message     string           `json:"message"`
+	Affects     []string         `json:"affects"`
+	Remedies    []string         `json:"remedies"`
+	Severity    Severity         `json:"severity"`
+	Confidence  Confidence       `json:"confidence"`
+	Params      map[string]any   `json:"params"`
+	Evidence    []Evidence       `json:"evidence"`
+	AccountsFor []Account        `json:"accounts_for"`
+	Steps       []Step           `json:"steps"`
+	Candidates  []Candidate      `json:"candidates"`
+	Order       *int             `json:"order"`
+}
+
+// readFinding turns what a rule returned into a finding, or says what is wrong with it. An unknown key is a fault, since
+// it may be misspelt.
+func readFinding(rule Rule, v any) (Finding, error) {
+	var r returned
+	if err := decode(v, &r); err != nil {
+		return Finding{}, err
 	}
-	if len(f.Evidence) == 0 {
-		r.fault("evidence is missing")
+	f := rule.finding()
+	f.ID, f.Subject, f.Message, f.Affects, f.Remedies, f.Severity, f.Confidence = r.ID, r.Subject, r.Message, r.Affects, r.Remedies, r.Severity, r.Confidence
+	f.Params, f.Evidence, f.AccountsFor, f.Steps, f.Candidates, f.Order = r.Params, r.Evidence, r.AccountsFor, r.Steps, r.Candidates, r.Order
+	err := f.grade(rule, r.Grade, r.About)
+	f.quote(r.Messages)
+	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
+	return f, cmp.Or(err, r.check(), f.check())
+}
+
+// check says what is wrong with the parts of a finding.
+func (r *returned) check() error {
+	switch {
+	case slices.ContainsFunc(r.Messages, func(m *facts.Message) bool { return m == nil || m.ID == "" }):
+		return errors.New("messages are not from input.logs")
+	case slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Look == "" }):
+		return errors.New("a step lacks look")
+	case slices.ContainsFunc(r.Candidates, func(c Candidate) bool { return c.Cause == "" || c.For == "" }):
+		return errors.New("a candidate lacks cause or for")
+	case slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Fact == "" || e.Source == "" || e.Value == nil }):
+		return errors.New("evidence lacks fact, value or source")
+	}
+	return nil
+}
+
+// check says what is wrong with a finding.
+func (f *Finding) check() error {
+	switch {
+	case f.Severity.Rank() == len(severities):
+		return fmt.Errorf("severity is %q", f.Severity)
+	case f.Confidence.Rank() == len(confidences):
+		return fmt.Errorf("confidence is %q", f.Confidence)
+	case f.Subject == "":
+		return errors.New("subject is missing")
+	case f.Message == "":
+		return errors.New("message is missing")
+	case len(f.Evidence) == 0:
+		return errors.New("evidence is missing")
 	}
 	for _, a := range f.Affects {
 		if !pciAddress.MatchString(a) {
-			r.fault("affects holds %q, which is neither a PCI address in lower case nor GPU and a number", a)
+			return fmt.Errorf("affects holds %q, which is neither a PCI address in lower case nor GPU and a number", a)
 		}
 	}
-	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
-	return f, r.reason
+	return nil
 }
 
-// messages reads messages of input.logs.
-func (r *entryReader) messages(v ast.Value) []*facts.Message {
-	var list []*facts.Message
-	text, err := json.Marshal(native(v))
-	if err == nil {
-		err = json.Unmarshal(text, &list)
+// decode decodes a Rego value, as native gives it, or metadata into a Go value with the same keys. What has another type, and
+// what it has no key for, is an error.
+func decode(v, into any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: into, TagName: "json", Squash: true, ErrorUnused: true, DecodeHook: shaped, MatchName: func(key, field string) bool { return key == field },
+	})
+	if err != nil {
+		return err
 	}
-	if err != nil || slices.ContainsFunc(list, func(m *facts.Message) bool { return m == nil || m.ID == "" }) {
-		r.fault("messages are not from input.logs")
-		return nil
+	return errors.Join(differences(d.Decode(v))...)
+}
+
+// differences says where a value differs from what it is decoded into.
+func differences(err error) []error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range several.Unwrap() {
+			all = append(all, differences(one)...)
+		}
+		return all
 	}
-	return list
+	at, ok := errors.AsType[*mapstructure.DecodeError](err)
+	if !ok {
+		return []error{err}
+	}
+	name, reason := cmp.Or(at.Name(), "it"), at.Unwrap()
+	if kind, ok := errors.AsType[*mapstructure.UnconvertibleTypeError](err); ok {
+		reason = fmt.Errorf("is not a %s", kind.Expected.Kind())
+	}
+	return []error{fmt.Errorf("%s %w", name, reason)}
+}
+
+// shaped writes out the texts that stand for a list or an object, and rejects anything else where one is expected.
+func shaped(from, to reflect.Type, v any) (any, error) {
+	text, isText := v.(string)
+	switch {
+	case isText && to == reflect.TypeFor[Need]():
+		return []string{text}, nil
+	case isText && to == reflect.TypeFor[Grade]():
+		return Grade{Text: text}, nil
+	case to.Kind() == reflect.Slice && from.Kind() != reflect.Slice:
+		return nil, errors.New("is not a list")
+	case (to.Kind() == reflect.Struct || to.Kind() == reflect.Map) && from.Kind() != reflect.Map && from != to:
+		return nil, errors.New("is not an object")
+	}
+	return v, nil
 }
 
 // placeOf is the place of a message. Facts from elsewhere may lack the name of the text.
@@ -255,172 +265,6 @@ func (f *Finding) quote(messages []*facts.Message) {
 	f.Evidence = append(shown, f.Evidence...)
 	order := messages[0].Order
 	f.Order = &order
-}
-
-// each passes every pair of an object to take, which reports whether it knows the
-// key.
-func (r *entryReader) each(what string, v ast.Value, take func(key string, value ast.Value) bool) {
-	object, ok := v.(ast.Object)
-	if !ok {
-		r.fault("%s is not an object", what)
-		return
-	}
-	object.Foreach(func(k, value *ast.Term) {
-		key, _ := k.Value.(ast.String)
-		if !take(string(key), value.Value) {
-			r.fault("%s has the unknown key %s", what, k)
-		}
-	})
-}
-
-func (r *entryReader) text(key string, v ast.Value) string {
-	s, ok := v.(ast.String)
-	if !ok || s == "" {
-		r.fault("%s is not a string", key)
-	}
-	return string(s)
-}
-
-// texts reads a list or set of strings.
-func (r *entryReader) texts(key string, v ast.Value) []string {
-	items, ok := native(v).([]any)
-	texts := make([]string, 0, len(items))
-	for _, item := range items {
-		s, isText := item.(string)
-		ok = ok && isText
-		texts = append(texts, s)
-	}
-	if !ok {
-		r.fault("%s is not a list of strings", key)
-	}
-	return texts
-}
-
-func (r *entryReader) oneOf(key string, known bool, v ast.Value) {
-	if !known {
-		r.fault("%s is %s", key, v)
-	}
-}
-
-func (r *entryReader) evidence(v ast.Value) []Evidence {
-	var list []Evidence
-	one := func(t *ast.Term) {
-		var e Evidence
-		hasValue := false
-		r.each("evidence", t.Value, func(key string, value ast.Value) bool {
-			switch key {
-			case "fact":
-				e.Fact = r.text("evidence's fact", value)
-			case "source":
-				e.Source = r.text("evidence's source", value)
-			case "value":
-				e.Value, hasValue = native(value), true
-			default:
-				return false
-			}
-			return true
-		})
-		if e.Fact == "" || e.Source == "" || !hasValue {
-			r.fault("evidence lacks fact, value or source")
-		}
-		list = append(list, e)
-	}
-	switch items := v.(type) {
-	case *ast.Array:
-		items.Foreach(one)
-	case ast.Set:
-		for _, t := range items.Slice() {
-			one(t)
-		}
-	default:
-		r.fault("evidence is not a list")
-	}
-	return list
-}
-
-// name reads a string that may be empty: truncated facts may lack it.
-func (r *entryReader) name(key string, v ast.Value) string {
-	s, ok := v.(ast.String)
-	if !ok {
-		r.fault("%s is not a string", key)
-	}
-	return string(s)
-}
-
-// records reads a list of objects whose order is significant. take reads the
-// value of a key into an object, and reports whether it knows the key.
-func records[T any](r *entryReader, list, one string, v ast.Value, take func(object *T, key string, value ast.Value) bool) []T {
-	items, ok := v.(*ast.Array)
-	if !ok {
-		r.fault("%s is not an array", list)
-		return nil
-	}
-	objects := make([]T, items.Len())
-	for i := range objects {
-		r.each(one, items.Elem(i).Value, func(key string, value ast.Value) bool { return take(&objects[i], key, value) })
-	}
-	return objects
-}
-
-// accounts reads the transfers that a finding accounts for.
-func (r *entryReader) accounts(v ast.Value) []Account {
-	return records(r, "accounts_for", "accounts_for", v, func(a *Account, key string, value ast.Value) bool {
-		switch key {
-		case "test":
-			a.Test = r.name(key, value)
-		case "source":
-			a.Source = r.name(key, value)
-		case "destination":
-			a.Destination = r.name(key, value)
-		case "way":
-			a.Way = r.name(key, value)
-		case "device":
-			a.Device = r.name(key, value)
-		case "probe":
-			a.Probe = value.Compare(ast.Boolean(true)) == 0
-		default:
-			return false
-		}
-		return true
-	})
-}
-
-// steps reads the steps with which a person distinguishes causes.
-func (r *entryReader) steps(v ast.Value) []Step {
-	steps := records(r, "steps", "a step", v, func(s *Step, key string, value ast.Value) bool {
-		switch key {
-		case "look":
-			s.Look = r.text("a step's look", value)
-		case "command":
-			s.Command = r.text("a step's command", value)
-		default:
-			return false
-		}
-		return true
-	})
-	if slices.ContainsFunc(steps, func(s Step) bool { return s.Look == "" }) {
-		r.fault("a step lacks look")
-	}
-	return steps
-}
-
-// candidates reads a list of causes, the likeliest first, each with the evidence for it.
-func (r *entryReader) candidates(v ast.Value) []Candidate {
-	candidates := records(r, "candidates", "a candidate", v, func(c *Candidate, key string, value ast.Value) bool {
-		switch key {
-		case "cause":
-			c.Cause = r.text("a candidate's cause", value)
-		case "for":
-			c.For = r.text("a candidate's for", value)
-		default:
-			return false
-		}
-		return true
-	})
-	if slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Cause == "" || c.For == "" }) {
-		r.fault("a candidate lacks cause or for")
-	}
-	return candidates
 }
 
 // native turns a Rego value into what encoding/json would decode it to, except for

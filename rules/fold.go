@@ -37,20 +37,25 @@ func fold(findings []Finding, rules []Rule) []Finding {
 // measured there is an effect of the cause.
 func underCauses(findings []Finding, rules []Rule) []Finding {
 	explains := closure(rules)
-	parent := make([]int, len(findings))
-	first := firsts(findings)
+	ownLog, lastResort := map[string]bool{}, lastResorts(rules)
+	for _, r := range rules {
+		ownLog[r.ID] = r.OwnLog
+	}
+	effects := make([][2]map[string]bool, len(findings)) // Of the rule of each, and of its kind.
 	for i, f := range findings {
+		effects[i] = [2]map[string]bool{explains[f.Rule], explains[f.key()]}
+	}
+	parent := make([]int, len(findings))
+	for i := range findings {
+		f, kind := &findings[i], findings[i].key()
 		parent[i] = -1
-		for cause, of := range first {
-			if !explains[cause][f.Rule] && !explains[cause][f.key()] {
-				continue
-			}
-			if at := of.sharing(f); at >= 0 && (parent[i] < 0 || at < parent[i]) {
+		for at := range findings {
+			cause, rule, own := &findings[at], effects[at][0], effects[at][1]
+			quotes := ownLog[f.Rule] && cause.OwnLog && !lastResort[cause.Rule] && !ownLog[cause.Rule]
+			if (quotes || rule[f.Rule] || rule[kind] || own[f.Rule] || own[kind]) && cause.sharesGPU(f) {
 				parent[i] = at
+				break
 			}
-		}
-		if at := f.ownLogCause(findings, rules); at >= 0 && (parent[i] < 0 || at < parent[i]) {
-			parent[i] = at
 		}
 	}
 	for i := range findings {
@@ -80,16 +85,10 @@ func underCauses(findings []Finding, rules []Rule) []Finding {
 	return causes
 }
 
-// ownLogCause is the finding that ranks highest of those that quote, from the log of the probe's own
-// library, the cause of what this one reports; -1 for none.
-func (f *Finding) ownLogCause(findings []Finding, rules []Rule) int {
-	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == f.Rule && r.OwnLog }) {
-		return -1
-	}
-	return slices.IndexFunc(findings, func(cause Finding) bool {
-		return cause.OwnLog && !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == cause.Rule && (r.LastResort || r.OwnLog) }) &&
-			(len(cause.Affects) == 0 || len(f.Affects) == 0 || slices.ContainsFunc(f.Affects, func(gpu string) bool { return slices.Contains(cause.Affects, gpu) }))
-	})
+// sharesGPU reports whether two findings are about a common GPU; one that names none is about all.
+func (f *Finding) sharesGPU(other *Finding) bool {
+	return len(f.Affects) == 0 || len(other.Affects) == 0 ||
+		slices.ContainsFunc(f.Affects, func(gpu string) bool { return slices.Contains(other.Affects, gpu) })
 }
 
 // foldSameFault puts findings on the same fault under one of them: under the
@@ -248,53 +247,4 @@ func withoutGuesses(causes []Finding, rules []Rule) []Finding {
 		causes[i].Explains = slices.DeleteFunc(causes[i].Explains, func(f Finding) bool { return guess[f.Rule] })
 	}
 	return causes
-}
-
-// foremost are the places of the first of a rule's findings: of all, of those that
-// concern the whole host, and of those that concern a GPU. -1 stands for none.
-type foremost struct {
-	any, host int
-	gpu       map[string]int
-}
-
-// firsts are the foremost findings of each rule, and of each kind of finding.
-func firsts(findings []Finding) map[string]*foremost {
-	all := map[string]*foremost{}
-	note := func(key string, i int, f Finding) {
-		of := all[key]
-		if of == nil {
-			of = &foremost{any: i, host: -1, gpu: map[string]int{}}
-			all[key] = of
-		}
-		if len(f.Affects) == 0 && of.host < 0 {
-			of.host = i
-		}
-		for _, gpu := range f.Affects {
-			if _, known := of.gpu[gpu]; !known {
-				of.gpu[gpu] = i
-			}
-		}
-	}
-	for i, f := range findings {
-		note(f.Rule, i, f)
-		if f.ID != "" {
-			note(f.key(), i, f)
-		}
-	}
-	return all
-}
-
-// sharing is the index of the first that shares a GPU with a finding; one that names
-// no GPU shares all GPUs.
-func (of *foremost) sharing(f Finding) int {
-	if len(f.Affects) == 0 {
-		return of.any
-	}
-	best := of.host
-	for _, gpu := range f.Affects {
-		if i, ok := of.gpu[gpu]; ok && (best < 0 || i < best) {
-			best = i
-		}
-	}
-	return best
 }

@@ -3,77 +3,48 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Grade is what a kind of finding has in common: what it says, and what is not as the rule's metadata say it for all.
 type Grade struct {
-	Severity   Severity
-	Confidence Confidence
-	Remedies   []string
-	// Text is the message, with slots for the values of the finding: fill says how.
-	Text string
+	Severity   Severity   `json:"severity"`
+	Confidence Confidence `json:"confidence"`
+	Remedies   []string   `json:"remedies"`
+	// Text is the message, with slots for the values of the finding: fill says how. A grade may be the text alone.
+	Text string `json:"text"`
 }
 
-// grades reads custom.grades: the text of each kind of finding, or an object with it.
-func (r *metadataReader) grades(remedies []string) map[string]Grade {
-	all, isObject := r.custom["grades"].(map[string]any)
-	if _, set := r.custom["grades"]; set && !isObject {
-		r.fault("write grades: {some-id: \"The text\"}", "custom.grades is not an object")
+// check says what is wrong with a grade of a rule with some remedies.
+func (g Grade) check(remedies []string) error {
+	if g.Severity != "" && !slices.Contains(severities, g.Severity) {
+		return fmt.Errorf("severity is %s", g.Severity)
 	}
-	delete(r.custom, "grades")
-	out := make(map[string]Grade, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if text, isText := all[name].(string); isText {
-			all[name] = map[string]any{"text": text}
-		}
-		one := &metadataReader{file: r.file, line: r.line, in: "grades." + name + "."}
-		one.custom, isObject = all[name].(map[string]any)
-		if !isObject {
-			r.fault("", "custom.grades.%s is neither a text nor an object", name)
-			continue
-		}
-		one.custom = maps.Clone(one.custom)
-		g := Grade{
-			Severity: Severity(one.text("severity")), Confidence: Confidence(one.text("confidence")),
-			Remedies: one.list("remedies"), Text: one.text("text"),
-		}
-		if g.Severity != "" && !slices.Contains(severities, g.Severity) {
-			one.fault("", "custom.%sseverity is %s", one.in, g.Severity)
-		}
-		if g.Confidence != "" && !slices.Contains(confidences, g.Confidence) {
-			one.fault("", "custom.%sconfidence is %s", one.in, g.Confidence)
-		}
-		for _, id := range g.Remedies {
-			if !slices.Contains(remedies, id) {
-				one.fault("", "custom.%sremedies: %s is not in custom.remedies", one.in, id)
-			}
-		}
-		if _, err := fill(g.Text, nil); err != nil && !lacksValue(err) {
-			one.fault("", "custom.%stext: %v", one.in, err)
-		}
-		for key := range one.custom {
-			one.fault("the keys are confidence, remedies, severity, text", "unknown key custom.%s%s", one.in, key)
-		}
-		r.faults = append(r.faults, one.faults...)
-		out[name] = g
+	if g.Confidence != "" && !slices.Contains(confidences, g.Confidence) {
+		return fmt.Errorf("confidence is %s", g.Confidence)
 	}
-	return out
+	for _, id := range g.Remedies {
+		if !slices.Contains(remedies, id) {
+			return fmt.Errorf("remedies: %s is not in custom.remedies", id)
+		}
+	}
+	if _, err := fill(g.Text, nil); err != nil && !lacksValue(err) {
+		return fmt.Errorf("text: %w", err)
+	}
+	return nil
 }
 
-// graded completes a finding by its grade: the one that it names, or that of its id. What the finding says itself counts.
-func (r *entryReader) graded(f *Finding, rule Rule, name string, about ast.Value) {
+// grade completes a finding by its grade: the one that it names, or that of its id. What the finding says itself counts.
+func (f *Finding) grade(rule Rule, name string, about map[string]any) error {
 	grade, known := rule.Grades[cmp.Or(name, f.ID)]
 	if name != "" && !known {
-		r.fault("grade is %q, which the metadata lack", name)
+		return fmt.Errorf("grade is %q, which the metadata lack", name)
 	}
 	f.Severity = cmp.Or(f.Severity, grade.Severity, rule.Severity)
 	f.Confidence = cmp.Or(f.Confidence, grade.Confidence, rule.Confidence)
@@ -84,24 +55,19 @@ func (r *entryReader) graded(f *Finding, rule Rule, name string, about ast.Value
 		}
 	}
 	if f.Message != "" || grade.Text == "" {
-		return
-	}
-	values, _ := about.(ast.Object)
-	text, err := fill(grade.Text, func(name string) ast.Value {
-		if values != nil {
-			if t := values.Get(ast.StringTerm(name)); t != nil {
-				return t.Value
-			}
-		}
-		if name == "subject" {
-			return ast.String(f.Subject)
-		}
 		return nil
+	}
+	var err error
+	f.Message, err = fill(grade.Text, func(name string) any {
+		if value, ok := about[name]; ok || name != "subject" {
+			return value
+		}
+		return f.Subject
 	})
 	if err != nil {
-		r.fault("the text of %s: %v", cmp.Or(name, f.ID), err)
+		return fmt.Errorf("the text of %s: %w", cmp.Or(name, f.ID), err)
 	}
-	f.Message = text
+	return nil
 }
 
 // unknownSlot says that a text has a slot that no value fills.
@@ -121,7 +87,7 @@ var slot = lazy.New(`^\{([a-z_]+)(?::(\.\df|[A-Za-z][A-Za-z /-]*))?(\|[^{}]*)?\}
 // first of a long list, "comma" a list in its order without "and", "bytes" a size, ".1f" as fmt has it, and any other
 // word counts things: {n:GPU} is "1 GPU" or "2 GPUs", {n:is/are} the word alone. {name|words} has words where the value is not known. A part in [brackets] is
 // left out where a value in it is not known or empty. {{ and [[ are the characters themselves.
-func fill(text string, value func(name string) ast.Value) (string, error) {
+func fill(text string, value func(name string) any) (string, error) {
 	filled, rest, err := fillTo(text, value, false)
 	if err == nil && rest != "" {
 		err = fmt.Errorf("%q closes nothing", rest[:1])
@@ -131,7 +97,7 @@ func fill(text string, value func(name string) ast.Value) (string, error) {
 
 // fillTo fills a text up to the bracket that closes the part, and returns what follows. Of a part with something
 // unknown the error is an unknownSlot, and the rest is still right.
-func fillTo(text string, value func(name string) ast.Value, inPart bool) (filled, rest string, lacks error) {
+func fillTo(text string, value func(name string) any, inPart bool) (filled, rest string, lacks error) {
 	var b strings.Builder
 	for text != "" {
 		switch {
@@ -183,33 +149,20 @@ func fillTo(text string, value func(name string) ast.Value, inPart bool) (filled
 }
 
 // present is a value that is known and not empty, or nil.
-func present(name string, value func(name string) ast.Value) ast.Value {
+func present(name string, value func(name string) any) any {
 	if value == nil {
 		return nil
 	}
-	switch v := value(name).(type) {
-	case ast.String:
-		if v != "" {
-			return v
-		}
-	case *ast.Array:
-		if v.Len() > 0 {
-			return v
-		}
-	case ast.Set:
-		if v.Len() > 0 {
-			return v
-		}
-	case ast.Null, nil:
-	default:
-		return v
+	v := value(name)
+	if list, isList := v.([]any); v == "" || isList && len(list) == 0 {
+		return nil
 	}
-	return nil
+	return v
 }
 
 // inForm writes a value as a slot in a text asks for it.
-func inForm(v ast.Value, form string) (string, error) {
-	switch v := native(v).(type) {
+func inForm(v any, form string) (string, error) {
+	switch v := v.(type) {
 	case []any:
 		names := make([]string, 0, len(v))
 		for _, one := range v {

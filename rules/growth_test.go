@@ -50,8 +50,9 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 	q, ok := m.queries[id]
 	if !ok {
 		rule, _ := m.set.Rule(id)
+		p := expect.Value(m.set.program(m.set.everything()))(tb)
 		q = expect.Value(rego.New(
-			rego.Compiler(m.set.ready[0].compiler), rego.Store(m.set.ready[0].store), rego.ParsedQuery(m.set.ready[0].queryBody([]Rule{rule})),
+			rego.Compiler(p.compiler), rego.Store(p.store), rego.ParsedQuery(p.queryBody([]Rule{rule})),
 			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 		).PrepareForEval(tb.Context()))(tb)
 		m.queries[id] = q

@@ -16,8 +16,6 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // Files are the files of the built-in rules, and their Rego tests.
@@ -88,10 +86,7 @@ type Set struct {
 	fromUser   map[string]bool // The files that are.
 	limits     limits
 
-	once  sync.Once // Of Compile.
-	err   error
-	mu    sync.Mutex // Guards ready.
-	ready []*program // What was compiled beforehand.
+	kept *programs // All sets of built-in rules share theirs.
 }
 
 // Load returns the built-in rules. It reads their metadata; they are parsed and compiled when facts are judged.
@@ -100,7 +95,7 @@ func Load() (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, limits: usual}, nil
+	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, kept: &l.kept, limits: usual}, nil
 }
 
 // LoadWith returns the built-in rules and the user's own in the folder
@@ -199,7 +194,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
+	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, kept: &programs{}, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -207,7 +202,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		faults = append(faults, errs...)
 		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			m := modules[name]
-			pkg := reach.PackageName(m)
+			pkg := packageName(m)
 			if first, taken := owner[pkg]; taken {
 				faults = append(faults, duplicate(pkg, first, name, m.Package.Location.Row))
 				continue
@@ -320,7 +315,7 @@ func problems(name string, err error) []error {
 	}
 	out := make([]error, 0, len(list))
 	for _, e := range list {
-		p := &Problem{File: name, Reason: reach.WithoutKeys(e.Message), Hint: hintFor(e)}
+		p := &Problem{File: name, Reason: withoutKeys(e.Message), Hint: hintFor(e)}
 		if e.Message == "empty module" {
 			p.Reason = "the file is empty"
 		}

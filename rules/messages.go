@@ -365,9 +365,9 @@ func conditionsFrom(h byRow, a answer) *situation {
 		}
 	})
 	pairs(a.shown, func(name string, value ast.Value) {
-		r := &entryReader{}
-		if list := r.evidence(ast.NewArray(ast.NewTerm(value))); r.reason == "" {
-			s.shown[name] = append(s.shown[name], list...)
+		var e Evidence
+		if decode(native(value), &e) == nil {
+			s.shown[name] = append(s.shown[name], e)
 		}
 	})
 	return s

@@ -85,13 +85,13 @@ func TestLibraryBites(t *testing.T) {
 		"unknown confidence":        {file: rule, old: "confidence: likely", replacement: "confidence: sure", want: `unknown confidence "sure"`},
 		"unknown profile":           {file: "env/turned_off.rego", old: "[training, image]", replacement: "[gaming]", want: `unknown profile "gaming"`},
 		"no remedies":               {file: rule, old: "#   remedies: [reseat-or-fix-pcie-link]\n", want: "custom.remedies is missing"},
-		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom.remedies is not a list"},
-		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "unknown key custom.cuase"},
+		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom: remedies is not a list"},
+		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom: it has invalid keys: cuase"},
 		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
 		"needs what is no fact":     {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices.pcie.width", want: `"gpus.devices.pcie.width" is not a path of the facts`},
 		"needs what is always told": {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices[].ecc.enabled", want: `"gpus.devices[].ecc.enabled" is never unknown`},
-		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom.needs is not a list"},
-		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom.needs holds 1"},
+		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom: needs is not a list"},
+		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom: needs[0][1] is not a string"},
 		"needs nothing":             {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- []", want: "custom.needs holds an empty list"},
 		"lacks what is no fact":     {file: rule, old: "{\"fact\": \"gpus.devices[].pcie\"", replacement: "{\"fact\": \"gpus.devices[].pci\"", want: `missing does not name a path of the facts, but "gpus.devices[].pci"`},
 		"asks for what is no fact":  {file: rule, old: "not_applicable contains", replacement: "asks contains \"gpus.moon\"\n\nnot_applicable contains", want: `"gpus.moon" is not a path of the facts`},
@@ -422,7 +422,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 			judged.Profile = string(Training)
 		}
 		input := expect.Value(tables.ValueOf(&judged))(t)
-		if _, err := p.evaluate(t.Context(), query, "x", input, coverage); err != nil {
+		if _, err := p.evaluate(t.Context(), query, input, coverage); err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}
 	}

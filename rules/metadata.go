@@ -12,7 +12,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // severities and confidences are in order, the worst or the surest first.
@@ -59,144 +58,107 @@ func oneOf[T ~string](what string, all []T, name string) (T, error) {
 // kebabCase is the form of an id.
 var kebabCase = lazy.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// metadataReader reads one rule's metadata and collects its faults.
-type metadataReader struct {
-	file   string
-	line   int
-	custom map[string]any
-	// in is the part of custom that is read: "grades.NAME.", or all.
-	in     string
-	faults []error
+// faultsOf collects the faults of a file.
+type faultsOf struct {
+	file string
+	line int
+	all  []error
 }
 
-func (r *metadataReader) fault(hint, format string, args ...any) {
-	r.faults = append(r.faults, &Problem{File: r.file, Line: r.line, Reason: fmt.Sprintf(format, args...), Hint: hint})
-}
-
-// text returns a custom string and takes it off the list.
-func (r *metadataReader) text(key string) string {
-	v, set := r.custom[key]
-	delete(r.custom, key)
-	s, ok := v.(string)
-	if set && !ok {
-		r.fault("write it in quotes", "custom.%s%s is not a string", r.in, key)
-	}
-	return s
-}
-
-// list returns a custom list of strings and takes it off the list.
-func (r *metadataReader) list(key string) []string {
-	v, set := r.custom[key]
-	delete(r.custom, key)
-	if !set {
-		return nil
-	}
-	items, ok := v.([]any)
-	out := make([]string, 0, len(items))
-	for _, item := range items {
-		s, isText := item.(string)
-		ok = ok && isText
-		out = append(out, s)
-	}
-	if !ok {
-		r.fault("write it as [one, two]", "custom.%s%s is not a list of strings", r.in, key)
-		return nil
-	}
-	return out
+func (f *faultsOf) add(hint, format string, args ...any) {
+	f.all = append(f.all, &Problem{File: f.file, Line: f.line, Reason: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // readRule reads the metadata of a rule's package and checks that the rule
 // keeps the contract. The folders of the user's own mean nothing.
 func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
-	pkg := strings.TrimPrefix(reach.PackageName(m), rulesPackage)
+	pkg := strings.TrimPrefix(packageName(m), rulesPackage)
 	rule := Rule{ID: ruleID(pkg), File: file}
-	r := &metadataReader{file: file, line: m.Package.Location.Row}
+	faults := &faultsOf{file: file, line: m.Package.Location.Row}
 	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
-		r.fault("use lower-case words joined by _", "package %s does not yield a rule id", reach.PackageName(m))
+		faults.add("use lower-case words joined by _", "package %s does not yield a rule id", packageName(m))
 	case base != pkg:
-		r.fault("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
+		faults.add("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
 	}
 	a := packageAnnotations(m)
 	if a == nil {
-		r.fault("put a # METADATA block right above the package line", "the package has no metadata")
-		return rule, r.faults
+		faults.add("put a # METADATA block right above the package line", "the package has no metadata")
+		return rule, faults.all
 	}
-	r.line = a.Location.Row
-	r.custom = make(map[string]any, len(a.Custom))
+	faults.line = a.Location.Row
+	custom := make(map[string]any, len(a.Custom))
 	if !own {
-		maps.Copy(r.custom, shared[path.Dir(file)])
+		maps.Copy(custom, shared[path.Dir(file)])
 	}
-	maps.Copy(r.custom, a.Custom)
+	maps.Copy(custom, a.Custom)
+	for _, key := range []string{"description", "file", "id", "links", "title"} {
+		if _, set := custom[key]; set {
+			faults.add("", "custom.%s says what stands elsewhere", key)
+		}
+	}
+	read := struct {
+		Rule
+		Grades map[string]Grade `json:"grades"`
+	}{Rule: rule}
+	if err := decode(custom, &read); err != nil {
+		for reason := range strings.Lines(err.Error()) {
+			faults.add("see docs/rules.md for the keys", "custom: %s", strings.TrimSpace(reason))
+		}
+	}
+	rule, rule.Grades = read.Rule, read.Grades
 	rule.Title, rule.Description = a.Title, strings.TrimSpace(a.Description)
 	for _, res := range a.RelatedResources {
 		rule.Links = append(rule.Links, Link{Ref: res.Ref.String(), Description: res.Description})
 	}
-	rule.Cause = r.text("cause")
-	if rule.Cause == "" {
-		rule.Cause = rule.ID
-	}
-	severity, confidence := r.text("severity"), r.text("confidence")
-	rule.Remedies, rule.Explains, rule.FirstOf = r.list("remedies"), r.list("explains"), r.list("first_of")
-	rule.Grades = r.grades(rule.Remedies)
-	for _, name := range r.list("profiles") {
-		profile, err := ParseProfile(name)
-		if err != nil {
-			r.fault("", "custom.profiles: %v", err)
-		}
-		rule.Profiles = append(rule.Profiles, profile)
-	}
+	rule.Cause = cmp.Or(rule.Cause, rule.ID)
 	if len(rule.Profiles) == 0 {
 		rule.Profiles = []Profile{Training, Image}
 	}
-	rule.Since = r.text("since")
-	rule.LastResort, rule.Unexplained, rule.OwnLog = r.flag("last_resort"), r.flag("unexplained"), r.flag("own_log")
-	if rule.OwnLog && len(rule.Explains) > 0 {
-		r.fault("its findings are consequences of others; leave custom.explains out", "custom.own_log is set on a rule that explains others")
-	}
-	rule.Symptom = r.flag("symptom")
-	rule.Needs, rule.Areas = r.needs(), r.areas()
-	r.required("title", rule.Title)
-	r.required("description", rule.Description)
-	if r.required("custom.severity", severity) {
-		var err error
-		if rule.Severity, err = ParseSeverity(severity); err != nil {
-			r.fault("", "custom.severity: %v", err)
-		}
-	}
-	if r.required("custom.confidence", confidence) {
-		var err error
-		if rule.Confidence, err = oneOf("confidence", confidences, confidence); err != nil {
-			r.fault("", "custom.confidence: %v", err)
-		}
-	}
-	if len(rule.Remedies) == 0 {
-		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
-	}
-	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are areas, cause, confidence, explains, first_of, grades, last_resort, needs, own_log, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
-	}
-	return rule, r.faults
+	rule.check(faults)
+	return rule, faults.all
 }
 
-// flag reads a key that is true or missing.
-func (r *metadataReader) flag(key string) bool {
-	value, ok := r.custom[key]
-	delete(r.custom, key)
-	set, isBool := value.(bool)
-	if ok && !isBool {
-		r.fault("", "custom.%s is neither true nor false", key)
+// check checks the values of a rule's metadata.
+func (r *Rule) check(faults *faultsOf) {
+	if r.Title == "" {
+		faults.add("", "title is missing")
 	}
-	return set
+	if r.Description == "" {
+		faults.add("", "description is missing")
+	}
+	words(faults, "severity", severities, r.Severity)
+	words(faults, "confidence", confidences, r.Confidence)
+	words(faults, "profiles", profiles, r.Profiles...)
+	words(faults, "areas", Areas(), r.Areas...)
+	if len(r.Remedies) == 0 {
+		faults.add("name at least one remedy, the best first", "custom.remedies is missing")
+	}
+	if r.OwnLog && len(r.Explains) > 0 {
+		faults.add("its findings are consequences of others; leave custom.explains out", "custom.own_log is set on a rule that explains others")
+	}
+	for _, need := range r.Needs {
+		if len(need) == 0 || slices.Contains(need, "") {
+			faults.add("write it as a list of paths, or of lists of paths one of which is enough", "custom.needs holds an empty list or text")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Grades)) {
+		if err := r.Grades[name].check(r.Remedies); err != nil {
+			faults.add("", "custom: grades[%s].%v", name, err)
+		}
+	}
 }
 
-// required notes that a text is missing.
-func (r *metadataReader) required(key, text string) bool {
-	if text == "" {
-		r.fault("", "%s is missing", key)
+// words checks that words are some of those that a key may have.
+func words[T ~string](faults *faultsOf, key string, all []T, given ...T) {
+	for _, word := range given {
+		if _, err := oneOf(strings.TrimSuffix(key, "s"), all, string(word)); word == "" {
+			faults.add("", "custom.%s is missing", key)
+		} else if err != nil {
+			faults.add("", "custom.%s: %v", key, err)
+		}
 	}
-	return text != ""
 }
 
 // answers are the sets that a rule's package defines.
@@ -205,7 +167,7 @@ var answers = []string{"findings", "missing", "asks", "not_applicable"}
 // partialSets checks that the answers of the package are sets, which are defined
 // (possibly empty) for any facts.
 func partialSets(file string, m *ast.Module) []error {
-	r := &metadataReader{file: file, line: m.Package.Location.Row}
+	faults := &faultsOf{file: file, line: m.Package.Location.Row}
 	found := false
 	for _, rule := range m.Rules {
 		name := rule.Head.Name.String()
@@ -214,14 +176,14 @@ func partialSets(file string, m *ast.Module) []error {
 		}
 		found = found || name == "findings"
 		if rule.Head.RuleKind() != ast.MultiValue || len(rule.Head.Ref()) != 1 {
-			r.line = rule.Location.Row
-			r.fault("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
+			faults.line = rule.Location.Row
+			faults.add("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
 		}
 	}
-	if !found && !hasRows(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
-		r.fault("write \"findings contains {...} if { ... }\"", "the package has no findings")
+	if !found && !hasRows(ruleID(strings.TrimPrefix(packageName(m), rulesPackage))) {
+		faults.add("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
-	return r.faults
+	return faults.all
 }
 
 // packageAnnotations returns the metadata block of the package.

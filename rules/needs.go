@@ -234,38 +234,6 @@ func known(v ast.Value, path []string) bool {
 	return false
 }
 
-// needs reads custom.needs: a list whose elements are strings, or lists of
-// strings of which one is enough.
-func (r *metadataReader) needs() []Need {
-	const hint = "write it as a list of paths, or of lists of paths one of which is enough"
-	value, set := r.custom["needs"]
-	delete(r.custom, "needs")
-	items, ok := value.([]any)
-	if set && (!ok || len(items) == 0) {
-		r.fault(hint, "custom.needs is not a list")
-	}
-	var all []Need
-	for _, item := range items {
-		one, ok := item.([]any)
-		if !ok {
-			one = []any{item}
-		}
-		var need Need
-		for _, n := range one {
-			s, ok := n.(string)
-			if !ok || s == "" {
-				r.fault(hint, "custom.needs holds %v", n)
-			}
-			need = append(need, s)
-		}
-		if len(need) == 0 {
-			r.fault(hint, "custom.needs holds an empty list")
-		}
-		all = append(all, need)
-	}
-	return all
-}
-
 // strangeNeeds lists what rules need or ask for that is neither a path of the facts nor a condition, or
 // that is never unknown.
 func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {

@@ -62,7 +62,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 					remove(mutant, []string{"logs"})
 					mutant["texts"] = []any{map[string]any{"name": "notes.txt"}}
 				case "texts-given":
-					for _, section := range TextSections {
+					for _, section := range textSections {
 						remove(mutant, []string{section})
 					}
 					remove(mutant, []string{"texts"})

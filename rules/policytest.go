@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,10 +11,7 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
-
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // PolicyTest is the result of one test of the user's rules.
@@ -57,7 +53,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 	}
 	all := maps.Clone(s.modules)
 	maps.Copy(all, tests)
-	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compiled(all, s.rules) })
+	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compile(all) })
 	if limited, ok := errors.AsType[*limitError](err); ok {
 		return nil, nil, &Problem{File: dir, Reason: "compiling the tests " + limited.Error()}
 	}
@@ -80,7 +76,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 				continue
 			}
 			seen[test] = true
-			result := PolicyTest{Name: reach.PackageName(tests[name]) + "." + test, File: name, Line: rule.Location.Row}
+			result := PolicyTest{Name: packageName(tests[name]) + "." + test, File: name, Line: rule.Location.Row}
 			result.Failure = s.runTest(ctx, p, tests[name].Package.Path.Append(ast.StringTerm(test)), ran)
 			results = append(results, result)
 		}
@@ -93,38 +89,17 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 
 // runTest says why a test fails; it is empty where the test passes.
 func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref, ran *lineTracer) string {
-	passed, err := withinLimits(ctx, s.limits.rule, s.limits.grace, s.limits.heap, func(ctx context.Context) (bool, error) {
-		return p.holds(ctx, test, ran)
+	query := p.prepare(ast.NewBody(ast.NewExpr(ast.NewTerm(test))))
+	results, err := withinLimits(ctx, s.limits.rule, s.limits.grace, s.limits.heap, func(ctx context.Context) ([]topdown.QueryResult, error) {
+		return p.evaluate(ctx, query, nil, ran, &stackGuard{Context: ctx})
 	})
 	switch {
 	case err != nil:
 		return failureOf(err)
-	case !passed:
+	case len(results) == 0:
 		return "it does not hold"
 	}
 	return ""
-}
-
-// holds reports whether a definition is true.
-func (p *program) holds(ctx context.Context, ref ast.Ref, ran *lineTracer) (bool, error) {
-	queryCompiler := p.compiler.QueryCompiler()
-	compiled, err := queryCompiler.Compile(ast.NewBody(ast.NewExpr(ast.NewTerm(ref))))
-	if err != nil {
-		return false, fmt.Errorf("prepare the test: %w", err)
-	}
-	passed := false
-	err = storage.Txn(ctx, p.store, storage.TransactionParams{}, func(txn storage.Transaction) error {
-		cancel := topdown.NewCancel()
-		defer context.AfterFunc(ctx, cancel.Cancel)()
-		q := topdown.NewQuery(compiled).WithQueryCompiler(queryCompiler).WithCompiler(p.compiler).
-			WithStore(p.store).WithTransaction(txn).WithStrictBuiltinErrors(true).WithCancel(cancel).
-			WithQueryTracer(ran).WithQueryTracer(&stackGuard{Context: ctx})
-		return q.Iter(ctx, func(topdown.QueryResult) error {
-			passed = true
-			return nil
-		})
-	})
-	return passed, err
 }
 
 // lineTracer notes the lines of the user's files that an evaluation ran.

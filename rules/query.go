@@ -2,7 +2,6 @@ package rules
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -35,38 +34,31 @@ func (p *program) prepare(body ast.Body) query {
 	return query{c, body, err}
 }
 
-// evaluate evaluates a query against the input and returns the value of the variable
-// name. The query must have exactly one result. tracer may be nil.
+// evaluate evaluates a query against the input, which may be nil, and returns its results.
 //
 // It does what OPA's package rego does for a query that is already parsed. That
 // package also links the compiler to WebAssembly, bundles and Protocol Buffers,
 // which make the program 5 MB larger.
-func (p *program) evaluate(ctx context.Context, query query, name ast.Var, input ast.Value, tracer topdown.QueryTracer) (ast.Value, error) {
+func (p *program) evaluate(ctx context.Context, query query, input ast.Value, tracers ...topdown.QueryTracer) ([]topdown.QueryResult, error) {
 	if query.err != nil {
 		return nil, fmt.Errorf("prepare the rules: %w", query.err)
 	}
-	var results []ast.Value
+	var results []topdown.QueryResult
 	err := storage.Txn(ctx, p.store, storage.TransactionParams{}, func(txn storage.Transaction) error {
 		cancel := topdown.NewCancel()
 		defer context.AfterFunc(ctx, cancel.Cancel)()
 		q := topdown.NewQuery(query.body).WithQueryCompiler(query.compiler).WithCompiler(p.compiler).
-			WithStore(p.store).WithTransaction(txn).WithInput(ast.NewTerm(input)).
-			WithStrictBuiltinErrors(true).WithCancel(cancel)
-		if tracer != nil {
+			WithStore(p.store).WithTransaction(txn).WithStrictBuiltinErrors(true).WithCancel(cancel)
+		if input != nil {
+			q = q.WithInput(ast.NewTerm(input))
+		}
+		for _, tracer := range tracers {
 			q = q.WithQueryTracer(tracer)
 		}
 		return q.Iter(ctx, func(result topdown.QueryResult) error {
-			if bound, ok := result[name]; ok {
-				results = append(results, bound.Value)
-			}
+			results = append(results, result)
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	if len(results) != 1 {
-		return nil, errors.New("the rules returned no result")
-	}
-	return results[0], nil
+	return results, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // TestPolicyReadsTables checks that a rule of the user's may read a table, imported or
@@ -27,23 +26,6 @@ func TestPolicyReadsTables(t *testing.T) {
 		s := expect.Value(policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)}))(t)
 		v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
 		expect.That(t, (len(v.Findings) == 1) == want, "%s: findings %v, want some: %v", body, v.Findings, want)
-	}
-}
-
-// TestSpecialisedByTable checks that a definition is left out that no row of a table allows, and no other.
-func TestSpecialisedByTable(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]bool{
-		"some x in xids.xids; x.code == 79": true, "some x in xids.xids; x.code == 1": false, "79 in {c | c := xids.xids[_].code}": true,
-		"xids.sxids.critical": true, "xids.sxids.harmless": false, "xids.xids[_].class == input.class": true,
-		"data.tables.xids.actions.reset[_] == \"reboot\"": true, "data.tables.xids.actions.reset[_] == \"pray\"": false,
-		"data.tables[input.class]": true,
-	} {
-		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
-		modules := map[string]*ast.Module{"t.rego": m}
-		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
-		got := len(kept) == 1 && !kept[0].Head.Assign
-		expect.That(t, got == want, "%s may hold: %v, want %v (%v)", body, got, want, kept)
 	}
 }
 
@@ -146,7 +128,7 @@ func circumstancesOf(t *testing.T, file string) map[string]bool {
 	expect.Must(t, len(faults) == 0, "%v", faults)
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {
-		if reach.HeadName(rule) == "holds" {
+		if headName(rule) == "holds" {
 			if name, ok := rule.Head.Args[0].Value.(ast.String); ok {
 				can[string(name)] = true
 			}

@@ -11,11 +11,14 @@ import (
 // a transfer, a GPU that could not be initialized, or the probe as a whole.
 type Account struct {
 	// Test, Source, Destination and Way name a transfer.
-	Test, Source, Destination, Way string
+	Test        string `json:"test"`
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	Way         string `json:"way"`
 	// Device is the address of a GPU.
-	Device string
+	Device string `json:"device"`
 	// Probe is true for the probe as a whole.
-	Probe bool
+	Probe bool `json:"probe"`
 }
 
 // accountOf names a transfer.

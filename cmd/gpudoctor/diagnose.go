@@ -79,16 +79,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, inFile(err)
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
-	var absent []string
-	switch {
-	case r.profile == rules.Launch:
-		absent = units.Lacked
-	case len(r.source.with) == 0:
-		absent = rules.TextSections
-	}
 	// Of a folder there are many units to judge; of one file, only what it needs is compiled later.
 	if r.probed() || r.profile == rules.Launch && len(only) == 0 && r.source.folder() != "" {
-		if err := known.rules.Compile(r.profile, absent...); err != nil {
+		if err := known.rules.Compile(r.profile); err != nil {
 			return nil, problem(err)
 		}
 	}

@@ -21,32 +21,13 @@ import (
 //go:embed *.yaml
 var Files embed.FS
 
-// tables are the tables by name.
-var tables = map[string]table{
-	"areas":         tableOf(Areas),
-	"codes":         tableOf(Codes),
-	"driver_errors": tableOf(DriverErrors),
-	"experiments":   tableOf(Experiments),
-	"gpu_models":    tableOf(GPUModels),
-	"job_needs":     tableOf(JobNeeds),
-	"known_faults":  tableOf(KnownFaults),
-	"launch_files":  tableOf(LaunchFiles),
-	"thresholds":    tableOf(Thresholds),
-	"unknown":       tableOf(Unknown),
-	"rates":         tableOf(Rates),
-	"required":      tableOf(Required),
-	"variables":     tableOf(Variables),
-	"xids":          tableOf(XIDs),
-}
+// tables are the tables by name, as reader notes them.
+var tables = map[string]table{}
 
 // table is a table whatever its type.
 type table struct {
 	read  func() any // It returns a pointer to the table.
 	empty func() any // It returns a pointer to an empty table of its type.
-}
-
-func tableOf[T any](read func() *T) table {
-	return table{read: func() any { return read() }, empty: func() any { return new(T) }}
 }
 
 // Names are the names of all tables, sorted.
@@ -60,15 +41,20 @@ func Table(name string) any {
 	return nil
 }
 
-// reader returns a function that reads a table when it is first called.
-func reader[T any](name string) func() *T {
-	return sync.OnceValue(func() *T {
-		table := new(T)
-		if err := read(name, table); err != nil {
+// reader returns a function that reads a table, and finishes it, when it is first called.
+func reader[T any](name string, finish ...func(*T)) func() *T {
+	once := sync.OnceValue(func() *T {
+		t := new(T)
+		if err := read(name, t); err != nil {
 			panic(fmt.Sprintf("table %s: %v", name, err)) // TestTables reads each.
 		}
-		return table
+		for _, do := range finish {
+			do(t)
+		}
+		return t
 	})
+	tables[name] = table{read: func() any { return once() }, empty: func() any { return new(T) }}
+	return once
 }
 
 // read reads a table. The types name their fields as in JSON, of which YAML is another spelling.

@@ -1,20 +1,15 @@
 package data
 
-import (
-	"strings"
-	"sync"
-)
+import "strings"
 
 // Variables returns the table of variables of communication libraries.
-var Variables = sync.OnceValue(func() *VariableTable {
-	t := reader[VariableTable]("variables")()
+var Variables = reader("variables", func(t *VariableTable) {
 	t.Of = map[string][]int{}
 	for i, row := range t.Rows {
 		for _, name := range row.Names {
 			t.Of[name] = append(t.Of[name], i)
 		}
 	}
-	return t
 })
 
 // VariableTable says which settings of variables are harmful, and which variables exist.

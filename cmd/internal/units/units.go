@@ -61,7 +61,6 @@ func Split(f *facts.Facts) []report.Part {
 		if isBatch && k != (key{}) {
 			own.Launches = slices.Concat(launches, nodes)
 		}
-		// Lacked names them.
 		own.Logs, own.Runs, own.Origins, own.Benchmarks, own.Comparisons, own.Software, own.KernelLog = nil, nil, nil, nil, nil, nil, nil
 		own.Texts = nil
 		if i := slices.IndexFunc(f.Texts, func(t facts.Text) bool { return t.Name == o.File }); i >= 0 {
@@ -117,13 +116,10 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 	return e
 }
 
-// Lacked are the sections of the facts that no unit has.
-var Lacked = []string{"benchmarks", "comparisons", "kernel_log", "logs", "runs", "software"}
-
 // Evaluate judges each unit, several at a time, and joins what the rules say of them.
 func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Result, error) {
 	if len(all) > 1 {
-		if err := set.Compile(opts.Profile, Lacked...); err != nil {
+		if err := set.Compile(opts.Profile); err != nil {
 			return nil, err
 		}
 	}

@@ -106,13 +106,3 @@ func imports(m *ast.Module, table string) bool {
 	}
 	return false
 }
-
-// Find finds the table that a path names, and what follows after its name.
-func Find(path ast.Ref) (name string, rest ast.Ref, ok bool) {
-	if len(path) < 3 || path[1].Value.Compare(ast.String(tablesName)) != 0 {
-		return "", nil, false
-	}
-	word, _ := path[2].Value.(ast.String)
-	_, ok = Values[string(word)]
-	return string(word), path[3:], ok
-}
