@@ -59,65 +59,29 @@ type accessDesc struct {
 	flags    int32
 }
 
-// calls are the functions that only CUDA has, or that have another signature in HIP; one that
-// the library lacks is nil.
+// calls are the functions that only CUDA has, or that have another signature in HIP.
 type calls struct {
-	DriverGetVersion    func(v *int32) Result
-	PrimaryCtxRetain    func(c *Context, d Device) Result
-	CtxSetCurrent       func(c Context) Result
-	CtxEnablePeerAccess func(peer Context, flags uint32) Result
-	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result
-	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result
-	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) Result
-	MemGranularity      func(n *uint64, p *allocationProp, flags int32) Result
-	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) Result
-	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) Result
-	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) Result
-	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) Result
-	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) Result
-	MemImport           func(h *Allocation, fd uintptr, kind int32) Result
-	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) Result
-	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) Result
-	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) Result
-	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) Result
-	LinkDestroy         func(s linker) Result
-	GetErrorName        func(r Result, s *uintptr) Result
-	GetErrorString      func(r Result, s *uintptr) Result
-}
-
-// functions are the library's, by name, with what each is bound to.
-func functions(b *gpudriver.Calls, c *calls) map[string]any {
-	return map[string]any{
-		"cuInit": &b.Init, "cuDriverGetVersion": &c.DriverGetVersion,
-		"cuDeviceGetCount": &b.DeviceGetCount, "cuDeviceGet": &b.DeviceGet,
-		"cuDeviceGetName": &b.DeviceGetName, "cuDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
-		"cuDeviceGetAttribute": &b.DeviceGetAttribute, "cuDeviceTotalMem_v2": &b.DeviceTotalMem,
-		"cuDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
-		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain,
-		"cuCtxSetCurrent":          &c.CtxSetCurrent, "cuCtxGetDevice": &b.CurrentDevice, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
-		"cuMemAlloc_v2": &b.MemAlloc, "cuMemFree_v2": &b.MemFree,
-		"cuMemHostAlloc":       &b.MemHostAlloc,
-		"cuMemHostRegister_v2": &b.MemHostRegister, "cuMemHostUnregister": &b.MemHostUnregister,
-		"cuMemcpyHtoDAsync_v2": &c.MemcpyHtoDAsync, "cuMemcpyDtoHAsync_v2": &c.MemcpyDtoHAsync,
-		"cuMemcpyDtoDAsync_v2": &c.MemcpyDtoDAsync, "cuMemsetD32Async": &b.MemsetD32Async,
-		"cuStreamCreate": &b.StreamCreate, "cuStreamQuery": &b.StreamQuery, "cuStreamWaitEvent": &b.StreamWaitEvent,
-		"cuEventCreate": &b.EventCreate, "cuEventRecord": &b.EventRecord, "cuEventElapsedTime": &b.EventElapsedTime,
-		"cuModuleLoadData": &b.ModuleLoadData, "cuModuleGetFunction": &b.ModuleGetFunction, "cuLaunchKernel": &b.LaunchKernel,
-		"cuLinkCreate_v2": &c.LinkCreate, "cuLinkAddData_v2": &c.LinkAddData, "cuLinkComplete": &c.LinkComplete, "cuLinkDestroy": &c.LinkDestroy,
-		"cuMemGetAllocationGranularity": &c.MemGranularity, "cuMemCreate": &c.MemCreate,
-		"cuMemAddressReserve": &c.MemAddressReserve, "cuMemMap": &c.MemMap, "cuMemSetAccess": &c.MemSetAccess,
-		"cuMemExportToShareableHandle": &c.MemExport, "cuMemImportFromShareableHandle": &c.MemImport,
-		"cuMemGetHandleForAddressRange": &c.MemHandleOfRange,
-		"cuIpcGetMemHandle":             &b.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &b.IpcOpenMemHandle,
-		"cuGetErrorName": &c.GetErrorName, "cuGetErrorString": &c.GetErrorString,
-	}
-}
-
-// needed are the functions without which the probe cannot run.
-var needed = []string{
-	"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
-	"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-	"cuMemcpyDtoDAsync_v2", "cuMemsetD32Async", "cuStreamCreate", "cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
+	DriverGetVersion    func(v *int32) Result                                                                                             `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) Result                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) Result                                                                                            `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) Result                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) Result                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemGranularity      func(n *uint64, p *allocationProp, flags int32) Result                                                            `cuda:"cuMemGetAllocationGranularity"`
+	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) Result                                             `cuda:"cuMemCreate"`
+	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) Result                                                `cuda:"cuMemAddressReserve"`
+	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) Result                                              `cuda:"cuMemMap"`
+	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) Result                                                     `cuda:"cuMemSetAccess"`
+	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) Result                                                   `cuda:"cuMemExportToShareableHandle"`
+	MemImport           func(h *Allocation, fd uintptr, kind int32) Result                                                                `cuda:"cuMemImportFromShareableHandle"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) Result                                             `cuda:"cuMemGetHandleForAddressRange"`
+	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) Result                                                 `cuda:"cuLinkCreate_v2"`
+	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) Result `cuda:"cuLinkAddData_v2"`
+	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) Result                                                         `cuda:"cuLinkComplete"`
+	LinkDestroy         func(s linker) Result                                                                                             `cuda:"cuLinkDestroy"`
+	GetErrorName        func(r Result, s *uintptr) Result                                                                                 `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                                                                 `cuda:"cuGetErrorString"`
 }
 
 // Driver is the loaded library.
@@ -137,9 +101,10 @@ const (
 	lazyPeerAccess     = 1
 )
 
-func newDriver() *Driver {
-	d := &Driver{Base: gpudriver.Base{Needed: needed, FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
+func newDriver(handle uintptr) *Driver {
+	d := &Driver{Base: gpudriver.Base{FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
 	d.Describe = d.describe
+	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
 }
 
@@ -158,22 +123,20 @@ func Load() (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}
-	d := newDriver()
-	d.Bind(handle, functions(&d.Calls, &d.c))
-	return d, nil
+	return newDriver(handle), nil
 }
 
 // describe returns the name and the description of a result.
 func (d *Driver) describe(r Result) (name, text string) {
 	name = names[r]
 	var s uintptr
-	if name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == gpudriver.Success {
+	if name == "" && d.c.GetErrorName(r, &s) == gpudriver.Success {
 		name = gpudriver.Text(s)
 	}
 	if name == "" {
 		name = "CUDA_ERROR"
 	}
-	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == gpudriver.Success {
+	if d.c.GetErrorString(r, &s) == gpudriver.Success {
 		text = gpudriver.Text(s)
 	}
 	return name, text
@@ -189,9 +152,6 @@ var names = map[Result]string{
 
 // Version returns the newest CUDA version that the driver serves, as 13.0.
 func (d *Driver) Version() (string, error) {
-	if d.c.DriverGetVersion == nil {
-		return "", d.Lacks(&d.c.DriverGetVersion)
-	}
 	var v int32
 	err := d.Check(&d.c.DriverGetVersion, d.c.DriverGetVersion(&v))
 	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
@@ -282,9 +242,6 @@ const maxCode = 64 << 20
 // that cannot be had.
 func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
 	c := &d.c
-	if c.LinkCreate == nil || c.LinkAddData == nil || c.LinkComplete == nil || c.LinkDestroy == nil {
-		return nil
-	}
 	dev, err := d.Current()
 	if err != nil {
 		return nil
@@ -329,20 +286,10 @@ func (d *Driver) CanExport(dev Device) bool {
 	return err == nil && v != 0
 }
 
-// hasVMM reports whether the library has the calls of Exportable and Import.
-func (d *Driver) hasVMM() bool {
-	c := &d.c
-	return c.MemGranularity != nil && c.MemCreate != nil && c.MemAddressReserve != nil && c.MemMap != nil &&
-		c.MemSetAccess != nil && c.MemExport != nil && c.MemImport != nil
-}
-
 // Exportable allocates at least n bytes on a device by the virtual memory
 // calls, mapped for that device, and returns its size and a file descriptor with which
 // another process can import it.
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
-	if !d.hasVMM() {
-		return 0, 0, -1, d.Lacks(&d.c.MemCreate)
-	}
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
 	var granularity uint64
 	if err := d.Check(&d.c.MemGranularity, d.c.MemGranularity(&granularity, &prop, 0)); err != nil {
@@ -368,9 +315,6 @@ const dmaBuf = 1
 // gpudriver.NotSupported if the driver offers no DMA-BUF.
 func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
 	c := &d.c
-	if c.MemHandleOfRange == nil {
-		return -1, d.Lacks(&c.MemHandleOfRange)
-	}
 	var out int32
 	r := c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
 	if r != gpudriver.Success {
@@ -383,9 +327,6 @@ func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
 
 // Import maps an allocation that another process exported for use by dev.
 func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
-	if !d.hasVMM() {
-		return 0, d.Lacks(&d.c.MemImport)
-	}
 	var h Allocation
 	if err := d.Check(&d.c.MemImport, d.c.MemImport(&h, uintptr(fd), posixHandle)); err != nil {
 		return 0, err

@@ -158,19 +158,19 @@ func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 		}
 		return false
 	}
-	if refused("cuFileDriverOpen", c.driverOpen()) || refused("cuFileDriverGetProperties", c.getProperties(&properties)) {
+	if refused("cuFileDriverOpen", c.calls.DriverOpen()) || refused("cuFileDriverGetProperties", c.calls.GetProperties(&properties)) {
 		return p
 	}
 	if way == Direct && properties.control&controlCompat != 0 {
 		p.result = unknown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
 		return p
 	}
-	code, err := f.named(func(fd int) uint64 { return c.register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
+	code, err := f.named(func(fd int) uint64 { return c.calls.Register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
 	if err != nil {
 		p.result = unknown(err.Error())
 		return p
 	}
-	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.bufRegister(g.memory, readBytes, 0)) {
+	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.calls.BufRegister(g.memory, readBytes, 0)) {
 		p.result.Outcome = attempt.OK
 	}
 	return p
@@ -178,9 +178,9 @@ func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 
 // readInto reads the whole file into the memory of a GPU.
 func (c *cufile) readInto(handle uintptr, g *gpu) attempt.Result {
-	switch n := c.read(handle, g.memory, readBytes, 0, 0); {
+	switch n := c.calls.Read(handle, g.memory, readBytes, 0, 0); {
 	case n == -1:
-		if errno := c.errno(); errno != 0 {
+		if errno := *c.errno(); errno != 0 {
 			return outcome("cuFileRead", syscall.Errno(errno))
 		}
 		return unknown("cuFileRead failed without an error")

@@ -93,9 +93,9 @@ func (r *registrar) domain(name string) domain {
 	if device == 0 {
 		result := unknown(verbsLibrary + " does not list the device here")
 		d.refused = &result
-	} else if context, err := r.verbs.call(func() uintptr { return r.verbs.openDevice(device) }); err != nil {
+	} else if context, err := r.verbs.call(func() uintptr { return r.verbs.calls.OpenDevice(device) }); err != nil {
 		fail("ibv_open_device", err)
-	} else if d.pd, err = r.verbs.call(func() uintptr { return r.verbs.allocPD(context) }); err != nil {
+	} else if d.pd, err = r.verbs.call(func() uintptr { return r.verbs.calls.AllocPD(context) }); err != nil {
 		fail("ibv_alloc_pd", err)
 	}
 	r.domains[name] = d
@@ -108,7 +108,7 @@ func (r *registrar) registered(call string, register func() uintptr) attempt.Res
 	if err != nil {
 		return outcome(call, err)
 	}
-	r.verbs.deregMR(mr) // What came of that is of no interest: the end of the process undoes it.
+	r.verbs.calls.DeregMR(mr) // What came of that is of no interest: the end of the process undoes it.
 	return attempt.Result{Outcome: attempt.OK}
 }
 
@@ -121,7 +121,7 @@ func (r *registrar) registerHost(pd uintptr) attempt.Result {
 		r.host = memory
 	}
 	address := uintptr(unsafe.Pointer(&r.host[0]))
-	return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.regMR(pd, address, registerBytes, access) })
+	return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, address, registerBytes, access) })
 }
 
 func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
@@ -133,7 +133,7 @@ func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
 		return unknown(err.Error())
 	}
 	if t.Way == Peermem {
-		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.regMR(pd, uintptr(g.memory), registerBytes, access) })
+		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, uintptr(g.memory), registerBytes, access) })
 	}
 	fd, err := r.gpus.driver.DMABuf(g.device, g.memory, registerBytes)
 	if e, ok := errors.AsType[*gpudriver.Error](err); ok && e.Result == gpudriver.NotSupported {
@@ -143,10 +143,10 @@ func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
 		return unknown(err.Error())
 	}
 	defer func() { _ = unix.Close(fd) }() // A registration keeps the buffer by itself.
-	if r.verbs.regDMABufMR == nil {
+	if r.verbs.calls.RegDMABufMR == nil {
 		return unknown(verbsLibrary + " lacks ibv_reg_dmabuf_mr: it is older than rdma-core 34")
 	}
-	return r.registered("ibv_reg_dmabuf_mr", func() uintptr { return r.verbs.regDMABufMR(pd, 0, registerBytes, 0, int32(fd), access) })
+	return r.registered("ibv_reg_dmabuf_mr", func() uintptr { return r.verbs.calls.RegDMABufMR(pd, 0, registerBytes, 0, int32(fd), access) })
 }
 
 // outcome is the result of a call that failed. Errno 95 has two names; verbs documents this one.

@@ -2,6 +2,7 @@ package gpudriver
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"unsafe"
@@ -11,8 +12,6 @@ import (
 // signatures are the same in both libraries, and the methods that call them.
 type Base struct {
 	Calls Calls
-	// Needed are the functions without which the probe cannot run.
-	Needed []string
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
 	// FirstPeerAttribute is the number of the first attribute of a pair.
@@ -22,38 +21,38 @@ type Base struct {
 	LazyPeerAccess uint32
 
 	names   map[any]string // The names of functions, by what they are bound to.
-	missing map[string]bool
+	missing []string
 }
 
-// Calls are the functions that both libraries have; one that a library lacks is nil.
+// Calls are the functions that both libraries have, as BindAll binds them.
 type Calls struct {
-	Init                  func(flags uint32) Result
-	DeviceGetCount        func(n *int32) Result
-	DeviceGet             func(d *Device, ordinal int32) Result
-	DeviceGetName         func(name *byte, n int32, d Device) Result
-	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result
-	DeviceGetAttribute    func(v *int32, a int32, d Device) Result
-	DeviceTotalMem        func(n *uint64, d Device) Result
-	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
-	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) Result
-	CurrentDevice         func(d *Device) Result
-	MemAlloc              func(p *Pointer, n uint64) Result
-	MemFree               func(p Pointer) Result
-	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
-	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result
-	MemHostUnregister     func(p unsafe.Pointer) Result
-	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) Result
-	StreamCreate          func(s *Stream, flags uint32) Result
-	StreamQuery           func(s Stream) Result
-	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result
-	EventCreate           func(e *Event, flags uint32) Result
-	EventRecord           func(e Event, s Stream) Result
-	EventElapsedTime      func(ms *float32, a, b Event) Result
-	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result
-	ModuleGetFunction     func(f *Function, m Module, name *byte) Result
-	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result
-	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result
-	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result
+	Init                  func(flags uint32) Result                                                                              `cuda:"cuInit,needed" hip:"hipInit,needed"`
+	DeviceGetCount        func(n *int32) Result                                                                                  `cuda:"cuDeviceGetCount,needed" hip:"hipGetDeviceCount,needed"`
+	DeviceGet             func(d *Device, ordinal int32) Result                                                                  `cuda:"cuDeviceGet,needed" hip:"hipDeviceGet,needed"`
+	DeviceGetName         func(name *byte, n int32, d Device) Result                                                             `cuda:"cuDeviceGetName" hip:"hipDeviceGetName"`
+	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result                                                             `cuda:"cuDeviceGetPCIBusId,needed" hip:"hipDeviceGetPCIBusId,needed"`
+	DeviceGetAttribute    func(v *int32, a int32, d Device) Result                                                               `cuda:"cuDeviceGetAttribute" hip:"hipDeviceGetAttribute"`
+	DeviceTotalMem        func(n *uint64, d Device) Result                                                                       `cuda:"cuDeviceTotalMem_v2" hip:"hipDeviceTotalMem"`
+	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result                                                                `cuda:"cuDeviceCanAccessPeer,needed" hip:"hipDeviceCanAccessPeer,needed"`
+	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) Result                                                        `cuda:"cuDeviceGetP2PAttribute" hip:"hipDeviceGetP2PAttribute"`
+	CurrentDevice         func(d *Device) Result                                                                                 `cuda:"cuCtxGetDevice" hip:"hipGetDevice"`
+	MemAlloc              func(p *Pointer, n uint64) Result                                                                      `cuda:"cuMemAlloc_v2,needed" hip:"hipMalloc,needed"`
+	MemFree               func(p Pointer) Result                                                                                 `cuda:"cuMemFree_v2" hip:"hipFree"`
+	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result                                                 `cuda:"cuMemHostAlloc" hip:"hipHostMalloc"`
+	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result                                                  `cuda:"cuMemHostRegister_v2" hip:"hipHostRegister"`
+	MemHostUnregister     func(p unsafe.Pointer) Result                                                                          `cuda:"cuMemHostUnregister" hip:"hipHostUnregister"`
+	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) Result                                                   `cuda:"cuMemsetD32Async,needed" hip:"hipMemsetD32Async,needed"`
+	StreamCreate          func(s *Stream, flags uint32) Result                                                                   `cuda:"cuStreamCreate,needed" hip:"hipStreamCreateWithFlags,needed"`
+	StreamQuery           func(s Stream) Result                                                                                  `cuda:"cuStreamQuery,needed" hip:"hipStreamQuery,needed"`
+	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result                                                           `cuda:"cuStreamWaitEvent" hip:"hipStreamWaitEvent"`
+	EventCreate           func(e *Event, flags uint32) Result                                                                    `cuda:"cuEventCreate,needed" hip:"hipEventCreateWithFlags,needed"`
+	EventRecord           func(e Event, s Stream) Result                                                                         `cuda:"cuEventRecord,needed" hip:"hipEventRecord,needed"`
+	EventElapsedTime      func(ms *float32, a, b Event) Result                                                                   `cuda:"cuEventElapsedTime,needed" hip:"hipEventElapsedTime,needed"`
+	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result                                                           `cuda:"cuModuleLoadData" hip:"hipModuleLoadData"`
+	ModuleGetFunction     func(f *Function, m Module, name *byte) Result                                                         `cuda:"cuModuleGetFunction" hip:"hipModuleGetFunction"`
+	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result `cuda:"cuLaunchKernel" hip:"hipModuleLaunchKernel"`
+	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result                                                                   `cuda:"cuIpcGetMemHandle" hip:"hipIpcGetMemHandle"`
+	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result                                                     `cuda:"cuIpcOpenMemHandle_v2" hip:"hipIpcOpenMemHandle"`
 }
 
 // The flags that have one value in both libraries.
@@ -66,23 +65,24 @@ const (
 	streamNonBlocking = 1
 )
 
-// Bind looks functions up in a library, one by one, so that a library that lacks a
-// newer function remains usable. functions holds, by name, what each is bound to.
-func (b *Base) Bind(handle uintptr, functions map[string]any) {
-	if b.names == nil {
-		b.names, b.missing = make(map[any]string), make(map[string]bool)
-	}
-	for name, fn := range functions {
-		b.names[fn] = name
-		b.missing[name] = !Bind(handle, name, fn)
+// Bind looks the functions of structs up in a library (see BindAll).
+func (b *Base) Bind(handle uintptr, api string, structs ...any) {
+	b.names = make(map[any]string)
+	for _, s := range structs {
+		names, missing := BindAll(handle, api, s)
+		maps.Copy(b.names, names)
+		b.missing = append(b.missing, missing...)
 	}
 }
 
 // Check turns the result of a call into an error that names the function. fn is what
 // the function is bound to.
 func (b *Base) Check(fn any, r Result) error {
-	if r == Success {
+	switch r {
+	case Success:
 		return nil
+	case Absent:
+		return Missing(b.names[fn])
 	}
 	// cuda.h maps the plain name to the one with the suffix.
 	e := &Error{Call: strings.TrimSuffix(b.names[fn], "_v2"), Result: r}
@@ -99,21 +99,9 @@ func (b *Base) gave(fn any, something bool, r Result) error {
 	return b.Check(fn, r)
 }
 
-// Lacks is the error of a call to a function that the library lacks. fn is what the
-// function would be bound to.
-func (b *Base) Lacks(fn any) error { return Missing(b.names[fn]) }
-
 // Missing reports the needed functions that the library lacks, without which the probe
 // cannot run.
-func (b *Base) Missing() []string {
-	var names []string
-	for _, name := range b.Needed {
-		if b.missing[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func (b *Base) Missing() []string { return b.missing }
 
 // InitCall is the function that starts the library.
 func (b *Base) InitCall() string { return b.names[&b.Calls.Init] }
@@ -149,9 +137,6 @@ func (b *Base) Devices() ([]Device, error) {
 // Name returns the model's name.
 func (b *Base) Name(dev Device) (string, error) {
 	c := &b.Calls
-	if c.DeviceGetName == nil {
-		return "", b.Lacks(&c.DeviceGetName)
-	}
 	var buffer [256]byte
 	err := b.Check(&c.DeviceGetName, c.DeviceGetName(&buffer[0], int32(len(buffer)), dev))
 	return String(buffer[:]), err
@@ -168,9 +153,6 @@ func (b *Base) Address(dev Device) (string, error) {
 // Attribute returns an attribute of a device, by its number in the library.
 func (b *Base) Attribute(a int32, dev Device) (int, error) {
 	c := &b.Calls
-	if c.DeviceGetAttribute == nil {
-		return 0, b.Lacks(&c.DeviceGetAttribute)
-	}
 	var v int32
 	err := b.Check(&c.DeviceGetAttribute, c.DeviceGetAttribute(&v, a, dev))
 	return int(v), err
@@ -179,9 +161,6 @@ func (b *Base) Attribute(a int32, dev Device) (int, error) {
 // TotalMemory returns the size of a device's memory in bytes.
 func (b *Base) TotalMemory(dev Device) (uint64, error) {
 	c := &b.Calls
-	if c.DeviceTotalMem == nil {
-		return 0, b.Lacks(&c.DeviceTotalMem)
-	}
 	var n uint64
 	err := b.Check(&c.DeviceTotalMem, c.DeviceTotalMem(&n, dev))
 	return n, err
@@ -198,9 +177,6 @@ func (b *Base) CanAccessPeer(dev, peer Device) (bool, error) {
 // PeerAttribute returns an attribute of an ordered pair.
 func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
 	c := &b.Calls
-	if c.DeviceGetP2PAttribute == nil {
-		return 0, b.Lacks(&c.DeviceGetP2PAttribute)
-	}
 	var v int32
 	err := b.Check(&c.DeviceGetP2PAttribute, c.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst))
 	return int(v), err
@@ -209,9 +185,6 @@ func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
 // Current returns the device that is current on this thread.
 func (b *Base) Current() (Device, error) {
 	c := &b.Calls
-	if c.CurrentDevice == nil {
-		return 0, b.Lacks(&c.CurrentDevice)
-	}
 	d := Device(-1)
 	err := b.Check(&c.CurrentDevice, c.CurrentDevice(&d))
 	return d, err
@@ -228,18 +201,12 @@ func (b *Base) Alloc(n uint64) (Pointer, error) {
 // Free frees device memory.
 func (b *Base) Free(p Pointer) error {
 	c := &b.Calls
-	if c.MemFree == nil {
-		return b.Lacks(&c.MemFree)
-	}
 	return b.Check(&c.MemFree, c.MemFree(p))
 }
 
 // AllocHost allocates n bytes of pinned host memory, known to all contexts.
 func (b *Base) AllocHost(n uint64) ([]byte, error) {
 	c := &b.Calls
-	if c.MemHostAlloc == nil {
-		return nil, b.Lacks(&c.MemHostAlloc)
-	}
 	var p unsafe.Pointer
 	r := c.MemHostAlloc(&p, n, portable)
 	if err := b.gave(&c.MemHostAlloc, p != nil, r); err != nil {
@@ -251,18 +218,12 @@ func (b *Base) AllocHost(n uint64) ([]byte, error) {
 // RegisterHost pins memory that the caller mapped.
 func (b *Base) RegisterHost(memory []byte) error {
 	c := &b.Calls
-	if c.MemHostRegister == nil {
-		return b.Lacks(&c.MemHostRegister)
-	}
 	return b.Check(&c.MemHostRegister, c.MemHostRegister(unsafe.Pointer(&memory[0]), uint64(len(memory)), portable))
 }
 
 // UnregisterHost undoes RegisterHost.
 func (b *Base) UnregisterHost(memory []byte) error {
 	c := &b.Calls
-	if c.MemHostUnregister == nil {
-		return b.Lacks(&c.MemHostUnregister)
-	}
 	return b.Check(&c.MemHostUnregister, c.MemHostUnregister(unsafe.Pointer(&memory[0])))
 }
 
@@ -294,9 +255,6 @@ func (b *Base) Done(s Stream) (bool, error) {
 // Wait makes a stream wait for an event.
 func (b *Base) Wait(s Stream, e Event) error {
 	c := &b.Calls
-	if c.StreamWaitEvent == nil {
-		return b.Lacks(&c.StreamWaitEvent)
-	}
 	return b.Check(&c.StreamWaitEvent, c.StreamWaitEvent(s, e, 0))
 }
 
@@ -322,13 +280,9 @@ func (b *Base) Seconds(from, to Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// LoadImage loads the code that compile returns, for the current context. compile is
-// called only where the library can run kernels.
+// LoadImage loads the code that compile returns, for the current context.
 func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
 	c := &b.Calls
-	if c.ModuleLoadData == nil || c.ModuleGetFunction == nil || c.LaunchKernel == nil {
-		return 0, b.Lacks(&c.ModuleLoadData)
-	}
 	image, err := compile()
 	if err != nil {
 		return 0, err
@@ -392,9 +346,6 @@ func addresses(params []uint64) unsafe.Pointer {
 func (b *Base) IPCHandle(p Pointer) (IPCHandle, error) {
 	c := &b.Calls
 	var h IPCHandle
-	if c.IpcGetMemHandle == nil {
-		return h, b.Lacks(&c.IpcGetMemHandle)
-	}
 	err := b.Check(&c.IpcGetMemHandle, c.IpcGetMemHandle(&h, p))
 	return h, err
 }
@@ -402,9 +353,6 @@ func (b *Base) IPCHandle(p Pointer) (IPCHandle, error) {
 // OpenIPC maps another process's memory into the current context.
 func (b *Base) OpenIPC(h IPCHandle) (Pointer, error) {
 	c := &b.Calls
-	if c.IpcOpenMemHandle == nil {
-		return 0, b.Lacks(&c.IpcOpenMemHandle)
-	}
 	var p Pointer
 	err := b.Check(&c.IpcOpenMemHandle, c.IpcOpenMemHandle(&p, h, b.LazyPeerAccess))
 	return p, err

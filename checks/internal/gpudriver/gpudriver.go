@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -76,9 +78,8 @@ func (e *Error) Is(target error) bool {
 }
 
 var (
-	// ErrMissing is wrapped by the error of a call that this driver's library
-	// does not have.
-	ErrMissing = errors.New("the driver lacks this function")
+	// ErrMissing is wrapped by the error of a call of a function that the library lacks.
+	ErrMissing = errors.New("the library lacks this function")
 	// ErrVersion is wrapped if the library has a version for which
 	// doctor does not know the sizes and numbers.
 	ErrVersion = errors.New("version not supported")
@@ -260,10 +261,36 @@ func Open(name string) (handle uintptr, err error) {
 // (RTLD_GLOBAL), as go-nvml loads NVML.
 const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
-// Has reports whether a library has a function.
-func Has(handle uintptr, name string) bool {
-	_, err := symbol(handle, name)
-	return err == nil
+// Absent is what a function that the library lacks returns, if it returns a code at all.
+const Absent = math.MinInt32
+
+// BindAll binds the fields of a struct to the functions of a library that their tags name for an
+// API, as in `cuda:"cuInit,needed"`. It returns their names, by what they are bound to, and the
+// needed ones that the library lacks. In the place of a function that the library lacks stands one
+// that returns Absent, or nil if the function returns no code.
+func BindAll(handle uintptr, api string, functions any) (names map[any]string, missing []string) {
+	names = make(map[any]string)
+	v := reflect.ValueOf(functions).Elem()
+	for i := range v.NumField() {
+		name, need, _ := strings.Cut(v.Type().Field(i).Tag.Get(api), ",")
+		if name == "" {
+			panic("no function for " + v.Type().Field(i).Name) // A bug, which any test of the library finds.
+		}
+		field := v.Field(i)
+		fn := field.Addr().Interface()
+		names[fn] = name
+		if Bind(handle, name, fn) {
+			continue
+		}
+		if need != "" {
+			missing = append(missing, name)
+		}
+		if code := field.Type().Out(0); code.Kind() == reflect.Int32 {
+			absent := []reflect.Value{reflect.ValueOf(int32(Absent)).Convert(code)}
+			field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value { return absent }))
+		}
+	}
+	return names, missing
 }
 
 // Bind looks a function up in a library that was loaded, and reports whether it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,17 +49,25 @@ func TestError(t *testing.T) {
 	expect.That(t, errors.Is(err, SystemNotReady) && !errors.Is(err, OutOfMemory), "errors.Is does not tell the result")
 }
 
-// TestMissing checks that a library without a function that all depends on is told from one that lacks a newer one.
+// TestMissing checks that a library without a function that all depends on is told from one that lacks a newer one, and
+// that each field of a struct names its functions.
 func TestMissing(t *testing.T) {
-	b := Base{Needed: []string{"cuInit", "cuDeviceGet"}, missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
-	expect.NoDiff(t, []string{"cuInit"}, b.Missing(), "Missing")
+	for api, prefix := range map[string]string{"cuda": "cu", "hip": "hip"} {
+		var b Base
+		b.Bind(Global, api, &b.Calls) // This process has loaded no such library.
+		missing := b.Missing()
+		expect.That(t, slices.Contains(missing, b.InitCall()) && !slices.Contains(missing, b.names[&b.Calls.IpcGetMemHandle]), "%s: missing %q", api, missing)
+		for _, name := range b.names {
+			expect.That(t, strings.HasPrefix(name, prefix), "a field of %s has the name %q", api, name)
+		}
+	}
 }
 
 // TestCheck checks that an error names the function as its documentation does, and that
 // of a function that the library lacks as it was looked for.
 func TestCheck(t *testing.T) {
 	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
-	b.names = map[any]string{&b.Calls.MemFree: "cuMemFree_v2", &b.Calls.Init: "cuInit"}
+	b.Bind(Global, "cuda", &b.Calls)
 	b.Calls.Init = func(uint32) Result { return NoDevice }
 	got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"})
 	expect.That(t, errors.Is(got, NoDevice) && got.Error() == want.Error(), "Init gives %v, want %v", got, want)

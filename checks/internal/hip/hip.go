@@ -58,60 +58,27 @@ const (
 // does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
 const wallClockHz = 100e6
 
-// calls are the functions that only HIP has, or that have another signature in CUDA; one that
-// the library lacks is nil.
+// calls are the functions that only HIP has, or that have another signature in CUDA.
 type calls struct {
-	RuntimeGetVersion  func(v *int32) Result
-	SetDevice          func(d int32) Result
-	EnablePeerAccess   func(peer int32, flags uint32) Result
-	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result
-	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result
-	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result
-	GetErrorName       func(r Result) uintptr
-	GetErrorString     func(r Result) uintptr
-
-	// The compiler, hiprtc: of libamdhip64 itself, or of libhiprtc.
-	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) Result
-	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) Result
-	GetCodeSize    func(p uintptr, n *uint64) Result
-	GetCode        func(p uintptr, code *byte) Result
-	GetLogSize     func(p uintptr, n *uint64) Result
-	GetLog         func(p uintptr, log *byte) Result
-	DestroyProgram func(p *uintptr) Result
+	RuntimeGetVersion  func(v *int32) Result                                                                       `hip:"hipRuntimeGetVersion,needed"`
+	SetDevice          func(d int32) Result                                                                        `hip:"hipSetDevice,needed"`
+	EnablePeerAccess   func(peer int32, flags uint32) Result                                                       `hip:"hipDeviceEnablePeerAccess,needed"`
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result                                             `hip:"hipExtMallocWithFlags"`
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result                        `hip:"hipMemcpyAsync,needed"`
+	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result `hip:"hipMemcpyPeerAsync,needed"`
+	GetErrorName       func(r Result) uintptr                                                                      `hip:"hipGetErrorName"`
+	GetErrorString     func(r Result) uintptr                                                                      `hip:"hipGetErrorString"`
 }
 
-// functions are the library's, by name, with what each is bound to. The compiler's
-// are separate: they may be in a library of their own.
-func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) {
-	runtime = map[string]any{
-		"hipInit": &b.Init, "hipRuntimeGetVersion": &c.RuntimeGetVersion,
-		"hipGetDeviceCount": &b.DeviceGetCount, "hipDeviceGet": &b.DeviceGet,
-		"hipDeviceGetName": &b.DeviceGetName, "hipDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
-		"hipDeviceGetAttribute": &b.DeviceGetAttribute, "hipDeviceTotalMem": &b.DeviceTotalMem,
-		"hipDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "hipDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
-		"hipSetDevice": &c.SetDevice, "hipGetDevice": &b.CurrentDevice, "hipDeviceEnablePeerAccess": &c.EnablePeerAccess,
-		"hipMalloc": &b.MemAlloc, "hipExtMallocWithFlags": &c.ExtMallocWithFlags, "hipFree": &b.MemFree,
-		"hipHostMalloc": &b.MemHostAlloc, "hipHostRegister": &b.MemHostRegister, "hipHostUnregister": &b.MemHostUnregister,
-		"hipMemcpyAsync": &c.MemcpyAsync, "hipMemcpyPeerAsync": &c.MemcpyPeerAsync, "hipMemsetD32Async": &b.MemsetD32Async,
-		"hipStreamCreateWithFlags": &b.StreamCreate, "hipStreamQuery": &b.StreamQuery, "hipStreamWaitEvent": &b.StreamWaitEvent,
-		"hipEventCreateWithFlags": &b.EventCreate, "hipEventRecord": &b.EventRecord, "hipEventElapsedTime": &b.EventElapsedTime,
-		"hipModuleLoadData": &b.ModuleLoadData, "hipModuleGetFunction": &b.ModuleGetFunction, "hipModuleLaunchKernel": &b.LaunchKernel,
-		"hipIpcGetMemHandle": &b.IpcGetMemHandle, "hipIpcOpenMemHandle": &b.IpcOpenMemHandle,
-		"hipGetErrorName": &c.GetErrorName, "hipGetErrorString": &c.GetErrorString,
-	}
-	compiler = map[string]any{
-		"hiprtcCreateProgram": &c.CreateProgram, "hiprtcCompileProgram": &c.CompileProgram,
-		"hiprtcGetCodeSize": &c.GetCodeSize, "hiprtcGetCode": &c.GetCode,
-		"hiprtcGetProgramLogSize": &c.GetLogSize, "hiprtcGetProgramLog": &c.GetLog, "hiprtcDestroyProgram": &c.DestroyProgram,
-	}
-	return runtime, compiler
-}
-
-// needed are the functions without which the probe cannot run.
-var needed = []string{
-	"hipInit", "hipRuntimeGetVersion", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetPCIBusId", "hipDeviceCanAccessPeer",
-	"hipSetDevice", "hipDeviceEnablePeerAccess", "hipMalloc", "hipMemcpyAsync", "hipMemcpyPeerAsync", "hipMemsetD32Async",
-	"hipStreamCreateWithFlags", "hipStreamQuery", "hipEventCreateWithFlags", "hipEventRecord", "hipEventElapsedTime",
+// compiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
+type compiler struct {
+	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) Result `hip:"hiprtcCreateProgram,needed"`
+	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) Result                             `hip:"hiprtcCompileProgram"`
+	GetCodeSize    func(p uintptr, n *uint64) Result                                                       `hip:"hiprtcGetCodeSize"`
+	GetCode        func(p uintptr, code *byte) Result                                                      `hip:"hiprtcGetCode"`
+	GetLogSize     func(p uintptr, n *uint64) Result                                                       `hip:"hiprtcGetProgramLogSize"`
+	GetLog         func(p uintptr, log *byte) Result                                                       `hip:"hiprtcGetProgramLog"`
+	DestroyProgram func(p *uintptr) Result                                                                 `hip:"hiprtcDestroyProgram"`
 }
 
 // Driver is the loaded library.
@@ -119,6 +86,7 @@ type Driver struct {
 	gpudriver.Base
 
 	c       calls
+	rtc     compiler
 	library string
 	// owners are the allocations of this process, so that a copy between two
 	// devices can name both.
@@ -138,11 +106,29 @@ type allocation struct {
 // (hip_runtime_api.h).
 const lazyPeerAccess = 1
 
-func newDriver() *Driver {
+// newDriver binds the library of a name.
+func newDriver(handle uintptr, name string) *Driver {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &Driver{Base: gpudriver.Base{Needed: needed, LazyPeerAccess: lazyPeerAccess}}
+	d := &Driver{Base: gpudriver.Base{LazyPeerAccess: lazyPeerAccess}, library: name}
 	d.Describe = d.describe
+	d.Bind(handle, "hip", &d.Calls, &d.c)
+	d.bindCompiler(handle)
 	return d
+}
+
+// bindCompiler looks the compiler up. ROCm 7 removes it from libamdhip64; since 5.x there is a libhiprtc.
+func (d *Driver) bindCompiler(handle uintptr) {
+	if _, missing := gpudriver.BindAll(handle, "hip", &d.rtc); missing == nil {
+		return
+	}
+	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
+	_, version, _ := strings.Cut(d.library, ".so")
+	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
+		if own, err := gpudriver.Open(name); err == nil {
+			gpudriver.BindAll(own, "hip", &d.rtc)
+			return
+		}
+	}
 }
 
 // libraries are the names under which the runtime is looked for: what programs of
@@ -164,32 +150,9 @@ func Load() (*Driver, error) {
 			}
 			continue
 		}
-		d := newDriver()
-		d.library = name
-		d.bind(handle)
-		return d, nil
+		return newDriver(handle, name), nil
 	}
 	return nil, fmt.Errorf("load libamdhip64: %w", first)
-}
-
-// bind looks up the functions.
-func (d *Driver) bind(handle uintptr) {
-	runtime, compiler := functions(&d.Calls, &d.c)
-	d.Bind(handle, runtime)
-	// ROCm 7 removes the compiler from libamdhip64; since 5.x there is a libhiprtc.
-	with := handle
-	if !gpudriver.Has(handle, "hiprtcCreateProgram") {
-		dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
-		_, version, _ := strings.Cut(d.library, ".so")
-		suffix := ".so" + version
-		for _, name := range []string{dir + "libhiprtc" + suffix, "libhiprtc" + suffix} {
-			if own, err := gpudriver.Open(name); err == nil {
-				with = own
-				break
-			}
-		}
-	}
-	d.Bind(with, compiler)
 }
 
 // API is the name of the interface, as reports give it.
@@ -249,10 +212,8 @@ func (d *Driver) Retain(dev Device) (Context, error) {
 	if err := d.Check(&d.c.SetDevice, d.c.SetDevice(int32(dev))); err != nil {
 		return 0, err
 	}
-	if d.Calls.MemFree != nil {
-		if err := d.Base.Free(0); err != nil {
-			return 0, err
-		}
+	if err := d.Base.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
+		return 0, err
 	}
 	return Context(dev) + 1, nil
 }
@@ -288,9 +249,6 @@ func (d *Driver) Alloc(n uint64) (Pointer, error) {
 // memory of the other kind need not be seen before the kernel ends (HIP
 // programming guide, «Coherence controls»).
 func (d *Driver) AllocShared(n uint64) (Pointer, error) {
-	if d.c.ExtMallocWithFlags == nil {
-		return 0, d.Lacks(&d.c.ExtMallocWithFlags)
-	}
 	var p Pointer
 	if err := d.Check(&d.c.ExtMallocWithFlags, d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
 		return 0, err
@@ -367,10 +325,6 @@ func (d *Driver) LoadModule(source string, _ gpudriver.Speed) (Module, error) {
 // compile makes code for the current device, once for each model. One compiler
 // runs at a time: hiprtc locks itself.
 func (d *Driver) compile(source string) ([]byte, error) {
-	c := &d.c
-	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil {
-		return nil, d.Lacks(&d.c.CompileProgram)
-	}
 	dev, err := d.Current()
 	if err != nil {
 		return nil, err
@@ -384,14 +338,12 @@ func (d *Driver) compile(source string) ([]byte, error) {
 
 // build makes code of a source for the current device.
 func (d *Driver) build(source string) ([]byte, error) {
-	c := &d.c
+	c := &d.rtc
 	var program uintptr
 	if r := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); r != gpudriver.Success {
 		return nil, compilerError("hiprtcCreateProgram", r, "")
 	}
-	if c.DestroyProgram != nil {
-		defer c.DestroyProgram(&program)
-	}
+	defer c.DestroyProgram(&program)
 	// Without an option for it, the compiler takes the current device's
 	// architecture.
 	if r := c.CompileProgram(program, 0, nil); r != gpudriver.Success {
@@ -417,11 +369,11 @@ const (
 // log is the first line of the compiler's messages.
 func (d *Driver) log(program uintptr) string {
 	var n uint64
-	if d.c.GetLogSize == nil || d.c.GetLog == nil || d.c.GetLogSize(program, &n) != gpudriver.Success || n == 0 || n > maxLog {
+	if d.rtc.GetLogSize(program, &n) != gpudriver.Success || n == 0 || n > maxLog {
 		return ""
 	}
 	b := make([]byte, n)
-	if d.c.GetLog(program, &b[0]) != gpudriver.Success {
+	if d.rtc.GetLog(program, &b[0]) != gpudriver.Success {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(b), "\x00")), "\n")
@@ -431,6 +383,9 @@ func (d *Driver) log(program uintptr) string {
 // compilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
 // hiprtcResult).
 func compilerError(call string, r Result, log string) error {
+	if r == gpudriver.Absent {
+		return gpudriver.Missing(call)
+	}
 	name := map[Result]string{
 		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
 		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",

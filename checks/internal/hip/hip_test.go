@@ -3,13 +3,11 @@ package hip
 import (
 	"debug/elf"
 	"errors"
-	"maps"
 	"path/filepath"
 	"testing"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
@@ -35,23 +33,12 @@ func TestSymbols(t *testing.T) {
 			has[s.Name] = true
 		}
 	}
-	var b gpudriver.Calls
-	var c calls
-	runtime, compiler := functions(&b, &c)
-	for _, names := range []map[string]any{runtime, compiler} {
-		for name := range names {
-			expect.That(t, has[name], "the library has no %s", name)
+	for _, functions := range []any{&gpudriver.Calls{}, &calls{}, &compiler{}} {
+		names, _ := gpudriver.BindAll(gpudriver.Global, "hip", functions)
+		for _, name := range names {
+			expect.That(t, has[name], "the library has no %q", name)
 		}
 	}
-}
-
-// TestFunctions checks that each function of the door is looked up, and that all that are needed are among them.
-func TestFunctions(t *testing.T) {
-	var b gpudriver.Calls
-	var c calls
-	all, compiler := functions(&b, &c)
-	maps.Copy(all, compiler)
-	drivers.Bound(t, all, needed, &b, &c)
 }
 
 // TestOwner checks that a copy between two devices names both, and that one into
@@ -59,7 +46,7 @@ func TestFunctions(t *testing.T) {
 func TestOwner(t *testing.T) {
 	var peer, plain int
 	device := int32(0)
-	d := newDriver()
+	d := newDriver(gpudriver.Global, "")
 	d.Calls.MemAlloc = func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success }
 	d.Calls.MemFree = func(Pointer) Result { return gpudriver.Success }
 	d.Calls.CurrentDevice = func(at *gpudriver.Device) Result { *at = gpudriver.Device(device); return gpudriver.Success }
@@ -86,14 +73,14 @@ func TestOwner(t *testing.T) {
 // TestVersion checks how a version is read, which are refused, and which flag opens memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
-		d := newDriver()
+		d := newDriver(gpudriver.Global, "")
 		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
 		got, err := d.Version()
 		expect.That(t, err == nil && got == want, "version %d is %q (%v), want %q", v, got, err, want)
 		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
-		d := newDriver()
+		d := newDriver(gpudriver.Global, "")
 		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
 		got, err := d.Version()
 		expect.That(t, errors.Is(err, gpudriver.ErrVersion), "version %d is taken for %q", v, got)
@@ -102,7 +89,7 @@ func TestVersion(t *testing.T) {
 
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	d := newDriver()
+	d := newDriver(gpudriver.Global, "")
 	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
 	expect.Fails(d.LoadModule("x", gpudriver.Fast))(t, gpudriver.ErrMissing, "kernels without a compiler give")
 }

@@ -290,7 +290,7 @@ func fail(err error) *failure {
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
 	case errors.Is(err, gpudriver.ErrStatic):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
-	case errors.Is(err, nccl.ErrVersion), errors.Is(err, nccl.ErrMissing), errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
+	case errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
 	case errors.Is(err, nccl.ErrLoad):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoLibrary
@@ -550,10 +550,6 @@ func (r *rank) collective(t *task) error {
 	if t.Bytes <= 0 || t.Bytes > r.size {
 		return fmt.Errorf("%d bytes do not fit", t.Bytes)
 	}
-	if t.Name != probe.AllReduce && !r.library.CanExchange() {
-		r.say(message{Result: &result{Unsupported: true}})
-		return nil
-	}
 	sent, received := r.layout(t)
 	for _, s := range sent {
 		if err := r.write(s); err != nil {
@@ -572,6 +568,10 @@ func (r *rank) collective(t *task) error {
 			return err
 		}
 		seconds, err := r.timed(times, func() error { return r.enqueue(t, sent, received) })
+		if errors.Is(err, gpudriver.ErrMissing) {
+			r.say(message{Result: &result{Unsupported: true}})
+			return nil
+		}
 		if err != nil {
 			return err
 		}
