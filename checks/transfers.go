@@ -41,12 +41,10 @@ func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
 	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
 	case d.options.Probe == "" || d.options.Probe == probe.Off:
-		d.begun()
 		c <- gather.ProbeAnswer{Err: errProbeOff}
 		return c
 	}
 	go func() {
-		defer d.begun()
 		var a gather.ProbeAnswer
 		for _, m := range modes {
 			a.Report = &probe.Report{}

@@ -218,8 +218,8 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 
 // read is the result of a read as a fact; nil for one that is not known.
 func (r *reader) read(t direct.Tried, reasons map[gap][]string) *facts.CuFileRead {
-	if t.Result.Outcome == direct.Corrupt {
-		return &facts.CuFileRead{Outcome: direct.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
+	if t.Result.Outcome == attempt.Corrupt {
+		return &facts.CuFileRead{Outcome: attempt.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
 	}
 	t.Device = t.Mount
 	a := r.outcome(t, reasons)

@@ -10,7 +10,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"time"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -85,7 +84,18 @@ var (
 	ErrVersion = errors.New("version not supported")
 	// ErrStatic is wrapped by the error of loading a library in a static binary.
 	ErrStatic = errors.New("this binary is static and cannot load libraries")
+	// ErrLoad is wrapped by every error of loading a library.
+	ErrLoad = errors.New("load a library")
 )
+
+// loadError is an error of the loader.
+type loadError struct{ error }
+
+// Is makes it an ErrLoad.
+func (e loadError) Is(target error) bool { return target == ErrLoad }
+
+// Unwrap returns the loader's own error.
+func (e loadError) Unwrap() error { return e.error }
 
 type (
 	// Handles of the driver.
@@ -214,12 +224,6 @@ type Driver interface {
 	Import(fd int, size uint64, dev Device) (Pointer, error)
 }
 
-// Pause is how long to sleep before a stream is asked again that was waited for so long: a twentieth of that, so that
-// long waits leave the processors to others.
-func Pause(waited time.Duration) time.Duration {
-	return min(max(20*time.Microsecond, waited/20), time.Millisecond)
-}
-
 // Path returns the file that a library was loaded from, by the maps of this
 // process; empty if they do not show it. name is the file's name up to
 // ".so".
@@ -254,7 +258,10 @@ func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) 
 // library's constructors is attributed to it.
 func Open(name string) (handle uintptr, err error) {
 	child.CallOf("loading " + name).Do(func() { handle, err = open(name) })
-	return handle, err
+	if err != nil {
+		return 0, loadError{err}
+	}
+	return handle, nil
 }
 
 // Global stands for the libraries that this process has loaded globally

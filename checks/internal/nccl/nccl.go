@@ -70,9 +70,6 @@ func (e *Error) Said() string {
 	return s
 }
 
-// ErrLoad is wrapped if the library could not be loaded.
-var ErrLoad = errors.New("load")
-
 // calls are the functions, as gpudriver.BindAll binds them.
 type calls struct {
 	GetVersion        func(v *int32) Result                                                                              `nccl:"ncclGetVersion,needed"`
@@ -101,7 +98,7 @@ type Library struct {
 func Load(name string) (*Library, error) {
 	handle, err := gpudriver.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w %s: %w", ErrLoad, name, err)
+		return nil, fmt.Errorf("load %s: %w", name, err)
 	}
 	l := &Library{}
 	_, missing := gpudriver.BindAll(handle, "nccl", &l.calls)

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -85,14 +84,14 @@ type message struct {
 	Number int `json:"n"`
 	Rank   int `json:"rank"`
 
-	Stage   string   `json:"stage,omitempty"`
-	Survey  *survey  `json:"survey,omitempty"`
-	Ready   *ready   `json:"ready,omitempty"`
-	ID      []byte   `json:"id,omitempty"`
-	Joined  bool     `json:"joined,omitempty"`
-	Result  *result  `json:"result,omitempty"`
-	Failure *failure `json:"failure,omitempty"`
-	Left    bool     `json:"left,omitempty"`
+	Stage   string         `json:"stage,omitempty"`
+	Survey  *survey        `json:"survey,omitempty"`
+	Ready   *ready         `json:"ready,omitempty"`
+	ID      []byte         `json:"id,omitempty"`
+	Joined  bool           `json:"joined,omitempty"`
+	Result  *result        `json:"result,omitempty"`
+	Failure *drive.Failure `json:"failure,omitempty"`
+	Left    bool           `json:"left,omitempty"`
 }
 
 // survey is which GPUs the driver offers, and the library.
@@ -119,19 +118,6 @@ type result struct {
 	BadWords    uint64 `json:"bad,omitempty"`
 	First       uint64 `json:"first,omitempty"`
 	Found       string `json:"found,omitempty"`
-}
-
-// failure is why a rank cannot go on.
-type failure struct {
-	Outcome   probe.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`
-	Cause     probe.Cause   `json:"cause,omitempty"`
-	ErrorCode int           `json:"error_code,omitempty"`
-	ErrorName string        `json:"error_name,omitempty"`
-	Call      string        `json:"call,omitempty"`
-	LastError string        `json:"last_error,omitempty"`
-
-	late bool // It did not answer in time, as its parent sees it.
 }
 
 func init() {
@@ -181,7 +167,7 @@ func (p *process) work(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := p.order.Limits.apply(); err != nil {
-		p.tellAll(message{Failure: &failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
+		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
 		return nil
 	}
 	p.tellAll(message{Stage: stageDriver})
@@ -216,84 +202,27 @@ func (p *process) work(ctx context.Context) error {
 	return p.runRanks(ctx)
 }
 
-// start loads a driver and starts it.
-func (p *process) start() *failure {
-	var first *failure
-	if p.order.API != "hip" {
-		d, err := cuda.Load()
-		if first = p.startWith(d, err); first == nil || p.order.API == "cuda" {
-			return first
-		}
-	}
-	d, err := hip.Load()
-	second := p.startWith(d, err)
-	if second != nil && first != nil && (second.Cause == probe.CauseNoLibrary || second.Cause == probe.CauseNoDevice || first.Outcome.Failed()) {
-		return first
-	}
-	return second
-}
-
-func (p *process) startWith(d gpudriver.Driver, err error) *failure {
-	if err == nil {
-		if missing := d.Missing(); len(missing) > 0 {
-			return &failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: fmt.Sprintf("%s lacks %v", d.Library(), missing)}
-		}
-		p.driver = d
-		if err = d.Init(); err == nil {
-			_, err = d.Version()
-			if err == nil || !errors.Is(err, gpudriver.ErrVersion) {
-				p.devices, err = d.Devices()
-			}
-		}
-		if err == nil && len(p.devices) == 0 {
-			err = gpudriver.NoDevice
-		}
-	} else {
-		f := &failure{Outcome: probe.Unknown, Cause: probe.CauseNoLibrary, Reason: err.Error()}
-		if errors.Is(err, gpudriver.ErrStatic) {
-			f.Cause = probe.CauseStatic
-		}
+// start starts a driver, which must offer a GPU.
+func (p *process) start() (f *drive.Failure) {
+	if p.driver, f = drive.Start(p.order.API, func(string, *drive.Library) {}); f != nil {
 		return f
 	}
-	if err == nil {
-		return nil
+	var err error
+	if p.devices, err = p.driver.Devices(); err != nil {
+		return drive.Of(err)
 	}
-	f := fail(err)
-	if errors.Is(err, gpudriver.NoDevice) || d.API() == "hip" && errors.Is(err, gpudriver.InvalidDevice) {
-		f.Outcome, f.Cause, f.Reason = probe.Unknown, probe.CauseNoDevice, "the driver offers no GPU to this process: "+f.Reason
+	if len(p.devices) == 0 {
+		return &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseNoDevice, Reason: "the driver offers no GPU to this process"}
 	}
-	return f
+	return nil
 }
 
-// errHang says that work did not end in time.
-var errHang = errors.New("not finished within the deadline")
-
-// fail turns an error into a failure.
-func fail(err error) *failure {
-	f := &failure{Outcome: probe.Error, Reason: err.Error()}
-	var ne *nccl.Error
-	var de *gpudriver.Error
-	switch {
-	case errors.As(err, &ne):
-		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(ne.Result), ne.Result.String(), ne.Call, ne.Last
-		f.Reason = ne.Said()
-	case errors.Is(err, gpudriver.OutOfMemory):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
-	case errors.Is(err, gpudriver.DeviceUnavail):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
-	case errors.As(err, &de):
-		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call
-		f.Reason = de.Said()
-	case errors.Is(err, errHang):
-		f.Outcome = probe.Hang
-	case errors.Is(err, kernels.ErrBroken):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
-	case errors.Is(err, gpudriver.ErrStatic):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
-	case errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
-	case errors.Is(err, nccl.ErrLoad):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoLibrary
+// fail turns an error into a failure, whose reason does not repeat the call.
+func fail(err error) *drive.Failure {
+	f := drive.OnGPU(err)
+	var said interface{ Said() string }
+	if errors.As(err, &said) {
+		f.Reason = said.Said()
 	}
 	return f
 }
@@ -473,29 +402,12 @@ func (r *rank) join(raw []byte) (err error) {
 
 // wait waits for the stream, and for an error that the library meets meanwhile.
 func (r *rank) wait() error {
-	waited, since := time.Duration(0), time.Now()
-	for n := 0; ; n++ {
-		done, err := r.driver.Done(r.stream)
-		if done || err != nil {
-			return err
+	return drive.Wait(r.driver, r.stream, r.order.Patience, func() error {
+		if r.comm == 0 {
+			return nil
 		}
-		if n <= 200 {
-			continue
-		}
-		if r.comm != 0 && n%64 == 0 {
-			if err := r.library.Async(r.comm); err != nil {
-				return err
-			}
-		}
-		if waited > r.order.Patience {
-			return errHang
-		}
-		time.Sleep(gpudriver.Pause(waited))
-		// A process that was not scheduled for a while has not waited for the GPU.
-		now := time.Now()
-		waited += min(now.Sub(since), r.order.Patience/10)
-		since = now
-	}
+		return r.library.Async(r.comm)
+	})
 }
 
 // part is a part of a buffer, and the patterns whose sum it holds.

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // ownerTask is the task of the process that owns the memory in the test
@@ -37,7 +38,7 @@ type shared struct {
 	// socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
 	// Failed is the driver's error if it offers the mechanism and then failed.
-	Failed *failure `json:"failed,omitempty"`
+	Failed *drive.Failure `json:"failed,omitempty"`
 }
 
 // ownerMessage is what the owner sends: its list of memory, then an answer to
@@ -333,7 +334,7 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	case <-o.ended:
 		return ownerMessage{}, o.lost()
 	case <-time.After(patience):
-		return ownerMessage{}, errHang
+		return ownerMessage{}, drive.ErrHang
 	}
 }
 

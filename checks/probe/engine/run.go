@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // probeTask is the task of the child that drives the GPUs.
@@ -76,8 +77,6 @@ type Options struct {
 	// Users returns which GPUs others use at this moment, by address. It is only called
 	// if a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
-	// Started, if set, is called once the driver has started.
-	Started func()
 	// Progress, if set, is called with each stage as it begins.
 	Progress func(stage string)
 	// API is the only one to try, "cuda" or "hip"; empty means CUDA,
@@ -346,9 +345,6 @@ func (s *session) take(m message) {
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
-		if m.Stage == stageDevices && s.options.Started != nil {
-			s.options.Started()
-		}
 		if s.options.Progress != nil {
 			s.options.Progress(m.Stage)
 		}
@@ -533,7 +529,7 @@ func (s *session) excuse(ctx context.Context) {
 }
 
 // fail notes what stopped the probe as a whole.
-func (s *session) fail(f failure) {
+func (s *session) fail(f drive.Failure) {
 	r := s.report
 	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
@@ -608,45 +604,22 @@ func (s *session) blamed(quiet silence) (stage, gpu string) {
 }
 
 // ending says how a child came to its end, as the outcome of what it was at.
-func (s *session) ending(result child.Result, quiet silence) failure {
+func (s *session) ending(result child.Result, quiet silence) drive.Failure {
 	switch {
-	case result.Flooded != "":
-		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote endlessly to %s, and its process was killed", result.Flooded)}
-	case result.Unsent > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not report its results: " + result.UnsentReason}
+	case result.Flooded != "" || result.Unsent > 0:
+		return drive.Ended(result, "the driver")
 	case s.garbled:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
 	case quiet.tooLong > 0 && result.InLibrary():
-		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
+		return drive.Failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: drive.Call(result)}
 	case quiet.tooLong > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
 	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
-		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
+		return drive.Failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: drive.Call(result)}
 	case quiet.late:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
-	case result.Death == child.DeathByLibrary && result.Signal != "":
-		return failure{Outcome: probe.Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
-	case result.Death == child.DeathByLibrary:
-		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
-	case result.Failure != "":
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a bug in gpudoctor, please report it"}
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
 	}
-	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
-}
-
-// deathCauses are the causes of what a process was at that ended, and not by the
-// driver.
-var deathCauses = map[child.Death]probe.Cause{
-	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
-}
-
-// call is the function of the driver that was under way; empty if several were,
-// one for each GPU.
-func call(r child.Result) string {
-	if len(r.Inside) == 1 {
-		return r.Inside[0]
-	}
-	return ""
+	return drive.Ended(result, "the driver")
 }
 
 // signalOf is the signal that ended a process, but for one that was ended from

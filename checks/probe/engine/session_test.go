@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -25,7 +26,7 @@ func healthyMessages() []message {
 	yes := true
 	list := []message{
 		{Stage: stageLibrary},
-		{Library: &library{API: apiCUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
+		{Library: &drive.Library{API: drive.CUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
 		{Stage: stageInit},
 		{Stage: stageDevices},
 		{Stage: stageQuery},

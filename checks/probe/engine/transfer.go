@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -59,7 +60,7 @@ func setError(t *probe.Transfer, err error) {
 }
 
 // setFailure notes a failure as the outcome of a transfer.
-func setFailure(t *probe.Transfer, f *failure) {
+func setFailure(t *probe.Transfer, f *drive.Failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
 }
@@ -89,7 +90,7 @@ type test struct {
 }
 
 // run tries one transfer from a to b and notes in t what it finds. Its error
-// comes from the driver, or is errHang.
+// comes from the driver, or is drive.ErrHang.
 type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
@@ -212,7 +213,7 @@ func (e *engine) seed(test string, i, j, attempt int) uint64 {
 // usable returns nil when both contexts still work after an error. A stream
 // that does not end is not waited for again.
 func (e *engine) usable(err error, gpus ...*gpu) error {
-	if errors.Is(err, errHang) {
+	if errors.Is(err, drive.ErrHang) {
 		return err
 	}
 	for _, g := range gpus {
