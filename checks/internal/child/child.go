@@ -46,7 +46,7 @@ const (
 	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
 	// is below 100 kB.
 	maxMessage = 8 << 20
-	// maxOutput bounds what is kept of a child's stdout and stderr each.
+	// maxOutput bounds what is kept of a child's stdout and stderr each, unless more is asked for.
 	maxOutput = 64 << 10
 	// maxWords bounds what is kept of an error that a child reports.
 	maxWords = 4 << 10
@@ -65,6 +65,8 @@ type Spec struct {
 	Unset []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
+	// Stdout is how much of the child's stdout is kept; 0 means maxOutput.
+	Stdout int
 	// Files are handed to the child; it finds them with File.
 	Files []*os.File
 	// Input is sent to the child as it comes, until it is closed or the child
@@ -169,7 +171,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	defer close(gone)
 	go feed(pipes.lifeline.ours, spec.Input, gone)
 	inbox := newInbox(spec.Receive)
-	stdout, stderr := &tail{max: maxOutput}, &tail{max: maxOutput}
+	stdout, stderr := &tail{max: cmp.Or(spec.Stdout, maxOutput)}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
 	flooded := make(chan Stream, 3) // One place for each reader.
 	read := func(name Stream, passed func() bool) {
@@ -180,8 +182,8 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		})
 	}
 	read(Messages, func() bool { return inbox.read(toEmpty{pipes.message.ours}) })
-	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, outputBounds) })
-	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, outputBounds) })
+	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, maxOutputRead) })
+	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, maxOutputRead) })
 
 	var r Result
 	state := await(ctx, &r, ended, inbox.done, flooded)
@@ -507,9 +509,9 @@ func (t toEmpty) Read(b []byte) (int, error) {
 type inbox struct {
 	receive func(json.RawMessage)
 	done    chan struct{} // Closed when the task has ended.
-	// bounds, longest and most bound the messages in bytes, each one's length,
+	// bytes, longest and most bound the messages together, each one's length,
 	// and their number.
-	bounds        bounds
+	bytes         int64
 	longest, most int
 
 	finished     bool
@@ -523,14 +525,14 @@ func newInbox(receive func(json.RawMessage)) *inbox {
 	if receive == nil {
 		receive = func(json.RawMessage) {}
 	}
-	return &inbox{receive: receive, done: make(chan struct{}), bounds: messageBounds, longest: maxMessage, most: maxMessages}
+	return &inbox{receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
 }
 
 // read takes messages until the end of r, or until a bound is passed, which it
 // reports. What cannot be understood, such as the noise of a library that writes
 // to a descriptor that is not its own, is counted and skipped.
 func (in *inbox) read(r io.Reader) (flooded bool) {
-	lines := bufio.NewScanner(newBounded(r, in.bounds))
+	lines := bufio.NewScanner(&bounded{r, in.bytes})
 	lines.Buffer(nil, in.longest)
 	for n := 0; lines.Scan(); n++ {
 		if n == in.most {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -46,7 +45,6 @@ type member struct {
 	garbled bool
 	gone    bool
 	result  child.Result
-	log     *capture
 }
 
 // rankState is a rank as its parent sees it.
@@ -99,7 +97,7 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	o := g.order
 	o.Mine = m.places
 	spec := child.Spec{
-		Task: rankTask, Args: o, Input: m.input, Unset: g.unset,
+		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
 		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.session.options.Env),
 		Receive: func(raw json.RawMessage) {
 			select {
@@ -114,26 +112,14 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
 		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
 	}
-	if c, err := newCapture(); err == nil {
-		m.log = c
-		spec.Files = []*os.File{c.theirs}
-		spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel(child.FilePath(0))...)
-		flooded := c.flooded
-		g.ended.Go(func() {
-			select {
-			case <-flooded:
-				g.stop()
-			case <-ctx.Done():
-			}
-		})
-	}
+	spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel...)
 	g.ended.Go(func() {
 		r, err := child.Run(ctx, spec)
 		g.events <- event{from: m, ended: &r, err: err}
 	})
 }
 
-// isLogVariable reports whether a setting is one of those that the capture of the log makes.
+// isLogVariable reports whether a setting is one of those of logLevel.
 func isLogVariable(s string) bool {
 	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return len(s) >= len(p) && s[:len(p)] == p })
 }
@@ -148,18 +134,16 @@ func (g *group) end() {
 	for e := range g.events {
 		g.take(e, nil)
 	}
-	for i, m := range g.members {
-		if m.log != nil {
-			m.log.end()
-			if i < maxLogs { // Where the library cannot open the pipe, it writes to stdout.
-				g.log += cmp.Or(m.log.text(), m.result.Stdout) + "\n"
-			}
-		}
+	for _, m := range g.members[:min(len(g.members), maxLogs)] {
+		g.log += m.result.Stdout + "\n"
 	}
 }
 
-// maxLogs bounds the logs that are read.
-const maxLogs = 16
+// maxLogs bounds the logs that are read, and maxLog what is kept of each: with INFO it is some tens of kB.
+const (
+	maxLogs = 16
+	maxLog  = 512 << 10
+)
 
 // tell tells all processes what to do next.
 func (g *group) tell(c command) {
