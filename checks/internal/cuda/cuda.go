@@ -217,10 +217,10 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 }
 
 // LoadModule compiles PTX with the driver's compiler, for the current context.
-func (d *Driver) LoadModule(ptx string, speed gpudriver.Speed) (Module, error) {
+func (d *Driver) LoadModule(ptx string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) {
 		text := append([]byte(ptx), 0)
-		if code := d.compile(text, speed); code != nil {
+		if code := d.compile(text); code != nil {
 			return code, nil
 		}
 		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
@@ -232,15 +232,12 @@ type linker uintptr
 
 const linkPTX = 1
 
-// optimizationLevel is CU_JIT_OPTIMIZATION_LEVEL (cuda.h): 4 if nothing else is asked for.
-const optimizationLevel = 7
-
 // maxCode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
 const maxCode = 64 << 20
 
 // compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
 // that cannot be had.
-func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
+func (d *Driver) compile(ptx []byte) []byte {
 	c := &d.c
 	dev, err := d.Current()
 	if err != nil {
@@ -256,8 +253,7 @@ func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
 			return nil, err
 		}
 		defer c.LinkDestroy(s)
-		option, level := int32(optimizationLevel), uintptr(speed)
-		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 1, &option, &level)
+		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
 		if err := d.Check(&c.LinkAddData, r); err != nil {
 			return nil, err
 		}

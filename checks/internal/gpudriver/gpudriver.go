@@ -131,15 +131,6 @@ const (
 	PeerArrayAccess
 )
 
-// Speed says whether code is to be compiled soon or to run fast, as a level of the compiler's optimization.
-type Speed int
-
-// The speeds. On an H100, the judge's kernels take 21 ms instead of 33 to compile.
-const (
-	Soon Speed = 0
-	Fast Speed = 4
-)
-
 // Driver is a vendor's driver API. Use it only in a child process: a
 // driver that hangs or crashes takes the process with it. A function that the
 // library lacks gives an error that wraps ErrMissing.
@@ -208,7 +199,7 @@ type Driver interface {
 	// LoadModule compiles the source of kernels with the driver's compiler, for the
 	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
 	// wide.
-	LoadModule(source string, speed Speed) (Module, error)
+	LoadModule(source string) (Module, error)
 	Function(m Module, name string) (Function, error)
 	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
 

@@ -318,7 +318,7 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
-func (d *Driver) LoadModule(source string, _ gpudriver.Speed) (Module, error) {
+func (d *Driver) LoadModule(source string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
 

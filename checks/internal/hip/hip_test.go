@@ -91,7 +91,7 @@ func TestVersion(t *testing.T) {
 func TestMissing(t *testing.T) {
 	d := newDriver(gpudriver.Global, "")
 	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
-	expect.Fails(d.LoadModule("x", gpudriver.Fast))(t, gpudriver.ErrMissing, "kernels without a compiler give")
+	expect.Fails(d.LoadModule("x"))(t, gpudriver.ErrMissing, "kernels without a compiler give")
 }
 
 func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) Result {

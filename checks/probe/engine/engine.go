@@ -175,7 +175,6 @@ type engine struct {
 	d         gpudriver.Driver
 	order     order
 	send      func(message)
-	copies    []probe.Transfer // The copies that came out right, with their rates.
 	skip      map[string]bool
 	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
 	gpus      []*gpu
@@ -583,7 +582,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()), gpudriver.Fast)
+	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {

@@ -31,7 +31,6 @@ func plan(m probe.Mode) []part {
 	}
 	parts := []part{
 		pairs(probe.TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
-		{stage: probe.TestCopy, run: (*engine).timeAgain},
 		pairs(probe.TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
 		pairs(probe.TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
 	}
@@ -68,11 +67,8 @@ func setFailure(t *probe.Transfer, f *drive.Failure) {
 func (e *engine) report(t *probe.Transfer) {
 	e.reporting.Lock()
 	defer e.reporting.Unlock()
-	switch {
-	case t.Outcome.Failed():
+	if t.Outcome.Failed() {
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
-	case t.Outcome == probe.OK && t.Test == probe.TestCopy && t.GBps != nil:
-		e.copies = append(e.copies, *t)
 	}
 	e.send(message{Transfer: t})
 }
@@ -587,26 +583,6 @@ func (e *engine) another(seed uint64) uint64 {
 		e.seeds = append(e.seeds, s+i)
 	}
 	return s
-}
-
-// timeAgain times those copies once more that were slower than others by more
-// than straggler: a single dip is no property of the path. The parent keeps the
-// better rate.
-func (e *engine) timeAgain() {
-	const straggler = 0.9 // Pairs of one fabric differ by less than 1 % (8 x H200: 395 to 396 GB/s).
-	best := 0.0
-	for _, t := range e.copies {
-		best = max(best, *t.GBps)
-	}
-	for _, t := range slices.Clone(e.copies) { // To report one adds to them.
-		if *t.GBps >= straggler*best || e.broken != nil {
-			continue
-		}
-		i, j := e.index(t.Source), e.index(t.Destination)
-		again := probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.OK}
-		e.attempt(&again, test{name: probe.TestCopy, run: e.copyWrite}, i, j)
-		e.report(&again)
-	}
 }
 
 // copyWrite has the copy engine of a write to b.
