@@ -169,14 +169,22 @@ func withoutOwn(h *host.Host, list []facts.GPUProcess) []facts.GPUProcess {
 // its memory gpudoctor may hold.
 func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
-		switch {
-		case d.Address == "":
-		case len(d.Processes) > 0:
-			p := d.Processes[0]
-			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID)) // Of another PID namespace none is visible.
-			users[d.Address] = probe.User{PID: p.PID, Program: name}
-		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+own:
-			users[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
+		if u := userOf(&d.GPU, own); u != nil && d.Address != "" {
+			if u.PID > 0 {
+				u.Program, _ = h.Text(fmt.Sprintf("/proc/%d/comm", u.PID)) // Of another PID namespace none is visible.
+			}
+			users[d.Address] = *u
 		}
 	}
+}
+
+// userOf is who uses a GPU, of whose memory gpudoctor may hold some; nil if nobody is known to.
+func userOf(d *facts.GPU, own int64) *probe.User {
+	switch {
+	case len(d.Processes) > 0:
+		return &probe.User{PID: d.Processes[0].PID, Program: d.Processes[0].Name}
+	case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+own:
+		return &probe.User{UsedBytes: *d.MemoryUsedBytes}
+	}
+	return nil
 }

@@ -168,11 +168,8 @@ func FirstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 		if !slices.Contains(addresses, d.Address) {
 			continue
 		}
-		if len(d.Processes) > 0 {
-			return d.Address, &probe.User{PID: d.Processes[0].PID, Program: d.Processes[0].Name}
-		}
-		if d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+ownBytes {
-			return d.Address, &probe.User{UsedBytes: *d.MemoryUsedBytes}
+		if u := userOf(d, ownBytes); u != nil {
+			return d.Address, u
 		}
 	}
 	return "", nil

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -65,7 +64,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		f.CPU = &cpu.CPU
 	}
 	if b, ok := readFact(g, "/proc/meminfo", "memory_bytes"); ok {
-		f.MemoryBytes = parseMemTotal(b)
+		f.MemoryBytes = host.KiB(host.Value(string(b), "MemTotal"))
 	}
 	f.UptimeSeconds = readUptime(g)
 	var ids host.IDs
@@ -236,18 +235,6 @@ func firstNumber(have int, next string) int {
 		return 0
 	}
 	return n
-}
-
-// parseMemTotal returns MemTotal of /proc/meminfo in bytes; the file gives it
-// in units of 1024 bytes that it calls kB. 0 means that it is not told.
-func parseMemTotal(b []byte) int64 {
-	for line := range bytes.Lines(b) {
-		var n int64
-		if _, err := fmt.Sscanf(string(line), "MemTotal: %d kB", &n); err == nil && n > 0 && n < 1<<50 {
-			return n << 10
-		}
-	}
-	return 0
 }
 
 // EmulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the

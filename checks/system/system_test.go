@@ -130,7 +130,7 @@ func FuzzHostFiles(f *testing.F) {
 		for name, value := range parseOSRelease(b) {
 			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
 		}
-		n := parseMemTotal(b)
+		n := host.KiB(host.Value(string(b), "MemTotal"))
 		expect.That(t, n >= 0, "MemTotal %d", n)
 	})
 }

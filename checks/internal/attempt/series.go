@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -83,19 +82,14 @@ func (s *Series[T]) Run(ctx context.Context, tries []T) ([]Result, error) {
 
 // child makes tries in one child. If more is true, it ended at the one whose index is returned.
 func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at int, more bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var late atomic.Bool
-	timer := time.AfterFunc(deadline.Spawn, func() { late.Store(true); cancel() })
-	defer timer.Stop()
 	at = -1
-	known := false
-	r, err := child.Run(ctx, child.Spec{Task: s.Task, Args: tries, Env: s.Env, Receive: func(raw json.RawMessage) {
+	known, limit := false, deadline.Spawn
+	r, err := child.Run(ctx, child.Spec{Task: s.Task, Args: tries, Env: s.Env, Silence: func() time.Duration { return limit }, Receive: func(raw json.RawMessage) {
 		var m message
 		if json.Unmarshal(raw, &m) != nil || m.At >= len(tries) {
 			return
 		}
-		timer.Reset(s.Step)
+		limit = s.Step
 		switch {
 		case m.At < 0:
 		case m.Result == nil:
@@ -107,8 +101,8 @@ func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at 
 	if err != nil || r.Finished {
 		return 0, false, err
 	}
-	why := NotKnown(ending(&r, late.Load(), s.Step))
-	if at < 0 || r.Left || ctx.Err() != nil && !late.Load() { // Another child would fare no better.
+	why := NotKnown(ending(&r, s.Step))
+	if at < 0 || r.Left || ctx.Err() != nil { // Another child would fare no better.
 		for i := range results {
 			if i > at || i == at && !known {
 				results[i] = why
@@ -138,13 +132,13 @@ func (r *Result) checked() Result {
 }
 
 // ending says in words how a child ended before its work did.
-func ending(r *child.Result, late bool, step time.Duration) string {
+func ending(r *child.Result, step time.Duration) string {
 	call := "it"
 	if len(r.Inside) > 0 {
 		call = r.Inside[0]
 	}
 	switch {
-	case late:
+	case r.Silent:
 		return fmt.Sprintf("%s did not return within %s", call, step)
 	case r.TimedOut || r.Canceled:
 		return "the time for it ran out"

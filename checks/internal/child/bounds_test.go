@@ -102,7 +102,7 @@ func TestInboxBounds(t *testing.T) {
 		{"as many bytes as may be", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 75) + "\n" + done, false},
 		{"too many bytes", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 76) + "\n" + done, true},
 	} {
-		in := small(nil)
+		in := small(func(json.RawMessage) {})
 		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
 		if flooded != tt.flooded || (!flooded && !in.finished) {

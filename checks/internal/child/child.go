@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -65,6 +66,9 @@ type Spec struct {
 	Unset []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
+	// Silence, if set, says for how long the child may send no message from now on. It is called at
+	// the start, and after each message that was received.
+	Silence func() time.Duration
 	// Stdout is how much of the child's stdout is kept; 0 means maxOutput.
 	Stdout int
 	// Files are handed to the child; it finds them with File.
@@ -101,6 +105,10 @@ type Result struct {
 	// was canceled.
 	TimedOut bool
 	Canceled bool
+	// Silent is true when it was ended because it sent nothing for too long. Quiet is for how long
+	// it had sent nothing when this process ended it.
+	Silent bool
+	Quiet  time.Duration
 	// Flooded is the stream of which the child, or a library in it, wrote more
 	// than any healthy one does; it was ended for that. Empty if none.
 	Flooded Stream
@@ -170,7 +178,16 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	gone := make(chan struct{})
 	defer close(gone)
 	go feed(pipes.lifeline.ours, spec.Input, gone)
-	inbox := newInbox(spec.Receive)
+	heard, awaited := make(chan time.Duration), make(chan struct{})
+	inbox := newInbox(func(m json.RawMessage) {
+		if spec.Receive != nil {
+			spec.Receive(m)
+		}
+		select {
+		case heard <- spec.silence():
+		case <-awaited:
+		}
+	})
 	stdout, stderr := &tail{max: cmp.Or(spec.Stdout, maxOutput)}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
 	flooded := make(chan Stream, 3) // One place for each reader.
@@ -186,7 +203,8 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, maxOutputRead) })
 
 	var r Result
-	state := await(ctx, &r, ended, inbox.done, flooded)
+	state := await(ctx, &r, ended, inbox.done, flooded, heard, spec.silence())
+	close(awaited)
 	if state == nil { // It must go.
 		kill(proc)
 		shut(pipes.lifeline.ours)
@@ -232,20 +250,39 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 // await returns the child's state once it has exited by itself, or nil once it has
 // to be ended.
 func await(
-	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream,
+	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream, heard <-chan time.Duration, limit time.Duration,
 ) *ending {
-	select {
-	case state := <-ended:
-		return state
-	case <-done:
-		return within(deadline.Kill, ended)
-	case r.Flooded = <-flooded:
-		return nil
-	case <-ctx.Done():
-		r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
-		r.Canceled = !r.TimedOut
+	last, silence := time.Now(), time.NewTimer(limit)
+	defer silence.Stop()
+	for {
+		select {
+		case state := <-ended:
+			return state
+		case <-done:
+			return within(deadline.Kill, ended)
+		case r.Flooded = <-flooded:
+			return nil
+		case limit := <-heard:
+			last = time.Now()
+			silence.Reset(limit)
+			continue
+		case <-silence.C:
+			r.Silent = true
+		case <-ctx.Done():
+			r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+			r.Canceled = !r.TimedOut
+		}
+		r.Quiet = time.Since(last)
 		return nil
 	}
+}
+
+// silence is for how long the child may send nothing from now on.
+func (s *Spec) silence() time.Duration {
+	if s.Silence == nil {
+		return math.MaxInt64
+	}
+	return s.Silence()
 }
 
 // within waits for the child's end for some time, and returns nil when it
@@ -264,7 +301,7 @@ func within(d time.Duration, ended <-chan *ending) *ending {
 // conclude reads the exit code or the signal from the state of the process.
 func (r *Result) conclude(state *ending) {
 	if r.Finished { // The deadline that came while it was leaving took nothing.
-		r.TimedOut, r.Canceled = false, false
+		r.TimedOut, r.Canceled, r.Silent, r.Quiet = false, false, false, 0
 	}
 	if state == nil {
 		return
@@ -522,9 +559,6 @@ type inbox struct {
 }
 
 func newInbox(receive func(json.RawMessage)) *inbox {
-	if receive == nil {
-		receive = func(json.RawMessage) {}
-	}
 	return &inbox{receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
 }
 

@@ -9,6 +9,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -61,27 +62,27 @@ type accessDesc struct {
 
 // calls are the functions that only CUDA has, or that have another signature in HIP.
 type calls struct {
-	DriverGetVersion    func(v *int32) Result                                                                                             `cuda:"cuDriverGetVersion"`
-	PrimaryCtxRetain    func(c *Context, d Device) Result                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
-	CtxSetCurrent       func(c Context) Result                                                                                            `cuda:"cuCtxSetCurrent,needed"`
-	CtxEnablePeerAccess func(peer Context, flags uint32) Result                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
-	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
-	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
-	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) Result                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
-	MemGranularity      func(n *uint64, p *allocationProp, flags int32) Result                                                            `cuda:"cuMemGetAllocationGranularity"`
-	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) Result                                             `cuda:"cuMemCreate"`
-	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) Result                                                `cuda:"cuMemAddressReserve"`
-	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) Result                                              `cuda:"cuMemMap"`
-	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) Result                                                     `cuda:"cuMemSetAccess"`
-	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) Result                                                   `cuda:"cuMemExportToShareableHandle"`
-	MemImport           func(h *Allocation, fd uintptr, kind int32) Result                                                                `cuda:"cuMemImportFromShareableHandle"`
-	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) Result                                             `cuda:"cuMemGetHandleForAddressRange"`
-	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) Result                                                 `cuda:"cuLinkCreate_v2"`
-	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) Result `cuda:"cuLinkAddData_v2"`
-	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) Result                                                         `cuda:"cuLinkComplete"`
-	LinkDestroy         func(s linker) Result                                                                                             `cuda:"cuLinkDestroy"`
-	GetErrorName        func(r Result, s *uintptr) Result                                                                                 `cuda:"cuGetErrorName"`
-	GetErrorString      func(r Result, s *uintptr) Result                                                                                 `cuda:"cuGetErrorString"`
+	DriverGetVersion    func(v *int32) error                                                                                             `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) error                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) error                                                                                            `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) error                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemGranularity      func(n *uint64, p *allocationProp, flags int32) error                                                            `cuda:"cuMemGetAllocationGranularity"`
+	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) error                                             `cuda:"cuMemCreate"`
+	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) error                                                `cuda:"cuMemAddressReserve"`
+	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) error                                              `cuda:"cuMemMap"`
+	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) error                                                     `cuda:"cuMemSetAccess"`
+	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) error                                                   `cuda:"cuMemExportToShareableHandle"`
+	MemImport           func(h *Allocation, fd uintptr, kind int32) error                                                                `cuda:"cuMemImportFromShareableHandle"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error                                             `cuda:"cuMemGetHandleForAddressRange"`
+	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) error                                                 `cuda:"cuLinkCreate_v2"`
+	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) error `cuda:"cuLinkAddData_v2"`
+	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) error                                                         `cuda:"cuLinkComplete"`
+	LinkDestroy         func(s linker) error                                                                                             `cuda:"cuLinkDestroy"`
+	GetErrorName        func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
 }
 
 // Driver is the loaded library.
@@ -102,7 +103,7 @@ const (
 )
 
 func newDriver(handle uintptr) *Driver {
-	d := &Driver{Base: gpudriver.Base{FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
+	d := &Driver{Base: gpudriver.Base{QueryCall: "cuStreamQuery", FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
@@ -117,6 +118,9 @@ func (d *Driver) API() string { return "cuda" }
 // Library is the name of the library that was loaded.
 func (d *Driver) Library() string { return Library }
 
+// InitCall is the function that starts the library.
+func (d *Driver) InitCall() string { return "cuInit" }
+
 // Load loads the library.
 func Load() (*Driver, error) {
 	handle, err := gpudriver.Open(Library)
@@ -130,13 +134,13 @@ func Load() (*Driver, error) {
 func (d *Driver) describe(r Result) (name, text string) {
 	name = names[r]
 	var s uintptr
-	if name == "" && d.c.GetErrorName(r, &s) == gpudriver.Success {
+	if name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == gpudriver.Success {
 		name = gpudriver.Text(s)
 	}
 	if name == "" {
 		name = "CUDA_ERROR"
 	}
-	if d.c.GetErrorString(r, &s) == gpudriver.Success {
+	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == gpudriver.Success {
 		text = gpudriver.Text(s)
 	}
 	return name, text
@@ -153,7 +157,7 @@ var names = map[Result]string{
 // Version returns the newest CUDA version that the driver serves, as 13.0.
 func (d *Driver) Version() (string, error) {
 	var v int32
-	err := d.Check(&d.c.DriverGetVersion, d.c.DriverGetVersion(&v))
+	err := d.c.DriverGetVersion(&v)
 	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
 }
 
@@ -178,23 +182,23 @@ func (d *Driver) TimerHz(Device) float64 { return 1e9 }
 // Retain returns the device's primary context.
 func (d *Driver) Retain(dev Device) (Context, error) {
 	var c Context
-	err := d.Check(&d.c.PrimaryCtxRetain, d.c.PrimaryCtxRetain(&c, dev))
+	err := d.c.PrimaryCtxRetain(&c, dev)
 	return c, err
 }
 
 // SetCurrent makes a context current on this thread, which the caller must
 // have locked.
 func (d *Driver) SetCurrent(c Context) error {
-	return d.Check(&d.c.CtxSetCurrent, d.c.CtxSetCurrent(c))
+	return d.c.CtxSetCurrent(c)
 }
 
 // EnablePeer lets the current context access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
-	r := d.c.CtxEnablePeerAccess(peer, 0)
-	if r == gpudriver.PeerAlready {
+	err := d.c.CtxEnablePeerAccess(peer, 0)
+	if errors.Is(err, gpudriver.PeerAlready) {
 		return nil
 	}
-	return d.Check(&d.c.CtxEnablePeerAccess, r)
+	return err
 }
 
 // AllocShared is Alloc: running kernels can share all device memory.
@@ -203,17 +207,17 @@ func (d *Driver) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 // CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.Check(&d.c.MemcpyHtoDAsync, d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s))
+	return d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s)
 }
 
 // CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.Check(&d.c.MemcpyDtoHAsync, d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s))
+	return d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s)
 }
 
 // Copy enqueues a copy between devices on a stream, whose device drives it.
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
-	return d.Check(&d.c.MemcpyDtoDAsync, d.c.MemcpyDtoDAsync(dst, src, n, s))
+	return d.c.MemcpyDtoDAsync(dst, src, n, s)
 }
 
 // LoadModule compiles PTX with the driver's compiler, for the current context.
@@ -249,17 +253,17 @@ func (d *Driver) compile(ptx []byte) []byte {
 	}
 	code, err := d.kernels.For(model+"\x00"+string(ptx), func() ([]byte, error) {
 		var s linker
-		if err := d.Check(&c.LinkCreate, c.LinkCreate(0, nil, nil, &s)); err != nil {
+		if err := c.LinkCreate(0, nil, nil, &s); err != nil {
 			return nil, err
 		}
 		defer c.LinkDestroy(s)
-		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
-		if err := d.Check(&c.LinkAddData, r); err != nil {
+		err := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
+		if err != nil {
 			return nil, err
 		}
 		var at unsafe.Pointer
 		var n uint64
-		if err := d.Check(&c.LinkComplete, c.LinkComplete(s, &at, &n)); err != nil || at == nil || n == 0 || n > maxCode {
+		if err := c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCode {
 			return nil, err
 		}
 		return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
@@ -288,16 +292,16 @@ func (d *Driver) CanExport(dev Device) bool {
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
 	var granularity uint64
-	if err := d.Check(&d.c.MemGranularity, d.c.MemGranularity(&granularity, &prop, 0)); err != nil {
+	if err := d.c.MemGranularity(&granularity, &prop, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	size = (n + granularity - 1) / granularity * granularity
 	var h Allocation
-	if err := d.Check(&d.c.MemCreate, d.c.MemCreate(&h, size, &prop, 0)); err != nil {
+	if err := d.c.MemCreate(&h, size, &prop, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	var out int32
-	if err := d.Check(&d.c.MemExport, d.c.MemExport(&out, h, posixHandle, 0)); err != nil {
+	if err := d.c.MemExport(&out, h, posixHandle, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	p, err = d.mapAllocation(h, size, dev)
@@ -310,21 +314,21 @@ const dmaBuf = 1
 // DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc on a device. The error is
 // gpudriver.NotSupported if the driver offers no DMA-BUF.
 func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
-	c := &d.c
 	var out int32
-	r := c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
-	if r != gpudriver.Success {
+	err = d.c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
+	var failed *gpudriver.Error
+	if errors.As(err, &failed) {
 		if v, err := d.Attribute(attributeDMABuf, dev); err == nil && v == 0 {
-			r = gpudriver.NotSupported
+			return -1, d.Fail(failed.Call, int32(gpudriver.NotSupported))
 		}
 	}
-	return int(out), d.Check(&c.MemHandleOfRange, r)
+	return int(out), err
 }
 
 // Import maps an allocation that another process exported for use by dev.
 func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
 	var h Allocation
-	if err := d.Check(&d.c.MemImport, d.c.MemImport(&h, uintptr(fd), posixHandle)); err != nil {
+	if err := d.c.MemImport(&h, uintptr(fd), posixHandle); err != nil {
 		return 0, err
 	}
 	return d.mapAllocation(h, size, dev)
@@ -332,12 +336,12 @@ func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
 
 func (d *Driver) mapAllocation(h Allocation, size uint64, dev Device) (Pointer, error) {
 	var p Pointer
-	if err := d.Check(&d.c.MemAddressReserve, d.c.MemAddressReserve(&p, size, 0, 0, 0)); err != nil {
+	if err := d.c.MemAddressReserve(&p, size, 0, 0, 0); err != nil {
 		return 0, err
 	}
-	if err := d.Check(&d.c.MemMap, d.c.MemMap(p, size, 0, h, 0)); err != nil {
+	if err := d.c.MemMap(p, size, 0, h, 0); err != nil {
 		return 0, err
 	}
 	desc := accessDesc{location: memLocation{1, int32(dev)}, flags: 3}
-	return p, d.Check(&d.c.MemSetAccess, d.c.MemSetAccess(p, size, &desc, 1))
+	return p, d.c.MemSetAccess(p, size, &desc, 1)
 }

@@ -24,11 +24,9 @@ func TestCheck(t *testing.T) {
 	d.c.GetErrorName = name
 	for r, want := range map[Result]string{gpudriver.OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", gpudriver.DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
 		var e *gpudriver.Error
-		err := d.Check(nil, r)
+		err := d.Fail("cuInit", int32(r))
 		expect.That(t, errors.As(err, &e) && e.Name == want, "result %d: %v, want the name %s", r, err, want)
 	}
-	err := d.Check(nil, gpudriver.Success)
-	expect.That(t, err == nil, "success is %v", err)
 }
 
 // TestLayout checks the sizes that cuda.h gives its structures on 64-bit machines.

@@ -61,9 +61,8 @@ func load(name, library string, functions any, c *libc) error {
 	if err != nil {
 		return fmt.Errorf("load %s: %w", name, err)
 	}
-	_, missing := gpudriver.BindAll(handle, "c", functions)
-	_, more := gpudriver.BindAll(gpudriver.Global, "c", c)
-	if missing = append(missing, more...); len(missing) > 0 {
+	missing := append(gpudriver.BindAll(handle, "c", functions, nil), gpudriver.BindAll(gpudriver.Global, "c", c, nil)...)
+	if len(missing) > 0 {
 		return fmt.Errorf("%s: the library lacks %s", library, missing[0])
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"unsafe"
@@ -259,36 +258,48 @@ func Open(name string) (handle uintptr, err error) {
 // (RTLD_GLOBAL), as go-nvml loads NVML.
 const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
-// Absent is what a function that the library lacks returns, if it returns a code at all.
-const Absent = math.MinInt32
-
 // BindAll binds the fields of a struct to the functions of a library that their tags name for an
-// API, as in `cuda:"cuInit,needed"`. It returns their names, by what they are bound to, and the
-// needed ones that the library lacks. In the place of a function that the library lacks stands one
-// that returns Absent, or nil if the function returns no code.
-func BindAll(handle uintptr, api string, functions any) (names map[any]string, missing []string) {
-	names = make(map[any]string)
+// API, as in `cuda:"cuInit,needed"`, and returns the needed ones that the library lacks. Where a
+// field returns an error, the function returns a code, of which fail makes one; a function that
+// the library lacks then gives ErrMissing. All others that it lacks are nil.
+func BindAll(handle uintptr, api string, functions any, fail func(call string, code int32) error) (missing []string) {
 	v := reflect.ValueOf(functions).Elem()
 	for i := range v.NumField() {
 		name, need, _ := strings.Cut(v.Type().Field(i).Tag.Get(api), ",")
 		if name == "" {
 			panic("no function for " + v.Type().Field(i).Name) // A bug, which any test of the library finds.
 		}
-		field := v.Field(i)
-		fn := field.Addr().Interface()
-		names[fn] = name
-		if Bind(handle, name, fn) {
-			continue
+		var found bool
+		if field := v.Field(i); field.Type().Out(0) == reflect.TypeFor[error]() {
+			found = bindError(handle, name, field, fail)
+		} else {
+			found = Bind(handle, name, field.Addr().Interface())
 		}
-		if need != "" {
+		if !found && need != "" {
 			missing = append(missing, name)
 		}
-		if code := field.Type().Out(0); code.Kind() == reflect.Int32 {
-			absent := []reflect.Value{reflect.ValueOf(int32(Absent)).Convert(code)}
-			field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value { return absent }))
-		}
 	}
-	return names, missing
+	return missing
+}
+
+// bindError binds a field that returns an error to a function that returns a code.
+func bindError(handle uintptr, name string, field reflect.Value, fail func(call string, code int32) error) (found bool) {
+	var in []reflect.Type
+	for t := range field.Type().Ins() {
+		in = append(in, t)
+	}
+	function := reflect.New(reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[int32]()}, false))
+	found = Bind(handle, name, function.Interface())
+	field.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
+		var err error
+		if !found {
+			err = Missing(name)
+		} else if code := function.Elem().Call(args)[0].Int(); code != 0 {
+			err = fail(name, int32(code))
+		}
+		return []reflect.Value{reflect.ValueOf(&err).Elem()}
+	}))
+	return found
 }
 
 // Bind looks a function up in a library that was loaded, and reports whether it

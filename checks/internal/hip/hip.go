@@ -60,25 +60,25 @@ const wallClockHz = 100e6
 
 // calls are the functions that only HIP has, or that have another signature in CUDA.
 type calls struct {
-	RuntimeGetVersion  func(v *int32) Result                                                                       `hip:"hipRuntimeGetVersion,needed"`
-	SetDevice          func(d int32) Result                                                                        `hip:"hipSetDevice,needed"`
-	EnablePeerAccess   func(peer int32, flags uint32) Result                                                       `hip:"hipDeviceEnablePeerAccess,needed"`
-	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result                                             `hip:"hipExtMallocWithFlags"`
-	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result                        `hip:"hipMemcpyAsync,needed"`
-	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result `hip:"hipMemcpyPeerAsync,needed"`
-	GetErrorName       func(r Result) uintptr                                                                      `hip:"hipGetErrorName"`
-	GetErrorString     func(r Result) uintptr                                                                      `hip:"hipGetErrorString"`
+	RuntimeGetVersion  func(v *int32) error                                                                       `hip:"hipRuntimeGetVersion,needed"`
+	SetDevice          func(d int32) error                                                                        `hip:"hipSetDevice,needed"`
+	EnablePeerAccess   func(peer int32, flags uint32) error                                                       `hip:"hipDeviceEnablePeerAccess,needed"`
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) error                                             `hip:"hipExtMallocWithFlags"`
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) error                        `hip:"hipMemcpyAsync,needed"`
+	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) error `hip:"hipMemcpyPeerAsync,needed"`
+	GetErrorName       func(r Result) uintptr                                                                     `hip:"hipGetErrorName"`
+	GetErrorString     func(r Result) uintptr                                                                     `hip:"hipGetErrorString"`
 }
 
 // compiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
 type compiler struct {
-	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) Result `hip:"hiprtcCreateProgram,needed"`
-	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) Result                             `hip:"hiprtcCompileProgram"`
-	GetCodeSize    func(p uintptr, n *uint64) Result                                                       `hip:"hiprtcGetCodeSize"`
-	GetCode        func(p uintptr, code *byte) Result                                                      `hip:"hiprtcGetCode"`
-	GetLogSize     func(p uintptr, n *uint64) Result                                                       `hip:"hiprtcGetProgramLogSize"`
-	GetLog         func(p uintptr, log *byte) Result                                                       `hip:"hiprtcGetProgramLog"`
-	DestroyProgram func(p *uintptr) Result                                                                 `hip:"hiprtcDestroyProgram"`
+	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) error `hip:"hiprtcCreateProgram,needed"`
+	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) error                             `hip:"hiprtcCompileProgram"`
+	GetCodeSize    func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetCodeSize"`
+	GetCode        func(p uintptr, code *byte) error                                                      `hip:"hiprtcGetCode"`
+	GetLogSize     func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetProgramLogSize"`
+	GetLog         func(p uintptr, log *byte) error                                                       `hip:"hiprtcGetProgramLog"`
+	DestroyProgram func(p *uintptr) error                                                                 `hip:"hiprtcDestroyProgram"`
 }
 
 // Driver is the loaded library.
@@ -109,7 +109,7 @@ const lazyPeerAccess = 1
 // newDriver binds the library of a name.
 func newDriver(handle uintptr, name string) *Driver {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &Driver{Base: gpudriver.Base{LazyPeerAccess: lazyPeerAccess}, library: name}
+	d := &Driver{Base: gpudriver.Base{QueryCall: "hipStreamQuery", LazyPeerAccess: lazyPeerAccess}, library: name}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -118,14 +118,14 @@ func newDriver(handle uintptr, name string) *Driver {
 
 // bindCompiler looks the compiler up. ROCm 7 removes it from libamdhip64; since 5.x there is a libhiprtc.
 func (d *Driver) bindCompiler(handle uintptr) {
-	if _, missing := gpudriver.BindAll(handle, "hip", &d.rtc); missing == nil {
+	if gpudriver.BindAll(handle, "hip", &d.rtc, compilerError) == nil {
 		return
 	}
 	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
 	_, version, _ := strings.Cut(d.library, ".so")
 	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
 		if own, err := gpudriver.Open(name); err == nil {
-			gpudriver.BindAll(own, "hip", &d.rtc)
+			gpudriver.BindAll(own, "hip", &d.rtc, compilerError)
 			return
 		}
 	}
@@ -158,6 +158,9 @@ func Load() (*Driver, error) {
 // API is the name of the interface, as reports give it.
 func (d *Driver) API() string { return "hip" }
 
+// InitCall is the function that starts the library.
+func (d *Driver) InitCall() string { return "hipInit" }
+
 // Library is the name of the library that was loaded.
 func (d *Driver) Library() string { return d.library }
 
@@ -175,7 +178,7 @@ func (d *Driver) describe(r Result) (name, text string) {
 // Version returns the version of HIP, as 6.2.41133.
 func (d *Driver) Version() (string, error) {
 	var v int32
-	if err := d.Check(&d.c.RuntimeGetVersion, d.c.RuntimeGetVersion(&v)); err != nil {
+	if err := d.c.RuntimeGetVersion(&v); err != nil {
 		return "", err
 	}
 	// HIP_VERSION is major * 10^7 + minor * 10^5 + patch.
@@ -209,7 +212,7 @@ func (d *Driver) TimerHz(dev Device) float64 {
 // Retain initializes a device. The runtime does that at the first call that needs
 // it, such as freeing a null pointer.
 func (d *Driver) Retain(dev Device) (Context, error) {
-	if err := d.Check(&d.c.SetDevice, d.c.SetDevice(int32(dev))); err != nil {
+	if err := d.c.SetDevice(int32(dev)); err != nil {
 		return 0, err
 	}
 	if err := d.Base.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
@@ -224,16 +227,16 @@ func device(c Context) int32 { return int32(c) - 1 }
 // SetCurrent makes a device current on this thread, which the caller must have
 // locked.
 func (d *Driver) SetCurrent(c Context) error {
-	return d.Check(&d.c.SetDevice, d.c.SetDevice(device(c)))
+	return d.c.SetDevice(device(c))
 }
 
 // EnablePeer lets the current device access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
-	r := d.c.EnablePeerAccess(device(peer), 0)
-	if r == gpudriver.PeerAlready {
+	err := d.c.EnablePeerAccess(device(peer), 0)
+	if errors.Is(err, gpudriver.PeerAlready) {
 		return nil
 	}
-	return d.Check(&d.c.EnablePeerAccess, r)
+	return err
 }
 
 // Alloc allocates memory of the current device.
@@ -250,7 +253,7 @@ func (d *Driver) Alloc(n uint64) (Pointer, error) {
 // programming guide, «Coherence controls»).
 func (d *Driver) AllocShared(n uint64) (Pointer, error) {
 	var p Pointer
-	if err := d.Check(&d.c.ExtMallocWithFlags, d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
+	if err := d.c.ExtMallocWithFlags(&p, n, fineGrained); err != nil {
 		return 0, err
 	}
 	return p, d.own(p, n)
@@ -298,12 +301,12 @@ func pointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointe
 // CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s))
+	return d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s)
 }
 
 // CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s))
+	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s)
 }
 
 // Copy enqueues a copy between devices on a stream. Memory from another process
@@ -312,9 +315,9 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 	to, ours := d.owner(dst)
 	from, also := d.owner(src)
 	if !ours || !also || from == to {
-		return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s))
+		return d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s)
 	}
-	return d.Check(&d.c.MemcpyPeerAsync, d.c.MemcpyPeerAsync(dst, to, src, from, n, s))
+	return d.c.MemcpyPeerAsync(dst, to, src, from, n, s)
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
@@ -340,25 +343,30 @@ func (d *Driver) compile(source string) ([]byte, error) {
 func (d *Driver) build(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
-	if r := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); r != gpudriver.Success {
-		return nil, compilerError("hiprtcCreateProgram", r, "")
+	if err := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); err != nil {
+		return nil, err
 	}
-	defer c.DestroyProgram(&program)
+	defer c.DestroyProgram(&program) //nolint:errcheck // The process ends soon.
 	// Without an option for it, the compiler takes the current device's
 	// architecture.
-	if r := c.CompileProgram(program, 0, nil); r != gpudriver.Success {
-		return nil, compilerError("hiprtcCompileProgram", r, d.log(program))
+	if err := c.CompileProgram(program, 0, nil); err != nil {
+		if log := d.log(program); log != "" {
+			err = fmt.Errorf("%w: %s", err, log)
+		}
+		return nil, err
 	}
 	var n uint64
-	if r := c.GetCodeSize(program, &n); r != gpudriver.Success || n == 0 || n > maxCode {
-		return nil, compilerError("hiprtcGetCodeSize", r, "")
+	if err := c.GetCodeSize(program, &n); err != nil || n == 0 || n > maxCode {
+		return nil, cmp.Or(err, errNoCode)
 	}
 	code := make([]byte, n)
-	if r := c.GetCode(program, &code[0]); r != gpudriver.Success {
-		return nil, compilerError("hiprtcGetCode", r, "")
+	if err := c.GetCode(program, &code[0]); err != nil {
+		return nil, err
 	}
 	return code, nil
 }
+
+var errNoCode = errors.New("hiprtcGetCodeSize reports success and gives no size")
 
 // maxCode and maxLog bound the output of the compiler.
 const (
@@ -369,11 +377,11 @@ const (
 // log is the first line of the compiler's messages.
 func (d *Driver) log(program uintptr) string {
 	var n uint64
-	if d.rtc.GetLogSize(program, &n) != gpudriver.Success || n == 0 || n > maxLog {
+	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {
 		return ""
 	}
 	b := make([]byte, n)
-	if d.rtc.GetLog(program, &b[0]) != gpudriver.Success {
+	if d.rtc.GetLog(program, &b[0]) != nil {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(b), "\x00")), "\n")
@@ -382,22 +390,13 @@ func (d *Driver) log(program uintptr) string {
 
 // compilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
 // hiprtcResult).
-func compilerError(call string, r Result, log string) error {
-	if r == gpudriver.Absent {
-		return gpudriver.Missing(call)
-	}
-	name := map[Result]string{
+func compilerError(call string, code int32) error {
+	name := map[int32]string{
 		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
 		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",
 		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
-	}[r]
-	if name == "" {
-		name = fmt.Sprintf("hiprtc error %d", int32(r))
-	}
-	if log != "" {
-		name += ": " + log
-	}
-	return errors.New(call + ": " + name)
+	}[code]
+	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
 }
 
 // IPCWay is the name of this mechanism to share memory with another process.

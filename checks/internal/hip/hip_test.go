@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"errors"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -34,8 +36,8 @@ func TestSymbols(t *testing.T) {
 		}
 	}
 	for _, functions := range []any{&gpudriver.Calls{}, &calls{}, &compiler{}} {
-		names, _ := gpudriver.BindAll(gpudriver.Global, "hip", functions)
-		for _, name := range names {
+		for field := range reflect.TypeOf(functions).Elem().Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("hip"), ",")
 			expect.That(t, has[name], "the library has no %q", name)
 		}
 	}
@@ -47,15 +49,15 @@ func TestOwner(t *testing.T) {
 	var peer, plain int
 	device := int32(0)
 	d := newDriver(gpudriver.Global, "")
-	d.Calls.MemAlloc = func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success }
-	d.Calls.MemFree = func(Pointer) Result { return gpudriver.Success }
-	d.Calls.CurrentDevice = func(at *gpudriver.Device) Result { *at = gpudriver.Device(device); return gpudriver.Success }
+	d.Calls.MemAlloc = func(p *Pointer, _ uint64) error { *p = Pointer(0x1000 * (1 + device)); return nil }
+	d.Calls.MemFree = func(Pointer) error { return nil }
+	d.Calls.CurrentDevice = func(at *gpudriver.Device) error { *at = gpudriver.Device(device); return nil }
 	d.c = calls{
 		MemcpyAsync: memcpyCounter(&plain),
-		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
+		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) error {
 			peer++
 			expect.That(t, to == 1 && from == 0, "copied from %d to %d", from, to)
-			return gpudriver.Success
+			return nil
 		},
 	}
 	a := expect.Value(d.Alloc(0x800))(t)
@@ -74,14 +76,14 @@ func TestOwner(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
 		d := newDriver(gpudriver.Global, "")
-		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
+		d.c.RuntimeGetVersion = func(at *int32) error { *at = v; return nil }
 		got, err := d.Version()
 		expect.That(t, err == nil && got == want, "version %d is %q (%v), want %q", v, got, err, want)
 		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
 		d := newDriver(gpudriver.Global, "")
-		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
+		d.c.RuntimeGetVersion = func(at *int32) error { *at = v; return nil }
 		got, err := d.Version()
 		expect.That(t, errors.Is(err, gpudriver.ErrVersion), "version %d is taken for %q", v, got)
 	}
@@ -94,11 +96,11 @@ func TestMissing(t *testing.T) {
 	expect.Fails(d.LoadModule("x"))(t, gpudriver.ErrMissing, "kernels without a compiler give")
 }
 
-func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) Result {
-	return func(_, _ unsafe.Pointer, _ uint64, kind int32, _ Stream) Result {
+func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) error {
+	return func(_, _ unsafe.Pointer, _ uint64, kind int32, _ Stream) error {
 		if kind == deviceToDevice {
 			*n++
 		}
-		return gpudriver.Success
+		return nil
 	}
 }

@@ -72,19 +72,19 @@ func (e *Error) Said() string {
 
 // calls are the functions, as gpudriver.BindAll binds them.
 type calls struct {
-	GetVersion        func(v *int32) Result                                                                              `nccl:"ncclGetVersion,needed"`
-	GetUniqueID       func(id *UniqueID) Result                                                                          `nccl:"ncclGetUniqueId,needed"`
-	CommInitRank      func(c *Comm, ranks int32, id UniqueID, rank int32) Result                                         `nccl:"ncclCommInitRank,needed"`
-	CommDestroy       func(c Comm) Result                                                                                `nccl:"ncclCommDestroy"`
-	CommGetAsyncError func(c Comm, r *Result) Result                                                                     `nccl:"ncclCommGetAsyncError"`
-	AllReduce         func(send, receive gpudriver.Pointer, n uint64, kind, op int32, c Comm, s gpudriver.Stream) Result `nccl:"ncclAllReduce,needed"`
+	GetVersion        func(v *int32) error                                                                              `nccl:"ncclGetVersion,needed"`
+	GetUniqueID       func(id *UniqueID) error                                                                          `nccl:"ncclGetUniqueId,needed"`
+	CommInitRank      func(c *Comm, ranks int32, id UniqueID, rank int32) error                                         `nccl:"ncclCommInitRank,needed"`
+	CommDestroy       func(c Comm) error                                                                                `nccl:"ncclCommDestroy"`
+	CommGetAsyncError func(c Comm, r *Result) error                                                                     `nccl:"ncclCommGetAsyncError"`
+	AllReduce         func(send, receive gpudriver.Pointer, n uint64, kind, op int32, c Comm, s gpudriver.Stream) error `nccl:"ncclAllReduce,needed"`
 	// Send and Recv came with 2.7.
-	Send           func(send gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) Result    `nccl:"ncclSend"`
-	Recv           func(receive gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) Result `nccl:"ncclRecv"`
-	GroupStart     func() Result                                                                                  `nccl:"ncclGroupStart"`
-	GroupEnd       func() Result                                                                                  `nccl:"ncclGroupEnd"`
-	GetErrorString func(r Result) uintptr                                                                         `nccl:"ncclGetErrorString"`
-	GetLastError   func(c Comm) uintptr                                                                           `nccl:"ncclGetLastError"` // 2.13.
+	Send           func(send gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) error    `nccl:"ncclSend"`
+	Recv           func(receive gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) error `nccl:"ncclRecv"`
+	GroupStart     func() error                                                                                  `nccl:"ncclGroupStart"`
+	GroupEnd       func() error                                                                                  `nccl:"ncclGroupEnd"`
+	GetErrorString func(r Result) uintptr                                                                        `nccl:"ncclGetErrorString"`
+	GetLastError   func(c Comm) uintptr                                                                          `nccl:"ncclGetLastError"` // 2.13.
 }
 
 // Library is a loaded library.
@@ -101,7 +101,7 @@ func Load(name string) (*Library, error) {
 		return nil, fmt.Errorf("load %s: %w", name, err)
 	}
 	l := &Library{}
-	_, missing := gpudriver.BindAll(handle, "nccl", &l.calls)
+	missing := gpudriver.BindAll(handle, "nccl", &l.calls, l.fail)
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		l.Path = cmp.Or(gpudriver.Path(maps, "libnccl"), gpudriver.Path(maps, "librccl"))
 	}
@@ -115,7 +115,7 @@ func Load(name string) (*Library, error) {
 // another one.
 func (l *Library) Version() (string, error) {
 	var v int32
-	if err := l.check("ncclGetVersion", 0, l.calls.GetVersion(&v)); err != nil {
+	if err := l.calls.GetVersion(&v); err != nil {
 		return "", err
 	}
 	version := versionOf(v)
@@ -138,20 +138,14 @@ func versionOf(v int32) string {
 // functions used here.
 func supported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 && v < 30000 }
 
-// check turns a result into an error.
-func (l *Library) check(call string, c Comm, r Result) error {
-	switch r {
-	case Success:
-		return nil
-	case gpudriver.Absent:
-		return gpudriver.Missing(call)
-	}
-	e := &Error{Call: call, Result: r}
+// fail is the error of a call with a result other than success.
+func (l *Library) fail(call string, code int32) error {
+	e := &Error{Call: call, Result: Result(code)}
 	if l.calls.GetErrorString != nil {
-		e.Text = gpudriver.Text(l.calls.GetErrorString(r))
+		e.Text = gpudriver.Text(l.calls.GetErrorString(e.Result))
 	}
 	if l.calls.GetLastError != nil {
-		e.Last = gpudriver.Text(l.calls.GetLastError(c))
+		e.Last = gpudriver.Text(l.calls.GetLastError(0)) // It does not depend on the communicator.
 	}
 	return e
 }
@@ -166,36 +160,34 @@ func present(err error) error {
 
 // UniqueID makes the id of a new communicator.
 func (l *Library) UniqueID() (id UniqueID, err error) {
-	err = l.check("ncclGetUniqueId", 0, l.calls.GetUniqueID(&id))
+	err = l.calls.GetUniqueID(&id)
 	return id, err
 }
 
 // Init joins a communicator, with the GPU that is current on this thread.
 func (l *Library) Init(ranks int, id UniqueID, rank int) (c Comm, err error) {
-	err = l.check("ncclCommInitRank", 0, l.calls.CommInitRank(&c, int32(ranks), id, int32(rank)))
+	err = l.calls.CommInitRank(&c, int32(ranks), id, int32(rank))
 	return c, err
 }
 
 // Destroy leaves a communicator.
-func (l *Library) Destroy(c Comm) error {
-	return present(l.check("ncclCommDestroy", c, l.calls.CommDestroy(c)))
-}
+func (l *Library) Destroy(c Comm) error { return present(l.calls.CommDestroy(c)) }
 
 // Async returns the error that a communicator met since its last call, if any.
 func (l *Library) Async(c Comm) error {
 	var r Result
-	if err := l.check("ncclCommGetAsyncError", c, l.calls.CommGetAsyncError(c, &r)); err != nil {
+	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
 		return present(err)
 	}
-	if r == InProgress {
+	if r == InProgress || r == Success {
 		return nil
 	}
-	return l.check("ncclCommGetAsyncError", c, r)
+	return l.fail("ncclCommGetAsyncError", int32(r))
 }
 
 // AllReduce enqueues the sum of n words of 8 bytes over all ranks.
 func (l *Library) AllReduce(c Comm, send, receive gpudriver.Pointer, n uint64, s gpudriver.Stream) error {
-	return l.check("ncclAllReduce", c, l.calls.AllReduce(send, receive, n, uint64Type, sumOp, c, s))
+	return l.calls.AllReduce(send, receive, n, uint64Type, sumOp, c, s)
 }
 
 // Message is one message of an exchange between two ranks, in words of 8 bytes.
@@ -207,21 +199,21 @@ type Message struct {
 
 // Exchange enqueues messages to and from peers, as one group.
 func (l *Library) Exchange(c Comm, sends, receives []Message, s gpudriver.Stream) error {
-	if err := l.check("ncclGroupStart", c, l.calls.GroupStart()); err != nil {
+	if err := l.calls.GroupStart(); err != nil {
 		return err
 	}
 	var first error
 	for _, m := range sends {
-		if err := l.check("ncclSend", c, l.calls.Send(m.At, m.N, uint64Type, int32(m.Peer), c, s)); first == nil {
+		if err := l.calls.Send(m.At, m.N, uint64Type, int32(m.Peer), c, s); first == nil {
 			first = err
 		}
 	}
 	for _, m := range receives {
-		if err := l.check("ncclRecv", c, l.calls.Recv(m.At, m.N, uint64Type, int32(m.Peer), c, s)); first == nil {
+		if err := l.calls.Recv(m.At, m.N, uint64Type, int32(m.Peer), c, s); first == nil {
 			first = err
 		}
 	}
-	if err := l.check("ncclGroupEnd", c, l.calls.GroupEnd()); first == nil {
+	if err := l.calls.GroupEnd(); first == nil {
 		first = err
 	}
 	return first

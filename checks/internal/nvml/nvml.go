@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,9 +101,6 @@ type end struct {
 // task is the name of the child's task.
 const task = "nvml"
 
-// errStalled is why a child was ended whose step took too long.
-var errStalled = errors.New("a call did not return")
-
 // Limits bound how long the library may take: Call for each call, All for all of
 // them; 0 means deadline.NVMLCall and three times Call.
 type Limits struct{ Call, All time.Duration }
@@ -124,19 +120,17 @@ func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
 	if notBuilt != "" {
 		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
 	}
-	running, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watchdog := time.AfterFunc(max(step, min(deadline.Spawn, total)), func() { cancel(errStalled) })
-	defer watchdog.Stop()
 	var a assembly
-	result, err := child.Run(running, child.Spec{Task: task, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) {
-		watchdog.Reset(step)
-		a.take(m)
+	result, err := child.Run(ctx, child.Spec{Task: task, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) { a.take(m) }, Silence: func() time.Duration {
+		if a.answer.Stage == "" {
+			return max(step, min(deadline.Spawn, total))
+		}
+		return step
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("ask NVML: %w", err)
 	}
-	if result.Canceled && !errors.Is(context.Cause(running), errStalled) {
+	if result.Canceled {
 		return nil, fmt.Errorf("ask NVML: %w", ctx.Err())
 	}
 	return a.conclude(result), nil
@@ -193,9 +187,9 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case answer.Outcome == OK:
 		answer.Stage = ""
 	case answer.Outcome != "": // The child has said it all.
-	case (r.TimedOut || r.Canceled) && r.InLibrary():
+	case (r.TimedOut || r.Silent) && r.InLibrary():
 		answer.Outcome = Hang
-	case r.TimedOut || r.Canceled:
+	case r.TimedOut || r.Silent:
 		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
 		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)

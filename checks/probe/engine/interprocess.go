@@ -49,13 +49,11 @@ type ownerMessage struct {
 	Transfer *probe.Transfer `json:"transfer,omitempty"`
 }
 
-// demand asks the owner to poison the memory with an index, or to compare it
-// with a pattern.
+// demand asks the owner to compare the memory with an index with a pattern, and to poison it again.
 type demand struct {
-	Index  int    `json:"index"`
-	Verify bool   `json:"verify"`
-	Bytes  uint64 `json:"bytes"`
-	Seed   uint64 `json:"seed"`
+	Index int    `json:"index"`
+	Bytes uint64 `json:"bytes"`
+	Seed  uint64 `json:"seed"`
 }
 
 func init() {
@@ -82,6 +80,9 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	for _, g := range e.alive() {
 		for _, way := range []string{wayVMM, e.d.IPCWay()} {
 			s, p, fd, err := e.share(g, way)
+			if err == nil {
+				err = e.blank(g, p, s.Size, 0)
+			}
 			switch {
 			case errors.Is(err, errors.ErrUnsupported), errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
 				continue // A way that the driver does not offer is not on the list.
@@ -109,10 +110,8 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			return fmt.Errorf("no memory %d", d.Index)
 		}
 		g := e.gpus[e.index(list[d.Index].Address)]
-		var err error
-		if d.Verify {
-			err = e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
-		} else {
+		err := e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
+		if err == nil {
 			err = e.blank(g, at[d.Index], d.Bytes, 0)
 		}
 		if err != nil {
@@ -263,9 +262,6 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err != nil {
 		return err
 	}
-	if _, err := o.ask(demand{Index: index, Bytes: n}, e.order.Patience); err != nil {
-		return err
-	}
 	if err := e.fill(a, a.out, n, seed); err != nil {
 		return err
 	}
@@ -273,7 +269,7 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err != nil {
 		return err
 	}
-	answer, err := o.ask(demand{Index: index, Verify: true, Bytes: n, Seed: seed}, e.order.Patience)
+	answer, err := o.ask(demand{Index: index, Bytes: n, Seed: seed}, e.order.Patience)
 	if err != nil {
 		return err
 	}
