@@ -137,24 +137,22 @@ func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 		g.Unknown("host", "distribution", err.Error(), gather.HintFor(err))
 		return
 	}
-	os := parseOSRelease(b)
-	f.Distribution = os["PRETTY_NAME"]
+	f.Distribution = prettyName(string(b))
 }
 
-// parseOSRelease parses os-release(5): assignments as a shell reads them.
-func parseOSRelease(b []byte) map[string]string {
-	settings := make(map[string]string)
-	for line := range bytes.Lines(b) {
-		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !ok || !env.IsVariableName(name) || len(settings) == 64 {
+// prettyName is the assignment of PRETTY_NAME in os-release(5), as a shell reads it.
+func prettyName(text string) (name string) {
+	for line := range strings.Lines(text) {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME=")
+		if !ok {
 			continue
 		}
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		settings[name] = escape.Printable(value, gather.MaxShown)
+		name = escape.Printable(value, gather.MaxShown)
 	}
-	return settings
+	return name
 }
 
 // readDMI returns what the firmware says about the machine. Machines without DMI

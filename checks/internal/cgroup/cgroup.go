@@ -126,4 +126,3 @@ func (l layout) read(read Reader, group string) (limit, used int64, ok bool) {
 	}
 	return limit, used, true
 }
-

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
@@ -195,10 +194,10 @@ func (c *cufile) readInto(handle uintptr, g *gpu) attempt.Result {
 
 // window is pinned host memory through which the memory of a GPU is seen.
 type window struct {
-	all    *gpus
-	gpu    *gpu
-	host   []byte
-	stream gpudriver.Stream
+	all  *gpus
+	gpu  *gpu
+	host []byte
+	drive.Clock
 }
 
 // newWindow fills the memory of a GPU with poison.
@@ -208,10 +207,10 @@ func newWindow(all *gpus, g *gpu) (*window, error) {
 	if w.host, err = all.driver.AllocHost(readBytes); err != nil {
 		return nil, err
 	}
-	if w.stream, err = all.driver.NewStream(); err != nil {
+	if w.Clock, err = drive.NewClock(all.driver); err != nil {
 		return nil, err
 	}
-	if err := all.driver.Set32(g.memory, poisonWord, readBytes/4, w.stream); err != nil {
+	if err := all.driver.Set32(g.memory, poisonWord, readBytes/4, w.Stream); err != nil {
 		return nil, err
 	}
 	return w, w.wait()
@@ -220,11 +219,11 @@ func newWindow(all *gpus, g *gpu) (*window, error) {
 // content is what the memory of the GPU holds.
 func (w *window) content() ([]byte, error) {
 	clear(w.host)
-	if err := w.all.driver.CopyToHost(w.host, w.gpu.memory, w.stream); err != nil {
+	if err := w.all.driver.CopyToHost(w.host, w.gpu.memory, w.Stream); err != nil {
 		return nil, err
 	}
 	return w.host, w.wait()
 }
 
 // wait waits for the stream. The parent ends this process before if that takes too long.
-func (w *window) wait() error { return drive.Wait(w.all.driver, w.stream, deadline.DirectAll, nil) }
+func (w *window) wait() error { return w.Wait(deadline.DirectAll, nil) }

@@ -12,9 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
@@ -60,14 +58,13 @@ const wallClockHz = 100e6
 
 // calls are the functions that only HIP has, or that have another signature in CUDA.
 type calls struct {
-	RuntimeGetVersion  func(v *int32) error                                                                       `hip:"hipRuntimeGetVersion,needed"`
-	SetDevice          func(d int32) error                                                                        `hip:"hipSetDevice,needed"`
-	EnablePeerAccess   func(peer int32, flags uint32) error                                                       `hip:"hipDeviceEnablePeerAccess,needed"`
-	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) error                                             `hip:"hipExtMallocWithFlags"`
-	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) error                        `hip:"hipMemcpyAsync,needed"`
-	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) error `hip:"hipMemcpyPeerAsync,needed"`
-	GetErrorName       func(r Result) uintptr                                                                     `hip:"hipGetErrorName"`
-	GetErrorString     func(r Result) uintptr                                                                     `hip:"hipGetErrorString"`
+	RuntimeGetVersion  func(v *int32) error                                                `hip:"hipRuntimeGetVersion,needed"`
+	SetDevice          func(d int32) error                                                 `hip:"hipSetDevice,needed"`
+	EnablePeerAccess   func(peer int32, flags uint32) error                                `hip:"hipDeviceEnablePeerAccess,needed"`
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) error                      `hip:"hipExtMallocWithFlags"`
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) error `hip:"hipMemcpyAsync,needed"`
+	GetErrorName       func(r Result) uintptr                                              `hip:"hipGetErrorName"`
+	GetErrorString     func(r Result) uintptr                                              `hip:"hipGetErrorString"`
 }
 
 // compiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
@@ -88,18 +85,8 @@ type Driver struct {
 	c       calls
 	rtc     compiler
 	library string
-	// owners are the allocations of this process, so that a copy between two
-	// devices can name both.
-	mu     sync.Mutex
-	owners []allocation
 	// kernels are compiled once for each model: it takes a second.
 	kernels gpudriver.Compiled
-}
-
-type allocation struct {
-	at     Pointer
-	size   uint64
-	device int32
 }
 
 // lazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
@@ -239,60 +226,12 @@ func (d *Driver) EnablePeer(peer Context) error {
 	return err
 }
 
-// Alloc allocates memory of the current device.
-func (d *Driver) Alloc(n uint64) (Pointer, error) {
-	p, err := d.Base.Alloc(n)
-	if err != nil {
-		return 0, err
-	}
-	return p, d.own(p, n)
-}
-
 // AllocShared allocates fine-grained memory: what a peer's kernel stores into
 // memory of the other kind need not be seen before the kernel ends (HIP
 // programming guide, «Coherence controls»).
-func (d *Driver) AllocShared(n uint64) (Pointer, error) {
-	var p Pointer
-	if err := d.c.ExtMallocWithFlags(&p, n, fineGrained); err != nil {
-		return 0, err
-	}
-	return p, d.own(p, n)
-}
-
-// own records the owner of memory.
-func (d *Driver) own(p Pointer, n uint64) error {
-	dev, err := d.Current()
-	if errors.Is(err, gpudriver.ErrMissing) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.owners = append(d.owners, allocation{p, n, int32(dev)})
-	return nil
-}
-
-// owner is the device whose memory is at p; false for what this process did not
-// allocate.
-func (d *Driver) owner(p Pointer) (int32, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, a := range d.owners {
-		if p >= a.at && uint64(p-a.at) < a.size {
-			return a.device, true
-		}
-	}
-	return 0, false
-}
-
-// Free frees device memory.
-func (d *Driver) Free(p Pointer) error {
-	d.mu.Lock()
-	d.owners = slices.DeleteFunc(d.owners, func(a allocation) bool { return a.at == p })
-	d.mu.Unlock()
-	return d.Base.Free(p)
+func (d *Driver) AllocShared(n uint64) (p Pointer, err error) {
+	err = d.c.ExtMallocWithFlags(&p, n, fineGrained)
+	return p, err
 }
 
 // pointer is a device's address in the form that the calls for both kinds of memory take.
@@ -309,15 +248,10 @@ func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
 	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s)
 }
 
-// Copy enqueues a copy between devices on a stream. Memory from another process
-// has no known owner here; the runtime determines it by itself.
+// Copy enqueues a copy between devices on a stream. hipMemcpyPeerAsync, which names both, does the same
+// (hipamd/src/hip_peer.cpp).
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
-	to, ours := d.owner(dst)
-	from, also := d.owner(src)
-	if !ours || !also || from == to {
-		return d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s)
-	}
-	return d.c.MemcpyPeerAsync(dst, to, src, from, n, s)
+	return d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s)
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -43,35 +42,6 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestOwner checks that a copy between two devices names both, and that one into
-// another process's memory leaves it to the runtime.
-func TestOwner(t *testing.T) {
-	var peer, plain int
-	device := int32(0)
-	d := newDriver(gpudriver.Global, "")
-	d.Calls.MemAlloc = func(p *Pointer, _ uint64) error { *p = Pointer(0x1000 * (1 + device)); return nil }
-	d.Calls.MemFree = func(Pointer) error { return nil }
-	d.Calls.CurrentDevice = func(at *gpudriver.Device) error { *at = gpudriver.Device(device); return nil }
-	d.c = calls{
-		MemcpyAsync: memcpyCounter(&plain),
-		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) error {
-			peer++
-			expect.That(t, to == 1 && from == 0, "copied from %d to %d", from, to)
-			return nil
-		},
-	}
-	a := expect.Value(d.Alloc(0x800))(t)
-	device = 1
-	b := expect.Value(d.Alloc(0x800))(t)
-	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
-		expect.NoError(t, d.Copy(copied.dst, copied.src, 8, 0))
-	}
-	expect.That(t, peer == 1 && plain == 2, "%d copies between devices and %d others, want 1 and 2", peer, plain)
-	expect.NoError(t, d.Free(b))
-	_, ours := d.owner(b)
-	expect.That(t, !ours, "memory that was given back has an owner")
-}
-
 // TestVersion checks how a version is read, which are refused, and which flag opens memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
@@ -94,13 +64,4 @@ func TestMissing(t *testing.T) {
 	d := newDriver(gpudriver.Global, "")
 	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
 	expect.Fails(d.LoadModule("x"))(t, gpudriver.ErrMissing, "kernels without a compiler give")
-}
-
-func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) error {
-	return func(_, _ unsafe.Pointer, _ uint64, kind int32, _ Stream) error {
-		if kind == deviceToDevice {
-			*n++
-		}
-		return nil
-	}
 }

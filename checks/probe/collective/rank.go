@@ -271,13 +271,12 @@ func (p *process) runRanks(ctx context.Context) error {
 type rank struct {
 	*process
 	place
+	drive.Clock
 
-	stream   gpudriver.Stream
-	from, to gpudriver.Event
-	out, in  gpudriver.Pointer
-	size     int64
-	judge    *kernels.Judge
-	comm     nccl.Comm
+	out, in gpudriver.Pointer
+	size    int64
+	judge   *kernels.Judge
+	comm    nccl.Comm
 }
 
 func (r *rank) say(m message) {
@@ -362,15 +361,11 @@ func (r *rank) allocate() error {
 		}
 	}
 	r.in = r.out + gpudriver.Pointer(r.size)
-	if r.stream, err = d.NewStream(); err != nil {
+	if r.Clock, err = drive.NewClock(d); err != nil {
 		return err
 	}
-	r.judge = &kernels.Judge{Driver: d, Stream: r.stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
-	if r.from, err = d.NewEvent(); err != nil {
-		return err
-	}
-	r.to, err = d.NewEvent()
-	return err
+	r.judge = &kernels.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
+	return nil
 }
 
 func (r *rank) identify() error {
@@ -402,7 +397,7 @@ func (r *rank) join(raw []byte) (err error) {
 
 // wait waits for the stream, and for an error that the library meets meanwhile.
 func (r *rank) wait() error {
-	return drive.Wait(r.driver, r.stream, r.order.Patience, func() error {
+	return r.Wait(r.order.Patience, func() error {
 		if r.comm == 0 {
 			return nil
 		}
@@ -440,7 +435,7 @@ func (r *rank) layout(t *task) (sent, received []part) {
 // enqueue puts the collective into the stream.
 func (r *rank) enqueue(t *task, sent, received []part) error {
 	if t.Name == probe.AllReduce {
-		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.stream)
+		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
 	}
 	n := r.order.Ranks
 	var sends, receives []nccl.Message
@@ -452,7 +447,7 @@ func (r *rank) enqueue(t *task, sent, received []part) error {
 		sends = append(sends, nccl.Message{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
 		receives = append(receives, nccl.Message{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
 	}
-	return r.library.Exchange(r.comm, sends, receives, r.stream)
+	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
 
 // collective runs a collective once, verified, and then as often as asked for its time, again
@@ -473,7 +468,7 @@ func (r *rank) collective(t *task) error {
 		if times == 0 {
 			break
 		}
-		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.stream); err != nil {
+		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
 			return err
 		}
 		if err := r.wait(); err != nil {
@@ -505,22 +500,13 @@ func (r *rank) collective(t *task) error {
 // timed enqueues work so many times and returns the seconds that it took; 0 where the
 // driver's timer gives none.
 func (r *rank) timed(times int, work func() error) (float64, error) {
-	d := r.driver
-	if err := d.Record(r.from, r.stream); err != nil {
-		return 0, err
-	}
-	for range times {
-		if err := work(); err != nil {
-			return 0, err
-		}
-	}
-	if err := d.Record(r.to, r.stream); err != nil {
+	if err := r.Begin(times, func(uint64, gpudriver.Stream) error { return work() }); err != nil {
 		return 0, err
 	}
 	if err := r.wait(); err != nil {
 		return 0, err
 	}
-	seconds, err := d.Seconds(r.from, r.to)
+	seconds, err := r.Seconds()
 	if err != nil || !(seconds > 0) || math.IsInf(seconds, 1) {
 		return 0, err
 	}

@@ -113,12 +113,48 @@ func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Libra
 // ErrHang says that work did not end in time.
 var ErrHang = errors.New("not finished within the deadline")
 
-// Wait waits for the end of a stream, polling so that a hang is detected here. meanwhile, if set,
+// Clock is a stream of a device, and two events between which the time is taken.
+type Clock struct {
+	Driver   gpudriver.Driver
+	Stream   gpudriver.Stream
+	From, To gpudriver.Event
+}
+
+// NewClock creates a stream and its events in the current context.
+func NewClock(d gpudriver.Driver) (c Clock, err error) {
+	c.Driver = d
+	if c.Stream, err = d.NewStream(); err != nil {
+		return c, err
+	}
+	if c.From, err = d.NewEvent(); err != nil {
+		return c, err
+	}
+	c.To, err = d.NewEvent()
+	return c, err
+}
+
+// Begin puts work into the stream so many times, between the events. put is told which time it is.
+func (c *Clock) Begin(times int, put func(time uint64, s gpudriver.Stream) error) error {
+	if err := c.Driver.Record(c.From, c.Stream); err != nil {
+		return err
+	}
+	for n := range times {
+		if err := put(uint64(n), c.Stream); err != nil {
+			return err
+		}
+	}
+	return c.Driver.Record(c.To, c.Stream)
+}
+
+// Seconds is the time that the work took. It may be no time at all.
+func (c *Clock) Seconds() (float64, error) { return c.Driver.Seconds(c.From, c.To) }
+
+// Wait waits for the end of the stream, polling so that a hang is detected here. meanwhile, if set,
 // is called now and then.
-func Wait(d gpudriver.Driver, s gpudriver.Stream, patience time.Duration, meanwhile func() error) error {
+func (c *Clock) Wait(patience time.Duration, meanwhile func() error) error {
 	waited, since := time.Duration(0), time.Now()
 	for n := 0; ; n++ {
-		done, err := d.Done(s)
+		done, err := c.Driver.Done(c.Stream)
 		if done || err != nil {
 			return err
 		}

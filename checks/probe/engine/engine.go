@@ -145,12 +145,10 @@ func sameTransfer(a, b *probe.Transfer) bool {
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
 	probe.Device
+	drive.Clock // For all work of this GPU alone.
+
 	handle  gpudriver.Device
 	context gpudriver.Context
-	// streams: the first is the GPU's own, the others carry the transfers to
-	// each peer when all run at once.
-	streams  []gpudriver.Stream
-	from, to gpudriver.Event
 	// out is sent from, in is received into; each holds size bytes. result
 	// holds what kernels report, flags what they exchange.
 	out, in, result, flags gpudriver.Pointer
@@ -536,19 +534,11 @@ func (e *engine) allocate(g *gpu) error {
 	if g.pinned, err = e.d.AllocHost(4096); err != nil {
 		return err
 	}
-	if g.from, err = e.d.NewEvent(); err != nil {
+	if g.Clock, err = drive.NewClock(e.d); err != nil {
 		return err
 	}
-	if g.to, err = e.d.NewEvent(); err != nil {
-		return err
-	}
-	s, err := e.d.NewStream()
-	if err != nil {
-		return err
-	}
-	g.streams = []gpudriver.Stream{s}
 	g.judge = &kernels.Judge{
-		Driver: e.d, Stream: s, Scratch: g.result, Wait: func() error { return e.wait(g, s) }, Blocks: g.sms * smBlocks, Threads: smThreads,
+		Driver: e.d, Stream: g.Stream, Scratch: g.result, Wait: func() error { return e.wait(g) }, Blocks: g.sms * smBlocks, Threads: smThreads,
 	}
 	return nil
 }
@@ -624,10 +614,10 @@ func (e *engine) release() {
 	}
 }
 
-// wait waits for the end of a stream of a GPU.
-func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
+// wait waits for the end of a GPU's stream.
+func (e *engine) wait(g *gpu) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	return drive.Wait(e.d, s, e.order.Patience, nil)
+	return g.Wait(e.order.Patience, nil)
 }

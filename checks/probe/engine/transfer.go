@@ -213,7 +213,7 @@ func (e *engine) usable(err error, gpus ...*gpu) error {
 		return err
 	}
 	for _, g := range gpus {
-		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
+		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.Stream) != nil || e.wait(g) != nil {
 			return err
 		}
 	}
@@ -265,10 +265,10 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.streams[0]); err != nil {
+	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.Stream); err != nil {
 		return err
 	}
-	return e.wait(g, g.streams[0])
+	return e.wait(g)
 }
 
 // area is memory of a GPU that should hold a pattern.
@@ -384,10 +384,10 @@ func (e *engine) selfCheck(g *gpu) error {
 		return err
 	}
 	clear(b)
-	if err := e.d.CopyToHost(b, g.out, g.streams[0]); err != nil {
+	if err := e.d.CopyToHost(b, g.out, g.Stream); err != nil {
 		return err
 	}
-	if err := e.wait(g, g.streams[0]); err != nil {
+	if err := e.wait(g); err != nil {
 		return err
 	}
 	if c := kernels.CompareHost(b, out); c.Bad > 0 {
@@ -397,7 +397,7 @@ func (e *engine) selfCheck(g *gpu) error {
 		return err
 	}
 	kernels.FillHost(b, in)
-	if err := e.d.CopyToDevice(g.in, b, g.streams[0]); err != nil {
+	if err := e.d.CopyToDevice(g.in, b, g.Stream); err != nil {
 		return err
 	}
 	if err := g.judge.Begin(areaOf(g, g.in, checkBytes, in, guardBytes).Area); err != nil {
@@ -420,24 +420,16 @@ func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stre
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Record(g.from, g.streams[0]); err != nil {
-		return err
-	}
-	for n := range times {
-		if err := put(uint64(n), g.streams[0]); err != nil {
-			return err
-		}
-	}
-	return e.d.Record(g.to, g.streams[0])
+	return g.Begin(times, put)
 }
 
 // end waits for what begin began and returns the seconds that it took. They may
 // be no time at all: see rate.
 func (e *engine) end(g *gpu) (float64, error) {
-	if err := e.wait(g, g.streams[0]); err != nil {
+	if err := e.wait(g); err != nil {
 		return 0, err
 	}
-	return e.d.Seconds(g.from, g.to)
+	return g.Seconds()
 }
 
 // timed does both and returns the seconds of all the times together.
