@@ -256,7 +256,7 @@ func (d *Driver) compile(ptx []byte) []byte {
 		if err := c.LinkCreate(0, nil, nil, &s); err != nil {
 			return nil, err
 		}
-		defer c.LinkDestroy(s)
+		defer c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
 		err := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
 		if err != nil {
 			return nil, err
@@ -316,8 +316,7 @@ const dmaBuf = 1
 func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
 	var out int32
 	err = d.c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
-	var failed *gpudriver.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gpudriver.Error](err); ok {
 		if v, err := d.Attribute(attributeDMABuf, dev); err == nil && v == 0 {
 			return -1, d.Fail(failed.Call, int32(gpudriver.NotSupported))
 		}

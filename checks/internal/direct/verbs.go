@@ -91,21 +91,7 @@ func (v *verbs) devices() (map[string]uintptr, error) {
 	}
 	found := make(map[string]uintptr)
 	for _, d := range unsafe.Slice(*(**uintptr)(unsafe.Pointer(&list)), max(0, min(n, maxDevices))) {
-		found[nameOf(v.calls.GetDeviceName(d))] = d
+		found[gpudriver.Text(v.calls.GetDeviceName(d))] = d
 	}
 	return found, nil
-}
-
-// nameOf reads a name of at most 64 bytes (IBV_SYSFS_NAME_MAX).
-func nameOf(p uintptr) string {
-	var name []byte
-	for i := range uintptr(64) {
-		at := p + i
-		b := **(**byte)(unsafe.Pointer(&at))
-		if p == 0 || b == 0 {
-			break
-		}
-		name = append(name, b)
-	}
-	return string(name)
 }

@@ -229,12 +229,17 @@ func Path(maps []byte, name string) string {
 // CString returns s as a string of C.
 func CString(s string) *byte { return &append([]byte(s), 0)[0] }
 
-// Text reads a C string that a library owns, at most 256 bytes of it.
+// Text reads a C string that a library owns, at most 256 bytes of it and none behind its end.
 func Text(p uintptr) string {
-	if p == 0 {
-		return ""
+	var text []byte
+	for at := p; p != 0 && len(text) < 256; at++ {
+		b := **(**byte)(unsafe.Pointer(&at))
+		if b == 0 {
+			break
+		}
+		text = append(text, b)
 	}
-	return String(unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256))
+	return string(text)
 }
 
 // String is the content of a buffer up to its first zero; one without a zero

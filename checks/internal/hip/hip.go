@@ -202,7 +202,7 @@ func (d *Driver) Retain(dev Device) (Context, error) {
 	if err := d.c.SetDevice(int32(dev)); err != nil {
 		return 0, err
 	}
-	if err := d.Base.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
+	if err := d.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
 		return 0, err
 	}
 	return Context(dev) + 1, nil
