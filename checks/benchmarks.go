@@ -64,7 +64,7 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
 	}
-	p := best(b, func(p *facts.BenchmarkPoint) bool { return p.A != "" && p.Bytes >= data.Rates().NetworkBytes })
+	p := fastest(b, func(p *facts.BenchmarkPoint) bool { return p.A != "" && p.Bytes >= data.Rates().NetworkBytes })
 	if p == nil {
 		return
 	}
@@ -216,13 +216,13 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	if rate == 0 {
 		return
 	}
-	if p := best(b, func(p *facts.BenchmarkPoint) bool { return p.Bytes >= data.Rates().CollectiveBytes }); p != nil {
+	if p := fastest(b, func(p *facts.BenchmarkPoint) bool { return p.Bytes >= data.Rates().CollectiveBytes }); p != nil {
 		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 	}
 }
 
-// best is the fastest point of some, nil if there is none.
-func best(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *facts.BenchmarkPoint) {
+// fastest is the fastest point of some, nil if there is none.
+func fastest(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *facts.BenchmarkPoint) {
 	for i := range b.Points {
 		if p := &b.Points[i]; p.GBps != nil && of(p) && (best == nil || *p.GBps > *best.GBps) {
 			best = p

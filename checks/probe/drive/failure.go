@@ -35,7 +35,7 @@ var causes = []struct {
 	{gpudriver.ErrLoad, probe.CauseNoLibrary},
 }
 
-// Of turns an error into a failure; nil is none.
+// Of turns an error into a failure, and nil into nil.
 func Of(err error) *Failure {
 	if err == nil {
 		return nil
