@@ -64,16 +64,10 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
 	}
-	best := -1
-	for i, p := range b.Points {
-		if p.A != "" && p.Bytes >= data.Rates().NetworkBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
-			best = i
-		}
-	}
-	if best < 0 {
+	p := fastest(b, func(p *facts.BenchmarkPoint) bool { return p.A != "" && p.Bytes >= data.Rates().NetworkBytes })
+	if p == nil {
 		return
 	}
-	p := &b.Points[best]
 	rate, basis := affinity.PortRate(f, p.A, b.QueuePairs)
 	if rate == 0 {
 		return
@@ -222,16 +216,19 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	if rate == 0 {
 		return
 	}
-	best := -1
-	for i, p := range b.Points {
-		if p.Bytes >= data.Rates().CollectiveBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
-			best = i
-		}
-	}
-	if best >= 0 {
-		p := &b.Points[best]
+	if p := fastest(b, func(p *facts.BenchmarkPoint) bool { return p.Bytes >= data.Rates().CollectiveBytes }); p != nil {
 		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 	}
+}
+
+// fastest is the fastest point of some, nil if there is none.
+func fastest(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *facts.BenchmarkPoint) {
+	for i := range b.Points {
+		if p := &b.Points[i]; p.GBps != nil && of(p) && (best == nil || *p.GBps > *best.GBps) {
+			best = p
+		}
+	}
+	return best
 }
 
 // overNetwork reports whether NCCL's log shows that all channels go over NICs, also those

@@ -45,10 +45,8 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	if err != nil {
 		return err
 	}
+	c.out.Driver = answer.Driver
 	c.readDriver()
-	c.out.Driver.Version = answer.Driver.Version
-	c.out.Driver.NVMLVersion = answer.Driver.NVMLVersion
-	c.out.Driver.CUDAVersion = answer.Driver.CUDAVersion
 	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
 	c.join(answer.Devices)
 	c.noteUnclassed()
@@ -78,6 +76,10 @@ func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	err := c.NVML(ctx, answer)
 	switch {
 	case err == nil:
+		for i := range answer.Devices {
+			d := &answer.Devices[i]
+			d.Index = cmp.Or(d.Index, new(int))
+		}
 		return answer, nil
 	case ctx.Err() != nil:
 		return nil, err
@@ -163,7 +165,7 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 		}
 		gpu.InNVML, gpu.Error = true, d.Error
 		if len(silent) == 1 || !sure {
-			gpu.Index = &d.Index
+			gpu.Index = d.Index
 		}
 		if !sure {
 			c.out.Devices = append(c.out.Devices, *gpu)
@@ -178,49 +180,14 @@ func (c *gpuGathering) givenAway(address string) bool {
 	return d.Driver != "" && d.Driver != "nvidia"
 }
 
-// fill copies what NVML reported about a GPU.
+// fill takes what NVML reported about a GPU, and adds its name to each process.
 func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
-	gpu.InNVML = true
-	gpu.Error = d.Error
-	gpu.Index = &d.Index
-	gpu.UUID = d.UUID
-	gpu.Name = d.Name
-	gpu.Architecture = d.Architecture
-	gpu.ComputeCapability = d.ComputeCapability
-	if d.MemoryBytes != nil {
-		gpu.MemoryBytes = *d.MemoryBytes
-	}
-	gpu.MemoryUsedBytes = d.MemoryUsedBytes
-	gpu.BAR1Bytes = d.BAR1Bytes
-	gpu.PCIe = d.PCIe
-	gpu.PerformanceState = d.PerformanceState
-	gpu.Persistence = d.Persistence
-	gpu.ComputeMode = d.ComputeMode
-	gpu.VirtualizationMode = d.VirtualizationMode
-	gpu.MIG, gpu.MIGPending = d.MIG, d.MIGPending
-	gpu.ECC = d.ECC
-	gpu.RemappedRows = d.RemappedRows
-	gpu.RecoveryAction = d.RecoveryAction
-	gpu.Fabric = d.Fabric
-	gpu.NVLinks = d.NVLinks
-	gpu.Processes = c.processes(d.Processes)
-}
-
-// processes adds its name to each process.
-func (c *gpuGathering) processes(list []nvml.Process) []facts.GPUProcess {
-	if list == nil {
-		return nil
-	}
+	d.Address, d.Vendor, d.InPCI, d.InNVML = gpu.Address, gpu.Vendor, gpu.InPCI, true
 	const maxNames = 1000 // More processes than a GPU has contexts for.
-	out := []facts.GPUProcess{}
-	for i, p := range list {
-		one := facts.GPUProcess{PID: p.PID, UsedBytes: p.UsedBytes}
-		if i < maxNames {
-			one.Name = c.nameOf(p.PID)
-		}
-		out = append(out, one)
+	for i := range d.Processes[:min(len(d.Processes), maxNames)] {
+		d.Processes[i].Name = c.nameOf(d.Processes[i].PID)
 	}
-	return out
+	*gpu = d.GPU
 }
 
 // nameOf returns a process's name, or "" where it is not visible: NVML may
@@ -348,7 +315,7 @@ func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 			if r.Error == "NO_PERMISSION" {
 				hint = "run as root"
 			}
-			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s returns %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
+			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s returns %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", *d.Index)), r.Error), hint)
 		}
 	}
 }

@@ -51,8 +51,10 @@ const (
 
 func TestGPUsJoin(t *testing.T) {
 	const a, b, c = "0000:06:00.0", "0000:07:00.0", "0000:08:00.0"
-	lost := func(index int) nvml.Device { return nvml.Device{Index: index, Error: "GPU_IS_LOST"} }
-	at := func(index int, address string) nvml.Device { return nvml.Device{Index: index, Address: address} }
+	lost := func(index int) nvml.Device { return nvml.Device{GPU: facts.GPU{Index: &index, Error: "GPU_IS_LOST"}} }
+	at := func(index int, address string) nvml.Device {
+		return nvml.Device{GPU: facts.GPU{Index: &index, Address: address}}
+	}
 	pci := func(address string) facts.GPU { return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true} }
 	both := func(index int, address string) facts.GPU {
 		return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(index)}
@@ -99,11 +101,11 @@ func TestGPUsDriver(t *testing.T) {
 	m.AddFile("/proc/4242/comm", []byte("python3\n"))
 	m.Answer(host.AskNVML, nvml.Answer{
 		Outcome: nvml.OK,
-		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
-		Devices: []nvml.Device{{
-			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
+		Driver:  facts.GPUDriver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
+		Devices: []nvml.Device{{GPU: facts.GPU{
+			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
 			PCIe: &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
-		}},
+		}}},
 		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
@@ -161,7 +163,7 @@ func TestGPUsUnknown(t *testing.T) {
 			"killed", nvidia, &nvml.Answer{Outcome: nvml.Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"}, "ended",
 			[]string{section + "the process that queries NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
 		},
-		{"refused", nvidia, &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
+		{"refused", nvidia, &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{GPU: facts.GPU{Address: "0000:06:00.0"}, Refused: []nvml.Refusal{
 			{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
 		}}}}, "ok", []string{
 			"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
@@ -207,10 +209,10 @@ func TestGPUsUnreadable(t *testing.T) {
 }
 
 func TestFabricManager(t *testing.T) {
-	fabric := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{
+	fabric := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{GPU: facts.GPU{
 		Address: "0000:06:00.0", NVLinks: []facts.NVLink{{Active: true, RemoteType: "switch"}}, Fabric: &facts.Fabric{State: "completed"},
-	}}}
-	plain := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", NVLinks: []facts.NVLink{}}}}
+	}}}}
+	plain := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{GPU: facts.GPU{Address: "0000:06:00.0", NVLinks: []facts.NVLink{}}}}}
 	pid := "/run/nvidia-fabricmanager/nv-fabricmanager.pid"
 	for _, tt := range []struct {
 		name    string
@@ -253,7 +255,7 @@ func TestFabricManager(t *testing.T) {
 func TestNVSwitches(t *testing.T) {
 	const gpu = "0000:06:00.0"
 	answer := func(links ...facts.NVLink) *nvml.Answer {
-		return &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: gpu, NVLinks: append([]facts.NVLink{}, links...)}}}
+		return &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{GPU: facts.GPU{Address: gpu, NVLinks: append([]facts.NVLink{}, links...)}}}}
 	}
 	to := func(kind, address string) facts.NVLink {
 		return facts.NVLink{Active: true, RemoteType: kind, RemoteAddress: address}

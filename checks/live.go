@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -35,19 +34,13 @@ func Exit(code int) { child.Exit(code) }
 type doors struct {
 	host    *host.Host
 	options gather.Options
-	// met has room for one message: the GPUs as the management library shows them, as
-	// soon as it has, so that the probe need not wait for the rest.
-	met chan []nvml.Device
 	// linked has room for the facts once the links are known: the probe's speeds are
 	// judged by them while it is running.
 	linked chan *facts.Facts
-	// started is closed once the probe's process has started its driver, or will not.
-	started chan struct{}
-	start   sync.Once
 }
 
 func newDoors(h *host.Host, opts gather.Options) *doors {
-	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), started: make(chan struct{})}
+	return &doors{host: h, options: opts, linked: make(chan *facts.Facts, 1)}
 }
 
 // open lets a gathering use the doors, and starts the probe.
@@ -73,12 +66,7 @@ func (d *doors) limits() nvml.Limits {
 // nvml queries the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 	return d.host.AskBy(ctx, host.AskNVML, func(ctx context.Context) (any, error) {
-		return nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Stay: d.started, Met: func(devices []nvml.Device) {
-			select {
-			case d.met <- devices:
-			default: // It was told before.
-			}
-		}})
+		return nvml.Ask(ctx, d.limits())
 	}, answer)
 }
 
@@ -91,9 +79,6 @@ func (d *doors) attempts(ctx context.Context, answer *attempt.Answer) error {
 	}, answer)
 }
 
-// begun notes that the probe's process has started its driver, or will not.
-func (d *doors) begun() { d.start.Do(func() { close(d.started) }) }
-
 // probe runs the probe.
 func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
 	return d.host.AskBy(ctx, host.AskProbe+string(mode), func(ctx context.Context) (any, error) {
@@ -104,7 +89,7 @@ func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report
 func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	o := engine.Options{
 		Mode: mode, Slow: d.slow, Users: d.usersNow,
-		Start: d.options.ProbeTimeout, Whole: d.options.Within(), Started: d.begun, Progress: func(stage string) { d.options.Progress("probe: " + stage) },
+		Start: d.options.ProbeTimeout, Whole: d.options.Within(), Progress: func(stage string) { d.options.Progress("probe: " + stage) },
 	}
 	if d.options.ProbeTimeout > 0 {
 		o.Patience = min(d.options.ProbeTimeout, deadline.Transfer)
@@ -135,7 +120,9 @@ const busyBytes = 4 << 30
 // A GPU about which nothing is known does not count as busy.
 func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 	busy := busyAMD(ctx, d.host, 0)
-	addUsers(d.host, busy, d.devicesSoon(ctx), 0)
+	var answer nvml.Answer
+	_ = d.nvml(ctx, &answer) // No answer shows no GPU.
+	addUsers(d.host, busy, answer.Devices, 0)
 	return busy
 }
 
@@ -151,27 +138,24 @@ func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	if d.nvml(ctx, &first) != nil || first.Outcome != nvml.OK {
 		return users
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var devices []nvml.Device
-	_, _ = nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Met: func(met []nvml.Device) { // Called off, it has no answer.
-		devices = met
-		cancel() // Pairs are of no interest.
-	}})
-	for i := range devices {
-		if gpu := &devices[i]; gpu.Own == 0 {
+	now, err := nvml.Ask(ctx, d.limits())
+	if err != nil {
+		return users
+	}
+	for i := range now.Devices {
+		if gpu := &now.Devices[i]; gpu.Own == 0 {
 			gpu.Processes = withoutOwn(d.host, gpu.Processes)
 		}
 	}
-	addUsers(d.host, users, devices, ownBytes)
+	addUsers(d.host, users, now.Devices, ownBytes)
 	return users
 }
 
 // withoutOwn leaves out the process that drives the GPUs if the library did not
 // identify it: in a container the process IDs may be those of the host, where it
 // has another one. It is then one of those that are not visible.
-func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
-	i := slices.IndexFunc(list, func(p nvml.Process) bool {
+func withoutOwn(h *host.Host, list []facts.GPUProcess) []facts.GPUProcess {
+	i := slices.IndexFunc(list, func(p facts.GPUProcess) bool {
 		_, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
 		return err != nil
 	})
@@ -185,31 +169,22 @@ func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
 // its memory gpudoctor may hold.
 func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
-		switch {
-		case d.Address == "":
-		case len(d.Processes) > 0:
-			p := d.Processes[0]
-			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID)) // Of another PID namespace none is visible.
-			users[d.Address] = probe.User{PID: p.PID, Program: name}
-		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+own:
-			users[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
+		if u := userOf(&d.GPU, own); u != nil && d.Address != "" {
+			if u.PID > 0 {
+				u.Program, _ = h.Text(fmt.Sprintf("/proc/%d/comm", u.PID)) // Of another PID namespace none is visible.
+			}
+			users[d.Address] = *u
 		}
 	}
 }
 
-// devicesSoon returns the GPUs from the management library, if possible before its whole
-// answer is complete.
-func (d *doors) devicesSoon(ctx context.Context) []nvml.Device {
-	whole := make(chan []nvml.Device, 1)
-	go func() {
-		var a nvml.Answer
-		_ = d.nvml(ctx, &a) // No answer shows no GPU.
-		whole <- a.Devices
-	}()
-	select {
-	case devices := <-d.met:
-		return devices
-	case devices := <-whole:
-		return devices
+// userOf is who uses a GPU, of whose memory gpudoctor may hold some; nil if nobody is known to.
+func userOf(d *facts.GPU, own int64) *probe.User {
+	switch {
+	case len(d.Processes) > 0:
+		return &probe.User{PID: d.Processes[0].PID, Program: d.Processes[0].Name}
+	case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+own:
+		return &probe.User{UsedBytes: *d.MemoryUsedBytes}
 	}
+	return nil
 }

@@ -38,7 +38,7 @@ func asH100(a nvml.Answer) nvml.Answer {
 	for i := range a.Devices {
 		d := &a.Devices[i]
 		d.Name, d.Architecture, d.ComputeCapability = h100Name, "hopper", "9.0"
-		d.MemoryBytes, d.BAR1Bytes = new(int64(80<<30)), new(int64(128<<30))
+		d.MemoryBytes, d.BAR1Bytes = 80<<30, new(int64(128<<30))
 		d.NVLinks = nvlinks(18, facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"})
 		d.Fabric = &facts.Fabric{State: "completed", Status: "SUCCESS"}
 	}

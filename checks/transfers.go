@@ -41,12 +41,10 @@ func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
 	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
 	case d.options.Probe == "" || d.options.Probe == probe.Off:
-		d.begun()
 		c <- gather.ProbeAnswer{Err: errProbeOff}
 		return c
 	}
 	go func() {
-		defer d.begun()
 		var a gather.ProbeAnswer
 		for _, m := range modes {
 			a.Report = &probe.Report{}
@@ -170,11 +168,8 @@ func FirstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 		if !slices.Contains(addresses, d.Address) {
 			continue
 		}
-		if len(d.Processes) > 0 {
-			return d.Address, &probe.User{PID: d.Processes[0].PID, Program: d.Processes[0].Name}
-		}
-		if d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+ownBytes {
-			return d.Address, &probe.User{UsedBytes: *d.MemoryUsedBytes}
+		if u := userOf(d, ownBytes); u != nil {
+			return d.Address, u
 		}
 	}
 	return "", nil

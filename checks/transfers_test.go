@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -166,12 +165,12 @@ func TestWithoutOwn(t *testing.T) {
 	seen, hidden := []int{10, 11}, []int{900, 901}
 	for n := range len(seen) + 1 {
 		for k := range len(hidden) + 1 {
-			list := expect.Map(append(slices.Clone(hidden[:k]), seen[:n]...), func(pid int) nvml.Process { return nvml.Process{PID: pid} })
+			list := expect.Map(append(slices.Clone(hidden[:k]), seen[:n]...), func(pid int) facts.GPUProcess { return facts.GPUProcess{PID: pid} })
 			left := withoutOwn(host.New(m), list)
 			want := n + max(0, k-1)
 			expect.That(t, len(left) == want, "of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
 			for _, pid := range seen[:n] {
-				expect.That(t, slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }), "process %d was left out", pid)
+				expect.That(t, slices.ContainsFunc(left, func(p facts.GPUProcess) bool { return p.PID == pid }), "process %d was left out", pid)
 			}
 		}
 	}

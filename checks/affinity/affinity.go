@@ -150,7 +150,7 @@ func CPUsOf(f *facts.Facts, address string) string {
 
 // NodeOf is the NUMA node of a GPU; nil if it is not known.
 func NodeOf(f *facts.Facts, address string) *int {
-	if d := deviceAt(f, address); d != nil {
+	if d, ok := pci.DeviceAt(f, address); ok {
 		return d.NUMANode
 	}
 	if f.GPUs != nil {
@@ -257,10 +257,7 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 
 // efaRate is the rate in Gb/s of an EFA device at a PCI address.
 func efaRate(f *facts.Facts, address string) float64 {
-	d := deviceAt(f, address)
-	if d == nil {
-		return 0
-	}
+	d, _ := pci.DeviceAt(f, address)
 	return data.Rates().EFA[d.Device]
 }
 
@@ -314,7 +311,7 @@ func NetworkRate(f *facts.Facts) (gbps float64, basis string) {
 // PCIe 4.0 x8 uplink of the switch at 0000:45:00.0".
 func UplinkBasis(f *facts.Facts, h *facts.HostPath) string {
 	link := data.PCIeName(h.SpeedGTs, h.Width)
-	if d := deviceAt(f, h.At); d != nil && d.PortType == pci.PortUpstream {
+	if d, _ := pci.DeviceAt(f, h.At); d.PortType == pci.PortUpstream {
 		return fmt.Sprintf("the %s%s%s", link, ofSwitch, h.At)
 	}
 	return fmt.Sprintf("the %s link of the bridge at %s", link, h.At)
@@ -337,16 +334,4 @@ func Uplink(bases []string) string {
 		return ""
 	}
 	return kind + " uplink"
-}
-
-// deviceAt is the PCI function at an address, or nil.
-func deviceAt(f *facts.Facts, address string) *facts.PCIDevice {
-	if f.PCI == nil || address == "" {
-		return nil
-	}
-	i := slices.IndexFunc(f.PCI.Devices, func(d facts.PCIDevice) bool { return d.Address == address })
-	if i < 0 {
-		return nil
-	}
-	return &f.PCI.Devices[i]
 }

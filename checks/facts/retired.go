@@ -1,39 +1,29 @@
 package facts
 
-// Retired is a field that the facts no longer have. Documents that hold it are still read, and it
-// is dropped: nothing used it.
-type Retired struct {
-	// Path is its path, without the indices of lists: "pci.devices.header_type".
-	Path string
-	// Since is the day from which it is no longer written.
-	Since string
-}
-
-// RetiredFields are all of them. Their names are not reused.
-func RetiredFields() []Retired {
-	return []Retired{
-		{"benchmarks.peak_gbps", "2026-11-22"},
-		{"benchmarks.points.algorithm_gbps", "2026-11-22"},
-		{"container.cgroup", "2026-11-22"},
-		{"container.device_nodes.member", "2026-11-22"},
-		{"container.ptrace_scope", "2026-11-22"},
-		{"container.shm.used_bytes", "2026-11-22"},
-		{"container.stack_soft_bytes", "2026-11-22"},
-		{"container.sys_read_only", "2026-11-22"},
-		{"gpus.amd.memory_peers", "2026-11-22"},
-		{"gpus.devices.kfd.compute_units", "2026-11-22"},
-		{"gpus.devices.kfd.render_minor", "2026-11-22"},
-		{"gpus.devices.kfd.xccs", "2026-11-22"},
-		{"host.distribution_id", "2026-11-22"},
-		{"host.distribution_version", "2026-11-22"},
-		{"launches.cap_drop", "2026-11-22"},
-		{"launches.security_options", "2026-11-22"},
-		{"libraries.files.version_source", "2026-11-22"},
-		{"links.pairs.coherent", "2026-11-22"},
-		{"logs.communicators.local_ranks", "2026-11-22"},
-		{"pci.devices.acs.control_word", "2026-11-22"},
-		{"pci.devices.bars.is_64bit", "2026-11-22"},
-		{"pci.devices.bars.prefetchable", "2026-11-22"},
-		{"pci.devices.header_type", "2026-11-22"},
-	}
+// Retired are the paths, without the indices of lists, of fields that the facts had until 2026-11-22. Documents
+// that hold them are still read, and they are dropped: nothing used them. Their names are not reused.
+var Retired = []string{
+	"benchmarks.peak_gbps",
+	"benchmarks.points.algorithm_gbps",
+	"container.cgroup",
+	"container.device_nodes.member",
+	"container.ptrace_scope",
+	"container.shm.used_bytes",
+	"container.stack_soft_bytes",
+	"container.sys_read_only",
+	"gpus.amd.memory_peers",
+	"gpus.devices.kfd.compute_units",
+	"gpus.devices.kfd.render_minor",
+	"gpus.devices.kfd.xccs",
+	"host.distribution_id",
+	"host.distribution_version",
+	"launches.cap_drop",
+	"launches.security_options",
+	"libraries.files.version_source",
+	"links.pairs.coherent",
+	"logs.communicators.local_ranks",
+	"pci.devices.acs.control_word",
+	"pci.devices.bars.is_64bit",
+	"pci.devices.bars.prefetchable",
+	"pci.devices.header_type",
 }

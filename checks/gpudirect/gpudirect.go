@@ -122,14 +122,18 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 	reasons := map[gap][]string{}
 	for _, t := range a.Tried {
 		outcome := r.outcome(t, reasons)
-		n := nicIn(d, escape.Printable(t.Device, gather.MaxShown))
+		device, address := escape.Printable(t.Device, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
+		n := entry(&d.NICs, func(n facts.DirectNIC) bool { return n.Device == device }, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
 		switch t.Way {
 		case direct.Host:
 			n.Host = outcome
-		case direct.DMABuf:
-			gpuIn(n, escape.Printable(t.GPU, gather.MaxShown)).DMABuf = outcome
-		case direct.Peermem:
-			gpuIn(n, escape.Printable(t.GPU, gather.MaxShown)).Peermem = outcome
+		case direct.DMABuf, direct.Peermem:
+			gpu := entry(&n.GPUs, func(g facts.DirectGPU) bool { return g.Address == address }, facts.DirectGPU{Address: address})
+			if t.Way == direct.DMABuf {
+				gpu.DMABuf = outcome
+			} else {
+				gpu.Peermem = outcome
+			}
 		}
 	}
 	r.noteGaps("nics", reasons)
@@ -158,24 +162,14 @@ func (r *reader) outcome(t direct.Tried, reasons map[gap][]string) *facts.Attemp
 	}
 }
 
-// nicIn finds the entry of a device, and adds it where it is not there yet.
-func nicIn(d *facts.GPUDirectFacts, device string) *facts.DirectNIC {
-	i := slices.IndexFunc(d.NICs, func(n facts.DirectNIC) bool { return n.Device == device })
+// entry finds an element of a list, and adds it where it is not there yet.
+func entry[T any](list *[]T, is func(T) bool, added T) *T {
+	i := slices.IndexFunc(*list, is)
 	if i < 0 {
-		d.NICs = append(d.NICs, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
-		i = len(d.NICs) - 1
+		*list = append(*list, added)
+		i = len(*list) - 1
 	}
-	return &d.NICs[i]
-}
-
-// gpuIn is the entry of a GPU.
-func gpuIn(n *facts.DirectNIC, address string) *facts.DirectGPU {
-	i := slices.IndexFunc(n.GPUs, func(g facts.DirectGPU) bool { return g.Address == address })
-	if i < 0 {
-		n.GPUs = append(n.GPUs, facts.DirectGPU{Address: address})
-		i = len(n.GPUs) - 1
-	}
-	return &n.GPUs[i]
+	return &(*list)[i]
 }
 
 // reads reads what cuFile reads.
@@ -200,12 +194,7 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 	reasons := map[gap][]string{}
 	for _, t := range a.Tried {
 		mount, gpu := escape.Printable(t.Mount, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
-		i := slices.IndexFunc(d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu })
-		if i < 0 {
-			d.Reads = append(d.Reads, facts.DirectRead{Mount: mount, GPU: gpu})
-			i = len(d.Reads) - 1
-		}
-		o := &d.Reads[i]
+		o := entry(&d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu }, facts.DirectRead{Mount: mount, GPU: gpu})
 		switch t.Way {
 		case direct.Direct:
 			o.Direct = r.read(t, reasons)
@@ -218,8 +207,8 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 
 // read is the result of a read as a fact; nil for one that is not known.
 func (r *reader) read(t direct.Tried, reasons map[gap][]string) *facts.CuFileRead {
-	if t.Result.Outcome == direct.Corrupt {
-		return &facts.CuFileRead{Outcome: direct.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
+	if t.Result.Outcome == attempt.Corrupt {
+		return &facts.CuFileRead{Outcome: attempt.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
 	}
 	t.Device = t.Mount
 	a := r.outcome(t, reasons)

@@ -2,8 +2,6 @@
 package numa
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // Check is the check of the section "numa".
@@ -39,8 +38,8 @@ func collect(_ context.Context, g *gather.Gathering) error {
 		g.Unknown("numa", "balancing", err.Error(), gather.HintFor(err))
 	}
 	var allowed cpuList
-	if status, err := g.Host.Read("/proc/self/status"); err == nil {
-		f.AllowedCPUs, f.AllowedNodes = parseAllowed(status)
+	if status, err := g.Host.Text("/proc/self/status"); err == nil {
+		f.AllowedCPUs, f.AllowedNodes = host.Value(status, "Cpus_allowed_list"), host.Value(status, "Mems_allowed_list")
 		if allowed, err = parseCPUList(f.AllowedCPUs); err != nil {
 			f.AllowedCPUs = ""
 		}
@@ -85,10 +84,10 @@ func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
 			node.AllowedCPUs = new(cpus.common(allowed))
 		}
 	}
-	if b, err := g.Host.Read(dir + "/meminfo"); err != nil {
+	if text, err := g.Host.Text(dir + "/meminfo"); err != nil {
 		missing("memory_bytes", err)
 	} else {
-		node.MemoryBytes = parseNodeMemory(b)
+		node.MemoryBytes = host.KiB(host.Value(text, fmt.Sprintf("Node %d MemTotal", id)))
 	}
 	if text, err := g.Host.Text(dir + "/distance"); err != nil {
 		missing("distances", err)
@@ -96,39 +95,6 @@ func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
 		node.Distances = parseDistances(text)
 	}
 	return node
-}
-
-// parseAllowed takes Cpus_allowed_list and Mems_allowed_list from
-// /proc/self/status.
-func parseAllowed(b []byte) (cpus, nodes string) {
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		switch name {
-		case "Cpus_allowed_list":
-			cpus = strings.TrimSpace(value)
-		case "Mems_allowed_list":
-			nodes = strings.TrimSpace(value)
-		}
-	}
-	return cpus, nodes
-}
-
-// parseNodeMemory takes MemTotal from a node's meminfo: "Node 0 MemTotal:
-// 1056411988 kB". It is 0 if that is missing.
-func parseNodeMemory(b []byte) int64 {
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 4 || fields[2] != "MemTotal:" {
-			continue
-		}
-		const maxKiB = 1 << 52 // The most whose bytes fit into an int64, and more than any machine has.
-		if n, err := strconv.ParseInt(fields[3], 10, 64); err == nil && n >= 0 && n <= maxKiB {
-			return n << 10
-		}
-	}
-	return 0
 }
 
 // parseDistances reads a node's distance: "10 21". A list that is not all

@@ -229,7 +229,7 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 			field = t.Elem()
 		case t.Kind() == reflect.Struct:
 			var ok bool
-			if field, ok = fieldType(t, name); !ok && !retired(full) {
+			if field, ok = fieldType(t, name); !ok && !slices.Contains(facts.Retired, full) {
 				return fmt.Errorf("unknown field %q", full)
 			}
 		}
@@ -239,11 +239,6 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 	}
 	_, err := w.next()
 	return err
-}
-
-// retired reports whether the facts had a field once.
-func retired(path string) bool {
-	return slices.ContainsFunc(facts.RetiredFields(), func(r facts.Retired) bool { return r.Path == path })
 }
 
 // fieldType returns the type of the field that JSON calls name.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -91,21 +90,18 @@ func TestReadFactsErrors(t *testing.T) {
 // have it no more, and that a name like it, or the same one elsewhere, is refused.
 func TestReadFactsRetired(t *testing.T) {
 	empty := expect.Value(parseFacts("empty.json", []byte(at("", ""))))(t)
-	for _, field := range facts.RetiredFields() {
-		if _, err := time.Parse(time.DateOnly, field.Since); err != nil {
-			t.Errorf("%s: %v", field.Path, err)
-		}
+	for _, field := range facts.Retired {
 		for _, value := range []string{"null", "1", `"x"`, `{"a": [{"b": 1}]}`} {
-			f, err := parseFacts("old.json", []byte(at(field.Path, value)))
+			f, err := parseFacts("old.json", []byte(at(field, value)))
 			if err != nil {
-				t.Errorf("%s = %s: %v", field.Path, value, err)
+				t.Errorf("%s = %s: %v", field, value, err)
 				continue
 			}
 			var b bytes.Buffer
 			expect.NoError(t, WriteFacts(&b, f))
-			expect.That(t, !strings.Contains(b.String(), `"`+field.Path[strings.LastIndex(field.Path, ".")+1:]+`"`), "%s is written again:\n%s", field.Path, b.String())
+			expect.That(t, !strings.Contains(b.String(), `"`+field[strings.LastIndex(field, ".")+1:]+`"`), "%s is written again:\n%s", field, b.String())
 		}
-		for _, path := range []string{field.Path + "s", "x" + field.Path, "numa." + field.Path} {
+		for _, path := range []string{field + "s", "x" + field, "numa." + field} {
 			expect.Fails(parseFacts("typo.json", []byte(at(path, "1"))))(t, "unknown field", "%s", path)
 		}
 	}

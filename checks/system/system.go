@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -65,7 +64,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		f.CPU = &cpu.CPU
 	}
 	if b, ok := readFact(g, "/proc/meminfo", "memory_bytes"); ok {
-		f.MemoryBytes = parseMemTotal(b)
+		f.MemoryBytes = host.KiB(host.Value(string(b), "MemTotal"))
 	}
 	f.UptimeSeconds = readUptime(g)
 	var ids host.IDs
@@ -138,24 +137,22 @@ func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 		g.Unknown("host", "distribution", err.Error(), gather.HintFor(err))
 		return
 	}
-	os := parseOSRelease(b)
-	f.Distribution = os["PRETTY_NAME"]
+	f.Distribution = prettyName(string(b))
 }
 
-// parseOSRelease parses os-release(5): assignments as a shell reads them.
-func parseOSRelease(b []byte) map[string]string {
-	settings := make(map[string]string)
-	for line := range bytes.Lines(b) {
-		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !ok || !env.IsVariableName(name) || len(settings) == 64 {
+// prettyName is the assignment of PRETTY_NAME in os-release(5), as a shell reads it.
+func prettyName(text string) (name string) {
+	for line := range strings.Lines(text) {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME=")
+		if !ok {
 			continue
 		}
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		settings[name] = escape.Printable(value, gather.MaxShown)
+		name = escape.Printable(value, gather.MaxShown)
 	}
-	return settings
+	return name
 }
 
 // readDMI returns what the firmware says about the machine. Machines without DMI
@@ -236,18 +233,6 @@ func firstNumber(have int, next string) int {
 		return 0
 	}
 	return n
-}
-
-// parseMemTotal returns MemTotal of /proc/meminfo in bytes; the file gives it
-// in units of 1024 bytes that it calls kB. 0 means that it is not told.
-func parseMemTotal(b []byte) int64 {
-	for line := range bytes.Lines(b) {
-		var n int64
-		if _, err := fmt.Sscanf(string(line), "MemTotal: %d kB", &n); err == nil && n > 0 && n < 1<<50 {
-			return n << 10
-		}
-	}
-	return 0
 }
 
 // EmulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -127,10 +126,9 @@ func FuzzHostFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := parseCPUInfo(b)
 		expect.That(t, c.Threads >= 0 && c.Family >= 0 && len(c.Model) <= gather.MaxShown && (!c.hypervisor || c.flags), "bad CPU %+v", c)
-		for name, value := range parseOSRelease(b) {
-			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
-		}
-		n := parseMemTotal(b)
+		name := prettyName(string(b))
+		expect.That(t, len(name) <= gather.MaxShown, "bad name %q", name)
+		n := host.KiB(host.Value(string(b), "MemTotal"))
 		expect.That(t, n >= 0, "MemTotal %d", n)
 	})
 }

@@ -8,15 +8,9 @@
 package attempt
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
 // Question is answered with an Answer.
@@ -46,6 +40,8 @@ const (
 	OK      = "ok"
 	Refused = "refused"
 	Unknown = "unknown"
+	// Corrupt is that of a transfer that succeeded and brought other data.
+	Corrupt = "corrupt"
 )
 
 // Answer is what the attempts showed, by name.
@@ -67,25 +63,12 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-const task = "attempt"
+const task = "try what the kernel allows"
 
 func init() {
-	child.Register(task, func(_ context.Context, args json.RawMessage, send func(any) error) error {
-		var o order
-		if err := json.Unmarshal(args, &o); err != nil {
-			return err
-		}
+	Register(task, func() func(try) Result {
 		prepare()
-		for _, name := range o.Names {
-			if err := send(message{Name: name}); err != nil {
-				return err
-			}
-			r := perform(name, o.Sizes)
-			if err := send(message{Name: name, Result: &r}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return func(t try) Result { return perform(t.Name, t.Sizes) }
 	})
 }
 
@@ -96,16 +79,10 @@ type Sizes struct {
 	Locked int64 `json:"locked"`
 }
 
-// order says what a child tries.
-type order struct {
-	Names []string `json:"names"`
-	Sizes Sizes    `json:"sizes"`
-}
-
-// message says that an attempt begins, or what came of it.
-type message struct {
-	Name   string  `json:"name"`
-	Result *Result `json:"result,omitempty"`
+// try is one attempt.
+type try struct {
+	Name  string `json:"name"`
+	Sizes Sizes  `json:"sizes"`
 }
 
 // Ask makes the attempts: all of them, or only the basic ones.
@@ -114,73 +91,30 @@ func Ask(ctx context.Context, probing bool, sizes Sizes) (*Answer, error) {
 	if probing {
 		names = all
 	}
-	results, err := runAll(ctx, order{Names: names, Sizes: sizes}, nil)
+	results, err := runAll(ctx, names, sizes)
 	if err != nil {
 		return nil, err
 	}
 	return &Answer{Probed: probing, Results: results}, nil
 }
 
-// errNotTried is why an attempt was not made.
-var errNotTried = errors.New("it was not tried: the process that tries it ended before")
-
-// runAll makes the attempts. One that ends the child, or hangs, is its own result, and another child
-// continues with the next.
-func runAll(ctx context.Context, o order, env []string) (map[string]Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, deadline.Attempts)
-	defer cancel()
-	results := make(map[string]Result, len(o.Names))
-	left := o.Names
-	for len(left) > 0 {
-		at := -1 // The attempt that has begun.
-		r, err := child.Run(ctx, child.Spec{Task: task, Args: order{Names: left, Sizes: o.Sizes}, Env: env, Deadline: deadline.Attempt, Receive: func(raw json.RawMessage) {
-			var m message
-			if json.Unmarshal(raw, &m) != nil || !slices.Contains(left, m.Name) {
-				return
-			}
-			if at = slices.Index(left, m.Name); m.Result != nil {
-				results[m.Name] = m.Result.checked()
-			}
-		}})
-		if err != nil && len(results) == 0 {
-			return nil, fmt.Errorf("try what the kernel allows: %w", err)
-		}
-		if err != nil || at < 0 || r.Finished || r.Left {
-			break
-		}
-		if _, known := results[left[at]]; !known {
-			results[left[at]] = ending(left[at], &r)
-		}
-		left = left[at+1:]
+// runAll makes attempts, and returns the result of each by its name.
+func runAll(ctx context.Context, names []string, sizes Sizes) (map[string]Result, error) {
+	var tries []try
+	for _, name := range names {
+		tries = append(tries, try{name, sizes})
 	}
-	for _, name := range o.Names {
-		if _, known := results[name]; !known {
-			results[name] = Result{Outcome: Unknown, Reason: errNotTried.Error()}
-		}
+	s := Series[try]{Task: task, Step: deadline.Attempt, All: deadline.Attempts, Children: len(names), Filtered: filtered}
+	list, err := s.Run(ctx, tries)
+	results := make(map[string]Result, len(names))
+	for i, r := range list {
+		results[names[i]] = r
 	}
-	return results, nil
+	return results, err
 }
 
-// checked is a result that a child sent, with nothing but what a result may be.
-func (r *Result) checked() Result {
-	if r.Outcome != OK && r.Outcome != Refused {
-		return Result{Outcome: Unknown, Reason: cmp.Or(r.Reason, "the process that tried it gave no answer")}
-	}
-	return *r
-}
-
-// ending is the result of an attempt during which the child ended.
-func ending(name string, r *child.Result) Result {
-	switch {
-	case r.Signal == "SIGSYS":
-		return Result{Outcome: Refused, Call: calls[name], Errno: r.Signal}
-	case r.TimedOut:
-		return Result{Outcome: Unknown, Reason: "it did not return within " + deadline.Attempt.String()}
-	case r.Signal != "":
-		return Result{Outcome: Unknown, Reason: "the process that tried it was ended by " + r.Signal}
-	}
-	return Result{Outcome: Unknown, Reason: "the process that tried it ended: " + cmp.Or(r.Why, r.Failure, "no reason is known")}
-}
+// filtered is the result of an attempt for which a seccomp filter ended the child.
+func filtered(t try) Result { return Result{Outcome: Refused, Call: calls[t.Name], Errno: "SIGSYS"} }
 
 // calls are the calls by which the attempts begin.
 var calls = map[string]string{

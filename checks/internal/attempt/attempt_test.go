@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -63,31 +64,21 @@ func TestAskCanceled(t *testing.T) {
 
 // TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
 func TestUnknownAttempt(t *testing.T) {
-	results := expect.Value(runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil))(t)
+	results := expect.Value(runAll(t.Context(), []string{"moonshine", GetMempolicy}, Sizes{}))(t)
 	r := results["moonshine"]
 	expect.That(t, r.Outcome == Unknown && r.Reason != "", "got %+v", r)
 	r = results[GetMempolicy]
 	expect.That(t, r.Outcome != Unknown, "the next one was not made: %+v", r)
 }
 
-// TestEnding checks that an end of the child is never an outcome, unless a filter caused it.
+// TestEnding checks that the end of a child always has a reason, and that a filter is named for what it is.
 func TestEnding(t *testing.T) {
-	for _, tt := range []struct {
-		r    child.Result
-		want string
-	}{
-		{child.Result{Signal: "SIGSYS"}, Refused},
-		{child.Result{Signal: "SIGKILL"}, Unknown},
-		{child.Result{Signal: "SIGBUS"}, Unknown},
-		{child.Result{TimedOut: true}, Unknown},
-		{child.Result{Exited: true, Code: 2}, Unknown},
-	} {
-		for _, name := range all {
-			got := ending(name, &tt.r)
-			if got.Outcome != tt.want || got.Outcome == Unknown && got.Reason == "" || got.Outcome == Refused && (got.Call == "" || got.Errno == "") {
-				t.Errorf("%s after %+v: got %+v", name, tt.r, got)
-			}
-		}
+	for _, r := range []child.Result{{Signal: "SIGKILL"}, {Signal: "SIGBUS"}, {TimedOut: true}, {Canceled: true}, {Silent: true}, {Exited: true, Code: 2}, {Death: child.DeathByLibrary, Signal: "SIGSEGV"}} {
+		expect.That(t, ending(&r, time.Second) != "", "no reason after %+v", r)
+	}
+	for _, name := range all {
+		r := filtered(try{Name: name})
+		expect.That(t, r.Outcome == Refused && r.Call != "" && r.Errno == "SIGSYS", "%s: got %+v", name, r)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
 )
 
@@ -207,14 +207,8 @@ func room() (left int64, ok bool) {
 	if err != nil {
 		return left, ok
 	}
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemAvailable:" {
-			continue
-		}
-		if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil && kib < 1<<50 && (!ok || kib<<10 < left) {
-			left, ok = kib<<10, true
-		}
+	if n := host.KiB(host.Value(text, "MemAvailable")); n > 0 && (!ok || n < left) {
+		left, ok = n, true
 	}
 	return left, ok
 }

@@ -46,7 +46,7 @@ func runRestricted() {
 	}
 	var results map[string]Result
 	if err == nil {
-		results, err = runAll(context.Background(), order{Names: p.Names, Sizes: p.Sizes}, nil)
+		results, err = runAll(context.Background(), p.Names, p.Sizes)
 	}
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(results)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // Memory is what the memory controller says of this process.
@@ -119,21 +121,8 @@ func (l layout) read(read Reader, group string) (limit, used int64, ok bool) {
 		return limit, used, true
 	}
 	if stat, err := read(path.Join(dir, "memory.stat")); err == nil {
-		used -= min(statOf(stat, l.inactive), used)
+		inactive, _ := strconv.ParseInt(host.Value(stat, l.inactive), 10, 64) // Where it is not told, it is 0.
+		used -= min(max(inactive, 0), used)
 	}
 	return limit, used, true
-}
-
-// statOf returns a value of memory.stat, or 0.
-func statOf(stat, name string) int64 {
-	for line := range strings.Lines(stat) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if key != name {
-			continue
-		}
-		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 0
 }

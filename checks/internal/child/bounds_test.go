@@ -68,36 +68,9 @@ func TestUnsent(t *testing.T) {
 	expect.NoDiff(t, []int{maxMessage - envelopeBytes}, sizes, "sizes of messages")
 }
 
-// TestBoundedRate checks by a clock of its own that no more is read than the burst and the rate allow, whatever the
-// sizes of the reads, and that less costs no pause.
-func TestBoundedRate(t *testing.T) {
-	limit := bounds{bytes: 1 << 20, burst: 10_000, rate: 1000}
-	for _, chunk := range []int{1, 7, 100, 4096, 9999, 10_000, 20_000, 100_000} {
-		for _, every := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, time.Minute} {
-			clock, paused := time.Unix(1, 0), time.Duration(0)
-			begin := clock
-			b := newBounded(strings.NewReader(strings.Repeat("x", 200_000)), limit)
-			b.now = func() time.Time { return clock }
-			b.sleep = func(d time.Duration) { clock, paused = clock.Add(d), paused+d }
-			read := 0
-			for buffer := make([]byte, chunk); ; clock = clock.Add(every) {
-				n, err := b.Read(buffer)
-				if read += n; err != nil {
-					break
-				}
-				allowed := float64(limit.burst) + limit.rate*clock.Sub(begin).Seconds()
-				expect.Must(t, float64(read) <= allowed+1, "chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
-			}
-			expect.That(t, read == 200_000, "chunks of %d every %s: read %d bytes", chunk, every, read)
-			slow := float64(chunk) <= limit.rate*every.Seconds() && int64(chunk) <= limit.burst
-			expect.That(t, slow == (paused == 0), "chunks of %d every %s: paused %s", chunk, every, paused)
-		}
-	}
-}
-
 // TestBoundedBytes checks that as much as the bound is no flood, and one byte more is, of which no more is read.
 func TestBoundedBytes(t *testing.T) {
-	limit := bounds{bytes: 1000, burst: 1 << 20, rate: 1 << 20}
+	const limit = 1000
 	for size, want := range map[int]bool{0: false, 1: false, 999: false, 1000: false, 1001: true, 5000: true} {
 		r := strings.NewReader(strings.Repeat("x", size))
 		kept := &tail{max: 10}
@@ -129,7 +102,7 @@ func TestInboxBounds(t *testing.T) {
 		{"as many bytes as may be", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 75) + "\n" + done, false},
 		{"too many bytes", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 76) + "\n" + done, true},
 	} {
-		in := small(nil)
+		in := small(func(json.RawMessage) {})
 		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
 		if flooded != tt.flooded || (!flooded && !in.finished) {
@@ -140,7 +113,7 @@ func TestInboxBounds(t *testing.T) {
 
 func small(receive func(json.RawMessage)) *inbox {
 	in := newInbox(receive)
-	in.bounds.bytes, in.longest, in.most = 1000, 100, 20
+	in.bytes, in.longest, in.most = 1000, 100, 20
 	return in
 }
 
@@ -216,10 +189,10 @@ func FuzzInbox(f *testing.F) {
 		})
 		r := bytes.NewReader(b)
 		flooded := in.read(chunks{r, int(chunk)%50 + 1})
-		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bounds.bytes)
+		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bytes)
 		expect.Must(t, flooded == wantFlooded, "flooded %t, want %t", flooded, wantFlooded)
 		read := len(b) - r.Len()
-		expect.That(t, int64(read) <= in.bounds.bytes+1, "%d bytes were read", read)
+		expect.That(t, int64(read) <= in.bytes+1, "%d bytes were read", read)
 		expect.NoDiff(t, messages, got, "messages")
 		if in.malformed != malformed || in.unsent != unsent || in.finished != finished {
 			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.malformed, in.unsent, in.finished, malformed, unsent, finished)

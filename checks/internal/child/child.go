@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -46,7 +47,7 @@ const (
 	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
 	// is below 100 kB.
 	maxMessage = 8 << 20
-	// maxOutput bounds what is kept of a child's stdout and stderr each.
+	// maxOutput bounds what is kept of a child's stdout and stderr each, unless more is asked for.
 	maxOutput = 64 << 10
 	// maxWords bounds what is kept of an error that a child reports.
 	maxWords = 4 << 10
@@ -65,6 +66,11 @@ type Spec struct {
 	Unset []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
+	// Silence, if set, says for how long the child may send no message from now on. It is called at
+	// the start, and after each message that was received.
+	Silence func() time.Duration
+	// Stdout is how much of the child's stdout is kept; 0 means maxOutput.
+	Stdout int
 	// Files are handed to the child; it finds them with File.
 	Files []*os.File
 	// Input is sent to the child as it comes, until it is closed or the child
@@ -99,6 +105,10 @@ type Result struct {
 	// was canceled.
 	TimedOut bool
 	Canceled bool
+	// Silent is true when it was ended because it sent nothing for too long. Quiet is for how long
+	// it had sent nothing when this process ended it.
+	Silent bool
+	Quiet  time.Duration
 	// Flooded is the stream of which the child, or a library in it, wrote more
 	// than any healthy one does; it was ended for that. Empty if none.
 	Flooded Stream
@@ -168,8 +178,17 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	gone := make(chan struct{})
 	defer close(gone)
 	go feed(pipes.lifeline.ours, spec.Input, gone)
-	inbox := newInbox(spec.Receive)
-	stdout, stderr := &tail{max: maxOutput}, &tail{max: maxOutput}
+	heard, awaited := make(chan time.Duration), make(chan struct{})
+	inbox := newInbox(func(m json.RawMessage) {
+		if spec.Receive != nil {
+			spec.Receive(m)
+		}
+		select {
+		case heard <- spec.silence():
+		case <-awaited:
+		}
+	})
+	stdout, stderr := &tail{max: cmp.Or(spec.Stdout, maxOutput)}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
 	flooded := make(chan Stream, 3) // One place for each reader.
 	read := func(name Stream, passed func() bool) {
@@ -180,11 +199,12 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		})
 	}
 	read(Messages, func() bool { return inbox.read(toEmpty{pipes.message.ours}) })
-	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, outputBounds) })
-	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, outputBounds) })
+	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, maxOutputRead) })
+	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, maxOutputRead) })
 
 	var r Result
-	state := await(ctx, &r, ended, inbox.done, flooded)
+	state := await(ctx, &r, ended, inbox.done, flooded, heard, spec.silence())
+	close(awaited)
 	if state == nil { // It must go.
 		kill(proc)
 		shut(pipes.lifeline.ours)
@@ -230,20 +250,39 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 // await returns the child's state once it has exited by itself, or nil once it has
 // to be ended.
 func await(
-	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream,
+	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream, heard <-chan time.Duration, limit time.Duration,
 ) *ending {
-	select {
-	case state := <-ended:
-		return state
-	case <-done:
-		return within(deadline.Kill, ended)
-	case r.Flooded = <-flooded:
-		return nil
-	case <-ctx.Done():
-		r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
-		r.Canceled = !r.TimedOut
+	last, silence := time.Now(), time.NewTimer(limit)
+	defer silence.Stop()
+	for {
+		select {
+		case state := <-ended:
+			return state
+		case <-done:
+			return within(deadline.Kill, ended)
+		case r.Flooded = <-flooded:
+			return nil
+		case limit := <-heard:
+			last = time.Now()
+			silence.Reset(limit)
+			continue
+		case <-silence.C:
+			r.Silent = true
+		case <-ctx.Done():
+			r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+			r.Canceled = !r.TimedOut
+		}
+		r.Quiet = time.Since(last)
 		return nil
 	}
+}
+
+// silence is for how long the child may send nothing from now on.
+func (s *Spec) silence() time.Duration {
+	if s.Silence == nil {
+		return math.MaxInt64
+	}
+	return s.Silence()
 }
 
 // within waits for the child's end for some time, and returns nil when it
@@ -262,7 +301,7 @@ func within(d time.Duration, ended <-chan *ending) *ending {
 // conclude reads the exit code or the signal from the state of the process.
 func (r *Result) conclude(state *ending) {
 	if r.Finished { // The deadline that came while it was leaving took nothing.
-		r.TimedOut, r.Canceled = false, false
+		r.TimedOut, r.Canceled, r.Silent, r.Quiet = false, false, false, 0
 	}
 	if state == nil {
 		return
@@ -507,9 +546,9 @@ func (t toEmpty) Read(b []byte) (int, error) {
 type inbox struct {
 	receive func(json.RawMessage)
 	done    chan struct{} // Closed when the task has ended.
-	// bounds, longest and most bound the messages in bytes, each one's length,
+	// bytes, longest and most bound the messages together, each one's length,
 	// and their number.
-	bounds        bounds
+	bytes         int64
 	longest, most int
 
 	finished     bool
@@ -520,17 +559,14 @@ type inbox struct {
 }
 
 func newInbox(receive func(json.RawMessage)) *inbox {
-	if receive == nil {
-		receive = func(json.RawMessage) {}
-	}
-	return &inbox{receive: receive, done: make(chan struct{}), bounds: messageBounds, longest: maxMessage, most: maxMessages}
+	return &inbox{receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
 }
 
 // read takes messages until the end of r, or until a bound is passed, which it
 // reports. What cannot be understood, such as the noise of a library that writes
 // to a descriptor that is not its own, is counted and skipped.
 func (in *inbox) read(r io.Reader) (flooded bool) {
-	lines := bufio.NewScanner(newBounded(r, in.bounds))
+	lines := bufio.NewScanner(&bounded{r, in.bytes})
 	lines.Buffer(nil, in.longest)
 	for n := 0; lines.Scan(); n++ {
 		if n == in.most {

@@ -77,6 +77,14 @@ func init() {
 		*p = 1
 		return nil
 	})
+	Register("chat", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		for {
+			if err := send(1); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 	Register("hang", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
 		_ = send(os.Getpid())
 		select {}
@@ -268,7 +276,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 			got := expect.Value(Run(ctx, spec))(t)
 			took := time.Since(start)
 			expect.That(t, took <= time.Minute, "took %s, want the deadline of 2 s and little more", took)
-			got.Stdout, got.Stderr, got.Recorded = "", "", false
+			got.Stdout, got.Stderr, got.Recorded, got.Quiet = "", "", false, 0
 			expect.NoDiff(t, tt.want, got, "Run")
 			expect.Must(t, len(pids) > 0, "the child sent no process id before it was ended")
 			for _, pid := range pids {
@@ -276,6 +284,22 @@ func TestDeadlineAndCancel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSilence checks that a child that says nothing is ended soon, and one that says something forever, always in
+// time, by its deadline.
+func TestSilence(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	said := 0
+	r := expect.Value(Run(t.Context(), Spec{Task: "hang", Deadline: 5 * time.Minute, Receive: func(json.RawMessage) { said++ }, Silence: func() time.Duration {
+		if said == 0 {
+			return time.Minute
+		}
+		return limit
+	}}))(t)
+	expect.That(t, said == 1 && r.Silent && !r.TimedOut && r.Quiet >= limit && r.Death == "", "%d messages, then %+v", said, r)
+	r = expect.Value(Run(t.Context(), Spec{Task: "chat", Deadline: 2 * time.Second, Silence: func() time.Duration { return time.Minute }}))(t)
+	expect.That(t, r.TimedOut && !r.Silent, "it ended with %+v", r)
 }
 
 func TestNoChild(t *testing.T) {

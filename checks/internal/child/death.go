@@ -108,7 +108,7 @@ const (
 // and Why.
 func (r *Result) judge(rec record) {
 	r.Recorded, r.Inside = rec.known, rec.inside
-	if r.Finished || r.TimedOut || r.Canceled || r.Flooded != "" || r.Left {
+	if r.Finished || r.TimedOut || r.Canceled || r.Silent || r.Flooded != "" || r.Left {
 		return
 	}
 	r.Death, r.Why = DeathUnknown, "for an unknown reason"

@@ -137,10 +137,6 @@ func File(index int) *os.File {
 	return os.NewFile(uintptr(firstFile+index), fmt.Sprintf("file %d", index))
 }
 
-// FilePath returns the path by which a library in the child can open one of Spec.Files, by its
-// index there (proc_pid_fd(5)).
-func FilePath(index int) string { return fmt.Sprintf("/proc/self/fd/%d", firstFile+index) }
-
 // inherited returns the pipe that the parent gave this process as a
 // descriptor, or nil if it did not.
 func inherited(fd uintptr) *os.File {

@@ -9,6 +9,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -59,65 +60,29 @@ type accessDesc struct {
 	flags    int32
 }
 
-// calls are the functions that only CUDA has, or that have another signature in HIP; one that
-// the library lacks is nil.
+// calls are the functions that only CUDA has, or that have another signature in HIP.
 type calls struct {
-	DriverGetVersion    func(v *int32) Result
-	PrimaryCtxRetain    func(c *Context, d Device) Result
-	CtxSetCurrent       func(c Context) Result
-	CtxEnablePeerAccess func(peer Context, flags uint32) Result
-	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result
-	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result
-	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) Result
-	MemGranularity      func(n *uint64, p *allocationProp, flags int32) Result
-	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) Result
-	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) Result
-	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) Result
-	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) Result
-	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) Result
-	MemImport           func(h *Allocation, fd uintptr, kind int32) Result
-	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) Result
-	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) Result
-	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) Result
-	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) Result
-	LinkDestroy         func(s linker) Result
-	GetErrorName        func(r Result, s *uintptr) Result
-	GetErrorString      func(r Result, s *uintptr) Result
-}
-
-// functions are the library's, by name, with what each is bound to.
-func functions(b *gpudriver.Calls, c *calls) map[string]any {
-	return map[string]any{
-		"cuInit": &b.Init, "cuDriverGetVersion": &c.DriverGetVersion,
-		"cuDeviceGetCount": &b.DeviceGetCount, "cuDeviceGet": &b.DeviceGet,
-		"cuDeviceGetName": &b.DeviceGetName, "cuDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
-		"cuDeviceGetAttribute": &b.DeviceGetAttribute, "cuDeviceTotalMem_v2": &b.DeviceTotalMem,
-		"cuDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
-		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain,
-		"cuCtxSetCurrent":          &c.CtxSetCurrent, "cuCtxGetDevice": &b.CurrentDevice, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
-		"cuMemAlloc_v2": &b.MemAlloc, "cuMemFree_v2": &b.MemFree,
-		"cuMemHostAlloc":       &b.MemHostAlloc,
-		"cuMemHostRegister_v2": &b.MemHostRegister, "cuMemHostUnregister": &b.MemHostUnregister,
-		"cuMemcpyHtoDAsync_v2": &c.MemcpyHtoDAsync, "cuMemcpyDtoHAsync_v2": &c.MemcpyDtoHAsync,
-		"cuMemcpyDtoDAsync_v2": &c.MemcpyDtoDAsync, "cuMemsetD32Async": &b.MemsetD32Async,
-		"cuStreamCreate": &b.StreamCreate, "cuStreamQuery": &b.StreamQuery, "cuStreamWaitEvent": &b.StreamWaitEvent,
-		"cuEventCreate": &b.EventCreate, "cuEventRecord": &b.EventRecord, "cuEventElapsedTime": &b.EventElapsedTime,
-		"cuModuleLoadData": &b.ModuleLoadData, "cuModuleGetFunction": &b.ModuleGetFunction, "cuLaunchKernel": &b.LaunchKernel,
-		"cuLinkCreate_v2": &c.LinkCreate, "cuLinkAddData_v2": &c.LinkAddData, "cuLinkComplete": &c.LinkComplete, "cuLinkDestroy": &c.LinkDestroy,
-		"cuMemGetAllocationGranularity": &c.MemGranularity, "cuMemCreate": &c.MemCreate,
-		"cuMemAddressReserve": &c.MemAddressReserve, "cuMemMap": &c.MemMap, "cuMemSetAccess": &c.MemSetAccess,
-		"cuMemExportToShareableHandle": &c.MemExport, "cuMemImportFromShareableHandle": &c.MemImport,
-		"cuMemGetHandleForAddressRange": &c.MemHandleOfRange,
-		"cuIpcGetMemHandle":             &b.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &b.IpcOpenMemHandle,
-		"cuGetErrorName": &c.GetErrorName, "cuGetErrorString": &c.GetErrorString,
-	}
-}
-
-// needed are the functions without which the probe cannot run.
-var needed = []string{
-	"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
-	"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-	"cuMemcpyDtoDAsync_v2", "cuMemsetD32Async", "cuStreamCreate", "cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
+	DriverGetVersion    func(v *int32) error                                                                                             `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) error                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) error                                                                                            `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) error                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemGranularity      func(n *uint64, p *allocationProp, flags int32) error                                                            `cuda:"cuMemGetAllocationGranularity"`
+	MemCreate           func(h *Allocation, n uint64, p *allocationProp, flags uint64) error                                             `cuda:"cuMemCreate"`
+	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) error                                                `cuda:"cuMemAddressReserve"`
+	MemMap              func(p Pointer, n, offset uint64, h Allocation, flags uint64) error                                              `cuda:"cuMemMap"`
+	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) error                                                     `cuda:"cuMemSetAccess"`
+	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) error                                                   `cuda:"cuMemExportToShareableHandle"`
+	MemImport           func(h *Allocation, fd uintptr, kind int32) error                                                                `cuda:"cuMemImportFromShareableHandle"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error                                             `cuda:"cuMemGetHandleForAddressRange"`
+	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) error                                                 `cuda:"cuLinkCreate_v2"`
+	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) error `cuda:"cuLinkAddData_v2"`
+	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) error                                                         `cuda:"cuLinkComplete"`
+	LinkDestroy         func(s linker) error                                                                                             `cuda:"cuLinkDestroy"`
+	GetErrorName        func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
 }
 
 // Driver is the loaded library.
@@ -137,9 +102,10 @@ const (
 	lazyPeerAccess     = 1
 )
 
-func newDriver() *Driver {
-	d := &Driver{Base: gpudriver.Base{Needed: needed, FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
+func newDriver(handle uintptr) *Driver {
+	d := &Driver{Base: gpudriver.Base{QueryCall: "cuStreamQuery", FirstPeerAttribute: firstPeerAttribute, LazyPeerAccess: lazyPeerAccess}}
 	d.Describe = d.describe
+	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
 }
 
@@ -152,15 +118,16 @@ func (d *Driver) API() string { return "cuda" }
 // Library is the name of the library that was loaded.
 func (d *Driver) Library() string { return Library }
 
+// InitCall is the function that starts the library.
+func (d *Driver) InitCall() string { return "cuInit" }
+
 // Load loads the library.
 func Load() (*Driver, error) {
 	handle, err := gpudriver.Open(Library)
 	if err != nil {
 		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}
-	d := newDriver()
-	d.Bind(handle, functions(&d.Calls, &d.c))
-	return d, nil
+	return newDriver(handle), nil
 }
 
 // describe returns the name and the description of a result.
@@ -189,11 +156,8 @@ var names = map[Result]string{
 
 // Version returns the newest CUDA version that the driver serves, as 13.0.
 func (d *Driver) Version() (string, error) {
-	if d.c.DriverGetVersion == nil {
-		return "", d.Lacks(&d.c.DriverGetVersion)
-	}
 	var v int32
-	err := d.Check(&d.c.DriverGetVersion, d.c.DriverGetVersion(&v))
+	err := d.c.DriverGetVersion(&v)
 	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
 }
 
@@ -218,23 +182,23 @@ func (d *Driver) TimerHz(Device) float64 { return 1e9 }
 // Retain returns the device's primary context.
 func (d *Driver) Retain(dev Device) (Context, error) {
 	var c Context
-	err := d.Check(&d.c.PrimaryCtxRetain, d.c.PrimaryCtxRetain(&c, dev))
+	err := d.c.PrimaryCtxRetain(&c, dev)
 	return c, err
 }
 
 // SetCurrent makes a context current on this thread, which the caller must
 // have locked.
 func (d *Driver) SetCurrent(c Context) error {
-	return d.Check(&d.c.CtxSetCurrent, d.c.CtxSetCurrent(c))
+	return d.c.CtxSetCurrent(c)
 }
 
 // EnablePeer lets the current context access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
-	r := d.c.CtxEnablePeerAccess(peer, 0)
-	if r == gpudriver.PeerAlready {
+	err := d.c.CtxEnablePeerAccess(peer, 0)
+	if errors.Is(err, gpudriver.PeerAlready) {
 		return nil
 	}
-	return d.Check(&d.c.CtxEnablePeerAccess, r)
+	return err
 }
 
 // AllocShared is Alloc: running kernels can share all device memory.
@@ -243,24 +207,24 @@ func (d *Driver) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 // CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.Check(&d.c.MemcpyHtoDAsync, d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s))
+	return d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s)
 }
 
 // CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.Check(&d.c.MemcpyDtoHAsync, d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s))
+	return d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s)
 }
 
 // Copy enqueues a copy between devices on a stream, whose device drives it.
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
-	return d.Check(&d.c.MemcpyDtoDAsync, d.c.MemcpyDtoDAsync(dst, src, n, s))
+	return d.c.MemcpyDtoDAsync(dst, src, n, s)
 }
 
 // LoadModule compiles PTX with the driver's compiler, for the current context.
-func (d *Driver) LoadModule(ptx string, speed gpudriver.Speed) (Module, error) {
+func (d *Driver) LoadModule(ptx string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) {
 		text := append([]byte(ptx), 0)
-		if code := d.compile(text, speed); code != nil {
+		if code := d.compile(text); code != nil {
 			return code, nil
 		}
 		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
@@ -272,19 +236,13 @@ type linker uintptr
 
 const linkPTX = 1
 
-// optimizationLevel is CU_JIT_OPTIMIZATION_LEVEL (cuda.h): 4 if nothing else is asked for.
-const optimizationLevel = 7
-
 // maxCode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
 const maxCode = 64 << 20
 
 // compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
 // that cannot be had.
-func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
+func (d *Driver) compile(ptx []byte) []byte {
 	c := &d.c
-	if c.LinkCreate == nil || c.LinkAddData == nil || c.LinkComplete == nil || c.LinkDestroy == nil {
-		return nil
-	}
 	dev, err := d.Current()
 	if err != nil {
 		return nil
@@ -295,18 +253,17 @@ func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
 	}
 	code, err := d.kernels.For(model+"\x00"+string(ptx), func() ([]byte, error) {
 		var s linker
-		if err := d.Check(&c.LinkCreate, c.LinkCreate(0, nil, nil, &s)); err != nil {
+		if err := c.LinkCreate(0, nil, nil, &s); err != nil {
 			return nil, err
 		}
-		defer c.LinkDestroy(s)
-		option, level := int32(optimizationLevel), uintptr(speed)
-		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 1, &option, &level)
-		if err := d.Check(&c.LinkAddData, r); err != nil {
+		defer c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
+		err := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
+		if err != nil {
 			return nil, err
 		}
 		var at unsafe.Pointer
 		var n uint64
-		if err := d.Check(&c.LinkComplete, c.LinkComplete(s, &at, &n)); err != nil || at == nil || n == 0 || n > maxCode {
+		if err := c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCode {
 			return nil, err
 		}
 		return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
@@ -329,32 +286,22 @@ func (d *Driver) CanExport(dev Device) bool {
 	return err == nil && v != 0
 }
 
-// hasVMM reports whether the library has the calls of Exportable and Import.
-func (d *Driver) hasVMM() bool {
-	c := &d.c
-	return c.MemGranularity != nil && c.MemCreate != nil && c.MemAddressReserve != nil && c.MemMap != nil &&
-		c.MemSetAccess != nil && c.MemExport != nil && c.MemImport != nil
-}
-
 // Exportable allocates at least n bytes on a device by the virtual memory
 // calls, mapped for that device, and returns its size and a file descriptor with which
 // another process can import it.
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
-	if !d.hasVMM() {
-		return 0, 0, -1, d.Lacks(&d.c.MemCreate)
-	}
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
 	var granularity uint64
-	if err := d.Check(&d.c.MemGranularity, d.c.MemGranularity(&granularity, &prop, 0)); err != nil {
+	if err := d.c.MemGranularity(&granularity, &prop, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	size = (n + granularity - 1) / granularity * granularity
 	var h Allocation
-	if err := d.Check(&d.c.MemCreate, d.c.MemCreate(&h, size, &prop, 0)); err != nil {
+	if err := d.c.MemCreate(&h, size, &prop, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	var out int32
-	if err := d.Check(&d.c.MemExport, d.c.MemExport(&out, h, posixHandle, 0)); err != nil {
+	if err := d.c.MemExport(&out, h, posixHandle, 0); err != nil {
 		return 0, 0, -1, err
 	}
 	p, err = d.mapAllocation(h, size, dev)
@@ -367,27 +314,20 @@ const dmaBuf = 1
 // DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc on a device. The error is
 // gpudriver.NotSupported if the driver offers no DMA-BUF.
 func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
-	c := &d.c
-	if c.MemHandleOfRange == nil {
-		return -1, d.Lacks(&c.MemHandleOfRange)
-	}
 	var out int32
-	r := c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
-	if r != gpudriver.Success {
+	err = d.c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
+	if failed, ok := errors.AsType[*gpudriver.Error](err); ok {
 		if v, err := d.Attribute(attributeDMABuf, dev); err == nil && v == 0 {
-			r = gpudriver.NotSupported
+			return -1, d.Fail(failed.Call, int32(gpudriver.NotSupported))
 		}
 	}
-	return int(out), d.Check(&c.MemHandleOfRange, r)
+	return int(out), err
 }
 
 // Import maps an allocation that another process exported for use by dev.
 func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
-	if !d.hasVMM() {
-		return 0, d.Lacks(&d.c.MemImport)
-	}
 	var h Allocation
-	if err := d.Check(&d.c.MemImport, d.c.MemImport(&h, uintptr(fd), posixHandle)); err != nil {
+	if err := d.c.MemImport(&h, uintptr(fd), posixHandle); err != nil {
 		return 0, err
 	}
 	return d.mapAllocation(h, size, dev)
@@ -395,12 +335,12 @@ func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
 
 func (d *Driver) mapAllocation(h Allocation, size uint64, dev Device) (Pointer, error) {
 	var p Pointer
-	if err := d.Check(&d.c.MemAddressReserve, d.c.MemAddressReserve(&p, size, 0, 0, 0)); err != nil {
+	if err := d.c.MemAddressReserve(&p, size, 0, 0, 0); err != nil {
 		return 0, err
 	}
-	if err := d.Check(&d.c.MemMap, d.c.MemMap(p, size, 0, h, 0)); err != nil {
+	if err := d.c.MemMap(p, size, 0, h, 0); err != nil {
 		return 0, err
 	}
 	desc := accessDesc{location: memLocation{1, int32(dev)}, flags: 3}
-	return p, d.Check(&d.c.MemSetAccess, d.c.MemSetAccess(p, size, &desc, 1))
+	return p, d.c.MemSetAccess(p, size, &desc, 1)
 }

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -21,15 +20,13 @@ func TestCheck(t *testing.T) {
 		*s = uintptr(unsafe.Pointer(&word[0]))
 		return gpudriver.Success
 	}
-	d := newDriver()
+	d := newDriver(gpudriver.Global)
 	d.c.GetErrorName = name
 	for r, want := range map[Result]string{gpudriver.OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", gpudriver.DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
 		var e *gpudriver.Error
-		err := d.Check(nil, r)
+		err := d.Fail("cuInit", int32(r))
 		expect.That(t, errors.As(err, &e) && e.Name == want, "result %d: %v, want the name %s", r, err, want)
 	}
-	err := d.Check(nil, gpudriver.Success)
-	expect.That(t, err == nil, "success is %v", err)
 }
 
 // TestLayout checks the sizes that cuda.h gives its structures on 64-bit machines.
@@ -46,14 +43,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestFunctions checks that each function of the door is looked up, and that all that are needed are among them.
-func TestFunctions(t *testing.T) {
-	var b gpudriver.Calls
-	var c calls
-	drivers.Bound(t, functions(&b, &c), needed, &b, &c)
-}
-
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	expect.Fails(newDriver().IPCHandle(0))(t, gpudriver.ErrMissing, "a call that the library lacks")
+	expect.Fails(newDriver(gpudriver.Global).IPCHandle(0))(t, gpudriver.ErrMissing, "a call that the library lacks")
 }

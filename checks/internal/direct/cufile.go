@@ -3,7 +3,6 @@ package direct
 import (
 	"cmp"
 	"strconv"
-	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
@@ -14,12 +13,16 @@ const cufileLibrary = "libcufile.so.0"
 // cufile is libcufile: its functions have the signatures of cufile.h of CUDA 12.6. A CUfileError_t has 8 bytes,
 // which come back in one register: the CUfileOpError in the lower half.
 type cufile struct {
-	driverOpen    func() uint64
-	getProperties func(p *cufileProperties) uint64
-	register      func(handle *uintptr, d *cufileDescription) uint64
-	bufRegister   func(p gpudriver.Pointer, n uint64, flags int32) uint64
-	read          func(handle uintptr, p gpudriver.Pointer, n uint64, at, into int64) int64
-	errnoAt       func() uintptr
+	libc
+	calls cufileCalls
+}
+
+type cufileCalls struct {
+	DriverOpen    func() uint64                                                             `c:"cuFileDriverOpen,needed"`
+	GetProperties func(p *cufileProperties) uint64                                          `c:"cuFileDriverGetProperties,needed"`
+	Register      func(handle *uintptr, d *cufileDescription) uint64                        `c:"cuFileHandleRegister,needed"`
+	BufRegister   func(p gpudriver.Pointer, n uint64, flags int32) uint64                   `c:"cuFileBufRegister,needed"`
+	Read          func(handle uintptr, p gpudriver.Pointer, n uint64, at, into int64) int64 `c:"cuFileRead,needed"`
 }
 
 // cufileDescription is a CUfileDescr_t; kind 1 is a file descriptor.
@@ -47,23 +50,7 @@ const controlCompat = 1 << 1
 
 func loadCufile() (*cufile, error) {
 	c := &cufile{}
-	if _, err := load("cuFile", cufileLibrary, map[string]any{
-		"cuFileDriverOpen": &c.driverOpen, "cuFileDriverGetProperties": &c.getProperties, "cuFileHandleRegister": &c.register,
-		"cuFileBufRegister": &c.bufRegister, "cuFileRead": &c.read,
-	}); err != nil {
-		return nil, err
-	}
-	gpudriver.Bind(gpudriver.Global, "__errno_location", &c.errnoAt)
-	return c, nil
-}
-
-// errno is this thread's errno, 0 if it cannot be read.
-func (c *cufile) errno() int32 {
-	if c.errnoAt == nil {
-		return 0
-	}
-	at := c.errnoAt()
-	return **(**int32)(unsafe.Pointer(&at))
+	return c, load("cuFile", cufileLibrary, &c.calls, &c.libc)
 }
 
 // codeName is the name of a CUfileOpError.

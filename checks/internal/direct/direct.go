@@ -11,17 +11,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
 // The questions: Registrations are answered with an Answer of Tries, Reads with one of reads.
@@ -50,9 +45,6 @@ const (
 // forbidCompat forbids the compatibility mode (GPUDirect Storage Troubleshooting Guide, environment variables).
 const forbidCompat = "CUFILE_ALLOW_COMPAT_MODE=false"
 
-// Corrupt is the outcome of a read that succeeded and brought other data.
-const Corrupt = "corrupt"
-
 // Try is one thing to try.
 type Try struct {
 	Way string `json:"way"`
@@ -61,9 +53,14 @@ type Try struct {
 	// Device is the name of an RDMA device, Mount the path of a file system.
 	Device string `json:"device,omitempty"`
 	Mount  string `json:"mount,omitempty"`
+}
 
-	// name is that of a file on the mount, for the child that makes it.
-	name string
+// order is what a child is to try.
+type order struct {
+	Try
+
+	// Name is what a file on a mount is called while cuFile opens it.
+	Name string `json:"name,omitempty"`
 }
 
 // Tried is what came of it.
@@ -84,49 +81,14 @@ type Limits struct {
 	Step, All time.Duration
 }
 
-// message is what a child sends: that it begins with a try, or what came of it. At is -1 when it has started.
-type message struct {
-	At     int             `json:"at"`
-	Begun  bool            `json:"begun,omitempty"`
-	Result *attempt.Result `json:"result,omitempty"`
-}
-
-// order says what a child does.
-type order struct {
-	Tries []Try `json:"tries"`
-	// Name is what a file on a mount is called while cuFile opens it.
-	Name string `json:"name,omitempty"`
-}
-
 const (
 	registerTask = "register with NICs"
 	readTask     = "read with cuFile"
 )
 
 func init() {
-	for task, begin := range map[string]func() func(Try) attempt.Result{registerTask: newRegistrar, readTask: newReader} {
-		child.Register(task, func(_ context.Context, args json.RawMessage, send func(any) error) error {
-			var o order
-			if err := json.Unmarshal(args, &o); err != nil {
-				return err
-			}
-			if err := send(message{At: -1}); err != nil {
-				return err
-			}
-			perform := begin()
-			for i, t := range o.Tries {
-				if err := send(message{At: i, Begun: true}); err != nil {
-					return err
-				}
-				t.name = o.Name
-				r := perform(t)
-				if err := send(message{At: i, Result: &r}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	attempt.Register(registerTask, newRegistrar)
+	attempt.Register(readTask, newReader)
 }
 
 // maxChildren bounds the children that continue after one that ended: each starts the driver again.
@@ -159,7 +121,7 @@ func Read(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 		}
 		t := Tried{Try: Try{Way: way, GPU: gpu, Mount: mount}}
 		if a, err := readOn(ctx, &runner{task: readTask, env: env, limits: limits}, t.Try); err != nil {
-			t.Result = unknown(err.Error())
+			t.Result = attempt.NotKnown(err.Error())
 		} else {
 			t = a.Tried[0]
 		}
@@ -188,111 +150,23 @@ func readOn(ctx context.Context, r *runner, t Try) (*Answer, error) {
 	return r.run(ctx, []Try{t})
 }
 
-// run makes the tries. One that ends the child, or hangs, has an unknown outcome, and another child continues
-// with the next.
+// run makes the tries.
 func (r *runner) run(ctx context.Context, tries []Try) (*Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.limits.All, deadline.DirectAll))
-	defer cancel()
-	a := &Answer{Tried: make([]Tried, len(tries))}
-	for i, t := range tries {
-		a.Tried[i] = Tried{t, attempt.Result{Outcome: attempt.Unknown, Reason: "it was not tried: the process that tries it ended before"}}
+	var orders []order
+	for _, t := range tries {
+		orders = append(orders, order{t, r.file})
 	}
-	left := a.Tried
-	for range maxChildren {
-		if len(left) == 0 {
-			break
-		}
-		at, more, err := r.child(ctx, left)
-		if err != nil && len(left) == len(a.Tried) {
-			return nil, fmt.Errorf("%s: %w", r.task, err)
-		}
-		if !more {
-			break
-		}
-		left = left[at+1:]
+	s := attempt.Series[order]{
+		Task: r.task, Env: append([]string{"CUDA_CACHE_DISABLE=1"}, r.env...), Children: maxChildren,
+		Step: cmp.Or(r.limits.Step, deadline.Direct), All: cmp.Or(r.limits.All, deadline.DirectAll),
+	}
+	results, err := s.Run(ctx, orders)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{}
+	for i, t := range tries {
+		a.Tried = append(a.Tried, Tried{t, results[i]})
 	}
 	return a, nil
-}
-
-// child makes tries in one child. If more is true, it ended at the one whose index is returned.
-func (r *runner) child(ctx context.Context, left []Tried) (at int, more bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	step := cmp.Or(r.limits.Step, deadline.Direct)
-	var late atomic.Bool
-	timer := time.AfterFunc(deadline.Spawn, func() { late.Store(true); cancel() })
-	defer timer.Stop()
-	at = -1
-	known := false
-	o := order{Name: r.file}
-	for _, t := range left {
-		o.Tries = append(o.Tries, t.Try)
-	}
-	result, err := child.Run(ctx, child.Spec{
-		Task: r.task, Args: o, Env: append([]string{"CUDA_CACHE_DISABLE=1"}, r.env...),
-		Receive: func(raw json.RawMessage) {
-			var m message
-			if json.Unmarshal(raw, &m) != nil || m.At >= len(left) {
-				return
-			}
-			timer.Reset(step)
-			switch {
-			case m.At < 0:
-			case m.Begun:
-				at, known = m.At, false
-			case m.Result != nil && m.At == at:
-				left[at].Result, known = checked(m.Result), true
-			}
-		},
-	})
-	if err != nil {
-		return 0, false, err
-	}
-	if result.Finished {
-		return 0, false, nil
-	}
-	why := ending(&result, late.Load(), step)
-	if at < 0 || result.Left || ctx.Err() != nil && !late.Load() { // Another child would fare no better.
-		for i := range left {
-			if i > at || i == at && !known {
-				left[i].Result.Reason = why
-			}
-		}
-		return 0, false, nil
-	}
-	if !known {
-		left[at].Result = attempt.Result{Outcome: attempt.Unknown, Reason: why}
-	}
-	return at, true, nil
-}
-
-// checked is a result that a child sent, with nothing but what a result may be.
-func checked(r *attempt.Result) attempt.Result {
-	if !slices.Contains([]string{attempt.OK, attempt.Refused, Corrupt}, r.Outcome) {
-		return attempt.Result{Outcome: attempt.Unknown, Reason: cmp.Or(r.Reason, "the process that tried it gave no answer")}
-	}
-	return *r
-}
-
-// ending says in words how a child ended before its work did.
-func ending(r *child.Result, late bool, step time.Duration) string {
-	call := "it"
-	if len(r.Inside) > 0 {
-		call = r.Inside[0]
-	}
-	switch {
-	case late:
-		return fmt.Sprintf("%s did not return within %s", call, step)
-	case r.TimedOut || r.Canceled:
-		return "the time for it ran out"
-	case r.Death == child.DeathByLibrary && r.Signal != "":
-		return fmt.Sprintf("%s crashed: %s", call, r.Signal)
-	case r.Death == child.DeathByLibrary:
-		return fmt.Sprintf("%s ended its process with exit code %d", call, r.Code)
-	}
-	return "its process was ended: " + r.End()
-}
-
-func unknown(reason string) attempt.Result {
-	return attempt.Result{Outcome: attempt.Unknown, Reason: reason}
 }

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // nowhere is a folder in which nobody can create a file, not even root: cuFile logs to its working directory.
 const nowhere = "/proc"
 
-func newReader() func(Try) attempt.Result {
+func newReader() func(order) attempt.Result {
 	runtime.LockOSThread() // The current context is that of a thread.
 	return readFile
 }
@@ -103,28 +103,28 @@ func pattern() []byte {
 
 // readFile has cuFile read a file into the memory of a GPU, and compares it with what was written. The file is
 // made once everything else is ready.
-func readFile(t Try) attempt.Result {
+func readFile(t order) attempt.Result {
 	if err := unix.Chdir(nowhere); err != nil {
-		return unknown("chdir: " + err.Error())
+		return attempt.NotKnown("chdir: " + err.Error())
 	}
 	c, err := loadCufile()
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	all := startGPUs()
 	g, err := all.use(t.GPU, readBytes)
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	memory, err := newWindow(all, g)
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	f, why := makeFile(t.Mount)
 	if why != "" {
-		return unknown(why)
+		return attempt.NotKnown(why)
 	}
-	f.name = filepath.Join(t.Mount, t.name)
+	f.name = filepath.Join(t.Mount, t.Name)
 	if r := c.prepare(f, g, t.Way); r.result.Outcome != attempt.OK {
 		return r.result
 	} else if r := c.readInto(r.handle, g); r.Outcome != attempt.OK {
@@ -132,11 +132,11 @@ func readFile(t Try) attempt.Result {
 	}
 	got, err := memory.content()
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	result := attempt.Result{Outcome: attempt.OK, Bytes: readBytes}
 	if !bytes.Equal(got, pattern()) {
-		result.Outcome, result.Call = Corrupt, "cuFileRead"
+		result.Outcome, result.Call = attempt.Corrupt, "cuFileRead"
 	}
 	return result
 }
@@ -158,19 +158,19 @@ func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 		}
 		return false
 	}
-	if refused("cuFileDriverOpen", c.driverOpen()) || refused("cuFileDriverGetProperties", c.getProperties(&properties)) {
+	if refused("cuFileDriverOpen", c.calls.DriverOpen()) || refused("cuFileDriverGetProperties", c.calls.GetProperties(&properties)) {
 		return p
 	}
 	if way == Direct && properties.control&controlCompat != 0 {
-		p.result = unknown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
+		p.result = attempt.NotKnown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
 		return p
 	}
-	code, err := f.named(func(fd int) uint64 { return c.register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
+	code, err := f.named(func(fd int) uint64 { return c.calls.Register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
 	if err != nil {
-		p.result = unknown(err.Error())
+		p.result = attempt.NotKnown(err.Error())
 		return p
 	}
-	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.bufRegister(g.memory, readBytes, 0)) {
+	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.calls.BufRegister(g.memory, readBytes, 0)) {
 		p.result.Outcome = attempt.OK
 	}
 	return p
@@ -178,26 +178,26 @@ func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 
 // readInto reads the whole file into the memory of a GPU.
 func (c *cufile) readInto(handle uintptr, g *gpu) attempt.Result {
-	switch n := c.read(handle, g.memory, readBytes, 0, 0); {
+	switch n := c.calls.Read(handle, g.memory, readBytes, 0, 0); {
 	case n == -1:
-		if errno := c.errno(); errno != 0 {
+		if errno := *c.errno(); errno != 0 {
 			return outcome("cuFileRead", syscall.Errno(errno))
 		}
-		return unknown("cuFileRead failed without an error")
+		return attempt.NotKnown("cuFileRead failed without an error")
 	case n < 0:
 		return attempt.Result{Outcome: attempt.Refused, Call: "cuFileRead", Errno: codeName(int32(-n))}
 	case n != readBytes:
-		return unknown(fmt.Sprintf("cuFileRead read %d of %d bytes", n, readBytes))
+		return attempt.NotKnown(fmt.Sprintf("cuFileRead read %d of %d bytes", n, readBytes))
 	}
 	return attempt.Result{Outcome: attempt.OK}
 }
 
 // window is pinned host memory through which the memory of a GPU is seen.
 type window struct {
-	all    *gpus
-	gpu    *gpu
-	host   []byte
-	stream gpudriver.Stream
+	all  *gpus
+	gpu  *gpu
+	host []byte
+	drive.Clock
 }
 
 // newWindow fills the memory of a GPU with poison.
@@ -207,10 +207,10 @@ func newWindow(all *gpus, g *gpu) (*window, error) {
 	if w.host, err = all.driver.AllocHost(readBytes); err != nil {
 		return nil, err
 	}
-	if w.stream, err = all.driver.NewStream(); err != nil {
+	if w.Clock, err = drive.NewClock(all.driver); err != nil {
 		return nil, err
 	}
-	if err := all.driver.Set32(g.memory, poisonWord, readBytes/4, w.stream); err != nil {
+	if err := all.driver.Set32(g.memory, poisonWord, readBytes/4, w.Stream); err != nil {
 		return nil, err
 	}
 	return w, w.wait()
@@ -219,19 +219,11 @@ func newWindow(all *gpus, g *gpu) (*window, error) {
 // content is what the memory of the GPU holds.
 func (w *window) content() ([]byte, error) {
 	clear(w.host)
-	if err := w.all.driver.CopyToHost(w.host, w.gpu.memory, w.stream); err != nil {
+	if err := w.all.driver.CopyToHost(w.host, w.gpu.memory, w.Stream); err != nil {
 		return nil, err
 	}
 	return w.host, w.wait()
 }
 
-// wait waits for the stream. The parent ends this process if that takes too long.
-func (w *window) wait() error {
-	for {
-		done, err := w.all.driver.Done(w.stream)
-		if done || err != nil {
-			return err
-		}
-		time.Sleep(50 * time.Microsecond)
-	}
-}
+// wait waits for the stream. The parent ends this process before if that takes too long.
+func (w *window) wait() error { return w.Wait(deadline.DirectAll, nil) }

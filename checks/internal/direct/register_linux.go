@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // registerBytes is the size of the memory that is registered: one large page of a GPU, so that cuMemAlloc
@@ -35,7 +36,7 @@ type domain struct {
 	refused *attempt.Result
 }
 
-func newRegistrar() func(Try) attempt.Result {
+func newRegistrar() func(order) attempt.Result {
 	runtime.LockOSThread() // errno and the current context are those of a thread.
 	r := &registrar{domains: make(map[string]domain)}
 	if r.verbs, r.failed = loadVerbs(); r.failed == nil {
@@ -44,9 +45,9 @@ func newRegistrar() func(Try) attempt.Result {
 	return r.try
 }
 
-func (r *registrar) try(t Try) attempt.Result {
+func (r *registrar) try(t order) attempt.Result {
 	if r.failed != nil {
-		return unknown(r.failed.Error())
+		return attempt.NotKnown(r.failed.Error())
 	}
 	d := r.domain(t.Device)
 	switch {
@@ -54,7 +55,7 @@ func (r *registrar) try(t Try) attempt.Result {
 	case t.Way == Host:
 		return *d.refused
 	default:
-		return unknown("the device could not be used: " + wordsOf(d.refused))
+		return attempt.NotKnown("the device could not be used: " + wordsOf(d.refused))
 	}
 	var result attempt.Result
 	switch t.Way {
@@ -63,7 +64,7 @@ func (r *registrar) try(t Try) attempt.Result {
 	case DMABuf, Peermem:
 		result = r.registerGPU(d.pd, t)
 	default:
-		return unknown("no such way")
+		return attempt.NotKnown("no such way")
 	}
 	if result.Outcome != attempt.Unknown {
 		result.Bytes = registerBytes
@@ -91,11 +92,11 @@ func (r *registrar) domain(name string) domain {
 	}
 	device := r.names[name]
 	if device == 0 {
-		result := unknown(verbsLibrary + " does not list the device here")
+		result := attempt.NotKnown(verbsLibrary + " does not list the device here")
 		d.refused = &result
-	} else if context, err := r.verbs.call(func() uintptr { return r.verbs.openDevice(device) }); err != nil {
+	} else if context, err := r.verbs.call(func() uintptr { return r.verbs.calls.OpenDevice(device) }); err != nil {
 		fail("ibv_open_device", err)
-	} else if d.pd, err = r.verbs.call(func() uintptr { return r.verbs.allocPD(context) }); err != nil {
+	} else if d.pd, err = r.verbs.call(func() uintptr { return r.verbs.calls.AllocPD(context) }); err != nil {
 		fail("ibv_alloc_pd", err)
 	}
 	r.domains[name] = d
@@ -108,7 +109,7 @@ func (r *registrar) registered(call string, register func() uintptr) attempt.Res
 	if err != nil {
 		return outcome(call, err)
 	}
-	r.verbs.deregMR(mr) // What came of that is of no interest: the end of the process undoes it.
+	r.verbs.calls.DeregMR(mr) // What came of that is of no interest: the end of the process undoes it.
 	return attempt.Result{Outcome: attempt.OK}
 }
 
@@ -116,37 +117,37 @@ func (r *registrar) registerHost(pd uintptr) attempt.Result {
 	if r.host == nil {
 		memory, err := unix.Mmap(-1, 0, registerBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 		if err != nil {
-			return unknown("mmap: " + err.Error())
+			return attempt.NotKnown("mmap: " + err.Error())
 		}
 		r.host = memory
 	}
 	address := uintptr(unsafe.Pointer(&r.host[0]))
-	return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.regMR(pd, address, registerBytes, access) })
+	return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, address, registerBytes, access) })
 }
 
-func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
+func (r *registrar) registerGPU(pd uintptr, t order) attempt.Result {
 	if r.gpus == nil {
 		r.gpus = startGPUs()
 	}
 	g, err := r.gpus.use(t.GPU, registerBytes)
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	if t.Way == Peermem {
-		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.regMR(pd, uintptr(g.memory), registerBytes, access) })
+		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, uintptr(g.memory), registerBytes, access) })
 	}
 	fd, err := r.gpus.driver.DMABuf(g.device, g.memory, registerBytes)
 	if e, ok := errors.AsType[*gpudriver.Error](err); ok && e.Result == gpudriver.NotSupported {
 		return attempt.Result{Outcome: attempt.Refused, Call: e.Call, Errno: e.Name}
 	}
 	if err != nil {
-		return unknown(err.Error())
+		return attempt.NotKnown(err.Error())
 	}
 	defer func() { _ = unix.Close(fd) }() // A registration keeps the buffer by itself.
-	if r.verbs.regDMABufMR == nil {
-		return unknown(verbsLibrary + " lacks ibv_reg_dmabuf_mr: it is older than rdma-core 34")
+	if r.verbs.calls.RegDMABufMR == nil {
+		return attempt.NotKnown(verbsLibrary + " lacks ibv_reg_dmabuf_mr: it is older than rdma-core 34")
 	}
-	return r.registered("ibv_reg_dmabuf_mr", func() uintptr { return r.verbs.regDMABufMR(pd, 0, registerBytes, 0, int32(fd), access) })
+	return r.registered("ibv_reg_dmabuf_mr", func() uintptr { return r.verbs.calls.RegDMABufMR(pd, 0, registerBytes, 0, int32(fd), access) })
 }
 
 // outcome is the result of a call that failed. Errno 95 has two names; verbs documents this one.
@@ -181,16 +182,12 @@ type gpu struct {
 // startGPUs starts CUDA.
 func startGPUs() *gpus {
 	g := &gpus{all: make(map[string]*gpu)}
-	if g.driver, g.failed = cuda.Load(); g.failed != nil {
+	d, f := drive.Start(drive.CUDA, func(string, *drive.Library) {})
+	if f != nil {
+		g.failed = errors.New(f.Reason)
 		return g
 	}
-	if missing := g.driver.Missing(); len(missing) > 0 {
-		g.failed = gpudriver.Missing(missing[0])
-		return g
-	}
-	if g.failed = g.driver.Init(); g.failed != nil {
-		return g
-	}
+	g.driver, _ = d.(*cuda.Driver) // No other is of this API.
 	var devices []gpudriver.Device
 	if devices, g.failed = g.driver.Devices(); g.failed != nil {
 		return g

@@ -1,6 +1,7 @@
 package gpudriver
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,8 +12,8 @@ import (
 // signatures are the same in both libraries, and the methods that call them.
 type Base struct {
 	Calls Calls
-	// Needed are the functions without which the probe cannot run.
-	Needed []string
+	// QueryCall is the name of Calls.StreamQuery.
+	QueryCall string
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
 	// FirstPeerAttribute is the number of the first attribute of a pair.
@@ -21,39 +22,39 @@ type Base struct {
 	// it enables peer access where the memory needs it.
 	LazyPeerAccess uint32
 
-	names   map[any]string // The names of functions, by what they are bound to.
-	missing map[string]bool
+	missing []string
 }
 
-// Calls are the functions that both libraries have; one that a library lacks is nil.
+// Calls are the functions that both libraries have, as BindAll binds them. A stream is polled too often
+// for an error each time.
 type Calls struct {
-	Init                  func(flags uint32) Result
-	DeviceGetCount        func(n *int32) Result
-	DeviceGet             func(d *Device, ordinal int32) Result
-	DeviceGetName         func(name *byte, n int32, d Device) Result
-	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result
-	DeviceGetAttribute    func(v *int32, a int32, d Device) Result
-	DeviceTotalMem        func(n *uint64, d Device) Result
-	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
-	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) Result
-	CurrentDevice         func(d *Device) Result
-	MemAlloc              func(p *Pointer, n uint64) Result
-	MemFree               func(p Pointer) Result
-	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
-	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result
-	MemHostUnregister     func(p unsafe.Pointer) Result
-	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) Result
-	StreamCreate          func(s *Stream, flags uint32) Result
-	StreamQuery           func(s Stream) Result
-	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result
-	EventCreate           func(e *Event, flags uint32) Result
-	EventRecord           func(e Event, s Stream) Result
-	EventElapsedTime      func(ms *float32, a, b Event) Result
-	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result
-	ModuleGetFunction     func(f *Function, m Module, name *byte) Result
-	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result
-	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result
-	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result
+	Init                  func(flags uint32) error                                                                              `cuda:"cuInit,needed" hip:"hipInit,needed"`
+	DeviceGetCount        func(n *int32) error                                                                                  `cuda:"cuDeviceGetCount,needed" hip:"hipGetDeviceCount,needed"`
+	DeviceGet             func(d *Device, ordinal int32) error                                                                  `cuda:"cuDeviceGet,needed" hip:"hipDeviceGet,needed"`
+	DeviceGetName         func(name *byte, n int32, d Device) error                                                             `cuda:"cuDeviceGetName" hip:"hipDeviceGetName"`
+	DeviceGetPCIBusID     func(name *byte, n int32, d Device) error                                                             `cuda:"cuDeviceGetPCIBusId,needed" hip:"hipDeviceGetPCIBusId,needed"`
+	DeviceGetAttribute    func(v *int32, a int32, d Device) error                                                               `cuda:"cuDeviceGetAttribute" hip:"hipDeviceGetAttribute"`
+	DeviceTotalMem        func(n *uint64, d Device) error                                                                       `cuda:"cuDeviceTotalMem_v2" hip:"hipDeviceTotalMem"`
+	DeviceCanAccessPeer   func(can *int32, d, peer Device) error                                                                `cuda:"cuDeviceCanAccessPeer,needed" hip:"hipDeviceCanAccessPeer,needed"`
+	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) error                                                        `cuda:"cuDeviceGetP2PAttribute" hip:"hipDeviceGetP2PAttribute"`
+	CurrentDevice         func(d *Device) error                                                                                 `cuda:"cuCtxGetDevice" hip:"hipGetDevice"`
+	MemAlloc              func(p *Pointer, n uint64) error                                                                      `cuda:"cuMemAlloc_v2,needed" hip:"hipMalloc,needed"`
+	MemFree               func(p Pointer) error                                                                                 `cuda:"cuMemFree_v2" hip:"hipFree"`
+	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) error                                                 `cuda:"cuMemHostAlloc" hip:"hipHostMalloc"`
+	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) error                                                  `cuda:"cuMemHostRegister_v2" hip:"hipHostRegister"`
+	MemHostUnregister     func(p unsafe.Pointer) error                                                                          `cuda:"cuMemHostUnregister" hip:"hipHostUnregister"`
+	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) error                                                   `cuda:"cuMemsetD32Async,needed" hip:"hipMemsetD32Async,needed"`
+	StreamCreate          func(s *Stream, flags uint32) error                                                                   `cuda:"cuStreamCreate,needed" hip:"hipStreamCreateWithFlags,needed"`
+	StreamQuery           func(s Stream) Result                                                                                 `cuda:"cuStreamQuery,needed" hip:"hipStreamQuery,needed"`
+	StreamWaitEvent       func(s Stream, e Event, flags uint32) error                                                           `cuda:"cuStreamWaitEvent" hip:"hipStreamWaitEvent"`
+	EventCreate           func(e *Event, flags uint32) error                                                                    `cuda:"cuEventCreate,needed" hip:"hipEventCreateWithFlags,needed"`
+	EventRecord           func(e Event, s Stream) error                                                                         `cuda:"cuEventRecord,needed" hip:"hipEventRecord,needed"`
+	EventElapsedTime      func(ms *float32, a, b Event) error                                                                   `cuda:"cuEventElapsedTime,needed" hip:"hipEventElapsedTime,needed"`
+	ModuleLoadData        func(m *Module, image unsafe.Pointer) error                                                           `cuda:"cuModuleLoadData" hip:"hipModuleLoadData"`
+	ModuleGetFunction     func(f *Function, m Module, name *byte) error                                                         `cuda:"cuModuleGetFunction" hip:"hipModuleGetFunction"`
+	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) error `cuda:"cuLaunchKernel" hip:"hipModuleLaunchKernel"`
+	IpcGetMemHandle       func(h *IPCHandle, p Pointer) error                                                                   `cuda:"cuIpcGetMemHandle" hip:"hipIpcGetMemHandle"`
+	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) error                                                     `cuda:"cuIpcOpenMemHandle_v2" hip:"hipIpcOpenMemHandle"`
 }
 
 // The flags that have one value in both libraries.
@@ -66,80 +67,51 @@ const (
 	streamNonBlocking = 1
 )
 
-// Bind looks functions up in a library, one by one, so that a library that lacks a
-// newer function remains usable. functions holds, by name, what each is bound to.
-func (b *Base) Bind(handle uintptr, functions map[string]any) {
-	if b.names == nil {
-		b.names, b.missing = make(map[any]string), make(map[string]bool)
-	}
-	for name, fn := range functions {
-		b.names[fn] = name
-		b.missing[name] = !Bind(handle, name, fn)
+// Bind looks the functions of structs up in a library (see BindAll).
+func (b *Base) Bind(handle uintptr, api string, structs ...any) {
+	for _, s := range structs {
+		b.missing = append(b.missing, BindAll(handle, api, s, b.Fail)...)
 	}
 }
 
-// Check turns the result of a call into an error that names the function. fn is what
-// the function is bound to.
-func (b *Base) Check(fn any, r Result) error {
-	if r == Success {
-		return nil
-	}
+// Fail is the error of a call that returned a code other than 0.
+func (b *Base) Fail(call string, code int32) error {
 	// cuda.h maps the plain name to the one with the suffix.
-	e := &Error{Call: strings.TrimSuffix(b.names[fn], "_v2"), Result: r}
-	e.Name, e.Text = b.Describe(r)
+	e := &Error{Call: strings.TrimSuffix(call, "_v2"), Result: Result(code)}
+	e.Name, e.Text = b.Describe(e.Result)
 	return e
 }
 
-// gave turns the result of a call that should give something into an error, also if it
-// succeeded and gave nothing.
-func (b *Base) gave(fn any, something bool, r Result) error {
-	if r == Success && !something {
-		return fmt.Errorf("%s reports success and gives nothing", b.names[fn])
+// given is the error of a call that should give something, also if it succeeded and gave nothing.
+func given(err error, something bool, what string) error {
+	if err == nil && !something {
+		return errors.New("the driver reports success and gives no " + what)
 	}
-	return b.Check(fn, r)
+	return err
 }
-
-// Lacks is the error of a call to a function that the library lacks. fn is what the
-// function would be bound to.
-func (b *Base) Lacks(fn any) error { return Missing(b.names[fn]) }
 
 // Missing reports the needed functions that the library lacks, without which the probe
 // cannot run.
-func (b *Base) Missing() []string {
-	var names []string
-	for _, name := range b.Needed {
-		if b.missing[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// InitCall is the function that starts the library.
-func (b *Base) InitCall() string { return b.names[&b.Calls.Init] }
+func (b *Base) Missing() []string { return b.missing }
 
 // Init initialises the library.
-func (b *Base) Init() error {
-	c := &b.Calls
-	return b.Check(&c.Init, c.Init(0))
-}
+func (b *Base) Init() error { return b.Calls.Init(0) }
 
 // maxDevices bounds what a driver may say: the largest machine has 72 GPUs (GB200 NVL72).
 const maxDevices = 1 << 12
 
 // Devices returns the devices that the library offers to this process.
 func (b *Base) Devices() ([]Device, error) {
-	c := &b.Calls
 	var n int32
-	if err := b.Check(&c.DeviceGetCount, c.DeviceGetCount(&n)); err != nil {
+	if err := b.Calls.DeviceGetCount(&n); err != nil {
 		return nil, err
 	}
 	if n < 0 || n > maxDevices {
-		return nil, fmt.Errorf("%s: the driver counts %d devices", b.names[&c.DeviceGetCount], n)
+		return nil, fmt.Errorf("the driver counts %d devices", n)
 	}
 	devices := make([]Device, n)
 	for i := range devices {
-		if err := b.Check(&c.DeviceGet, c.DeviceGet(&devices[i], int32(i))); err != nil {
+		if err := b.Calls.DeviceGet(&devices[i], int32(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -148,101 +120,66 @@ func (b *Base) Devices() ([]Device, error) {
 
 // Name returns the model's name.
 func (b *Base) Name(dev Device) (string, error) {
-	c := &b.Calls
-	if c.DeviceGetName == nil {
-		return "", b.Lacks(&c.DeviceGetName)
-	}
 	var buffer [256]byte
-	err := b.Check(&c.DeviceGetName, c.DeviceGetName(&buffer[0], int32(len(buffer)), dev))
+	err := b.Calls.DeviceGetName(&buffer[0], int32(len(buffer)), dev)
 	return String(buffer[:]), err
 }
 
 // Address returns the PCI address, lower case.
 func (b *Base) Address(dev Device) (string, error) {
-	c := &b.Calls
 	var buffer [32]byte
-	err := b.Check(&c.DeviceGetPCIBusID, c.DeviceGetPCIBusID(&buffer[0], int32(len(buffer)), dev))
+	err := b.Calls.DeviceGetPCIBusID(&buffer[0], int32(len(buffer)), dev)
 	return strings.ToLower(String(buffer[:])), err
 }
 
 // Attribute returns an attribute of a device, by its number in the library.
 func (b *Base) Attribute(a int32, dev Device) (int, error) {
-	c := &b.Calls
-	if c.DeviceGetAttribute == nil {
-		return 0, b.Lacks(&c.DeviceGetAttribute)
-	}
 	var v int32
-	err := b.Check(&c.DeviceGetAttribute, c.DeviceGetAttribute(&v, a, dev))
+	err := b.Calls.DeviceGetAttribute(&v, a, dev)
 	return int(v), err
 }
 
 // TotalMemory returns the size of a device's memory in bytes.
-func (b *Base) TotalMemory(dev Device) (uint64, error) {
-	c := &b.Calls
-	if c.DeviceTotalMem == nil {
-		return 0, b.Lacks(&c.DeviceTotalMem)
-	}
-	var n uint64
-	err := b.Check(&c.DeviceTotalMem, c.DeviceTotalMem(&n, dev))
+func (b *Base) TotalMemory(dev Device) (n uint64, err error) {
+	err = b.Calls.DeviceTotalMem(&n, dev)
 	return n, err
 }
 
 // CanAccessPeer reports whether dev may reach the memory of peer.
 func (b *Base) CanAccessPeer(dev, peer Device) (bool, error) {
-	c := &b.Calls
 	var can int32
-	err := b.Check(&c.DeviceCanAccessPeer, c.DeviceCanAccessPeer(&can, dev, peer))
+	err := b.Calls.DeviceCanAccessPeer(&can, dev, peer)
 	return can != 0, err
 }
 
 // PeerAttribute returns an attribute of an ordered pair.
 func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
-	c := &b.Calls
-	if c.DeviceGetP2PAttribute == nil {
-		return 0, b.Lacks(&c.DeviceGetP2PAttribute)
-	}
 	var v int32
-	err := b.Check(&c.DeviceGetP2PAttribute, c.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst))
+	err := b.Calls.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst)
 	return int(v), err
 }
 
 // Current returns the device that is current on this thread.
 func (b *Base) Current() (Device, error) {
-	c := &b.Calls
-	if c.CurrentDevice == nil {
-		return 0, b.Lacks(&c.CurrentDevice)
-	}
 	d := Device(-1)
-	err := b.Check(&c.CurrentDevice, c.CurrentDevice(&d))
+	err := b.Calls.CurrentDevice(&d)
 	return d, err
 }
 
 // Alloc allocates device memory in the current context.
-func (b *Base) Alloc(n uint64) (Pointer, error) {
-	c := &b.Calls
-	var p Pointer
-	r := c.MemAlloc(&p, n)
-	return p, b.gave(&c.MemAlloc, p != 0, r)
+func (b *Base) Alloc(n uint64) (p Pointer, err error) {
+	err = b.Calls.MemAlloc(&p, n)
+	return p, given(err, p != 0, "memory")
 }
 
 // Free frees device memory.
-func (b *Base) Free(p Pointer) error {
-	c := &b.Calls
-	if c.MemFree == nil {
-		return b.Lacks(&c.MemFree)
-	}
-	return b.Check(&c.MemFree, c.MemFree(p))
-}
+func (b *Base) Free(p Pointer) error { return b.Calls.MemFree(p) }
 
 // AllocHost allocates n bytes of pinned host memory, known to all contexts.
 func (b *Base) AllocHost(n uint64) ([]byte, error) {
-	c := &b.Calls
-	if c.MemHostAlloc == nil {
-		return nil, b.Lacks(&c.MemHostAlloc)
-	}
 	var p unsafe.Pointer
-	r := c.MemHostAlloc(&p, n, portable)
-	if err := b.gave(&c.MemHostAlloc, p != nil, r); err != nil {
+	err := b.Calls.MemHostAlloc(&p, n, portable)
+	if err := given(err, p != nil, "host memory"); err != nil {
 		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), n), nil
@@ -250,92 +187,65 @@ func (b *Base) AllocHost(n uint64) ([]byte, error) {
 
 // RegisterHost pins memory that the caller mapped.
 func (b *Base) RegisterHost(memory []byte) error {
-	c := &b.Calls
-	if c.MemHostRegister == nil {
-		return b.Lacks(&c.MemHostRegister)
-	}
-	return b.Check(&c.MemHostRegister, c.MemHostRegister(unsafe.Pointer(&memory[0]), uint64(len(memory)), portable))
+	return b.Calls.MemHostRegister(unsafe.Pointer(&memory[0]), uint64(len(memory)), portable)
 }
 
 // UnregisterHost undoes RegisterHost.
 func (b *Base) UnregisterHost(memory []byte) error {
-	c := &b.Calls
-	if c.MemHostUnregister == nil {
-		return b.Lacks(&c.MemHostUnregister)
-	}
-	return b.Check(&c.MemHostUnregister, c.MemHostUnregister(unsafe.Pointer(&memory[0])))
+	return b.Calls.MemHostUnregister(unsafe.Pointer(&memory[0]))
 }
 
 // Set32 enqueues filling n words of 4 bytes on a stream.
 func (b *Base) Set32(p Pointer, v uint32, n uint64, s Stream) error {
-	c := &b.Calls
-	return b.Check(&c.MemsetD32Async, c.MemsetD32Async(p, v, n, s))
+	return b.Calls.MemsetD32Async(p, v, n, s)
 }
 
 // NewStream creates a stream in the current context that does not wait for
 // the default one.
-func (b *Base) NewStream() (Stream, error) {
-	c := &b.Calls
-	var s Stream
-	r := c.StreamCreate(&s, streamNonBlocking)
-	return s, b.gave(&c.StreamCreate, s != 0, r)
+func (b *Base) NewStream() (s Stream, err error) {
+	err = b.Calls.StreamCreate(&s, streamNonBlocking)
+	return s, given(err, s != 0, "stream")
 }
 
 // Done reports whether all work of a stream is done.
 func (b *Base) Done(s Stream) (bool, error) {
-	c := &b.Calls
-	r := c.StreamQuery(s)
-	if r == NotReady {
+	switch r := b.Calls.StreamQuery(s); r {
+	case NotReady:
 		return false, nil
+	case Success:
+		return true, nil
+	default:
+		return false, b.Fail(b.QueryCall, int32(r))
 	}
-	return r == Success, b.Check(&c.StreamQuery, r)
 }
 
 // Wait makes a stream wait for an event.
-func (b *Base) Wait(s Stream, e Event) error {
-	c := &b.Calls
-	if c.StreamWaitEvent == nil {
-		return b.Lacks(&c.StreamWaitEvent)
-	}
-	return b.Check(&c.StreamWaitEvent, c.StreamWaitEvent(s, e, 0))
-}
+func (b *Base) Wait(s Stream, e Event) error { return b.Calls.StreamWaitEvent(s, e, 0) }
 
 // NewEvent creates an event with a time in the current context.
-func (b *Base) NewEvent() (Event, error) {
-	c := &b.Calls
-	var e Event
-	r := c.EventCreate(&e, 0)
-	return e, b.gave(&c.EventCreate, e != 0, r)
+func (b *Base) NewEvent() (e Event, err error) {
+	err = b.Calls.EventCreate(&e, 0)
+	return e, given(err, e != 0, "event")
 }
 
 // Record enqueues an event on a stream.
-func (b *Base) Record(e Event, s Stream) error {
-	c := &b.Calls
-	return b.Check(&c.EventRecord, c.EventRecord(e, s))
-}
+func (b *Base) Record(e Event, s Stream) error { return b.Calls.EventRecord(e, s) }
 
 // Seconds returns the time between two events that are done.
 func (b *Base) Seconds(from, to Event) (float64, error) {
-	c := &b.Calls
 	var ms float32
-	err := b.Check(&c.EventElapsedTime, c.EventElapsedTime(&ms, from, to))
+	err := b.Calls.EventElapsedTime(&ms, from, to)
 	return float64(ms) / 1e3, err
 }
 
-// LoadImage loads the code that compile returns, for the current context. compile is
-// called only where the library can run kernels.
-func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
-	c := &b.Calls
-	if c.ModuleLoadData == nil || c.ModuleGetFunction == nil || c.LaunchKernel == nil {
-		return 0, b.Lacks(&c.ModuleLoadData)
-	}
+// LoadImage loads the code that compile returns, for the current context.
+func (b *Base) LoadImage(compile func() ([]byte, error)) (m Module, err error) {
 	image, err := compile()
 	if err != nil {
 		return 0, err
 	}
-	var m Module
-	r := c.ModuleLoadData(&m, unsafe.Pointer(&image[0]))
-	return m, b.gave(&c.ModuleLoadData, m != 0, r)
+	err = b.Calls.ModuleLoadData(&m, unsafe.Pointer(&image[0]))
+	return m, given(err, m != 0, "module")
 }
 
 // Compiled keeps the code of kernels by the model of GPU that it is for and its source, so that
@@ -364,18 +274,15 @@ func (k *Compiled) For(model string, compile func() ([]byte, error)) ([]byte, er
 }
 
 // Function finds a kernel in a module.
-func (b *Base) Function(m Module, name string) (Function, error) {
-	c := &b.Calls
-	var f Function
-	r := c.ModuleGetFunction(&f, m, CString(name))
-	return f, b.gave(&c.ModuleGetFunction, f != 0, r)
+func (b *Base) Function(m Module, name string) (f Function, err error) {
+	err = b.Calls.ModuleGetFunction(&f, m, CString(name))
+	return f, given(err, f != 0, "function")
 }
 
 // Launch enqueues a kernel on a stream. Every parameter of the probe's kernels is 64
 // bits wide.
 func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
-	c := &b.Calls
-	return b.Check(&c.LaunchKernel, c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil))
+	return b.Calls.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil)
 }
 
 // addresses are those of a kernel's parameters, as a launch expects them.
@@ -389,23 +296,13 @@ func addresses(params []uint64) unsafe.Pointer {
 
 // IPCHandle returns the handle by which another process can open memory of
 // Alloc.
-func (b *Base) IPCHandle(p Pointer) (IPCHandle, error) {
-	c := &b.Calls
-	var h IPCHandle
-	if c.IpcGetMemHandle == nil {
-		return h, b.Lacks(&c.IpcGetMemHandle)
-	}
-	err := b.Check(&c.IpcGetMemHandle, c.IpcGetMemHandle(&h, p))
+func (b *Base) IPCHandle(p Pointer) (h IPCHandle, err error) {
+	err = b.Calls.IpcGetMemHandle(&h, p)
 	return h, err
 }
 
 // OpenIPC maps another process's memory into the current context.
-func (b *Base) OpenIPC(h IPCHandle) (Pointer, error) {
-	c := &b.Calls
-	if c.IpcOpenMemHandle == nil {
-		return 0, b.Lacks(&c.IpcOpenMemHandle)
-	}
-	var p Pointer
-	err := b.Check(&c.IpcOpenMemHandle, c.IpcOpenMemHandle(&p, h, b.LazyPeerAccess))
+func (b *Base) OpenIPC(h IPCHandle) (p Pointer, err error) {
+	err = b.Calls.IpcOpenMemHandle(&p, h, b.LazyPeerAccess)
 	return p, err
 }

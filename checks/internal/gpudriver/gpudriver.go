@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
+	"strings"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -76,15 +76,25 @@ func (e *Error) Is(target error) bool {
 }
 
 var (
-	// ErrMissing is wrapped by the error of a call that this driver's library
-	// does not have.
-	ErrMissing = errors.New("the driver lacks this function")
+	// ErrMissing is wrapped by the error of a call of a function that the library lacks.
+	ErrMissing = errors.New("the library lacks this function")
 	// ErrVersion is wrapped if the library has a version for which
 	// doctor does not know the sizes and numbers.
 	ErrVersion = errors.New("version not supported")
 	// ErrStatic is wrapped by the error of loading a library in a static binary.
 	ErrStatic = errors.New("this binary is static and cannot load libraries")
+	// ErrLoad is wrapped by every error of loading a library.
+	ErrLoad = errors.New("load a library")
 )
+
+// loadError is an error of the loader.
+type loadError struct{ error }
+
+// Is makes it an ErrLoad.
+func (e loadError) Is(target error) bool { return target == ErrLoad }
+
+// Unwrap returns the loader's own error.
+func (e loadError) Unwrap() error { return e.error }
 
 type (
 	// Handles of the driver.
@@ -118,15 +128,6 @@ const (
 	PeerAccess
 	PeerNativeAtomics
 	PeerArrayAccess
-)
-
-// Speed says whether code is to be compiled soon or to run fast, as a level of the compiler's optimization.
-type Speed int
-
-// The speeds. On an H100, the judge's kernels take 21 ms instead of 33 to compile.
-const (
-	Soon Speed = 0
-	Fast Speed = 4
 )
 
 // Driver is a vendor's driver API. Use it only in a child process: a
@@ -197,7 +198,7 @@ type Driver interface {
 	// LoadModule compiles the source of kernels with the driver's compiler, for the
 	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
 	// wide.
-	LoadModule(source string, speed Speed) (Module, error)
+	LoadModule(source string) (Module, error)
 	Function(m Module, name string) (Function, error)
 	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
 
@@ -211,12 +212,6 @@ type Driver interface {
 	CanExport(dev Device) bool
 	Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error)
 	Import(fd int, size uint64, dev Device) (Pointer, error)
-}
-
-// Pause is how long to sleep before a stream is asked again that was waited for so long: a twentieth of that, so that
-// long waits leave the processors to others.
-func Pause(waited time.Duration) time.Duration {
-	return min(max(20*time.Microsecond, waited/20), time.Millisecond)
 }
 
 // Path returns the file that a library was loaded from, by the maps of this
@@ -234,12 +229,17 @@ func Path(maps []byte, name string) string {
 // CString returns s as a string of C.
 func CString(s string) *byte { return &append([]byte(s), 0)[0] }
 
-// Text reads a C string that a library owns, at most 256 bytes of it.
+// Text reads a C string that a library owns, at most 256 bytes of it and none behind its end.
 func Text(p uintptr) string {
-	if p == 0 {
-		return ""
+	var text []byte
+	for at := p; p != 0 && len(text) < 256; at++ {
+		b := **(**byte)(unsafe.Pointer(&at))
+		if b == 0 {
+			break
+		}
+		text = append(text, b)
 	}
-	return String(unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256))
+	return string(text)
 }
 
 // String is the content of a buffer up to its first zero; one without a zero
@@ -253,17 +253,58 @@ func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) 
 // library's constructors is attributed to it.
 func Open(name string) (handle uintptr, err error) {
 	child.CallOf("loading " + name).Do(func() { handle, err = open(name) })
-	return handle, err
+	if err != nil {
+		return 0, loadError{err}
+	}
+	return handle, nil
 }
 
 // Global stands for the libraries that this process has loaded globally
 // (RTLD_GLOBAL), as go-nvml loads NVML.
 const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
-// Has reports whether a library has a function.
-func Has(handle uintptr, name string) bool {
-	_, err := symbol(handle, name)
-	return err == nil
+// BindAll binds the fields of a struct to the functions of a library that their tags name for an
+// API, as in `cuda:"cuInit,needed"`, and returns the needed ones that the library lacks. Where a
+// field returns an error, the function returns a code, of which fail makes one; a function that
+// the library lacks then gives ErrMissing. All others that it lacks are nil.
+func BindAll(handle uintptr, api string, functions any, fail func(call string, code int32) error) (missing []string) {
+	v := reflect.ValueOf(functions).Elem()
+	for i := range v.NumField() {
+		name, need, _ := strings.Cut(v.Type().Field(i).Tag.Get(api), ",")
+		if name == "" {
+			panic("no function for " + v.Type().Field(i).Name) // A bug, which any test of the library finds.
+		}
+		var found bool
+		if field := v.Field(i); field.Type().Out(0) == reflect.TypeFor[error]() {
+			found = bindError(handle, name, field, fail)
+		} else {
+			found = Bind(handle, name, field.Addr().Interface())
+		}
+		if !found && need != "" {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// bindError binds a field that returns an error to a function that returns a code.
+func bindError(handle uintptr, name string, field reflect.Value, fail func(call string, code int32) error) (found bool) {
+	var in []reflect.Type
+	for t := range field.Type().Ins() {
+		in = append(in, t)
+	}
+	function := reflect.New(reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[int32]()}, false))
+	found = Bind(handle, name, function.Interface())
+	field.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
+		var err error
+		if !found {
+			err = Missing(name)
+		} else if code := function.Elem().Call(args)[0].Int(); code != 0 {
+			err = fail(name, int32(code))
+		}
+		return []reflect.Value{reflect.ValueOf(&err).Elem()}
+	}))
+	return found
 }
 
 // Bind looks a function up in a library that was loaded, and reports whether it

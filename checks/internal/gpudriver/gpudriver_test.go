@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -48,26 +50,35 @@ func TestError(t *testing.T) {
 	expect.That(t, errors.Is(err, SystemNotReady) && !errors.Is(err, OutOfMemory), "errors.Is does not tell the result")
 }
 
-// TestMissing checks that a library without a function that all depends on is told from one that lacks a newer one.
+// TestMissing checks that a library without a function that all depends on is told from one that lacks a newer one, and
+// that a call of what is not there says which function it is.
 func TestMissing(t *testing.T) {
-	b := Base{Needed: []string{"cuInit", "cuDeviceGet"}, missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
-	expect.NoDiff(t, []string{"cuInit"}, b.Missing(), "Missing")
+	for api, start := range map[string]string{"cuda": "cuInit", "hip": "hipInit"} {
+		var b Base
+		b.Bind(Global, api, &b.Calls) // This process has loaded no such library.
+		missing := b.Missing()
+		expect.That(t, slices.Contains(missing, start) && !slices.ContainsFunc(missing, func(name string) bool { return strings.Contains(name, "Ipc") }), "%s: missing %q", api, missing)
+		err := b.Init()
+		expect.That(t, errors.Is(err, ErrMissing) && strings.HasPrefix(err.Error(), start+":"), "%s: Init gives %v", api, err)
+	}
 }
 
-// TestCheck checks that an error names the function as its documentation does, and that
-// of a function that the library lacks as it was looked for.
-func TestCheck(t *testing.T) {
+// TestBindError checks that a code of a C function becomes an error that names the function as its documentation does,
+// and that success is none.
+func TestBindError(t *testing.T) {
 	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
-	b.names = map[any]string{&b.Calls.MemFree: "cuMemFree_v2", &b.Calls.Init: "cuInit"}
-	b.Calls.Init = func(uint32) Result { return NoDevice }
-	got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"})
-	expect.That(t, errors.Is(got, NoDevice) && got.Error() == want.Error(), "Init gives %v, want %v", got, want)
-	err := b.Free(0)
-	expect.That(t, errors.Is(err, ErrMissing) && strings.HasPrefix(err.Error(), "cuMemFree_v2:"), "Free gives %v without the function", err)
-	b.Calls.MemFree = func(Pointer) Result { return InvalidValue }
-	err = b.Free(0)
-	expect.That(t, strings.HasPrefix(err.Error(), "cuMemFree:"), "Free gives %v, want an error of cuMemFree", err)
-	expect.Equal(t, "cuInit", b.InitCall(), "the library starts by")
+	var calls struct {
+		Close func(fd int32) error `c:"close"`
+		Other func() error         `c:"none_such_v2"`
+	}
+	b.Bind(Global, "c", &calls)
+	err := calls.Close(-1)
+	expect.That(t, errors.Is(err, Result(-1)) && err.Error() == (&Error{Call: "close", Result: -1, Name: "E-1", Text: "text"}).Error(), "close gives %v", err)
+	fd := expect.Value(syscall.Dup(2))(t)
+	expect.NoError(t, calls.Close(int32(fd)))
+	expect.That(t, errors.Is(calls.Other(), ErrMissing), "a missing function gives %v", calls.Other())
+	err = b.Fail("cuMemFree_v2", 1)
+	expect.That(t, strings.HasPrefix(err.Error(), "cuMemFree:"), "got %v, want an error of cuMemFree", err)
 }
 
 // TestCompiled checks that code is made once for each model, whoever asks at the same time,

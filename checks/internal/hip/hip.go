@@ -12,9 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
@@ -58,60 +56,26 @@ const (
 // does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
 const wallClockHz = 100e6
 
-// calls are the functions that only HIP has, or that have another signature in CUDA; one that
-// the library lacks is nil.
+// calls are the functions that only HIP has, or that have another signature in CUDA.
 type calls struct {
-	RuntimeGetVersion  func(v *int32) Result
-	SetDevice          func(d int32) Result
-	EnablePeerAccess   func(peer int32, flags uint32) Result
-	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result
-	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result
-	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result
-	GetErrorName       func(r Result) uintptr
-	GetErrorString     func(r Result) uintptr
-
-	// The compiler, hiprtc: of libamdhip64 itself, or of libhiprtc.
-	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) Result
-	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) Result
-	GetCodeSize    func(p uintptr, n *uint64) Result
-	GetCode        func(p uintptr, code *byte) Result
-	GetLogSize     func(p uintptr, n *uint64) Result
-	GetLog         func(p uintptr, log *byte) Result
-	DestroyProgram func(p *uintptr) Result
+	RuntimeGetVersion  func(v *int32) error                                                `hip:"hipRuntimeGetVersion,needed"`
+	SetDevice          func(d int32) error                                                 `hip:"hipSetDevice,needed"`
+	EnablePeerAccess   func(peer int32, flags uint32) error                                `hip:"hipDeviceEnablePeerAccess,needed"`
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) error                      `hip:"hipExtMallocWithFlags"`
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) error `hip:"hipMemcpyAsync,needed"`
+	GetErrorName       func(r Result) uintptr                                              `hip:"hipGetErrorName"`
+	GetErrorString     func(r Result) uintptr                                              `hip:"hipGetErrorString"`
 }
 
-// functions are the library's, by name, with what each is bound to. The compiler's
-// are separate: they may be in a library of their own.
-func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) {
-	runtime = map[string]any{
-		"hipInit": &b.Init, "hipRuntimeGetVersion": &c.RuntimeGetVersion,
-		"hipGetDeviceCount": &b.DeviceGetCount, "hipDeviceGet": &b.DeviceGet,
-		"hipDeviceGetName": &b.DeviceGetName, "hipDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
-		"hipDeviceGetAttribute": &b.DeviceGetAttribute, "hipDeviceTotalMem": &b.DeviceTotalMem,
-		"hipDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "hipDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
-		"hipSetDevice": &c.SetDevice, "hipGetDevice": &b.CurrentDevice, "hipDeviceEnablePeerAccess": &c.EnablePeerAccess,
-		"hipMalloc": &b.MemAlloc, "hipExtMallocWithFlags": &c.ExtMallocWithFlags, "hipFree": &b.MemFree,
-		"hipHostMalloc": &b.MemHostAlloc, "hipHostRegister": &b.MemHostRegister, "hipHostUnregister": &b.MemHostUnregister,
-		"hipMemcpyAsync": &c.MemcpyAsync, "hipMemcpyPeerAsync": &c.MemcpyPeerAsync, "hipMemsetD32Async": &b.MemsetD32Async,
-		"hipStreamCreateWithFlags": &b.StreamCreate, "hipStreamQuery": &b.StreamQuery, "hipStreamWaitEvent": &b.StreamWaitEvent,
-		"hipEventCreateWithFlags": &b.EventCreate, "hipEventRecord": &b.EventRecord, "hipEventElapsedTime": &b.EventElapsedTime,
-		"hipModuleLoadData": &b.ModuleLoadData, "hipModuleGetFunction": &b.ModuleGetFunction, "hipModuleLaunchKernel": &b.LaunchKernel,
-		"hipIpcGetMemHandle": &b.IpcGetMemHandle, "hipIpcOpenMemHandle": &b.IpcOpenMemHandle,
-		"hipGetErrorName": &c.GetErrorName, "hipGetErrorString": &c.GetErrorString,
-	}
-	compiler = map[string]any{
-		"hiprtcCreateProgram": &c.CreateProgram, "hiprtcCompileProgram": &c.CompileProgram,
-		"hiprtcGetCodeSize": &c.GetCodeSize, "hiprtcGetCode": &c.GetCode,
-		"hiprtcGetProgramLogSize": &c.GetLogSize, "hiprtcGetProgramLog": &c.GetLog, "hiprtcDestroyProgram": &c.DestroyProgram,
-	}
-	return runtime, compiler
-}
-
-// needed are the functions without which the probe cannot run.
-var needed = []string{
-	"hipInit", "hipRuntimeGetVersion", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetPCIBusId", "hipDeviceCanAccessPeer",
-	"hipSetDevice", "hipDeviceEnablePeerAccess", "hipMalloc", "hipMemcpyAsync", "hipMemcpyPeerAsync", "hipMemsetD32Async",
-	"hipStreamCreateWithFlags", "hipStreamQuery", "hipEventCreateWithFlags", "hipEventRecord", "hipEventElapsedTime",
+// compiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
+type compiler struct {
+	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) error `hip:"hiprtcCreateProgram,needed"`
+	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) error                             `hip:"hiprtcCompileProgram"`
+	GetCodeSize    func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetCodeSize"`
+	GetCode        func(p uintptr, code *byte) error                                                      `hip:"hiprtcGetCode"`
+	GetLogSize     func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetProgramLogSize"`
+	GetLog         func(p uintptr, log *byte) error                                                       `hip:"hiprtcGetProgramLog"`
+	DestroyProgram func(p *uintptr) error                                                                 `hip:"hiprtcDestroyProgram"`
 }
 
 // Driver is the loaded library.
@@ -119,30 +83,39 @@ type Driver struct {
 	gpudriver.Base
 
 	c       calls
+	rtc     compiler
 	library string
-	// owners are the allocations of this process, so that a copy between two
-	// devices can name both.
-	mu     sync.Mutex
-	owners []allocation
 	// kernels are compiled once for each model: it takes a second.
 	kernels gpudriver.Compiled
-}
-
-type allocation struct {
-	at     Pointer
-	size   uint64
-	device int32
 }
 
 // lazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
 // (hip_runtime_api.h).
 const lazyPeerAccess = 1
 
-func newDriver() *Driver {
+// newDriver binds the library of a name.
+func newDriver(handle uintptr, name string) *Driver {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &Driver{Base: gpudriver.Base{Needed: needed, LazyPeerAccess: lazyPeerAccess}}
+	d := &Driver{Base: gpudriver.Base{QueryCall: "hipStreamQuery", LazyPeerAccess: lazyPeerAccess}, library: name}
 	d.Describe = d.describe
+	d.Bind(handle, "hip", &d.Calls, &d.c)
+	d.bindCompiler(handle)
 	return d
+}
+
+// bindCompiler looks the compiler up. ROCm 7 removes it from libamdhip64; since 5.x there is a libhiprtc.
+func (d *Driver) bindCompiler(handle uintptr) {
+	if gpudriver.BindAll(handle, "hip", &d.rtc, compilerError) == nil {
+		return
+	}
+	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
+	_, version, _ := strings.Cut(d.library, ".so")
+	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
+		if own, err := gpudriver.Open(name); err == nil {
+			gpudriver.BindAll(own, "hip", &d.rtc, compilerError)
+			return
+		}
+	}
 }
 
 // libraries are the names under which the runtime is looked for: what programs of
@@ -164,36 +137,16 @@ func Load() (*Driver, error) {
 			}
 			continue
 		}
-		d := newDriver()
-		d.library = name
-		d.bind(handle)
-		return d, nil
+		return newDriver(handle, name), nil
 	}
 	return nil, fmt.Errorf("load libamdhip64: %w", first)
 }
 
-// bind looks up the functions.
-func (d *Driver) bind(handle uintptr) {
-	runtime, compiler := functions(&d.Calls, &d.c)
-	d.Bind(handle, runtime)
-	// ROCm 7 removes the compiler from libamdhip64; since 5.x there is a libhiprtc.
-	with := handle
-	if !gpudriver.Has(handle, "hiprtcCreateProgram") {
-		dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
-		_, version, _ := strings.Cut(d.library, ".so")
-		suffix := ".so" + version
-		for _, name := range []string{dir + "libhiprtc" + suffix, "libhiprtc" + suffix} {
-			if own, err := gpudriver.Open(name); err == nil {
-				with = own
-				break
-			}
-		}
-	}
-	d.Bind(with, compiler)
-}
-
 // API is the name of the interface, as reports give it.
 func (d *Driver) API() string { return "hip" }
+
+// InitCall is the function that starts the library.
+func (d *Driver) InitCall() string { return "hipInit" }
 
 // Library is the name of the library that was loaded.
 func (d *Driver) Library() string { return d.library }
@@ -212,7 +165,7 @@ func (d *Driver) describe(r Result) (name, text string) {
 // Version returns the version of HIP, as 6.2.41133.
 func (d *Driver) Version() (string, error) {
 	var v int32
-	if err := d.Check(&d.c.RuntimeGetVersion, d.c.RuntimeGetVersion(&v)); err != nil {
+	if err := d.c.RuntimeGetVersion(&v); err != nil {
 		return "", err
 	}
 	// HIP_VERSION is major * 10^7 + minor * 10^5 + patch.
@@ -246,13 +199,11 @@ func (d *Driver) TimerHz(dev Device) float64 {
 // Retain initializes a device. The runtime does that at the first call that needs
 // it, such as freeing a null pointer.
 func (d *Driver) Retain(dev Device) (Context, error) {
-	if err := d.Check(&d.c.SetDevice, d.c.SetDevice(int32(dev))); err != nil {
+	if err := d.c.SetDevice(int32(dev)); err != nil {
 		return 0, err
 	}
-	if d.Calls.MemFree != nil {
-		if err := d.Base.Free(0); err != nil {
-			return 0, err
-		}
+	if err := d.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
+		return 0, err
 	}
 	return Context(dev) + 1, nil
 }
@@ -263,75 +214,24 @@ func device(c Context) int32 { return int32(c) - 1 }
 // SetCurrent makes a device current on this thread, which the caller must have
 // locked.
 func (d *Driver) SetCurrent(c Context) error {
-	return d.Check(&d.c.SetDevice, d.c.SetDevice(device(c)))
+	return d.c.SetDevice(device(c))
 }
 
 // EnablePeer lets the current device access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
-	r := d.c.EnablePeerAccess(device(peer), 0)
-	if r == gpudriver.PeerAlready {
+	err := d.c.EnablePeerAccess(device(peer), 0)
+	if errors.Is(err, gpudriver.PeerAlready) {
 		return nil
 	}
-	return d.Check(&d.c.EnablePeerAccess, r)
-}
-
-// Alloc allocates memory of the current device.
-func (d *Driver) Alloc(n uint64) (Pointer, error) {
-	p, err := d.Base.Alloc(n)
-	if err != nil {
-		return 0, err
-	}
-	return p, d.own(p, n)
+	return err
 }
 
 // AllocShared allocates fine-grained memory: what a peer's kernel stores into
 // memory of the other kind need not be seen before the kernel ends (HIP
 // programming guide, «Coherence controls»).
-func (d *Driver) AllocShared(n uint64) (Pointer, error) {
-	if d.c.ExtMallocWithFlags == nil {
-		return 0, d.Lacks(&d.c.ExtMallocWithFlags)
-	}
-	var p Pointer
-	if err := d.Check(&d.c.ExtMallocWithFlags, d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
-		return 0, err
-	}
-	return p, d.own(p, n)
-}
-
-// own records the owner of memory.
-func (d *Driver) own(p Pointer, n uint64) error {
-	dev, err := d.Current()
-	if errors.Is(err, gpudriver.ErrMissing) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.owners = append(d.owners, allocation{p, n, int32(dev)})
-	return nil
-}
-
-// owner is the device whose memory is at p; false for what this process did not
-// allocate.
-func (d *Driver) owner(p Pointer) (int32, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, a := range d.owners {
-		if p >= a.at && uint64(p-a.at) < a.size {
-			return a.device, true
-		}
-	}
-	return 0, false
-}
-
-// Free frees device memory.
-func (d *Driver) Free(p Pointer) error {
-	d.mu.Lock()
-	d.owners = slices.DeleteFunc(d.owners, func(a allocation) bool { return a.at == p })
-	d.mu.Unlock()
-	return d.Base.Free(p)
+func (d *Driver) AllocShared(n uint64) (p Pointer, err error) {
+	err = d.c.ExtMallocWithFlags(&p, n, fineGrained)
+	return p, err
 }
 
 // pointer is a device's address in the form that the calls for both kinds of memory take.
@@ -340,37 +240,28 @@ func pointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointe
 // CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s))
+	return d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s)
 }
 
 // CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s))
+	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s)
 }
 
-// Copy enqueues a copy between devices on a stream. Memory from another process
-// has no known owner here; the runtime determines it by itself.
+// Copy enqueues a copy between devices on a stream. hipMemcpyPeerAsync, which names both, does the same
+// (hipamd/src/hip_peer.cpp).
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
-	to, ours := d.owner(dst)
-	from, also := d.owner(src)
-	if !ours || !also || from == to {
-		return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s))
-	}
-	return d.Check(&d.c.MemcpyPeerAsync, d.c.MemcpyPeerAsync(dst, to, src, from, n, s))
+	return d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s)
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
-func (d *Driver) LoadModule(source string, _ gpudriver.Speed) (Module, error) {
+func (d *Driver) LoadModule(source string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
 
 // compile makes code for the current device, once for each model. One compiler
 // runs at a time: hiprtc locks itself.
 func (d *Driver) compile(source string) ([]byte, error) {
-	c := &d.c
-	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil {
-		return nil, d.Lacks(&d.c.CompileProgram)
-	}
 	dev, err := d.Current()
 	if err != nil {
 		return nil, err
@@ -384,29 +275,32 @@ func (d *Driver) compile(source string) ([]byte, error) {
 
 // build makes code of a source for the current device.
 func (d *Driver) build(source string) ([]byte, error) {
-	c := &d.c
+	c := &d.rtc
 	var program uintptr
-	if r := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); r != gpudriver.Success {
-		return nil, compilerError("hiprtcCreateProgram", r, "")
+	if err := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); err != nil {
+		return nil, err
 	}
-	if c.DestroyProgram != nil {
-		defer c.DestroyProgram(&program)
-	}
+	defer c.DestroyProgram(&program) //nolint:errcheck // The process ends soon.
 	// Without an option for it, the compiler takes the current device's
 	// architecture.
-	if r := c.CompileProgram(program, 0, nil); r != gpudriver.Success {
-		return nil, compilerError("hiprtcCompileProgram", r, d.log(program))
+	if err := c.CompileProgram(program, 0, nil); err != nil {
+		if log := d.log(program); log != "" {
+			err = fmt.Errorf("%w: %s", err, log)
+		}
+		return nil, err
 	}
 	var n uint64
-	if r := c.GetCodeSize(program, &n); r != gpudriver.Success || n == 0 || n > maxCode {
-		return nil, compilerError("hiprtcGetCodeSize", r, "")
+	if err := c.GetCodeSize(program, &n); err != nil || n == 0 || n > maxCode {
+		return nil, cmp.Or(err, errNoCode)
 	}
 	code := make([]byte, n)
-	if r := c.GetCode(program, &code[0]); r != gpudriver.Success {
-		return nil, compilerError("hiprtcGetCode", r, "")
+	if err := c.GetCode(program, &code[0]); err != nil {
+		return nil, err
 	}
 	return code, nil
 }
+
+var errNoCode = errors.New("hiprtcGetCodeSize reports success and gives no size")
 
 // maxCode and maxLog bound the output of the compiler.
 const (
@@ -417,11 +311,11 @@ const (
 // log is the first line of the compiler's messages.
 func (d *Driver) log(program uintptr) string {
 	var n uint64
-	if d.c.GetLogSize == nil || d.c.GetLog == nil || d.c.GetLogSize(program, &n) != gpudriver.Success || n == 0 || n > maxLog {
+	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {
 		return ""
 	}
 	b := make([]byte, n)
-	if d.c.GetLog(program, &b[0]) != gpudriver.Success {
+	if d.rtc.GetLog(program, &b[0]) != nil {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(b), "\x00")), "\n")
@@ -430,19 +324,13 @@ func (d *Driver) log(program uintptr) string {
 
 // compilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
 // hiprtcResult).
-func compilerError(call string, r Result, log string) error {
-	name := map[Result]string{
+func compilerError(call string, code int32) error {
+	name := map[int32]string{
 		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
 		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",
 		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
-	}[r]
-	if name == "" {
-		name = fmt.Sprintf("hiprtc error %d", int32(r))
-	}
-	if log != "" {
-		name += ": " + log
-	}
-	return errors.New(call + ": " + name)
+	}[code]
+	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
 }
 
 // IPCWay is the name of this mechanism to share memory with another process.

@@ -3,13 +3,12 @@ package hip
 import (
 	"debug/elf"
 	"errors"
-	"maps"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
@@ -35,66 +34,26 @@ func TestSymbols(t *testing.T) {
 			has[s.Name] = true
 		}
 	}
-	var b gpudriver.Calls
-	var c calls
-	runtime, compiler := functions(&b, &c)
-	for _, names := range []map[string]any{runtime, compiler} {
-		for name := range names {
-			expect.That(t, has[name], "the library has no %s", name)
+	for _, functions := range []any{&gpudriver.Calls{}, &calls{}, &compiler{}} {
+		for field := range reflect.TypeOf(functions).Elem().Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("hip"), ",")
+			expect.That(t, has[name], "the library has no %q", name)
 		}
 	}
-}
-
-// TestFunctions checks that each function of the door is looked up, and that all that are needed are among them.
-func TestFunctions(t *testing.T) {
-	var b gpudriver.Calls
-	var c calls
-	all, compiler := functions(&b, &c)
-	maps.Copy(all, compiler)
-	drivers.Bound(t, all, needed, &b, &c)
-}
-
-// TestOwner checks that a copy between two devices names both, and that one into
-// another process's memory leaves it to the runtime.
-func TestOwner(t *testing.T) {
-	var peer, plain int
-	device := int32(0)
-	d := newDriver()
-	d.Calls.MemAlloc = func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success }
-	d.Calls.MemFree = func(Pointer) Result { return gpudriver.Success }
-	d.Calls.CurrentDevice = func(at *gpudriver.Device) Result { *at = gpudriver.Device(device); return gpudriver.Success }
-	d.c = calls{
-		MemcpyAsync: memcpyCounter(&plain),
-		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
-			peer++
-			expect.That(t, to == 1 && from == 0, "copied from %d to %d", from, to)
-			return gpudriver.Success
-		},
-	}
-	a := expect.Value(d.Alloc(0x800))(t)
-	device = 1
-	b := expect.Value(d.Alloc(0x800))(t)
-	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
-		expect.NoError(t, d.Copy(copied.dst, copied.src, 8, 0))
-	}
-	expect.That(t, peer == 1 && plain == 2, "%d copies between devices and %d others, want 1 and 2", peer, plain)
-	expect.NoError(t, d.Free(b))
-	_, ours := d.owner(b)
-	expect.That(t, !ours, "memory that was given back has an owner")
 }
 
 // TestVersion checks how a version is read, which are refused, and which flag opens memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
-		d := newDriver()
-		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
+		d := newDriver(gpudriver.Global, "")
+		d.c.RuntimeGetVersion = func(at *int32) error { *at = v; return nil }
 		got, err := d.Version()
 		expect.That(t, err == nil && got == want, "version %d is %q (%v), want %q", v, got, err, want)
 		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
-		d := newDriver()
-		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
+		d := newDriver(gpudriver.Global, "")
+		d.c.RuntimeGetVersion = func(at *int32) error { *at = v; return nil }
 		got, err := d.Version()
 		expect.That(t, errors.Is(err, gpudriver.ErrVersion), "version %d is taken for %q", v, got)
 	}
@@ -102,16 +61,7 @@ func TestVersion(t *testing.T) {
 
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	d := newDriver()
+	d := newDriver(gpudriver.Global, "")
 	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
-	expect.Fails(d.LoadModule("x", gpudriver.Fast))(t, gpudriver.ErrMissing, "kernels without a compiler give")
-}
-
-func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) Result {
-	return func(_, _ unsafe.Pointer, _ uint64, kind int32, _ Stream) Result {
-		if kind == deviceToDevice {
-			*n++
-		}
-		return gpudriver.Success
-	}
+	expect.Fails(d.LoadModule("x"))(t, gpudriver.ErrMissing, "kernels without a compiler give")
 }

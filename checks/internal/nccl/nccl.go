@@ -6,6 +6,7 @@
 package nccl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -69,29 +70,21 @@ func (e *Error) Said() string {
 	return s
 }
 
-// ErrLoad is wrapped if the library could not be loaded.
-var ErrLoad = errors.New("load")
-
-// ErrVersion is wrapped if the library is of a version whose sizes and numbers are not known here.
-var ErrVersion = errors.New("version not supported")
-
-// ErrMissing is wrapped if the library lacks a function.
-var ErrMissing = errors.New("the library lacks this function")
-
-// calls are the functions; one that the library lacks is nil.
+// calls are the functions, as gpudriver.BindAll binds them.
 type calls struct {
-	GetVersion        func(v *int32) Result
-	GetUniqueID       func(id *UniqueID) Result
-	CommInitRank      func(c *Comm, ranks int32, id UniqueID, rank int32) Result
-	CommDestroy       func(c Comm) Result
-	CommGetAsyncError func(c Comm, r *Result) Result
-	AllReduce         func(send, receive gpudriver.Pointer, n uint64, kind, op int32, c Comm, s gpudriver.Stream) Result
-	Send              func(send gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) Result
-	Recv              func(receive gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) Result
-	GroupStart        func() Result
-	GroupEnd          func() Result
-	GetErrorString    func(r Result) uintptr
-	GetLastError      func(c Comm) uintptr
+	GetVersion        func(v *int32) error                                                                              `nccl:"ncclGetVersion,needed"`
+	GetUniqueID       func(id *UniqueID) error                                                                          `nccl:"ncclGetUniqueId,needed"`
+	CommInitRank      func(c *Comm, ranks int32, id UniqueID, rank int32) error                                         `nccl:"ncclCommInitRank,needed"`
+	CommDestroy       func(c Comm) error                                                                                `nccl:"ncclCommDestroy"`
+	CommGetAsyncError func(c Comm, r *Result) error                                                                     `nccl:"ncclCommGetAsyncError"`
+	AllReduce         func(send, receive gpudriver.Pointer, n uint64, kind, op int32, c Comm, s gpudriver.Stream) error `nccl:"ncclAllReduce,needed"`
+	// Send and Recv came with 2.7.
+	Send           func(send gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) error    `nccl:"ncclSend"`
+	Recv           func(receive gpudriver.Pointer, n uint64, kind, peer int32, c Comm, s gpudriver.Stream) error `nccl:"ncclRecv"`
+	GroupStart     func() error                                                                                  `nccl:"ncclGroupStart"`
+	GroupEnd       func() error                                                                                  `nccl:"ncclGroupEnd"`
+	GetErrorString func(r Result) uintptr                                                                        `nccl:"ncclGetErrorString"`
+	GetLastError   func(c Comm) uintptr                                                                          `nccl:"ncclGetLastError"` // 2.13.
 }
 
 // Library is a loaded library.
@@ -105,49 +98,29 @@ type Library struct {
 func Load(name string) (*Library, error) {
 	handle, err := gpudriver.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w %s: %w", ErrLoad, name, err)
+		return nil, fmt.Errorf("load %s: %w", name, err)
 	}
 	l := &Library{}
-	c := &l.calls
-	var missing []string
-	for name, f := range map[string]struct {
-		to     any
-		needed bool
-	}{
-		"ncclGetVersion": {&c.GetVersion, true}, "ncclGetUniqueId": {&c.GetUniqueID, true},
-		"ncclCommInitRank": {&c.CommInitRank, true}, "ncclCommDestroy": {&c.CommDestroy, false},
-		"ncclCommGetAsyncError": {&c.CommGetAsyncError, false}, "ncclAllReduce": {&c.AllReduce, true},
-		"ncclSend": {&c.Send, false}, "ncclRecv": {&c.Recv, false}, // 2.7.
-		"ncclGroupStart": {&c.GroupStart, false}, "ncclGroupEnd": {&c.GroupEnd, false},
-		"ncclGetErrorString": {&c.GetErrorString, false}, "ncclGetLastError": {&c.GetLastError, false}, // 2.13.
-	} {
-		if !gpudriver.Bind(handle, name, f.to) && f.needed {
-			missing = append(missing, name)
-		}
-	}
+	missing := gpudriver.BindAll(handle, "nccl", &l.calls, l.fail)
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
-		for _, file := range []string{"libnccl", "librccl"} {
-			if l.Path == "" {
-				l.Path = gpudriver.Path(maps, file)
-			}
-		}
+		l.Path = cmp.Or(gpudriver.Path(maps, "libnccl"), gpudriver.Path(maps, "librccl"))
 	}
 	if len(missing) > 0 {
-		return l, fmt.Errorf("%s: %w: %d of the functions that the probe calls", name, ErrMissing, len(missing))
+		return l, fmt.Errorf("%s: %w: %d of the functions that the probe calls", name, gpudriver.ErrMissing, len(missing))
 	}
 	return l, nil
 }
 
-// Version returns the version, as 2.28.9. The error wraps ErrVersion where the API may be
+// Version returns the version, as 2.28.9. The error wraps gpudriver.ErrVersion where the API may be
 // another one.
 func (l *Library) Version() (string, error) {
 	var v int32
-	if err := l.check("ncclGetVersion", 0, l.calls.GetVersion(&v)); err != nil {
+	if err := l.calls.GetVersion(&v); err != nil {
 		return "", err
 	}
 	version := versionOf(v)
 	if !supported(v) {
-		return version, fmt.Errorf("NCCL %s: %w: the probe knows the API of versions 2.4 to 2.x", version, ErrVersion)
+		return version, fmt.Errorf("NCCL %s: %w: the probe knows the API of versions 2.4 to 2.x", version, gpudriver.ErrVersion)
 	}
 	return version, nil
 }
@@ -165,59 +138,56 @@ func versionOf(v int32) string {
 // functions used here.
 func supported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 && v < 30000 }
 
-// check turns a result into an error.
-func (l *Library) check(call string, c Comm, r Result) error {
-	if r == Success {
-		return nil
-	}
-	e := &Error{Call: call, Result: r}
+// fail is the error of a call with a result other than success.
+func (l *Library) fail(call string, code int32) error {
+	e := &Error{Call: call, Result: Result(code)}
 	if l.calls.GetErrorString != nil {
-		e.Text = gpudriver.Text(l.calls.GetErrorString(r))
+		e.Text = gpudriver.Text(l.calls.GetErrorString(e.Result))
 	}
 	if l.calls.GetLastError != nil {
-		e.Last = gpudriver.Text(l.calls.GetLastError(c))
+		e.Last = gpudriver.Text(l.calls.GetLastError(0)) // It does not depend on the communicator.
 	}
 	return e
 }
 
+// present drops the error that the library lacks a function that nothing depends on.
+func present(err error) error {
+	if errors.Is(err, gpudriver.ErrMissing) {
+		return nil
+	}
+	return err
+}
+
 // UniqueID makes the id of a new communicator.
 func (l *Library) UniqueID() (id UniqueID, err error) {
-	err = l.check("ncclGetUniqueId", 0, l.calls.GetUniqueID(&id))
+	err = l.calls.GetUniqueID(&id)
 	return id, err
 }
 
 // Init joins a communicator, with the GPU that is current on this thread.
 func (l *Library) Init(ranks int, id UniqueID, rank int) (c Comm, err error) {
-	err = l.check("ncclCommInitRank", 0, l.calls.CommInitRank(&c, int32(ranks), id, int32(rank)))
+	err = l.calls.CommInitRank(&c, int32(ranks), id, int32(rank))
 	return c, err
 }
 
 // Destroy leaves a communicator.
-func (l *Library) Destroy(c Comm) error {
-	if l.calls.CommDestroy == nil {
-		return nil
-	}
-	return l.check("ncclCommDestroy", c, l.calls.CommDestroy(c))
-}
+func (l *Library) Destroy(c Comm) error { return present(l.calls.CommDestroy(c)) }
 
 // Async returns the error that a communicator met since its last call, if any.
 func (l *Library) Async(c Comm) error {
-	if l.calls.CommGetAsyncError == nil {
-		return nil
-	}
 	var r Result
-	if err := l.check("ncclCommGetAsyncError", c, l.calls.CommGetAsyncError(c, &r)); err != nil {
-		return err
+	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
+		return present(err)
 	}
-	if r == InProgress {
+	if r == InProgress || r == Success {
 		return nil
 	}
-	return l.check("ncclCommGetAsyncError", c, r)
+	return l.fail("ncclCommGetAsyncError", int32(r))
 }
 
 // AllReduce enqueues the sum of n words of 8 bytes over all ranks.
 func (l *Library) AllReduce(c Comm, send, receive gpudriver.Pointer, n uint64, s gpudriver.Stream) error {
-	return l.check("ncclAllReduce", c, l.calls.AllReduce(send, receive, n, uint64Type, sumOp, c, s))
+	return l.calls.AllReduce(send, receive, n, uint64Type, sumOp, c, s)
 }
 
 // Message is one message of an exchange between two ranks, in words of 8 bytes.
@@ -227,32 +197,23 @@ type Message struct {
 	N    uint64
 }
 
-// CanExchange reports whether the library has messages between two ranks.
-func (l *Library) CanExchange() bool {
-	c := &l.calls
-	return c.Send != nil && c.Recv != nil && c.GroupStart != nil && c.GroupEnd != nil
-}
-
 // Exchange enqueues messages to and from peers, as one group.
 func (l *Library) Exchange(c Comm, sends, receives []Message, s gpudriver.Stream) error {
-	if !l.CanExchange() {
-		return fmt.Errorf("ncclSend: %w", ErrMissing)
-	}
-	if err := l.check("ncclGroupStart", c, l.calls.GroupStart()); err != nil {
+	if err := l.calls.GroupStart(); err != nil {
 		return err
 	}
 	var first error
 	for _, m := range sends {
-		if err := l.check("ncclSend", c, l.calls.Send(m.At, m.N, uint64Type, int32(m.Peer), c, s)); first == nil {
+		if err := l.calls.Send(m.At, m.N, uint64Type, int32(m.Peer), c, s); first == nil {
 			first = err
 		}
 	}
 	for _, m := range receives {
-		if err := l.check("ncclRecv", c, l.calls.Recv(m.At, m.N, uint64Type, int32(m.Peer), c, s)); first == nil {
+		if err := l.calls.Recv(m.At, m.N, uint64Type, int32(m.Peer), c, s); first == nil {
 			first = err
 		}
 	}
-	if err := l.check("ncclGroupEnd", c, l.calls.GroupEnd()); first == nil {
+	if err := l.calls.GroupEnd(); first == nil {
 		first = err
 	}
 	return first

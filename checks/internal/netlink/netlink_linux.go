@@ -1,14 +1,14 @@
 package netlink
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
-	"syscall"
+	"time"
 
+	"github.com/jsimonetti/rtnetlink/v2"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -17,9 +17,6 @@ import (
 // maxAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two
 // for each.
 const maxAddresses = 4096
-
-// maxAnswer bounds an answer about one interface, which has a few hundred bytes.
-const maxAnswer = 64 << 10
 
 // addresses lists the IP addresses of the interfaces in this network namespace, by their names, with
 // the lengths of their prefixes.
@@ -32,60 +29,39 @@ func addresses() (map[string][]string, error) {
 	for _, i := range interfaces {
 		names[uint32(i.Index)] = i.Name
 	}
-	table, err := syscall.NetlinkRIB(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
+	conn, err := rtnetlink.Dial(nil)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
-	messages, err := syscall.ParseNetlinkMessage(table)
+	defer conn.Close() //nolint:errcheck // Nothing was changed.
+	if err := conn.SetReadDeadline(time.Now().Add(deadline.File)); err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	messages, err := conn.Address.List()
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
-	list, count := make(map[string][]string), 0
-	for _, m := range messages {
-		if m.Header.Type != syscall.RTM_NEWADDR || count == maxAddresses {
-			continue
-		}
-		if index, prefix, ok := addressOf(m.Data); ok && names[index] != "" {
-			list[names[index]] = append(list[names[index]], prefix.String())
-			count++
+	list := make(map[string][]string)
+	for _, m := range messages[:min(len(messages), maxAddresses)] {
+		name, prefix := names[m.Index], prefixOf(&m)
+		if name != "" && prefix.IsValid() {
+			list[name] = append(list[name], prefix.String())
 		}
 	}
 	return list, nil
 }
 
-// addressOf reads an RTM_NEWADDR: struct ifaddrmsg (family, prefix length, flags, scope, index) and
-// its attributes (include/uapi/linux/if_addr.h). IFA_ADDRESS of a point-to-point interface is that of the
-// other end, so that IFA_LOCAL counts where there is one.
-func addressOf(data []byte) (index uint32, prefix netip.Prefix, ok bool) {
-	if len(data) < unix.SizeofIfAddrmsg {
-		return 0, netip.Prefix{}, false
+// prefixOf is an address with the length of its prefix. Address of a point-to-point interface is that of
+// the other end, so that Local counts where there is one (include/uapi/linux/if_addr.h).
+func prefixOf(m *rtnetlink.AddressMessage) netip.Prefix {
+	if m.Attributes == nil {
+		return netip.Prefix{}
 	}
-	var address netip.Addr
-	for kind, value := range attributes(data[unix.SizeofIfAddrmsg:]) {
-		a, valid := netip.AddrFromSlice(value)
-		if valid && (kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !address.IsValid()) {
-			address = a
-		}
+	address, ok := netip.AddrFromSlice(m.Attributes.Local)
+	if !ok {
+		address, _ = netip.AddrFromSlice(m.Attributes.Address)
 	}
-	prefix = netip.PrefixFrom(address, int(data[1]))
-	return binary.NativeEndian.Uint32(data[4:]), prefix, prefix.IsValid()
-}
-
-// typeMask is NLA_TYPE_MASK: without the flags of nested and big-endian attributes.
-const typeMask = 0x3fff
-
-// attributes goes through the attributes of a netlink message (struct nlattr), up to one that does not
-// fit.
-func attributes(data []byte) func(yield func(kind uint16, value []byte) bool) {
-	return func(yield func(uint16, []byte) bool) {
-		for len(data) >= unix.SizeofNlAttr {
-			size, kind := int(binary.NativeEndian.Uint16(data)), binary.NativeEndian.Uint16(data[2:])&typeMask
-			if size < unix.SizeofNlAttr || size > len(data) || !yield(kind, data[unix.SizeofNlAttr:size]) {
-				return
-			}
-			data = data[min((size+unix.NLA_ALIGNTO-1)&^(unix.NLA_ALIGNTO-1), len(data)):]
-		}
-	}
+	return netip.PrefixFrom(address, int(m.PrefixLength))
 }
 
 // Commands and attributes of Data Center Bridging (include/uapi/linux/dcbnl.h).
@@ -94,83 +70,74 @@ const (
 	dcbIfname  = 1  // DCB_ATTR_IFNAME
 	dcbIEEE    = 13 // DCB_ATTR_IEEE
 	dcbPFC     = 2  // DCB_ATTR_IEEE_PFC
+	dcbHead    = 4  // The size of a dcbmsg: family, command and padding.
 )
 
 // flowControl asks the driver of an interface which priorities have priority flow control.
 func flowControl(name string) (FlowControl, error) {
-	fail := func(err error) (FlowControl, error) { return FlowControl{}, fmt.Errorf("DCB_CMD_IEEE_GET: %w", err) }
-	if len(name) >= unix.IFNAMSIZ || strings.ContainsRune(name, 0) {
-		return fail(unix.EINVAL)
-	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = unix.Close(fd) }() // Nothing was written.
-	timeout := unix.NsecToTimeval(deadline.File.Nanoseconds())
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
-		return fail(err)
-	}
-	if err := unix.Sendto(fd, request(name), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fail(err)
-	}
-	buf, n := make([]byte, maxAnswer), 0
-	for {
-		// A signal of Go's runtime may interrupt it.
-		if n, _, err = unix.Recvfrom(fd, buf, 0); !errors.Is(err, unix.EINTR) {
-			break
+	answer, err := askDCB(name)
+	if err == nil {
+		var f FlowControl
+		if f, err = readFlowControl(answer); err == nil {
+			return f, nil
 		}
 	}
-	if err != nil {
-		return fail(err)
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		err = errno // Without the words of the library.
 	}
-	f, err := readFlowControl(buf[:n])
-	if err != nil {
-		return fail(err)
-	}
-	return f, nil
+	return FlowControl{}, fmt.Errorf("DCB_CMD_IEEE_GET: %w", err)
 }
 
-// request is an nlmsghdr, a dcbmsg (family, command and padding) and the name.
-func request(name string) []byte {
-	attribute := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofNlAttr+len(name)+1))
-	attribute = append(binary.NativeEndian.AppendUint16(attribute, dcbIfname), name...)
-	attribute = append(attribute, make([]byte, unix.NLA_ALIGNTO-len(name)%unix.NLA_ALIGNTO)...)
-	body := append([]byte{unix.AF_UNSPEC, dcbIEEEGet, 0, 0}, attribute...)
-	head := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
-	head = binary.NativeEndian.AppendUint16(head, unix.RTM_GETDCB)
-	head = binary.NativeEndian.AppendUint16(head, unix.NLM_F_REQUEST)
-	head = append(head, make([]byte, 8)...) // Sequence number and port.
-	return append(head, body...)
+// askDCB returns the kernel's answer, a dcbmsg.
+func askDCB(name string) ([]byte, error) {
+	attributes := netlink.NewAttributeEncoder()
+	attributes.String(dcbIfname, name)
+	encoded, err := attributes.Encode()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // Nothing was changed.
+	if err := conn.SetDeadline(time.Now().Add(deadline.File)); err != nil {
+		return nil, err
+	}
+	messages, err := conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: unix.RTM_GETDCB, Flags: netlink.Request},
+		Data:   append([]byte{unix.AF_UNSPEC, dcbIEEEGet, 0, 0}, encoded...),
+	})
+	if err != nil || len(messages) == 0 {
+		return nil, errors.Join(err, unix.EBADMSG)
+	}
+	return messages[0].Data, nil
 }
 
 var errNotShown = errors.New("the driver does not show priority flow control")
 
 // readFlowControl reads the answer.
-func readFlowControl(answer []byte) (FlowControl, error) {
-	messages, err := syscall.ParseNetlinkMessage(answer)
-	if err != nil || len(messages) == 0 {
-		return FlowControl{}, unix.EBADMSG
+func readFlowControl(answer []byte) (f FlowControl, err error) {
+	const enabled = 1 // Where ieee_pfc has pfc_en.
+	err = errNotShown
+	attributes, invalid := netlink.NewAttributeDecoder(answer[min(dcbHead, len(answer)):])
+	if invalid != nil {
+		return f, invalid
 	}
-	data := messages[0].Data
-	if messages[0].Header.Type == unix.NLMSG_ERROR {
-		if len(data) < 4 {
-			return FlowControl{}, unix.EBADMSG
-		}
-		return FlowControl{}, syscall.Errno(-int32(binary.NativeEndian.Uint32(data)))
-	}
-	const dcbmsg, enabled = 4, 1 // The size of the struct, and where ieee_pfc has pfc_en.
-	for kind, nested := range attributes(data[min(dcbmsg, len(data)):]) {
-		if kind != dcbIEEE {
+	for attributes.Next() {
+		if attributes.Type() != dcbIEEE {
 			continue
 		}
-		for kind, pfc := range attributes(nested) {
-			if kind == dcbPFC && len(pfc) > enabled {
-				return FlowControl{Priorities: bitsOf(pfc[enabled])}, nil
+		attributes.Nested(func(nested *netlink.AttributeDecoder) error {
+			for nested.Next() {
+				if pfc := nested.Bytes(); nested.Type() == dcbPFC && len(pfc) > enabled {
+					f.Priorities, err = bitsOf(pfc[enabled]), nil
+				}
 			}
-		}
+			return nil
+		})
 	}
-	return FlowControl{}, errNotShown
+	return f, errors.Join(err, attributes.Err())
 }
 
 // bitsOf lists the bits that are set, from 0.

@@ -134,13 +134,20 @@ func busAddress(pci nvml.PciInfo) string {
 // driver's own reserve as used, and for the window to it.
 func (s *subject) memory() {
 	if m := learn(s, "nvmlDeviceGetMemoryInfo_v2", s.gpu.GetMemoryInfo_v2, same); m != nil {
-		s.out.MemoryBytes, s.out.MemoryUsedBytes = bytesOf(m.Total), bytesOf(m.Used)
+		s.used(m.Total, m.Used)
 	} else if m := learn(s, "nvmlDeviceGetMemoryInfo", s.gpu.GetMemoryInfo, same); m != nil {
-		s.out.MemoryBytes, s.out.MemoryUsedBytes = bytesOf(m.Total), bytesOf(m.Used)
+		s.used(m.Total, m.Used)
 	}
 	if b := learn(s, "nvmlDeviceGetBAR1MemoryInfo", s.gpu.GetBAR1MemoryInfo, same); b != nil && b.Bar1Total > 0 {
 		s.out.BAR1Bytes = bytesOf(b.Bar1Total)
 	}
+}
+
+func (s *subject) used(total, used uint64) {
+	if n := bytesOf(total); n != nil {
+		s.out.MemoryBytes = *n
+	}
+	s.out.MemoryUsedBytes = bytesOf(used)
 }
 
 func (s *subject) pcie() {
@@ -246,9 +253,9 @@ func (s *subject) processes() {
 	if list == nil {
 		return
 	}
-	s.out.Processes = []Process{}
+	s.out.Processes = []facts.GPUProcess{}
 	for _, p := range *list {
-		s.out.Processes = append(s.out.Processes, Process{PID: int(p.Pid), UsedBytes: bytesOf(p.UsedGpuMemory)})
+		s.out.Processes = append(s.out.Processes, facts.GPUProcess{PID: int(p.Pid), UsedBytes: bytesOf(p.UsedGpuMemory)})
 	}
 }
 
@@ -260,7 +267,7 @@ func (s *subject) processes() {
 func (s *subject) peers(all []subject) []facts.GPUPeer {
 	var list []facts.GPUPeer
 	for _, other := range all {
-		if other.out.Index <= s.out.Index {
+		if *other.out.Index <= *s.out.Index {
 			continue
 		}
 		status := func(index nvml.GpuP2PCapsIndex) string {

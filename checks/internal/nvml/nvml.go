@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,8 +55,8 @@ type Answer struct {
 	Stage string `json:"stage,omitempty"`
 	// Left is true when the child could not be killed: it is blocked in the kernel.
 	Left bool `json:"left,omitempty"`
-	// Driver is the driver.
-	Driver Driver `json:"driver"`
+	// Driver is the driver as NVML names it.
+	Driver facts.GPUDriver `json:"driver"`
 	// Devices are the GPUs in the library's order. After a hang they are
 	// those that were queried before it.
 	Devices []Device `json:"devices"`
@@ -65,49 +64,11 @@ type Answer struct {
 	P2P []facts.GPUPeer `json:"p2p"`
 }
 
-// Driver is the driver as NVML names it.
-type Driver struct {
-	// Version is the driver's, NVMLVersion the library's own.
-	Version     string `json:"version,omitempty"`
-	NVMLVersion string `json:"nvml_version,omitempty"`
-	// CUDAVersion is the newest CUDA that the driver serves, as "13.0".
-	CUDAVersion string `json:"cuda_version,omitempty"`
-}
-
-// Device is one GPU. The words are those of the facts document (GPU in package
-// checks).
+// Device is one GPU. After an error for the whole GPU, the facts are those that were read before it.
 type Device struct {
-	// Index is NVML's.
-	Index int `json:"index"`
-	// Error is NVML's error for the whole GPU: "GPU_IS_LOST". The other fields
-	// were read before it.
-	Error string `json:"error,omitempty"`
-	// Address is "0000:3b:00.0"; empty if the GPU did not answer.
-	Address            string              `json:"address,omitempty"`
-	UUID               string              `json:"uuid,omitempty"`
-	Name               string              `json:"name,omitempty"`
-	Architecture       string              `json:"architecture,omitempty"`
-	ComputeCapability  string              `json:"compute_capability,omitempty"`
-	MemoryBytes        *int64              `json:"memory_bytes,omitempty"`
-	MemoryUsedBytes    *int64              `json:"memory_used_bytes,omitempty"`
-	BAR1Bytes          *int64              `json:"bar1_bytes,omitempty"`
-	PCIe               *facts.GPULink      `json:"pcie,omitempty"`
-	PerformanceState   *int                `json:"performance_state,omitempty"`
-	Persistence        *bool               `json:"persistence,omitempty"`
-	ComputeMode        string              `json:"compute_mode,omitempty"`
-	VirtualizationMode string              `json:"virtualization_mode,omitempty"`
-	MIG                *bool               `json:"mig,omitempty"`
-	MIGPending         *bool               `json:"mig_pending,omitempty"`
-	ECC                *facts.ECC          `json:"ecc,omitempty"`
-	RemappedRows       *facts.RemappedRows `json:"remapped_rows,omitempty"`
-	RecoveryAction     string              `json:"recovery_action,omitempty"`
-	// NVLinks is empty for a GPU without any; nil is not known.
-	NVLinks []facts.NVLink `json:"nvlinks"`
-	Fabric  *facts.Fabric  `json:"fabric,omitempty"`
-	// Processes is nil if they cannot be listed. Own counts gpudoctor's own, which
-	// are left out of them.
-	Processes []Process `json:"processes"`
-	Own       int       `json:"-"`
+	facts.GPU
+	// Own counts gpudoctor's own processes, which are left out of Processes.
+	Own int `json:"-"`
 	// Refused are the queries that this GPU answered with an error, other
 	// than that it does not support them.
 	Refused []Refusal `json:"refused,omitempty"`
@@ -120,21 +81,13 @@ type Refusal struct {
 	Error    string `json:"error"`
 }
 
-// Process is a process that computes on a GPU. gpudoctor's own are left out.
-type Process struct {
-	PID       int    `json:"pid"`
-	UsedBytes *int64 `json:"used_bytes,omitempty"`
-}
-
 // piece is one message from the child.
 type piece struct {
 	// Stage is the step that begins now.
-	Stage  string  `json:"stage,omitempty"`
-	Driver *Driver `json:"driver,omitempty"`
-	Device *Device `json:"device,omitempty"`
-	// Met says that all GPUs were queried; what follows is about pairs.
-	Met bool            `json:"met,omitempty"`
-	P2P []facts.GPUPeer `json:"p2p,omitempty"`
+	Stage  string           `json:"stage,omitempty"`
+	Driver *facts.GPUDriver `json:"driver,omitempty"`
+	Device *Device          `json:"device,omitempty"`
+	P2P    []facts.GPUPeer  `json:"p2p,omitempty"`
 	// End is the outcome with its error.
 	End *end `json:"end,omitempty"`
 }
@@ -148,70 +101,36 @@ type end struct {
 // task is the name of the child's task.
 const task = "nvml"
 
-// errStalled is why a child was ended whose step took too long.
-var errStalled = errors.New("a call did not return")
-
 // Limits bound how long the library may take: Call for each call, All for all of
 // them; 0 means deadline.NVMLCall and three times Call.
 type Limits struct{ Call, All time.Duration }
 
-// Options say how the library is queried.
-type Options struct {
-	Limits Limits
-	// Met, if set, is called once with the GPUs as soon as each was queried: the
-	// status of the pairs takes as long again (4 questions of 1 ms for each).
-	Met func([]Device)
-	// Stay, if set, keeps the process from exiting after all queries until it is closed,
-	// for maxStay at most. The driver tears down the state of that process while CUDA
-	// starts in another, and the start waits for it: 15 to 20 ms of 265 on two H200.
-	Stay <-chan struct{}
-}
-
-// maxStay is longer than CUDA needs to start on most machines (0.3 s on two H200); where
-// it is not, the start may take a little longer.
-const maxStay = time.Second
-
 // Ask queries everything that Answer holds, within the limits. An error means that the library could not be queried; a
 // library that is missing, hangs, crashes or fails is an answer.
-func Ask(ctx context.Context, o Options) (*Answer, error) {
-	limits := o.Limits
+func Ask(ctx context.Context, limits Limits) (*Answer, error) {
 	call := cmp.Or(limits.Call, deadline.NVMLCall)
 	all := deadline.NVML / deadline.NVMLCall * call
 	if limits.All > 0 {
 		all = min(all, limits.All)
 	}
-	return ask(ctx, min(call, all), all, o)
+	return ask(ctx, min(call, all), all)
 }
 
-func ask(ctx context.Context, step, total time.Duration, o Options) (*Answer, error) {
+func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
 	if notBuilt != "" {
 		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
 	}
-	running, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watchdog := time.AfterFunc(max(step, min(deadline.Spawn, total)), func() { cancel(errStalled) })
-	defer watchdog.Stop()
-	a := assembly{met: o.Met}
-	spec := child.Spec{Task: task, Args: o.Stay != nil, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) {
-		watchdog.Reset(step)
-		a.take(m)
-	}}
-	if o.Stay != nil {
-		leave := make(chan any, 1)
-		spec.Input = leave
-		go func() {
-			select {
-			case <-o.Stay:
-				leave <- struct{}{}
-			case <-running.Done():
-			}
-		}()
-	}
-	result, err := child.Run(running, spec)
+	var a assembly
+	result, err := child.Run(ctx, child.Spec{Task: task, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) { a.take(m) }, Silence: func() time.Duration {
+		if a.answer.Stage == "" {
+			return max(step, min(deadline.Spawn, total))
+		}
+		return step
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("ask NVML: %w", err)
 	}
-	if result.Canceled && !errors.Is(context.Cause(running), errStalled) {
+	if result.Canceled {
 		return nil, fmt.Errorf("ask NVML: %w", ctx.Err())
 	}
 	return a.conclude(result), nil
@@ -226,10 +145,7 @@ const (
 )
 
 // assembly assembles the pieces.
-type assembly struct {
-	answer Answer
-	met    func([]Device)
-}
+type assembly struct{ answer Answer }
 
 // take takes one message.
 func (a *assembly) take(message []byte) {
@@ -246,10 +162,6 @@ func (a *assembly) take(message []byte) {
 	if p.Driver != nil {
 		a.answer.Driver = *p.Driver
 	}
-	if p.Met && a.met != nil {
-		a.met(slices.Clone(a.answer.Devices))
-		a.met = nil // It is called once.
-	}
 	if p.Device != nil {
 		named := len(p.Device.Processes)
 		p.Device.Processes = others(p.Device.Processes)
@@ -263,8 +175,8 @@ func (a *assembly) take(message []byte) {
 }
 
 // others removes gpudoctor's own processes: its probe runs meanwhile.
-func others(list []Process) []Process {
-	return slices.DeleteFunc(list, func(p Process) bool { return child.Own(p.PID) })
+func others(list []facts.GPUProcess) []facts.GPUProcess {
+	return slices.DeleteFunc(list, func(p facts.GPUProcess) bool { return child.Own(p.PID) })
 }
 
 // conclude returns the answer once the child has exited.
@@ -275,9 +187,9 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case answer.Outcome == OK:
 		answer.Stage = ""
 	case answer.Outcome != "": // The child has said it all.
-	case (r.TimedOut || r.Canceled) && r.InLibrary():
+	case (r.TimedOut || r.Silent) && r.InLibrary():
 		answer.Outcome = Hang
-	case r.TimedOut || r.Canceled:
+	case r.TimedOut || r.Silent:
 		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
 		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)

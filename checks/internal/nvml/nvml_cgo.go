@@ -11,6 +11,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -24,12 +25,8 @@ func init() { child.Register(task, interview) }
 
 // interview makes all queries, in the child, and sends each piece as it comes.
 // It does not call nvmlShutdown: the end of the process releases everything, and a
-// shutdown can hang. If it should stay, it does so until it is told to exit.
-func interview(ctx context.Context, args json.RawMessage, send func(any) error) error {
-	var stay bool
-	if err := json.Unmarshal(args, &stay); err != nil {
-		return fmt.Errorf("decode the arguments: %w", err)
-	}
+// shutdown can hang.
+func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
 	q := &interviewer{
 		lib:     nvml.New(),
 		file:    dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
@@ -40,13 +37,7 @@ func interview(ctx context.Context, args json.RawMessage, send func(any) error) 
 	if err != nil {
 		return err
 	}
-	if err := send(piece{End: &outcome}); err != nil || !stay || outcome.Outcome != OK {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, maxStay)
-	defer cancel()
-	_ = child.Receive(ctx, &struct{}{}) // All was said, whatever ends the wait.
-	return nil
+	return send(piece{End: &outcome})
 }
 
 // interviewer queries the library.
@@ -127,7 +118,7 @@ func (q *interviewer) run() (end, error) {
 	if failed := q.load(); failed != nil {
 		return *failed, nil
 	}
-	var driver Driver
+	var driver facts.GPUDriver
 	// This one needs no initialization and is most useful when that fails.
 	driver.NVMLVersion, _ = get(q, "nvmlSystemGetNVMLVersion", q.lib.SystemGetNVMLVersion)
 	if err := q.send(piece{Driver: &driver}); err != nil {
@@ -155,7 +146,7 @@ func (q *interviewer) devices() (end, error) {
 	var live []subject
 	for i := range count {
 		q.about = fmt.Sprintf(" of GPU %d", i)
-		out := Device{Index: i}
+		out := Device{GPU: facts.GPU{Index: &i, Vendor: "nvidia", InNVML: true}}
 		gpu, ret := get(q, "nvmlDeviceGetHandleByIndex", func() (nvml.Device, nvml.Return) { return q.lib.DeviceGetHandleByIndex(i) })
 		if ret != nvml.SUCCESS {
 			out.Error = nameOf(ret)
@@ -170,11 +161,8 @@ func (q *interviewer) devices() (end, error) {
 			return end{}, err
 		}
 	}
-	if err := q.send(piece{Met: true}); err != nil {
-		return end{}, err
-	}
 	for _, a := range live {
-		q.about = fmt.Sprintf(" of GPU %d", a.out.Index)
+		q.about = fmt.Sprintf(" of GPU %d", *a.out.Index)
 		if err := q.send(piece{P2P: a.peers(live)}); err != nil {
 			return end{}, err
 		}

@@ -38,14 +38,14 @@ func answer(t *testing.T) *Answer {
 	if strings.Contains(os.Getenv("GPUDOCTOR_SIM_NVML_FAULT"), "hang") {
 		patience = 3 * time.Second
 	}
-	return expect.Value(ask(t.Context(), patience, 2*time.Minute, Options{}))(t)
+	return expect.Value(ask(t.Context(), patience, 2*time.Minute))(t)
 }
 
 // h200 is what a healthy GPU of the simulated machine answers.
 func h200(index int, address, uuid string) Device {
-	d := Device{
-		Index: index, Address: address, UUID: uuid, Name: "NVIDIA H200", Architecture: "hopper", ComputeCapability: "9.0",
-		MemoryBytes: new(int64(143771 << 20)), MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(256 << 30)),
+	d := Device{GPU: facts.GPU{
+		Index: &index, Vendor: "nvidia", InNVML: true, Address: address, UUID: uuid, Name: "NVIDIA H200", Architecture: "hopper", ComputeCapability: "9.0",
+		MemoryBytes: 143771 << 20, MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(256 << 30)),
 		PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
 		PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "passthrough", MIG: new(false),
 		MIGPending: new(false),
@@ -55,8 +55,8 @@ func h200(index int, address, uuid string) Device {
 			ChannelRepairIsPending: new(false),
 		},
 		RemappedRows: &facts.RemappedRows{}, RecoveryAction: "none", Fabric: &facts.Fabric{State: "completed", Status: "SUCCESS"},
-		Processes: []Process{},
-	}
+		Processes: []facts.GPUProcess{},
+	}}
 	for link := range 18 {
 		d.NVLinks = append(d.NVLinks, facts.NVLink{
 			Link: link, Active: true, Version: 4, RemoteType: "switch", SpeedMBps: 26562,
@@ -71,7 +71,7 @@ func healthy() *Answer {
 	a, b := "0000:06:00.0", "0000:07:00.0"
 	return &Answer{
 		Outcome: OK,
-		Driver:  Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
+		Driver:  facts.GPUDriver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
 		Devices: []Device{
 			h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"),
 			h200(1, b, "GPU-00000000-0000-0000-0000-000000000002"),
@@ -84,7 +84,7 @@ func healthy() *Answer {
 func TestAsk(t *testing.T) {
 	fails := func(name string) func(*Answer) {
 		return func(a *Answer) {
-			*a = Answer{Outcome: Failed, ErrorName: name, Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
+			*a = Answer{Outcome: Failed, ErrorName: name, Stage: "nvmlInit_v2", Driver: facts.GPUDriver{NVMLVersion: "13.580.159.04"}}
 		}
 	}
 	for _, tt := range []struct {
@@ -103,12 +103,12 @@ func TestAsk(t *testing.T) {
 			a.Devices[1].Refused = []Refusal{{"nvmlDeviceGetTotalEccErrors", "NO_PERMISSION"}}
 		}},
 		{"lost-gpu", func(a *Answer) {
-			a.Devices[1] = Device{Index: 1, Error: "GPU_IS_LOST"}
+			a.Devices[1] = Device{GPU: facts.GPU{Index: new(1), Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST"}}
 			a.P2P = nil
 		}},
 		{"lost-later", func(a *Answer) {
 			b := a.Devices[1]
-			a.Devices[1] = Device{Index: 1, Error: "GPU_IS_LOST", Address: b.Address, UUID: b.UUID, Name: b.Name}
+			a.Devices[1] = Device{GPU: facts.GPU{Index: new(1), Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST", Address: b.Address, UUID: b.UUID, Name: b.Name}}
 			a.P2P = nil
 		}},
 		{"reset-required", func(a *Answer) {
@@ -118,10 +118,10 @@ func TestAsk(t *testing.T) {
 		}},
 		{"not-supported", func(a *Answer) {
 			for i, d := range a.Devices {
-				a.Devices[i] = Device{
-					Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
-					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes, NVLinks: []facts.NVLink{}, Processes: []Process{},
-				}
+				a.Devices[i] = Device{GPU: facts.GPU{
+					Vendor: "nvidia", InNVML: true, Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
+					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes, NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{},
+				}}
 			}
 			a.P2P[0].NVLink = "not-supported"
 		}},
@@ -147,7 +147,7 @@ func TestAsk(t *testing.T) {
 		{"mig-on", func(a *Answer) { a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true) }},
 		{"busy", func(a *Answer) { // The second process is the child itself.
 			a.Devices[1].MemoryUsedBytes = new(int64(4 << 30))
-			a.Devices[1].Processes = []Process{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
+			a.Devices[1].Processes = []facts.GPUProcess{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
 			a.Devices[1].Own = 1
 		}},
 		{"p2p-blocked", func(a *Answer) { a.P2P[0].Read = "chipset-not-supported" }},
@@ -163,7 +163,7 @@ func TestAsk(t *testing.T) {
 
 // TestAskStopped runs the door through the faults that end it early: what came before is kept, and the step is named.
 func TestAskStopped(t *testing.T) {
-	nvmlOnly := Driver{NVMLVersion: "13.580.159.04"}
+	nvmlOnly := facts.GPUDriver{NVMLVersion: "13.580.159.04"}
 	for _, tt := range []struct {
 		fault   string
 		want    Answer // But for Devices.
@@ -195,7 +195,7 @@ func TestAskStopped(t *testing.T) {
 func TestOldDriver(t *testing.T) {
 	simulate(t, "", "-DOLD_DRIVER")
 	want := healthy()
-	want.Driver = Driver{Version: "450.80.02", NVMLVersion: "13.450.80.02", CUDAVersion: "11.0"}
+	want.Driver = facts.GPUDriver{Version: "450.80.02", NVMLVersion: "13.450.80.02", CUDAVersion: "11.0"}
 	for i := range want.Devices {
 		d := &want.Devices[i]
 		d.MemoryUsedBytes = new(int64(616 << 20)) // With the driver's reserve.
@@ -255,7 +255,7 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	a, err := Ask(ctx, Options{})
+	a, err := Ask(ctx, Limits{})
 	expect.That(t, errors.Is(err, context.Canceled), "Ask = %+v, %v, want context.Canceled", a, err)
 }
 
@@ -275,35 +275,5 @@ func TestNothingIsSet(t *testing.T) {
 				t.Errorf("%s calls %s", name.Name(), word)
 			}
 		}
-	}
-}
-
-// TestMet checks that the GPUs are reported before the pairs are asked, so that a
-// hang among the pairs keeps nobody waiting for them.
-func TestMet(t *testing.T) {
-	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
-	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
-	var met []Device
-	a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }}))(t)
-	expect.That(t, a.Outcome == Hang && len(met) == 2 && met[0].Address != "" && met[0].Processes != nil, "outcome %s, met %+v", a.Outcome, met)
-}
-
-// TestStay checks that the answer is the same whether the process leaves at once, is told to leave, or is never told.
-func TestStay(t *testing.T) {
-	told, never := make(chan struct{}), make(chan struct{})
-	close(told)
-	for _, fault := range []string{"", "driver-not-loaded", "crash-init", "hang-p2p"} {
-		t.Run(fault, func(t *testing.T) {
-			simulate(t, fault)
-			var first *Answer
-			for _, stay := range []<-chan struct{}{nil, told, never} {
-				a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay}))(t)
-				if first == nil {
-					first = a
-				}
-				expect.NoDiff(t, first, a, "another answer")
-			}
-			expect.That(t, (fault == "") == (first.Outcome == OK), "outcome %q with the fault %q", first.Outcome, fault)
-		})
 	}
 }

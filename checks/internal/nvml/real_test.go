@@ -13,7 +13,7 @@ import (
 // TestRealLibrary asks the library of this machine, where there is one.
 func TestRealLibrary(t *testing.T) {
 	start := time.Now()
-	a, err := Ask(t.Context(), Options{})
+	a, err := Ask(t.Context(), Limits{})
 	took := time.Since(start)
 	expect.NoError(t, err)
 	if a.Outcome != OK {
@@ -28,11 +28,11 @@ func TestRealLibrary(t *testing.T) {
 			continue
 		}
 		answering++
-		if !kernelForm.MatchString(d.Address) || d.UUID == "" || d.Name == "" || d.MemoryBytes == nil {
-			t.Errorf("GPU %d: address %q, UUID %q, name %q, memory %v, want all", d.Index, d.Address, d.UUID, d.Name, d.MemoryBytes)
+		if !kernelForm.MatchString(d.Address) || d.UUID == "" || d.Name == "" || d.MemoryBytes == 0 {
+			t.Errorf("GPU %v: address %q, UUID %q, name %q, memory %v, want all", d.Index, d.Address, d.UUID, d.Name, d.MemoryBytes)
 		}
 		for _, link := range d.NVLinks {
-			expect.That(t, !link.Active || link.Version != 0 && link.SpeedMBps != 0, "GPU %d: NVLink %+v, want a version and a speed", d.Index, link)
+			expect.That(t, !link.Active || link.Version != 0 && link.SpeedMBps != 0, "GPU %v: NVLink %+v, want a version and a speed", d.Index, link)
 		}
 	}
 	want := answering * (answering - 1)

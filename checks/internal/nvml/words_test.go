@@ -105,7 +105,7 @@ func TestConclude(t *testing.T) {
 		want   Answer
 	}{
 		{"a hang that stays", child.Result{TimedOut: true, Left: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2", Left: true}},
-		{"a stall", child.Result{Canceled: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2"}},
+		{"a stall", child.Result{Silent: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2"}},
 		{"a signal", child.Result{Signal: "SIGABRT", Death: child.DeathByLibrary, Stderr: "r15 0x0\n"}, Answer{Outcome: Crashed, ErrorName: "SIGABRT", Stage: "nvmlInit_v2"}},
 		{
 			"the loader",
@@ -114,7 +114,7 @@ func TestConclude(t *testing.T) {
 		},
 		{
 			"a stall outside any call",
-			child.Result{Canceled: true, Signal: "SIGKILL", Recorded: true},
+			child.Result{Silent: true, Signal: "SIGKILL", Recorded: true},
 			Answer{Outcome: Ended, Death: child.DeathUnknown, Reason: "it made no progress in time, outside any call of the library", Stage: "nvmlInit_v2"},
 		},
 		{

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -32,8 +32,6 @@ type group struct {
 	begun   bool
 
 	operations []probe.Operation
-	// late is the failure of the group as a whole: the time ran out.
-	late *failure
 	// failed are the ranks that failed, in the order in which that was noticed.
 	failed []int
 	log    string
@@ -47,7 +45,6 @@ type member struct {
 	garbled bool
 	gone    bool
 	result  child.Result
-	log     *capture
 }
 
 // rankState is a rank as its parent sees it.
@@ -56,7 +53,8 @@ type rankState struct {
 	gpu      string
 	stage    string
 	answered bool // It did what it was told last.
-	failure  *failure
+	failure  *drive.Failure
+	late     bool // It did not answer in time.
 	left     bool
 	corrupt  bool
 	signal   string
@@ -99,7 +97,7 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	o := g.order
 	o.Mine = m.places
 	spec := child.Spec{
-		Task: rankTask, Args: o, Input: m.input, Unset: g.unset,
+		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
 		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.session.options.Env),
 		Receive: func(raw json.RawMessage) {
 			select {
@@ -114,26 +112,14 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
 		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
 	}
-	if c, err := newCapture(); err == nil {
-		m.log = c
-		spec.Files = []*os.File{c.theirs}
-		spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel(child.FilePath(0))...)
-		flooded := c.flooded
-		g.ended.Go(func() {
-			select {
-			case <-flooded:
-				g.stop()
-			case <-ctx.Done():
-			}
-		})
-	}
+	spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel...)
 	g.ended.Go(func() {
 		r, err := child.Run(ctx, spec)
 		g.events <- event{from: m, ended: &r, err: err}
 	})
 }
 
-// isLogVariable reports whether a setting is one of those that the capture of the log makes.
+// isLogVariable reports whether a setting is one of those of logLevel.
 func isLogVariable(s string) bool {
 	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return len(s) >= len(p) && s[:len(p)] == p })
 }
@@ -148,18 +134,16 @@ func (g *group) end() {
 	for e := range g.events {
 		g.take(e, nil)
 	}
-	for i, m := range g.members {
-		if m.log != nil {
-			m.log.end()
-			if i < maxLogs { // Where the library cannot open the pipe, it writes to stdout.
-				g.log += cmp.Or(m.log.text(), m.result.Stdout) + "\n"
-			}
-		}
+	for _, m := range g.members[:min(len(g.members), maxLogs)] {
+		g.log += m.result.Stdout + "\n"
 	}
 }
 
-// maxLogs bounds the logs that are read.
-const maxLogs = 16
+// maxLogs bounds the logs that are read, and maxLog what is kept of each: with INFO it is some tens of kB.
+const (
+	maxLogs = 16
+	maxLog  = 512 << 10
+)
 
 // tell tells all processes what to do next.
 func (g *group) tell(c command) {
@@ -179,7 +163,7 @@ const grace = 300 * time.Millisecond
 
 // await waits until done is true of a message of each rank, and returns why that is not so. done
 // is called with each message.
-func (g *group) await(ctx context.Context, limit time.Duration, done func(m *member, x message) bool) *failure {
+func (g *group) await(ctx context.Context, limit time.Duration, done func(m *member, x message) bool) *drive.Failure {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	var end <-chan time.Time
@@ -193,9 +177,9 @@ func (g *group) await(ctx context.Context, limit time.Duration, done func(m *mem
 		case <-end:
 			return g.ranks[g.failed[0]].failure
 		case <-timer.C:
-			return g.expire(&failure{Outcome: probe.Hang, Reason: fmt.Sprintf("did not return within %s", limit.Round(100*time.Millisecond))})
+			return g.expire(&drive.Failure{Outcome: probe.Hang, Reason: fmt.Sprintf("did not return within %s", limit.Round(100*time.Millisecond))})
 		case <-ctx.Done():
-			return g.expire(&failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: "the time for the collectives ran out"})
+			return g.expire(&drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: "the time for the collectives ran out"})
 		}
 	}
 	if len(g.failed) > 0 {
@@ -211,13 +195,10 @@ func (g *group) all() bool {
 
 // expire notes that the ranks that have not answered did not do so in time. Whether a library
 // hindered them shows once their processes have ended.
-func (g *group) expire(f *failure) *failure {
-	g.late = f
+func (g *group) expire(f *drive.Failure) *drive.Failure {
 	for i, r := range g.ranks {
 		if !r.answered && r.failure == nil {
-			own := *f
-			own.late = true
-			r.failure = &own
+			r.failure, r.late = f, true
 			g.failed = append(g.failed, i)
 		}
 	}
@@ -234,7 +215,7 @@ func (g *group) take(e event, done func(m *member, x message) bool) {
 	x, ok := decode(e.raw)
 	if m.garbled || !ok || x.Number != m.number+1 || !g.owns(m, x.Rank) || x.Number > maxMessages {
 		m.garbled = true
-		g.fail(m, failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process were lost or garbled"}, true)
+		g.fail(m, drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process were lost or garbled"}, true)
 		return
 	}
 	m.number = x.Number
@@ -265,7 +246,7 @@ func (g *group) owns(m *member, rank int) bool {
 }
 
 // failRank notes why a rank failed, the first time.
-func (g *group) failRank(i int, f failure) {
+func (g *group) failRank(i int, f drive.Failure) {
 	if g.ranks[i].failure == nil {
 		g.ranks[i].failure = &f
 		g.failed = append(g.failed, i)
@@ -273,7 +254,7 @@ func (g *group) failRank(i int, f failure) {
 }
 
 // fail notes it for the ranks of a process that have not left.
-func (g *group) fail(m *member, f failure, first bool) {
+func (g *group) fail(m *member, f drive.Failure, first bool) {
 	for i, r := range g.ranks {
 		if r.member == m && !r.left {
 			g.failRank(i, f)
@@ -288,7 +269,7 @@ func (g *group) fail(m *member, f failure, first bool) {
 func (g *group) gone(m *member, e event) {
 	m.gone = true
 	if e.err != nil {
-		g.fail(m, failure{Outcome: probe.Unknown, Cause: probe.CauseEnded, Reason: "could not start a process: " + e.err.Error()}, false)
+		g.fail(m, drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseEnded, Reason: "could not start a process: " + e.err.Error()}, false)
 		return
 	}
 	r := e.ended
@@ -297,21 +278,7 @@ func (g *group) gone(m *member, e event) {
 	if r.Canceled || r.TimedOut {
 		return
 	}
-	var f failure
-	switch {
-	case r.Flooded != "":
-		f = failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the library wrote endlessly to %s", r.Flooded)}
-	case r.Finished && r.Failure == "" && r.Unsent == 0:
-		f = failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process ended before its work was done"}
-	case r.Finished:
-		f = failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the process failed: " + cmp.Or(r.Failure, r.UnsentReason)}
-	case r.Death == child.DeathByLibrary && r.Signal != "":
-		f = failure{Outcome: probe.Error, Reason: "crashed with " + r.Signal, Call: inside(r)}
-	case r.Death == child.DeathByLibrary:
-		f = failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("a library ended the process with exit code %d", r.Code), Call: inside(r)}
-	default:
-		f = failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[r.Death], probe.CauseEnded), Reason: "the process was ended: " + r.End()}
-	}
+	f := drive.Ended(*r, "the library")
 	f.Reason = printable(f.Reason)
 	for _, s := range g.ranks {
 		if s.member == m && !s.left {
@@ -323,11 +290,6 @@ func (g *group) gone(m *member, e event) {
 		}
 	}
 	g.fail(m, f, len(g.failed) == 0 || f.Outcome == probe.Unknown)
-}
-
-// deathCauses are the causes of the end of a process that no library ended.
-var deathCauses = map[child.Death]probe.Cause{
-	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug,
 }
 
 // inside is the call of a library that was running.
@@ -353,7 +315,7 @@ func (g *group) outcome(i int) probe.Rank {
 		if r.Outcome == probe.Hang && r.Call == "" {
 			r.Call = inside(&s.member.result)
 		}
-		if m := s.member; g.late != nil && r.Outcome == probe.Hang && m.gone && !m.result.InLibrary() && f.late {
+		if m := s.member; r.Outcome == probe.Hang && m.gone && !m.result.InLibrary() && s.late {
 			r.Outcome, r.Cause, r.Reason = probe.Unknown, probe.CauseStalled, f.Reason+", outside any call of a library"
 		}
 		if s.exit != nil && *s.exit != 0 {

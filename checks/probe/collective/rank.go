@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -85,14 +84,14 @@ type message struct {
 	Number int `json:"n"`
 	Rank   int `json:"rank"`
 
-	Stage   string   `json:"stage,omitempty"`
-	Survey  *survey  `json:"survey,omitempty"`
-	Ready   *ready   `json:"ready,omitempty"`
-	ID      []byte   `json:"id,omitempty"`
-	Joined  bool     `json:"joined,omitempty"`
-	Result  *result  `json:"result,omitempty"`
-	Failure *failure `json:"failure,omitempty"`
-	Left    bool     `json:"left,omitempty"`
+	Stage   string         `json:"stage,omitempty"`
+	Survey  *survey        `json:"survey,omitempty"`
+	Ready   *ready         `json:"ready,omitempty"`
+	ID      []byte         `json:"id,omitempty"`
+	Joined  bool           `json:"joined,omitempty"`
+	Result  *result        `json:"result,omitempty"`
+	Failure *drive.Failure `json:"failure,omitempty"`
+	Left    bool           `json:"left,omitempty"`
 }
 
 // survey is which GPUs the driver offers, and the library.
@@ -119,19 +118,6 @@ type result struct {
 	BadWords    uint64 `json:"bad,omitempty"`
 	First       uint64 `json:"first,omitempty"`
 	Found       string `json:"found,omitempty"`
-}
-
-// failure is why a rank cannot go on.
-type failure struct {
-	Outcome   probe.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`
-	Cause     probe.Cause   `json:"cause,omitempty"`
-	ErrorCode int           `json:"error_code,omitempty"`
-	ErrorName string        `json:"error_name,omitempty"`
-	Call      string        `json:"call,omitempty"`
-	LastError string        `json:"last_error,omitempty"`
-
-	late bool // It did not answer in time, as its parent sees it.
 }
 
 func init() {
@@ -181,7 +167,7 @@ func (p *process) work(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := p.order.Limits.apply(); err != nil {
-		p.tellAll(message{Failure: &failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
+		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
 		return nil
 	}
 	p.tellAll(message{Stage: stageDriver})
@@ -216,84 +202,27 @@ func (p *process) work(ctx context.Context) error {
 	return p.runRanks(ctx)
 }
 
-// start loads a driver and starts it.
-func (p *process) start() *failure {
-	var first *failure
-	if p.order.API != "hip" {
-		d, err := cuda.Load()
-		if first = p.startWith(d, err); first == nil || p.order.API == "cuda" {
-			return first
-		}
-	}
-	d, err := hip.Load()
-	second := p.startWith(d, err)
-	if second != nil && first != nil && (second.Cause == probe.CauseNoLibrary || second.Cause == probe.CauseNoDevice || first.Outcome.Failed()) {
-		return first
-	}
-	return second
-}
-
-func (p *process) startWith(d gpudriver.Driver, err error) *failure {
-	if err == nil {
-		if missing := d.Missing(); len(missing) > 0 {
-			return &failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: fmt.Sprintf("%s lacks %v", d.Library(), missing)}
-		}
-		p.driver = d
-		if err = d.Init(); err == nil {
-			_, err = d.Version()
-			if err == nil || !errors.Is(err, gpudriver.ErrVersion) {
-				p.devices, err = d.Devices()
-			}
-		}
-		if err == nil && len(p.devices) == 0 {
-			err = gpudriver.NoDevice
-		}
-	} else {
-		f := &failure{Outcome: probe.Unknown, Cause: probe.CauseNoLibrary, Reason: err.Error()}
-		if errors.Is(err, gpudriver.ErrStatic) {
-			f.Cause = probe.CauseStatic
-		}
+// start starts a driver, which must offer a GPU.
+func (p *process) start() (f *drive.Failure) {
+	if p.driver, f = drive.Start(p.order.API, func(string, *drive.Library) {}); f != nil {
 		return f
 	}
-	if err == nil {
-		return nil
+	var err error
+	if p.devices, err = p.driver.Devices(); err != nil {
+		return drive.Of(err)
 	}
-	f := fail(err)
-	if errors.Is(err, gpudriver.NoDevice) || d.API() == "hip" && errors.Is(err, gpudriver.InvalidDevice) {
-		f.Outcome, f.Cause, f.Reason = probe.Unknown, probe.CauseNoDevice, "the driver offers no GPU to this process: "+f.Reason
+	if len(p.devices) == 0 {
+		return &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseNoDevice, Reason: "the driver offers no GPU to this process"}
 	}
-	return f
+	return nil
 }
 
-// errHang says that work did not end in time.
-var errHang = errors.New("not finished within the deadline")
-
-// fail turns an error into a failure.
-func fail(err error) *failure {
-	f := &failure{Outcome: probe.Error, Reason: err.Error()}
-	var ne *nccl.Error
-	var de *gpudriver.Error
-	switch {
-	case errors.As(err, &ne):
-		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(ne.Result), ne.Result.String(), ne.Call, ne.Last
-		f.Reason = ne.Said()
-	case errors.Is(err, gpudriver.OutOfMemory):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
-	case errors.Is(err, gpudriver.DeviceUnavail):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
-	case errors.As(err, &de):
-		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call
-		f.Reason = de.Said()
-	case errors.Is(err, errHang):
-		f.Outcome = probe.Hang
-	case errors.Is(err, kernels.ErrBroken):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
-	case errors.Is(err, gpudriver.ErrStatic):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
-	case errors.Is(err, nccl.ErrVersion), errors.Is(err, nccl.ErrMissing), errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
-	case errors.Is(err, nccl.ErrLoad):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoLibrary
+// fail turns an error into a failure, whose reason does not repeat the call.
+func fail(err error) *drive.Failure {
+	f := drive.OnGPU(err)
+	var said interface{ Said() string }
+	if errors.As(err, &said) {
+		f.Reason = said.Said()
 	}
 	return f
 }
@@ -342,13 +271,12 @@ func (p *process) runRanks(ctx context.Context) error {
 type rank struct {
 	*process
 	place
+	drive.Clock
 
-	stream   gpudriver.Stream
-	from, to gpudriver.Event
-	out, in  gpudriver.Pointer
-	size     int64
-	judge    *kernels.Judge
-	comm     nccl.Comm
+	out, in gpudriver.Pointer
+	size    int64
+	judge   *kernels.Judge
+	comm    nccl.Comm
 }
 
 func (r *rank) say(m message) {
@@ -433,15 +361,11 @@ func (r *rank) allocate() error {
 		}
 	}
 	r.in = r.out + gpudriver.Pointer(r.size)
-	if r.stream, err = d.NewStream(); err != nil {
+	if r.Clock, err = drive.NewClock(d); err != nil {
 		return err
 	}
-	r.judge = &kernels.Judge{Driver: d, Stream: r.stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
-	if r.from, err = d.NewEvent(); err != nil {
-		return err
-	}
-	r.to, err = d.NewEvent()
-	return err
+	r.judge = &kernels.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
+	return nil
 }
 
 func (r *rank) identify() error {
@@ -473,29 +397,12 @@ func (r *rank) join(raw []byte) (err error) {
 
 // wait waits for the stream, and for an error that the library meets meanwhile.
 func (r *rank) wait() error {
-	waited, since := time.Duration(0), time.Now()
-	for n := 0; ; n++ {
-		done, err := r.driver.Done(r.stream)
-		if done || err != nil {
-			return err
+	return r.Wait(r.order.Patience, func() error {
+		if r.comm == 0 {
+			return nil
 		}
-		if n <= 200 {
-			continue
-		}
-		if r.comm != 0 && n%64 == 0 {
-			if err := r.library.Async(r.comm); err != nil {
-				return err
-			}
-		}
-		if waited > r.order.Patience {
-			return errHang
-		}
-		time.Sleep(gpudriver.Pause(waited))
-		// A process that was not scheduled for a while has not waited for the GPU.
-		now := time.Now()
-		waited += min(now.Sub(since), r.order.Patience/10)
-		since = now
-	}
+		return r.library.Async(r.comm)
+	})
 }
 
 // part is a part of a buffer, and the patterns whose sum it holds.
@@ -528,7 +435,7 @@ func (r *rank) layout(t *task) (sent, received []part) {
 // enqueue puts the collective into the stream.
 func (r *rank) enqueue(t *task, sent, received []part) error {
 	if t.Name == probe.AllReduce {
-		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.stream)
+		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
 	}
 	n := r.order.Ranks
 	var sends, receives []nccl.Message
@@ -540,7 +447,7 @@ func (r *rank) enqueue(t *task, sent, received []part) error {
 		sends = append(sends, nccl.Message{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
 		receives = append(receives, nccl.Message{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
 	}
-	return r.library.Exchange(r.comm, sends, receives, r.stream)
+	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
 
 // collective runs a collective once, verified, and then as often as asked for its time, again
@@ -549,10 +456,6 @@ func (r *rank) collective(t *task) error {
 	r.say(message{Stage: t.Name})
 	if t.Bytes <= 0 || t.Bytes > r.size {
 		return fmt.Errorf("%d bytes do not fit", t.Bytes)
-	}
-	if t.Name != probe.AllReduce && !r.library.CanExchange() {
-		r.say(message{Result: &result{Unsupported: true}})
-		return nil
 	}
 	sent, received := r.layout(t)
 	for _, s := range sent {
@@ -565,13 +468,17 @@ func (r *rank) collective(t *task) error {
 		if times == 0 {
 			break
 		}
-		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.stream); err != nil {
+		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
 			return err
 		}
 		if err := r.wait(); err != nil {
 			return err
 		}
 		seconds, err := r.timed(times, func() error { return r.enqueue(t, sent, received) })
+		if errors.Is(err, gpudriver.ErrMissing) {
+			r.say(message{Result: &result{Unsupported: true}})
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -593,22 +500,13 @@ func (r *rank) collective(t *task) error {
 // timed enqueues work so many times and returns the seconds that it took; 0 where the
 // driver's timer gives none.
 func (r *rank) timed(times int, work func() error) (float64, error) {
-	d := r.driver
-	if err := d.Record(r.from, r.stream); err != nil {
-		return 0, err
-	}
-	for range times {
-		if err := work(); err != nil {
-			return 0, err
-		}
-	}
-	if err := d.Record(r.to, r.stream); err != nil {
+	if err := r.Begin(times, func(uint64, gpudriver.Stream) error { return work() }); err != nil {
 		return 0, err
 	}
 	if err := r.wait(); err != nil {
 		return 0, err
 	}
-	seconds, err := d.Seconds(r.from, r.to)
+	seconds, err := r.Seconds()
 	if err != nil || !(seconds > 0) || math.IsInf(seconds, 1) {
 		return 0, err
 	}

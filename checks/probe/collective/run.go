@@ -298,10 +298,8 @@ func (s *session) leaveBusy(ctx context.Context) {
 	s.places, s.report.GPUs = places, gpus
 }
 
-// logLevel makes the library log what the reader reads. The file is the pipe of the process.
-func logLevel(file string) []string {
-	return []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET", "NCCL_DEBUG_FILE=" + file}
-}
+// logLevel makes the library log what the reader reads, to its stdout: to a file it writes line by line.
+var logLevel = []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET", "NCCL_DEBUG_FILE=/proc/self/fd/1"}
 
 // run runs one arm.
 func (s *session) run(ctx context.Context, a arm) probe.Arm {

@@ -10,17 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -61,19 +59,18 @@ const (
 	attempts = 3
 )
 
-// errHang says that a stream did not finish in time, errClock that the
-// driver's timer returned an impossible time, and errCorrupt that a GPU's own memory holds wrong data.
+// errClock says that the driver's timer returned an impossible time, and errCorrupt that a GPU's own memory
+// holds wrong data.
 var (
-	errHang    = errors.New("not finished within the deadline")
 	errClock   = errors.New("the driver's timer returned no usable time")
 	errCorrupt = errors.New("the driver reported success, but the data is wrong")
 )
 
 // The stages of a probe, in addition to those named after their test.
 const (
-	stageLibrary  = "load library"
-	stageInit     = "cuInit" // CUDA's; that of HIP is called hipInit.
-	stageInitHIP  = "hipInit"
+	stageLibrary  = drive.StageLibrary
+	stageInit     = drive.StageInit
+	stageInitHIP  = drive.StageInitHIP
 	stageDevices  = "devices"
 	stageQuery    = "peer access query"
 	stageContexts = "contexts"
@@ -92,13 +89,13 @@ type message struct {
 
 	Stage    string          `json:"stage,omitempty"`
 	Step     *step           `json:"step,omitempty"`
-	Library  *library        `json:"library,omitempty"`
+	Library  *drive.Library  `json:"library,omitempty"`
 	Device   *probe.Device   `json:"device,omitempty"`
 	Peer     *probe.Peer     `json:"peer,omitempty"`
 	SMTests  string          `json:"sm_tests,omitempty"`
 	Begin    *probe.Transfer `json:"begin,omitempty"`
 	Transfer *probe.Transfer `json:"transfer,omitempty"`
-	Failure  *failure        `json:"failure,omitempty"`
+	Failure  *drive.Failure  `json:"failure,omitempty"`
 	Await    bool            `json:"await,omitempty"`
 	Judge    bool            `json:"judge,omitempty"` // Which transfers are slow?
 	Ended    *bool           `json:"ended,omitempty"` // True when nothing is left to do.
@@ -109,22 +106,6 @@ type step struct {
 	Name string `json:"name"`
 	GPU  string `json:"gpu"`
 	Done bool   `json:"done,omitempty"`
-}
-
-type library struct {
-	API     string `json:"api"`
-	Path    string `json:"path"`
-	Version string `json:"version"`
-}
-
-// failure stops a probe as a whole.
-type failure struct {
-	Outcome   probe.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`
-	Cause     probe.Cause   `json:"cause,omitempty"`
-	ErrorCode int           `json:"error_code,omitempty"`
-	ErrorName string        `json:"error_name,omitempty"`
-	Call      string        `json:"call,omitempty"`
 }
 
 // order is what the child is asked to do.
@@ -164,12 +145,10 @@ func sameTransfer(a, b *probe.Transfer) bool {
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
 	probe.Device
+	drive.Clock // For all work of this GPU alone.
+
 	handle  gpudriver.Device
 	context gpudriver.Context
-	// streams: the first is the GPU's own, the others carry the transfers to
-	// each peer when all run at once.
-	streams  []gpudriver.Stream
-	from, to gpudriver.Event
 	// out is sent from, in is received into; each holds size bytes. result
 	// holds what kernels report, flags what they exchange.
 	out, in, result, flags gpudriver.Pointer
@@ -194,7 +173,6 @@ type engine struct {
 	d         gpudriver.Driver
 	order     order
 	send      func(message)
-	copies    []probe.Transfer // The copies that came out right, with their rates.
 	skip      map[string]bool
 	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
 	gpus      []*gpu
@@ -289,47 +267,32 @@ func (e *engine) leaves(t *probe.Transfer) bool {
 
 func (e *engine) stage(name string) { e.send(message{Stage: name}) }
 
-// fail turns an error of the driver into a failure.
-func fail(err error) *failure {
-	f := &failure{Outcome: probe.Error, Reason: err.Error()}
-	var ce *gpudriver.Error
+// fail turns an error into a failure.
+func fail(err error) *drive.Failure { return ofProbe(err, drive.Of(err)) }
+
+// failOnGPU is fail for a call that allocates something on a GPU.
+func failOnGPU(err error) *drive.Failure { return ofProbe(err, drive.OnGPU(err)) }
+
+// ofProbe adds the errors of this package.
+func ofProbe(err error, f *drive.Failure) *drive.Failure {
 	switch {
-	case errors.As(err, &ce):
-		f.ErrorCode, f.ErrorName, f.Call = int(ce.Result), ce.Name, ce.Call
-	case errors.Is(err, errHang):
-		f.Outcome = probe.Hang
-	case errors.Is(err, gpudriver.ErrMissing):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
 	case errors.Is(err, errOwner):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseEnded
 	case errors.Is(err, errClock):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseClock
-	case errors.Is(err, kernels.ErrBroken):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
 	case errors.Is(err, errCorrupt):
 		f.Outcome = probe.Corrupt
 	}
 	return f
 }
 
-// failOnGPU is fail for a call that allocates something on a GPU: if others hold it,
-// or the machine gives this process no more, that does not indicate a fault.
-func failOnGPU(err error) *failure {
-	f := fail(err)
-	switch {
-	case errors.Is(err, gpudriver.OutOfMemory):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
-	case errors.Is(err, gpudriver.DeviceUnavail):
-		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
-	}
-	return f
-}
-
 // prepare starts the driver and makes the GPUs ready.
-func (e *engine) prepare() *failure {
-	if f := e.start(); f != nil {
+func (e *engine) prepare() *drive.Failure {
+	d, f := drive.Start(e.order.API, func(stage string, l *drive.Library) { e.send(message{Stage: stage, Library: l}) })
+	if f != nil {
 		return f
 	}
+	e.d = d
 	e.stage(stageDevices)
 	if f := e.devices(); f != nil {
 		return f
@@ -340,7 +303,7 @@ func (e *engine) prepare() *failure {
 		e.send(message{Await: true})
 		busy, err := e.askBusy()
 		if err != nil {
-			return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseProtocol}
+			return &drive.Failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseProtocol}
 		}
 		for _, g := range e.gpus {
 			if user, is := busy[g.Address]; is {
@@ -357,105 +320,8 @@ func (e *engine) prepare() *failure {
 	return nil
 }
 
-// start loads a vendor's library and starts it: CUDA's, or HIP's where there is no
-// CUDA, or no GPU for it.
-func (e *engine) start() *failure {
-	e.stage(stageLibrary)
-	var first *failure
-	var lib *library
-	if e.order.API != apiHIP {
-		d, err := cuda.Load()
-		switch {
-		case err != nil:
-			first = notLoaded(err)
-		default:
-			lib, first = e.startWith(d, "libcuda")
-			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
-				return first
-			}
-		}
-		if e.order.API == apiCUDA {
-			return first
-		}
-	}
-	d, err := hip.Load()
-	var second *failure
-	if err == nil {
-		_, second = e.startWith(d, "libamdhip64")
-	} else {
-		second = notLoaded(err)
-	}
-	if second == nil || first == nil || lib == nil && amdDriver() {
-		return second
-	}
-	// HIP has no GPU either. Report the outcome of CUDA.
-	stage := stageInit
-	if lib == nil {
-		stage, lib = stageLibrary, &library{}
-	}
-	e.stage(stage)
-	e.send(message{Library: lib})
-	return first
-}
-
-// notLoaded is the failure to load a vendor's library.
-func notLoaded(err error) *failure {
-	cause := probe.CauseNoLibrary
-	if errors.Is(err, gpudriver.ErrStatic) {
-		cause = probe.CauseStatic
-	}
-	return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: cause}
-}
-
-// amdDriver is true if AMD's kernel driver is loaded.
-func amdDriver() bool {
-	_, err := os.Stat("/sys/module/amdgpu")
-	return err == nil
-}
-
-// startWith starts a library that was loaded. name is that of its file.
-func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure) {
-	e.d = d
-	lib := &library{API: d.API()}
-	if missing := d.Missing(); len(missing) > 0 {
-		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Library(), missing)
-		return lib, &failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
-	}
-	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
-		lib.Path = gpudriver.Path(maps, name)
-	}
-	e.send(message{Library: lib}) // It is told also where the start does not come back.
-	e.stage(d.InitCall())
-	if err := d.Init(); err != nil {
-		f := fail(err)
-		if errors.Is(err, gpudriver.OutOfMemory) {
-			// No GPU memory was requested yet: host memory, or a limit on it, ran out.
-			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
-		}
-		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
-			// The runtime for AMD GPUs is also installed on machines without them. HIP
-			// 5.2 then says hipErrorInvalidDevice.
-			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
-		}
-		return lib, f
-	}
-	v, err := d.Version()
-	lib.Version = v
-	e.send(message{Library: lib})
-	if errors.Is(err, gpudriver.ErrVersion) {
-		return lib, &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseIncompatible}
-	}
-	return lib, nil
-}
-
-// The two APIs, as Report.API names them.
-const (
-	apiCUDA = "cuda"
-	apiHIP  = "hip"
-)
-
 // devices lists the GPUs.
-func (e *engine) devices() *failure {
+func (e *engine) devices() *drive.Failure {
 	handles, err := e.d.Devices()
 	if err != nil {
 		return fail(err)
@@ -486,7 +352,7 @@ func (e *engine) devices() *failure {
 var pciAddress = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
 
 // ambiguous is the failure of a device whose results could not be told from those of others.
-func (e *engine) ambiguous(address string) *failure {
+func (e *engine) ambiguous(address string) *drive.Failure {
 	reason := fmt.Sprintf("the driver gives %.40q as the PCI address of a GPU", address)
 	if pciAddress.MatchString(address) {
 		if e.index(address) < 0 {
@@ -494,7 +360,7 @@ func (e *engine) ambiguous(address string) *failure {
 		}
 		reason = "the driver gives two GPUs the PCI address " + address
 	}
-	return &failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: reason + ", so it is not known which is which"}
+	return &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: reason + ", so it is not known which is which"}
 }
 
 // queryPeers asks the driver about every ordered pair.
@@ -668,19 +534,11 @@ func (e *engine) allocate(g *gpu) error {
 	if g.pinned, err = e.d.AllocHost(4096); err != nil {
 		return err
 	}
-	if g.from, err = e.d.NewEvent(); err != nil {
+	if g.Clock, err = drive.NewClock(e.d); err != nil {
 		return err
 	}
-	if g.to, err = e.d.NewEvent(); err != nil {
-		return err
-	}
-	s, err := e.d.NewStream()
-	if err != nil {
-		return err
-	}
-	g.streams = []gpudriver.Stream{s}
 	g.judge = &kernels.Judge{
-		Driver: e.d, Stream: s, Scratch: g.result, Wait: func() error { return e.wait(g, s) }, Blocks: g.sms * smBlocks, Threads: smThreads,
+		Driver: e.d, Stream: g.Stream, Scratch: g.result, Wait: func() error { return e.wait(g) }, Blocks: g.sms * smBlocks, Threads: smThreads,
 	}
 	return nil
 }
@@ -714,7 +572,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()), gpudriver.Fast)
+	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {
@@ -756,29 +614,10 @@ func (e *engine) release() {
 	}
 }
 
-// wait waits for the end of a stream of a GPU, polling so that a hang is
-// detected here.
-func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
+// wait waits for the end of a GPU's stream.
+func (e *engine) wait(g *gpu) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	waited, since := time.Duration(0), time.Now()
-	for n := 0; ; n++ {
-		done, err := e.d.Done(s)
-		if done || err != nil {
-			return err
-		}
-		if n <= 200 { // Short transfers are polled without a pause.
-			continue
-		}
-		if waited > e.order.Patience {
-			return errHang
-		}
-		time.Sleep(gpudriver.Pause(waited))
-		// A process that was not scheduled for a while, or was stopped, has not
-		// waited for the driver: it polls at least ten times.
-		now := time.Now()
-		waited += min(now.Sub(since), e.order.Patience/10)
-		since = now
-	}
+	return g.Wait(e.order.Patience, nil)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // Sizes and counts of the full probe.
@@ -91,12 +92,12 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 
 // lane is one transfer of the test in which all run at once.
 type lane struct {
-	t        *probe.Transfer
-	a, b     *gpu
-	out, in  gpudriver.Pointer
-	seed     uint64
-	stream   gpudriver.Stream
-	from, to gpudriver.Event
+	drive.Clock
+
+	t       *probe.Transfer
+	a, b    *gpu
+	out, in gpudriver.Pointer
+	seed    uint64
 }
 
 // allAtOnce has every GPU write to every peer at the same time.
@@ -164,7 +165,7 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		}
 	}
 	for _, l := range lanes {
-		if err := e.wait(l.a, l.a.streams[0]); err != nil {
+		if err := e.wait(l.a); err != nil {
 			return err
 		}
 	}
@@ -172,20 +173,7 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		if err := e.d.SetCurrent(l.a.context); err != nil {
 			return err
 		}
-		if err := e.d.Record(l.from, l.stream); err != nil {
-			return err
-		}
-		for range bothTimes {
-			if err := e.d.Copy(l.in, l.out, n, l.stream); err != nil {
-				return err
-			}
-		}
-		if err := e.d.Record(l.to, l.stream); err != nil {
-			return err
-		}
-	}
-	for _, l := range lanes {
-		if err := e.wait(l.a, l.stream); err != nil {
+		if err := l.Begin(bothTimes, func(_ uint64, s gpudriver.Stream) error { return e.d.Copy(l.in, l.out, n, s) }); err != nil {
 			return err
 		}
 	}
@@ -193,7 +181,15 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		if err := e.d.SetCurrent(l.a.context); err != nil {
 			return err
 		}
-		seconds, err := e.d.Seconds(l.from, l.to)
+		if err := l.Wait(e.order.Patience, nil); err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		if err := e.d.SetCurrent(l.a.context); err != nil {
+			return err
+		}
+		seconds, err := l.Seconds()
 		if err != nil {
 			return err
 		}
@@ -217,13 +213,7 @@ func (e *engine) prepareLane(l *lane, n uint64) error {
 		return err
 	}
 	var err error
-	if l.stream, err = e.d.NewStream(); err != nil {
-		return err
-	}
-	if l.from, err = e.d.NewEvent(); err != nil {
-		return err
-	}
-	l.to, err = e.d.NewEvent()
+	l.Clock, err = drive.NewClock(e.d)
 	return err
 }
 
@@ -237,11 +227,11 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 			at    gpudriver.Pointer
 			bytes uint64
 		}{{g.result, resultBytes}, {g.flags, flagBytes / 2}} {
-			if err := e.d.Set32(part.at, 0, part.bytes/4, g.streams[0]); err != nil {
+			if err := e.d.Set32(part.at, 0, part.bytes/4, g.Stream); err != nil {
 				return err
 			}
 		}
-		if err := e.wait(g, g.streams[0]); err != nil {
+		if err := e.wait(g); err != nil {
 			return err
 		}
 	}
@@ -254,10 +244,10 @@ func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error)
 		return nil, err
 	}
 	b := g.pinned[:8*count]
-	if err := e.d.CopyToHost(b, p, g.streams[0]); err != nil {
+	if err := e.d.CopyToHost(b, p, g.Stream); err != nil {
 		return nil, err
 	}
-	if err := e.wait(g, g.streams[0]); err != nil {
+	if err := e.wait(g); err != nil {
 		return nil, err
 	}
 	words := make([]uint64, count)
@@ -345,14 +335,14 @@ func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, ap
 		if err := e.d.SetCurrent(side.g.context); err != nil {
 			return first, second, 0, err
 		}
-		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.streams[0],
+		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.Stream,
 			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Seconds()*e.d.TimerHz(side.g.handle)), uint64(side.g.result)); err != nil {
 			return first, second, 0, err
 		}
 	}
 	apart = time.Since(begun)
 	for _, g := range []*gpu{a, b} {
-		if err := e.wait(g, g.streams[0]); err != nil {
+		if err := e.wait(g); err != nil {
 			return first, second, 0, err
 		}
 	}
@@ -388,10 +378,10 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if err := e.d.SetCurrent(b.context); err != nil {
 		return err
 	}
-	if err := e.d.CopyToDevice(b.in, list, b.streams[0]); err != nil {
+	if err := e.d.CopyToDevice(b.in, list, b.Stream); err != nil {
 		return err
 	}
-	if err := e.wait(b, b.streams[0]); err != nil {
+	if err := e.wait(b); err != nil {
 		return err
 	}
 	if err := e.zeroFlags(a); err != nil {
@@ -435,12 +425,12 @@ func (e *engine) atomics(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		if err := e.d.SetCurrent(g.context); err != nil {
 			return err
 		}
-		if err := e.d.Launch(g.kernels["gd_atomics"], atomicBlocks, atomicThreads, g.streams[0], uint64(b.flags), atomicAdds); err != nil {
+		if err := e.d.Launch(g.kernels["gd_atomics"], atomicBlocks, atomicThreads, g.Stream, uint64(b.flags), atomicAdds); err != nil {
 			return err
 		}
 	}
 	for _, g := range []*gpu{a, b} {
-		if err := e.wait(g, g.streams[0]); err != nil {
+		if err := e.wait(g); err != nil {
 			return err
 		}
 	}
@@ -480,11 +470,11 @@ func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	for i := range n / step {
 		half := buffer[i%2*stageBytes:][:step]
 		at := gpudriver.Pointer(i * step)
-		if err := e.chunk(a, b, half, at, []gpudriver.Event{b.from, b.to}[i%2], i > 1); err != nil {
+		if err := e.chunk(a, b, half, at, []gpudriver.Event{b.From, b.To}[i%2], i > 1); err != nil {
 			return err
 		}
 	}
-	if err := e.wait(b, b.streams[0]); err != nil {
+	if err := e.wait(b); err != nil {
 		return err
 	}
 	seconds := time.Since(start).Seconds()
@@ -502,26 +492,26 @@ func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudri
 		return err
 	}
 	if used {
-		if err := e.d.Wait(a.streams[0], free); err != nil {
+		if err := e.d.Wait(a.Stream, free); err != nil {
 			return err
 		}
 	}
-	if err := e.d.CopyToHost(half, a.out+at, a.streams[0]); err != nil {
+	if err := e.d.CopyToHost(half, a.out+at, a.Stream); err != nil {
 		return err
 	}
-	if err := e.d.Record(a.from, a.streams[0]); err != nil {
+	if err := e.d.Record(a.From, a.Stream); err != nil {
 		return err
 	}
 	if err := e.d.SetCurrent(b.context); err != nil {
 		return err
 	}
-	if err := e.d.Wait(b.streams[0], a.from); err != nil {
+	if err := e.d.Wait(b.Stream, a.From); err != nil {
 		return err
 	}
-	if err := e.d.CopyToDevice(b.in+at, half, b.streams[0]); err != nil {
+	if err := e.d.CopyToDevice(b.in+at, half, b.Stream); err != nil {
 		return err
 	}
-	return e.d.Record(free, b.streams[0])
+	return e.d.Record(free, b.Stream)
 }
 
 // stagingBuffer returns pinned memory for two chunks.

@@ -102,9 +102,9 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	}
 	put := func() error {
 		if toDevice {
-			return e.d.CopyToDevice(g.in, b, g.streams[0])
+			return e.d.CopyToDevice(g.in, b, g.Stream)
 		}
-		return e.d.CopyToHost(b, g.in, g.streams[0])
+		return e.d.CopyToHost(b, g.in, g.Stream)
 	}
 	if err := put(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // ownerTask is the task of the process that owns the memory in the test
@@ -37,7 +38,7 @@ type shared struct {
 	// socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
 	// Failed is the driver's error if it offers the mechanism and then failed.
-	Failed *failure `json:"failed,omitempty"`
+	Failed *drive.Failure `json:"failed,omitempty"`
 }
 
 // ownerMessage is what the owner sends: its list of memory, then an answer to
@@ -48,13 +49,11 @@ type ownerMessage struct {
 	Transfer *probe.Transfer `json:"transfer,omitempty"`
 }
 
-// demand asks the owner to poison the memory with an index, or to compare it
-// with a pattern.
+// demand asks the owner to compare the memory with an index with a pattern, and to poison it again.
 type demand struct {
-	Index  int    `json:"index"`
-	Verify bool   `json:"verify"`
-	Bytes  uint64 `json:"bytes"`
-	Seed   uint64 `json:"seed"`
+	Index int    `json:"index"`
+	Bytes uint64 `json:"bytes"`
+	Seed  uint64 `json:"seed"`
 }
 
 func init() {
@@ -81,6 +80,9 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	for _, g := range e.alive() {
 		for _, way := range []string{wayVMM, e.d.IPCWay()} {
 			s, p, fd, err := e.share(g, way)
+			if err == nil {
+				err = e.blank(g, p, s.Size, 0)
+			}
 			switch {
 			case errors.Is(err, errors.ErrUnsupported), errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
 				continue // A way that the driver does not offer is not on the list.
@@ -108,10 +110,8 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			return fmt.Errorf("no memory %d", d.Index)
 		}
 		g := e.gpus[e.index(list[d.Index].Address)]
-		var err error
-		if d.Verify {
-			err = e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
-		} else {
+		err := e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
+		if err == nil {
 			err = e.blank(g, at[d.Index], d.Bytes, 0)
 		}
 		if err != nil {
@@ -262,9 +262,6 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err != nil {
 		return err
 	}
-	if _, err := o.ask(demand{Index: index, Bytes: n}, e.order.Patience); err != nil {
-		return err
-	}
 	if err := e.fill(a, a.out, n, seed); err != nil {
 		return err
 	}
@@ -272,7 +269,7 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err != nil {
 		return err
 	}
-	answer, err := o.ask(demand{Index: index, Verify: true, Bytes: n, Seed: seed}, e.order.Patience)
+	answer, err := o.ask(demand{Index: index, Bytes: n, Seed: seed}, e.order.Patience)
 	if err != nil {
 		return err
 	}
@@ -333,7 +330,7 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	case <-o.ended:
 		return ownerMessage{}, o.lost()
 	case <-time.After(patience):
-		return ownerMessage{}, errHang
+		return ownerMessage{}, drive.ErrHang
 	}
 }
 

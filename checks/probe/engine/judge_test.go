@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -46,7 +47,7 @@ func proven(r *probe.Report) bool {
 // fault of the data, and, in CI, both.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	dir := drivers.Build(t, apiCUDA)
+	dir := drivers.Build(t, drive.CUDA)
 	type pair struct{ judge, data string }
 	var pairs []pair
 	for _, j := range slices.Concat([]string{""}, judgeFaults, harmless) {
@@ -67,7 +68,7 @@ func TestJudge(t *testing.T) {
 			defer func() { <-turns }()
 			faults := strings.Trim(p.judge+","+p.data, ",")
 			r, err := Run(context.Background(), Options{
-				Mode: probe.Quick, Patience: 2 * time.Second, Start: 10 * time.Second, API: apiCUDA,
+				Mode: probe.Quick, Patience: 2 * time.Second, Start: 10 * time.Second, API: drive.CUDA,
 				Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_CUDA_FAULT=" + faults},
 			})
 			if err != nil {
@@ -178,7 +179,7 @@ func TestAddresses(t *testing.T) {
 		{"0000:06:00.0,0000:06:00.9", `"0000:06:00.9" as the PCI address`},
 		{"\x1b[2J", `"\x1b[2j" as the PCI address`},
 	} {
-		r := simulateAPI(t, apiCUDA, probe.Quick, fmt.Sprint(1+strings.Count(c.addresses, ",")), "", []string{"GPUDOCTOR_SIM_ADDRESSES=" + c.addresses})
+		r := simulateAPI(t, drive.CUDA, probe.Quick, fmt.Sprint(1+strings.Count(c.addresses, ",")), "", []string{"GPUDOCTOR_SIM_ADDRESSES=" + c.addresses})
 		expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, c.reason) && len(r.Transfers) == 0, "%q: %s: %s; want %s", c.addresses, r.Outcome, r.Reason, c.reason)
 	}
 	r := simulate(t, "2", "error-address=0@1")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -22,14 +23,14 @@ func TestMain(m *testing.M) {
 // simulate runs the quick probe against the simulated libcuda with faults to order.
 func simulate(t *testing.T, gpus, faults string, flags ...string) *probe.Report {
 	t.Helper()
-	return simulateAPI(t, apiCUDA, probe.Quick, gpus, faults, nil, flags...)
+	return simulateAPI(t, drive.CUDA, probe.Quick, gpus, faults, nil, flags...)
 }
 
 // eachAPI runs a test for the simulated libcuda and the simulated libamdhip64. With
 // -short only the one named.
 func eachAPI(t *testing.T, short string, run func(t *testing.T, api string)) {
 	t.Helper()
-	for _, api := range []string{apiCUDA, apiHIP} {
+	for _, api := range []string{drive.CUDA, drive.HIP} {
 		if testing.Short() && api != short {
 			continue // What runs side by side is the same for both.
 		}
@@ -80,11 +81,11 @@ func outcomes(r *probe.Report) []string {
 
 // TestQuick checks that each fault gives its outcome, and nothing else is blamed. TestSimulated of cmd/gpudoctor has
 // more faults. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
-func TestQuick(t *testing.T) { eachAPI(t, apiCUDA, quick) }
+func TestQuick(t *testing.T) { eachAPI(t, drive.CUDA, quick) }
 
 func quick(t *testing.T, api string) {
 	t.Helper()
-	start := map[string]string{apiCUDA: stageInit, apiHIP: stageInitHIP}[api]
+	start := map[string]string{drive.CUDA: stageInit, drive.HIP: stageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	lost := []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
 	for _, c := range []struct {
@@ -139,12 +140,12 @@ func TestLinkerHangs(t *testing.T) {
 }
 
 // TestFull checks that the full probe sees what the quick one cannot.
-func TestFull(t *testing.T) { eachAPI(t, apiHIP, full) }
+func TestFull(t *testing.T) { eachAPI(t, drive.HIP, full) }
 
 func full(t *testing.T, api string) {
 	t.Helper()
 	// HIP gives memory to another process in one way.
-	ways := map[string][]string{apiCUDA: {"cuMem", "cudaIpc"}, apiHIP: {"hipIpc"}}[api]
+	ways := map[string][]string{drive.CUDA: {"cuMem", "cudaIpc"}, drive.HIP: {"hipIpc"}}[api]
 	between := func(outcomes string) (lines []string) {
 		for _, way := range ways {
 			lines = append(lines, probe.TestInterprocess+"/"+way+": "+outcomes)
@@ -233,14 +234,14 @@ func TestOldDriver(t *testing.T) {
 func TestHIP(t *testing.T) {
 	t.Run("a version that is not known is not used", func(t *testing.T) {
 		t.Parallel()
-		r := simulateAPI(t, apiHIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
+		r := simulateAPI(t, drive.HIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
 		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") || len(r.Transfers) > 0 {
 			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
 		}
 	})
 	t.Run("HIP 5 opens memory of another process with another flag", func(t *testing.T) {
 		t.Parallel()
-		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
+		r := simulateAPI(t, drive.HIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
 		if i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess }); i < 0 || r.Transfers[i].Outcome != probe.OK {
 			t.Errorf("transfers %v", outcomes(r))
 		}
@@ -248,14 +249,14 @@ func TestHIP(t *testing.T) {
 	})
 	t.Run("no compiler", func(t *testing.T) {
 		t.Parallel()
-		r := simulateAPI(t, apiHIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
+		r := simulateAPI(t, drive.HIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
 		expect.NoDiff(t, []string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r), "transfers")
 		want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"
 		expect.That(t, strings.Contains(r.SMTests, want), "SM tests: %q, want %q", r.SMTests, want)
 	})
 	t.Run("no memory for kernels that talk", func(t *testing.T) {
 		t.Parallel()
-		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
+		r := simulateAPI(t, drive.HIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
 		for _, x := range r.Transfers {
 			needs := x.Test == probe.TestHandshake || x.Test == probe.TestAtomics
 			expect.That(t, needs == (x.Outcome == probe.Unknown), "%s: %s (%s)", x.Test, x.Outcome, x.Reason)
@@ -263,7 +264,7 @@ func TestHIP(t *testing.T) {
 	})
 	t.Run("no GPU", func(t *testing.T) {
 		t.Parallel()
-		r := simulateAPI(t, apiHIP, probe.Quick, "0", "", nil)
+		r := simulateAPI(t, drive.HIP, probe.Quick, "0", "", nil)
 		if r.Outcome != probe.Unknown || r.Stage != stageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
 			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
 		}
@@ -275,12 +276,12 @@ func TestHIP(t *testing.T) {
 			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
 		}}))(t)
 		// Both obey the same order, so that HIP has none either: CUDA is named.
-		expect.That(t, r.Outcome == probe.Error && r.API == apiCUDA && r.Stage == stageInit && r.ErrorCode == 100, "outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
+		expect.That(t, r.Outcome == probe.Error && r.API == drive.CUDA && r.Stage == stageInit && r.ErrorCode == 100, "outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
 	})
 	t.Run("HIP alone", func(t *testing.T) {
 		t.Parallel()
 		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}}))(t)
-		expect.That(t, r.Outcome == probe.OK && r.API == apiHIP && len(r.Transfers) == 6 && r.DriverVersion == "6.2.41133", "outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
+		expect.That(t, r.Outcome == probe.OK && r.API == drive.HIP && len(r.Transfers) == 6 && r.DriverVersion == "6.2.41133", "outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -26,10 +27,10 @@ func TestHIPOnCUDA(t *testing.T) {
 	for _, mode := range []probe.Mode{probe.Quick, probe.Full} {
 		t.Run(string(mode), func(t *testing.T) {
 			r := expect.Value(Run(t.Context(), Options{
-				Mode: mode, API: apiHIP, Patience: 20 * time.Second,
+				Mode: mode, API: drive.HIP, Patience: 20 * time.Second,
 				Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip-on-cuda"), "GPUDOCTOR_NVRTC=" + nvrtc(t)},
 			}))(t)
-			expect.Must(t, r.Outcome == probe.OK && r.API == apiHIP && r.SMTests == "", "outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
+			expect.Must(t, r.Outcome == probe.OK && r.API == drive.HIP && r.SMTests == "", "outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
 			var tests []string
 			for _, x := range r.Transfers {
 				rate := ""
@@ -77,8 +78,8 @@ func TestRealHIP(t *testing.T) {
 	if len(found) == 0 {
 		night.Lacks(t, "libamdhip64.so.5 is not installed here")
 	}
-	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, API: apiHIP}))(t)
-	if r.Outcome != probe.Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
+	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, API: drive.HIP}))(t)
+	if r.Outcome != probe.Unknown || r.API != drive.HIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
 		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
 	}
 	expect.That(t, strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])), "loaded %q, want the one of %s", r.Library, found[0])

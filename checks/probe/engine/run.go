@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // probeTask is the task of the child that drives the GPUs.
@@ -76,8 +77,6 @@ type Options struct {
 	// Users returns which GPUs others use at this moment, by address. It is only called
 	// if a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
-	// Started, if set, is called once the driver has started.
-	Started func()
 	// Progress, if set, is called with each stage as it begins.
 	Progress func(stage string)
 	// API is the only one to try, "cuda" or "hip"; empty means CUDA,
@@ -179,7 +178,6 @@ type session struct {
 	judged  int  // How often it asked which transfers are slow.
 	failed  bool // It said that it cannot go on; its last word may still come.
 	busy    chan any
-	heard   chan time.Duration // How long it may be silent from now on.
 	stop    context.CancelFunc // Ends it.
 	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
 }
@@ -190,25 +188,21 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	defer stop()
 	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
 	s.number, s.garbled, s.failed, s.asked, s.judged = 0, false, false, false, 0
-	s.busy, s.heard, s.stop, s.ctx = make(chan any, 1), make(chan time.Duration), stop, life
-	silence := make(chan silence, 1)
-	go func() {
-		silence <- s.listen(life)
-		stop()
-	}()
+	s.busy, s.stop, s.ctx = make(chan any, 1), stop, life
 	result, err := child.Run(life, child.Spec{
 		Task: probeTask,
 		Args: order{
 			Mode: s.options.Mode, API: s.options.API, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
 			Await: s.options.Busy != nil && !resumed, Leave: s.lost, Control: s.control, Judge: s.options.Slow != nil,
 		},
-		Env:     append(environment(), s.options.Env...),
-		Input:   s.busy,
-		Receive: s.receive,
+		Env:      append(environment(), s.options.Env...),
+		Input:    s.busy,
+		Receive:  s.receive,
+		Silence:  s.limit,
+		Deadline: max(s.left(), time.Nanosecond),
 	})
 	stop()
 	s.judging.Wait()
-	quiet := <-silence
 	switch {
 	case err != nil:
 		return false, err
@@ -216,42 +210,11 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 		return false, fmt.Errorf("the probe was interrupted: %w", ctx.Err())
 	}
 	s.report.Left = s.report.Left || result.Left
-	return s.conclude(result, quiet), nil
+	return s.conclude(result), nil
 }
 
-// silence is why a child was ended, if it was.
-type silence struct {
-	// tooLong is how long it sent nothing, if that was too long.
-	tooLong time.Duration
-	// late is true if the time for the whole ran out, and lasted how long it
-	// had sent nothing by then.
-	late   bool
-	lasted time.Duration
-}
-
-// listen waits until the child has exited, was silent for too long, or
-// the time for the whole has run out.
-func (s *session) listen(life context.Context) silence {
-	limit := max(s.options.Start, deadline.Spawn)
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	whole := time.NewTimer(s.left())
-	defer whole.Stop()
-	word := time.Now()
-	for {
-		select {
-		case limit = <-s.heard:
-			word = time.Now()
-			timer.Reset(limit)
-		case <-timer.C:
-			return silence{tooLong: limit}
-		case <-whole.C:
-			return silence{late: true, lasted: time.Since(word)}
-		case <-life.Done():
-			return silence{}
-		}
-	}
-}
+// late is true for a child that was ended because it was silent for too long, or the time for the whole ran out.
+func late(r child.Result) bool { return r.Silent || r.TimedOut }
 
 // limit is how long the child may be silent in its present stage. Past the
 // start it watches each transfer itself, with several waits in each: here only a
@@ -261,6 +224,8 @@ func (s *session) limit() time.Duration {
 	case s.asking:
 		// It waits for this process, not for the driver. The functions called have deadlines.
 		return math.MaxInt64
+	case s.stage == "":
+		return max(s.options.Start, deadline.Spawn)
 	case s.preparing():
 		return s.options.Start
 	case s.stage == probe.TestInterprocess: // A second process starts the driver again.
@@ -317,10 +282,6 @@ func (s *session) receive(raw json.RawMessage) {
 	}
 	s.number = m.Number
 	s.take(m)
-	select {
-	case s.heard <- s.limit():
-	case <-s.ctx.Done():
-	}
 }
 
 // mayAsk is how often a child may ask which transfers are slow: once, and after
@@ -346,9 +307,6 @@ func (s *session) take(m message) {
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
-		if m.Stage == stageDevices && s.options.Started != nil {
-			s.options.Started()
-		}
 		if s.options.Progress != nil {
 			s.options.Progress(m.Stage)
 		}
@@ -533,17 +491,17 @@ func (s *session) excuse(ctx context.Context) {
 }
 
 // fail notes what stopped the probe as a whole.
-func (s *session) fail(f failure) {
+func (s *session) fail(f drive.Failure) {
 	r := s.report
 	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
 // conclude evaluates the end of a child and reports whether
 // another one should continue.
-func (s *session) conclude(result child.Result, quiet silence) (again bool) {
-	f := s.ending(result, quiet)
+func (s *session) conclude(result child.Result) (again bool) {
+	f := s.ending(result)
 	switch {
-	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
+	case s.ended && !s.garbled && result.Unsent == 0 && !late(result):
 		for _, t := range slices.Clone(s.under) {
 			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never reported its outcome"
 			s.record(t)
@@ -561,7 +519,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
-		s.stage, s.report.GPU = s.blamed(quiet)
+		s.stage, s.report.GPU = s.blamed(result)
 		if s.resumed {
 			f.Reason += ", when it was restarted after a failed transfer"
 		}
@@ -574,7 +532,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		t.Outcome, t.Reason, t.Cause, t.Call = f.Outcome, f.Reason, f.Cause, f.Call
 		s.record(t)
 	}
-	if quiet.late {
+	if result.TimedOut {
 		s.outOfTime()
 		return false
 	}
@@ -594,11 +552,11 @@ var preparation = []string{stageContexts, stageMemory, stageKernels, stageCheck,
 // several running steps, the first that began is the one that hangs. A process that
 // ended could have done so in any of them: then the earliest step of a GPU's
 // preparation is reported for all, and no GPU is named.
-func (s *session) blamed(quiet silence) (stage, gpu string) {
+func (s *session) blamed(result child.Result) (stage, gpu string) {
 	switch {
 	case len(s.steps) == 0:
 		return s.stage, s.report.GPU
-	case len(s.steps) == 1 || quiet != (silence{}):
+	case len(s.steps) == 1 || late(result):
 		return s.steps[0].Name, s.steps[0].GPU
 	}
 	first := slices.MinFunc(s.steps, func(a, b step) int {
@@ -608,51 +566,28 @@ func (s *session) blamed(quiet silence) (stage, gpu string) {
 }
 
 // ending says how a child came to its end, as the outcome of what it was at.
-func (s *session) ending(result child.Result, quiet silence) failure {
+func (s *session) ending(result child.Result) drive.Failure {
 	switch {
-	case result.Flooded != "":
-		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote endlessly to %s, and its process was killed", result.Flooded)}
-	case result.Unsent > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not report its results: " + result.UnsentReason}
+	case result.Flooded != "" || result.Unsent > 0:
+		return drive.Ended(result, "the driver")
 	case s.garbled:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
-	case quiet.tooLong > 0 && result.InLibrary():
-		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
-	case quiet.tooLong > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
-	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
-		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
-	case quiet.late:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
-	case result.Death == child.DeathByLibrary && result.Signal != "":
-		return failure{Outcome: probe.Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
-	case result.Death == child.DeathByLibrary:
-		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
-	case result.Failure != "":
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a bug in gpudoctor, please report it"}
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
+	case result.Silent && result.InLibrary():
+		return drive.Failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(result.Quiet)), Call: drive.Call(result)}
+	case result.Silent:
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(result.Quiet))}
+	case result.TimedOut && result.Quiet > s.options.Patience && result.InLibrary():
+		return drive.Failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(result.Quiet)), Call: drive.Call(result)}
+	case result.TimedOut:
+		return drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
 	}
-	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
-}
-
-// deathCauses are the causes of what a process was at that ended, and not by the
-// driver.
-var deathCauses = map[child.Death]probe.Cause{
-	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
-}
-
-// call is the function of the driver that was under way; empty if several were,
-// one for each GPU.
-func call(r child.Result) string {
-	if len(r.Inside) == 1 {
-		return r.Inside[0]
-	}
-	return ""
+	return drive.Ended(result, "the driver")
 }
 
 // signalOf is the signal that ended a process, but for one that was ended from
 // here.
 func signalOf(r child.Result) string {
-	if r.TimedOut || r.Canceled || r.Flooded != "" {
+	if late(r) || r.Canceled || r.Flooded != "" {
 		return ""
 	}
 	return r.Signal

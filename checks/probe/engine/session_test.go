@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -25,7 +26,7 @@ func healthyMessages() []message {
 	yes := true
 	list := []message{
 		{Stage: stageLibrary},
-		{Library: &library{API: apiCUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
+		{Library: &drive.Library{API: drive.CUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
 		{Stage: stageInit},
 		{Stage: stageDevices},
 		{Stage: stageQuery},
@@ -65,18 +66,18 @@ func encoded(tb testing.TB, list []message) [][]byte {
 }
 
 // heard is the report that a session makes of messages and of the child's end.
-func heard(lines [][]byte, result child.Result, quiet silence) *probe.Report {
+func heard(lines [][]byte, result child.Result) *probe.Report {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	s := &session{
 		options: Options{Patience: time.Second, Start: time.Second, Whole: time.Minute}, begun: time.Now(), ctx: ctx, stop: stop,
 		report: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}},
-		busy:   make(chan any, 1), heard: make(chan time.Duration, len(lines)+1),
+		busy:   make(chan any, 1),
 	}
 	for _, line := range lines {
 		s.receive(line)
 	}
-	s.conclude(result, quiet)
+	s.conclude(result)
 	s.order()
 	s.report.Stages = nil // They hold times.
 	return s.report
@@ -98,12 +99,12 @@ var finished = child.Result{Finished: true, Exited: true}
 func TestSessionNoticesLoss(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
-	want := heard(lines, finished, silence{})
+	want := heard(lines, finished)
 	expect.Must(t, sound(want), "the whole stream gives %+v", want)
 	n := 0
 	hold := func(what string, changed [][]byte, result child.Result) {
 		n++
-		expect.That(t, !sound(heard(changed, result, silence{})), "%s: the report is sound", what)
+		expect.That(t, !sound(heard(changed, result)), "%s: the report is sound", what)
 	}
 	for i := range lines {
 		without := slices.Concat(lines[:i], lines[i+1:])
@@ -149,9 +150,10 @@ func TestSessionHang(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
 	for i := range len(lines) - 1 {
-		for _, quiet := range []silence{{tooLong: time.Second}, {late: true}, {late: true, lasted: time.Minute}} {
-			if got := heard(lines[:i], child.Result{Canceled: true, Signal: "SIGKILL"}, quiet); sound(got) || got.Signal != "" {
-				t.Errorf("%d messages and %+v: outcome %s, signal %q", i, quiet, got.Outcome, got.Signal)
+		for _, result := range []child.Result{{Silent: true, Quiet: time.Second}, {TimedOut: true}, {TimedOut: true, Quiet: time.Minute}} {
+			result.Signal = "SIGKILL"
+			if got := heard(lines[:i], result); sound(got) || got.Signal != "" {
+				t.Errorf("%d messages and %+v: outcome %s, signal %q", i, result, got.Outcome, got.Signal)
 			}
 		}
 	}
@@ -166,19 +168,19 @@ func TestBlame(t *testing.T) {
 		for _, death := range []child.Death{child.DeathByOther, child.DeathByShortage, child.DeathByBug, child.DeathUnknown, child.DeathByLibrary} {
 			for _, result := range []child.Result{{Signal: "SIGKILL"}, {Signal: "SIGSEGV"}, {Exited: true}, {Exited: true, Code: 2, Signal: "SIGABRT"}} {
 				result.Death, result.Recorded, result.Inside = death, true, []string{"cuInit"}
-				blamed(t, heard(lines[:i], result, silence{}), death == child.DeathByLibrary, fmt.Sprintf("%d messages, then %+v", i, result))
+				blamed(t, heard(lines[:i], result), death == child.DeathByLibrary, fmt.Sprintf("%d messages, then %+v", i, result))
 			}
 		}
 		for _, inside := range []bool{false, true} {
-			for _, quiet := range []silence{{tooLong: time.Second}, {late: true, lasted: time.Minute}} {
-				result := child.Result{Signal: "SIGKILL", Canceled: true, Recorded: true}
+			for _, result := range []child.Result{{Silent: true, Quiet: time.Second}, {TimedOut: true, Quiet: time.Minute}} {
+				result.Signal, result.Recorded = "SIGKILL", true
 				if inside {
 					result.Inside = []string{"cuInit"}
 				}
-				if inside && quiet.late {
+				if inside && result.TimedOut {
 					continue // Between two transfers the whole's end is what is told.
 				}
-				blamed(t, heard(lines[:i], result, quiet), inside, fmt.Sprintf("%d messages, then %+v, inside %t", i, quiet, inside))
+				blamed(t, heard(lines[:i], result), inside, fmt.Sprintf("%d messages, then %+v", i, result))
 			}
 		}
 	}
@@ -214,7 +216,7 @@ func TestKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &session{report: &probe.Report{}, ctx: t.Context(), stop: func() {}, heard: make(chan time.Duration, 1<<17)}
+			s := &session{report: &probe.Report{}, ctx: t.Context(), stop: func() {}}
 			for i := range 1 << 17 { // As many as package child lets through.
 				m := next(i)
 				m.Number = i + 1
@@ -230,30 +232,11 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestValidForever checks that a child that says something valid forever, always in time, is ended with the whole.
-func TestValidForever(t *testing.T) {
-	t.Parallel()
-	life, stop := context.WithCancel(t.Context())
-	defer stop()
-	s := &session{options: Options{Start: time.Hour, Whole: 50 * time.Millisecond}, begun: time.Now(), heard: make(chan time.Duration)}
-	go func() {
-		for {
-			select {
-			case s.heard <- time.Hour:
-			case <-life.Done():
-				return
-			}
-		}
-	}()
-	quiet := s.listen(life)
-	expect.That(t, quiet.late, "it ended with %+v", quiet)
-}
-
 // FuzzSession checks the same for streams that are mixed up at random: whatever comes, a report is sound only if it
 // equals that of the whole stream, and nothing crashes.
 func FuzzSession(f *testing.F) {
 	lines := encoded(f, healthyMessages())
-	want := heard(lines, finished, silence{})
+	want := heard(lines, finished)
 	f.Add(uint64(1), []byte(`{"n":3,"stage":"copy"}`), uint8(3), true)
 	f.Add(uint64(9), []byte(`{"n":14,"transfer":{"test":"copy","source":"a","destination":"b","outcome":"ok","gbps":1e308}}`), uint8(0), false)
 	f.Add(uint64(2), []byte(`{"n":27,"ended":true}`), uint8(200), true)
@@ -283,7 +266,7 @@ func FuzzSession(f *testing.F) {
 		if !whole {
 			result = child.Result{Exited: true}
 		}
-		got := heard(stream, result, silence{})
+		got := heard(stream, result)
 		if sound(got) && !cmp.Equal(got, want) {
 			t.Errorf("a report that is sound differs from that of the whole stream:\n%s", cmp.Diff(want, got))
 		}
@@ -326,10 +309,10 @@ func TestStepBlamed(t *testing.T) {
 			lines := encoded(t, []message{
 				{Number: 1, Stage: stageContexts}, {Number: 2, Step: &step{Name: a, GPU: "a"}}, {Number: 3, Step: &step{Name: b, GPU: "b"}},
 			})
-			died := heard(lines, child.Result{Death: child.DeathByLibrary, Exited: true, Recorded: true}, silence{})
+			died := heard(lines, child.Result{Death: child.DeathByLibrary, Exited: true, Recorded: true})
 			want := preparation[min(i, j)]
 			expect.That(t, died.Stage == want && died.GPU == "", "ended in %s and %s: %s on GPU %q, want %s and none", a, b, died.Stage, died.GPU, want)
-			hung := heard(lines, child.Result{Canceled: true, Recorded: true, Inside: []string{"x", "y"}}, silence{tooLong: time.Second})
+			hung := heard(lines, child.Result{Silent: true, Quiet: time.Second, Recorded: true, Inside: []string{"x", "y"}})
 			expect.That(t, hung.Stage == a && hung.GPU == "a", "hung in %s and %s: %s on GPU %q, want %s on a", a, b, hung.Stage, hung.GPU, a)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
@@ -30,7 +31,6 @@ func plan(m probe.Mode) []part {
 	}
 	parts := []part{
 		pairs(probe.TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
-		{stage: probe.TestCopy, run: (*engine).timeAgain},
 		pairs(probe.TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
 		pairs(probe.TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
 	}
@@ -59,7 +59,7 @@ func setError(t *probe.Transfer, err error) {
 }
 
 // setFailure notes a failure as the outcome of a transfer.
-func setFailure(t *probe.Transfer, f *failure) {
+func setFailure(t *probe.Transfer, f *drive.Failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
 }
@@ -67,11 +67,8 @@ func setFailure(t *probe.Transfer, f *failure) {
 func (e *engine) report(t *probe.Transfer) {
 	e.reporting.Lock()
 	defer e.reporting.Unlock()
-	switch {
-	case t.Outcome.Failed():
+	if t.Outcome.Failed() {
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
-	case t.Outcome == probe.OK && t.Test == probe.TestCopy && t.GBps != nil:
-		e.copies = append(e.copies, *t)
 	}
 	e.send(message{Transfer: t})
 }
@@ -89,7 +86,7 @@ type test struct {
 }
 
 // run tries one transfer from a to b and notes in t what it finds. Its error
-// comes from the driver, or is errHang.
+// comes from the driver, or is drive.ErrHang.
 type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
@@ -212,11 +209,11 @@ func (e *engine) seed(test string, i, j, attempt int) uint64 {
 // usable returns nil when both contexts still work after an error. A stream
 // that does not end is not waited for again.
 func (e *engine) usable(err error, gpus ...*gpu) error {
-	if errors.Is(err, errHang) {
+	if errors.Is(err, drive.ErrHang) {
 		return err
 	}
 	for _, g := range gpus {
-		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
+		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.Stream) != nil || e.wait(g) != nil {
 			return err
 		}
 	}
@@ -268,10 +265,10 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.streams[0]); err != nil {
+	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.Stream); err != nil {
 		return err
 	}
-	return e.wait(g, g.streams[0])
+	return e.wait(g)
 }
 
 // area is memory of a GPU that should hold a pattern.
@@ -387,10 +384,10 @@ func (e *engine) selfCheck(g *gpu) error {
 		return err
 	}
 	clear(b)
-	if err := e.d.CopyToHost(b, g.out, g.streams[0]); err != nil {
+	if err := e.d.CopyToHost(b, g.out, g.Stream); err != nil {
 		return err
 	}
-	if err := e.wait(g, g.streams[0]); err != nil {
+	if err := e.wait(g); err != nil {
 		return err
 	}
 	if c := kernels.CompareHost(b, out); c.Bad > 0 {
@@ -400,7 +397,7 @@ func (e *engine) selfCheck(g *gpu) error {
 		return err
 	}
 	kernels.FillHost(b, in)
-	if err := e.d.CopyToDevice(g.in, b, g.streams[0]); err != nil {
+	if err := e.d.CopyToDevice(g.in, b, g.Stream); err != nil {
 		return err
 	}
 	if err := g.judge.Begin(areaOf(g, g.in, checkBytes, in, guardBytes).Area); err != nil {
@@ -423,24 +420,16 @@ func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stre
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Record(g.from, g.streams[0]); err != nil {
-		return err
-	}
-	for n := range times {
-		if err := put(uint64(n), g.streams[0]); err != nil {
-			return err
-		}
-	}
-	return e.d.Record(g.to, g.streams[0])
+	return g.Begin(times, put)
 }
 
 // end waits for what begin began and returns the seconds that it took. They may
 // be no time at all: see rate.
 func (e *engine) end(g *gpu) (float64, error) {
-	if err := e.wait(g, g.streams[0]); err != nil {
+	if err := e.wait(g); err != nil {
 		return 0, err
 	}
-	return e.d.Seconds(g.from, g.to)
+	return g.Seconds()
 }
 
 // timed does both and returns the seconds of all the times together.
@@ -586,26 +575,6 @@ func (e *engine) another(seed uint64) uint64 {
 		e.seeds = append(e.seeds, s+i)
 	}
 	return s
-}
-
-// timeAgain times those copies once more that were slower than others by more
-// than straggler: a single dip is no property of the path. The parent keeps the
-// better rate.
-func (e *engine) timeAgain() {
-	const straggler = 0.9 // Pairs of one fabric differ by less than 1 % (8 x H200: 395 to 396 GB/s).
-	best := 0.0
-	for _, t := range e.copies {
-		best = max(best, *t.GBps)
-	}
-	for _, t := range slices.Clone(e.copies) { // To report one adds to them.
-		if *t.GBps >= straggler*best || e.broken != nil {
-			continue
-		}
-		i, j := e.index(t.Source), e.index(t.Destination)
-		again := probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.OK}
-		e.attempt(&again, test{name: probe.TestCopy, run: e.copyWrite}, i, j)
-		e.report(&again)
-	}
 }
 
 // copyWrite has the copy engine of a write to b.

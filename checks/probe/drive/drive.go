@@ -1,0 +1,180 @@
+// Package drive is what the probes have in common: how a driver is started and waited for, and
+// what an error, or the end of a process, says about it.
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// The two APIs, as Report.API names them.
+const (
+	CUDA = "cuda"
+	HIP  = "hip"
+)
+
+// The stages of starting a driver.
+const (
+	StageLibrary = "load library"
+	StageInit    = "cuInit" // CUDA's; that of HIP is called hipInit.
+	StageInitHIP = "hipInit"
+)
+
+// Library is a driver's library.
+type Library struct {
+	API     string `json:"api"`
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+// Start loads a vendor's library and starts it: that of an API or, without one, CUDA's, and HIP's
+// where there is no CUDA, or no GPU for it. tell is called with each stage as it begins, and with
+// what is known of the library.
+func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *Failure) {
+	tell(StageLibrary, nil)
+	var first *Failure
+	var lib *Library
+	if api != HIP {
+		d, err := cuda.Load()
+		if err != nil {
+			first = Of(err)
+		} else if lib, first = startWith(d, "libcuda", tell); first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
+			return d, first
+		}
+		if api == CUDA {
+			return nil, first
+		}
+	}
+	d, err := hip.Load()
+	second := Of(err)
+	if err == nil {
+		_, second = startWith(d, "libamdhip64", tell)
+	}
+	if second == nil || first == nil || lib == nil && amdDriver() {
+		return d, second
+	}
+	// HIP has no GPU either. Report the outcome of CUDA.
+	stage := StageInit
+	if lib == nil {
+		stage, lib = StageLibrary, &Library{}
+	}
+	tell(stage, nil)
+	tell("", lib)
+	return nil, first
+}
+
+// amdDriver is true if AMD's kernel driver is loaded.
+func amdDriver() bool {
+	_, err := os.Stat("/sys/module/amdgpu")
+	return err == nil
+}
+
+// startWith starts a library that was loaded. file is the name of its file.
+func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Library)) (*Library, *Failure) {
+	lib := &Library{API: d.API()}
+	if missing := d.Missing(); len(missing) > 0 {
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Library(), missing)
+		return lib, &Failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
+		lib.Path = gpudriver.Path(maps, file)
+	}
+	tell("", lib) // It is told also where the start does not come back.
+	tell(d.InitCall(), nil)
+	if err := d.Init(); err != nil {
+		f := Of(err)
+		if errors.Is(err, gpudriver.OutOfMemory) {
+			// No GPU memory was requested yet: host memory, or a limit on it, ran out.
+			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
+		}
+		if d.API() == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
+			// The runtime for AMD GPUs is also installed on machines without them. HIP
+			// 5.2 then says hipErrorInvalidDevice.
+			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
+		}
+		return lib, f
+	}
+	v, err := d.Version()
+	lib.Version = v
+	tell("", lib)
+	if errors.Is(err, gpudriver.ErrVersion) {
+		return lib, Of(err)
+	}
+	return lib, nil
+}
+
+// ErrHang says that work did not end in time.
+var ErrHang = errors.New("not finished within the deadline")
+
+// Clock is a stream of a device, and two events between which the time is taken.
+type Clock struct {
+	Driver   gpudriver.Driver
+	Stream   gpudriver.Stream
+	From, To gpudriver.Event
+}
+
+// NewClock creates a stream and its events in the current context.
+func NewClock(d gpudriver.Driver) (c Clock, err error) {
+	c.Driver = d
+	if c.Stream, err = d.NewStream(); err != nil {
+		return c, err
+	}
+	if c.From, err = d.NewEvent(); err != nil {
+		return c, err
+	}
+	c.To, err = d.NewEvent()
+	return c, err
+}
+
+// Begin puts work into the stream so many times, between the events. put is told which time it is.
+func (c *Clock) Begin(times int, put func(time uint64, s gpudriver.Stream) error) error {
+	if err := c.Driver.Record(c.From, c.Stream); err != nil {
+		return err
+	}
+	for n := range times {
+		if err := put(uint64(n), c.Stream); err != nil {
+			return err
+		}
+	}
+	return c.Driver.Record(c.To, c.Stream)
+}
+
+// Seconds is the time that the work took. It may be no time at all.
+func (c *Clock) Seconds() (float64, error) { return c.Driver.Seconds(c.From, c.To) }
+
+// Wait waits for the end of the stream, polling so that a hang is detected here. meanwhile, if set,
+// is called now and then.
+func (c *Clock) Wait(patience time.Duration, meanwhile func() error) error {
+	waited, since := time.Duration(0), time.Now()
+	for n := 0; ; n++ {
+		done, err := c.Driver.Done(c.Stream)
+		if done || err != nil {
+			return err
+		}
+		if n <= 200 { // Short work is polled without a pause.
+			continue
+		}
+		if meanwhile != nil && n%64 == 0 {
+			if err := meanwhile(); err != nil {
+				return err
+			}
+		}
+		if waited > patience {
+			return ErrHang
+		}
+		// A twentieth of the time so far, so that long waits leave the processors to others.
+		time.Sleep(min(max(20*time.Microsecond, waited/20), time.Millisecond))
+		// A process that was not scheduled for a while, or was stopped, has not
+		// waited for the driver: it polls at least ten times.
+		now := time.Now()
+		waited += min(now.Sub(since), patience/10)
+		since = now
+	}
+}
