@@ -1,14 +1,15 @@
 package benchmark
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -53,12 +54,7 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 			b.Test, _, _ = strings.Cut(name, " ")
 			b.What = nvbandwidthWhat(b.Test, l.Text)
 			b.Complete = true
-			for {
-				taken, _ := in.Next()
-				if taken.Number == next.Number {
-					break
-				}
-			}
+			in.While(func(l parse.Line) bool { return l.Number <= next.Number })
 			break
 		}
 	}
@@ -66,14 +62,9 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 }
 
 func nvbandwidthBenchmark(s *parse.Sink, title, name string, l parse.Line) facts.Benchmark {
-	enabled := true
-	test := name
-	if test == "" {
-		test = strings.TrimSpace(title)
-	}
-	b := facts.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: cmp.Or(name, strings.TrimSpace(title)), What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
 	if strings.Contains(title, "GPU(row)") {
-		b.P2P = &enabled // It makes peer access or leaves the pair out (N/A).
+		b.P2P = new(true) // It makes peer access or leaves the pair out (N/A).
 	}
 	return b
 }
@@ -103,9 +94,6 @@ func nvbandwidthWhat(name, title string) string {
 }
 
 func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at parse.Line) {
-	if len(b.Points) >= parse.MaxEntries {
-		return
-	}
 	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
 	switch b.What {
 	case "host-to-gpu":
@@ -115,13 +103,13 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 	case "latency":
 		value /= 1000 // It prints nanoseconds.
 		p.Microseconds = &value
-		b.Points = append(b.Points, p)
+		addPoint(b, p)
 		return
 	case "copy": // The arrow says which way data goes: from the column to the row.
 		p.A, p.B = "GPU"+column, "GPU"+row
 	}
 	p.GBps = &value
-	b.Points = append(b.Points, p)
+	addPoint(b, p)
 }
 
 func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
@@ -151,23 +139,11 @@ func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
 		b.Complete = c.Status == "Passed"
 		for i, row := range c.Matrix {
 			for j, cell := range row {
-				if value, ok := nvbandwidthNumber(cell); ok {
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(parse.YAMLItem(parse.YAMLItem(matrix, i), j)))
+				if value := amount(fmt.Sprint(cell), 1); value != nil { // A number or a text: "396.43", "N/A".
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(parse.YAMLItem(parse.YAMLItem(matrix, i), j)))
 				}
 			}
 		}
 		Add(s, b)
 	}
-}
-
-// nvbandwidthNumber reads a cell, which is a number or a text ("396.43", "N/A").
-func nvbandwidthNumber(cell any) (float64, bool) {
-	switch v := cell.(type) {
-	case float64:
-		return v, true
-	case string:
-		n, err := finite.Parse(v)
-		return n, err == nil
-	}
-	return 0, false
 }
