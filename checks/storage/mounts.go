@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,7 @@ func (r *reader) readMounts(f *facts.StorageFacts) {
 		seen[key] = true
 		f.Mounts = append(f.Mounts, r.mount(m, f.Drives))
 	}
-	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return pathOrder(a.Path, b.Path) })
+	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return cmp.Compare(a.Path, b.Path) })
 }
 
 // inSight are the mounts of data that no later one hides, the roots of file systems first.
@@ -58,7 +59,7 @@ func inSight(all []*container.Mount) []*container.Mount {
 func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount {
 	o := facts.Mount{
 		Path: escape.Printable(m.Mountpoint, gather.MaxShown), Type: escape.Printable(m.FSType, gather.MaxShown),
-		ReadOnly: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro"),
+		ReadOnly: m.ReadOnly(),
 	}
 	if o.Network = isNetwork(m.FSType); o.Network {
 		o.Export, o.Protocol = escape.Printable(m.Source, gather.MaxShown), protocol(m)
@@ -88,7 +89,7 @@ func (r *reader) device(m *container.Mount) string {
 	} else {
 		name = path.Base(target)
 	}
-	if !isDevice(name) {
+	if !deviceName.MatchString(name) {
 		return ""
 	}
 	return name
@@ -129,11 +130,11 @@ func (r *reader) namespacesBelow(device string) namespaces {
 	for len(queue) > 0 {
 		name := wholeDevice(queue[0])
 		queue = queue[1:]
-		if isNamespace(name) {
+		if namespace.MatchString(name) {
 			found.names = append(found.names, plainNamespace(name))
 			continue
 		}
-		if !hasSlaves(name) {
+		if plainDisk.MatchString(name) {
 			continue
 		}
 		slaves, err := r.host.Dir(path.Join(blocks, name, "slaves"))
@@ -142,7 +143,7 @@ func (r *reader) namespacesBelow(device string) namespaces {
 			found.known = found.known && errors.Is(err, fs.ErrNotExist)
 		}
 		for _, slave := range slaves {
-			if isDevice(slave) && !visited[slave] && len(visited) < maxBelow {
+			if deviceName.MatchString(slave) && !visited[slave] && len(visited) < maxBelow {
 				visited[slave] = true
 				queue = append(queue, slave)
 			}
