@@ -2,8 +2,6 @@ package benchmark
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -31,14 +29,6 @@ var nvbandwidthKind = &parse.Kind{
 
 // nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
 var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
-
-// nvbandwidthCase is one test in JSON.
-type nvbandwidthCase struct {
-	Name        string  `json:"name"`
-	Status      string  `json:"status"`
-	Description string  `json:"bandwidth_description"`
-	Matrix      [][]any `json:"bandwidth_matrix"`
-}
 
 func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 	l, _ := in.Peek()
@@ -114,33 +104,23 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 
 func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
-	text := parse.JSONDocument(in)
-	var doc struct {
-		Body struct {
-			Testcases []nvbandwidthCase `json:"testcases"`
-		} `json:"nvbandwidth"`
-	}
-	if json.Unmarshal([]byte(text), &doc) != nil {
+	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: first.Number + n.Line - 1} }
+	cases := parse.YAMLBelow(parse.JSONNodes(parse.JSONDocument(in)), "nvbandwidth", "testcases")
+	if cases == nil {
 		return
 	}
-	cases := parse.YAMLBelow(parse.JSONNodes(text), "nvbandwidth", "testcases")
-	at := func(n *yaml.Node) parse.Line {
-		if n == nil {
-			return first
-		}
-		return parse.Line{Number: first.Number + n.Line - 1}
-	}
-	for n, c := range doc.Body.Testcases {
-		if len(c.Matrix) == 0 {
+	for _, n := range cases.Content {
+		test := parse.YAMLMapping(n)
+		matrix := test["bandwidth_matrix"]
+		if matrix == nil {
 			continue
 		}
-		matrix := parse.YAMLBelow(parse.YAMLItem(cases, n), "bandwidth_matrix")
-		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(parse.YAMLItem(cases, n)))
-		b.Complete = c.Status == "Passed"
-		for i, row := range c.Matrix {
-			for j, cell := range row {
-				if value := amount(fmt.Sprint(cell), 1); value != nil { // A number or a text: "396.43", "N/A".
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(parse.YAMLItem(parse.YAMLItem(matrix, i), j)))
+		b := nvbandwidthBenchmark(s, parse.YAMLText(test["bandwidth_description"]), parse.YAMLText(test["name"]), at(n))
+		b.Complete = parse.YAMLText(test["status"]) == "Passed"
+		for i, row := range matrix.Content {
+			for j, cell := range row.Content {
+				if value := amount(parse.YAMLText(cell), 1); value != nil { // It may be "N/A".
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(cell))
 				}
 			}
 		}
