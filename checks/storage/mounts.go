@@ -95,43 +95,31 @@ func (r *reader) device(m *container.Mount) string {
 	return name
 }
 
-// namespaces are those below a block device; known is false if not all could be read.
-type namespaces struct {
-	names []string
-	known bool
-}
-
 // drivesBelow are the controllers whose namespaces a block device is made of, nil if that is not known.
 func (r *reader) drivesBelow(device string, drives []facts.NVMeDrive) []string {
-	found, ok := r.below[device]
-	if !ok {
-		found = r.namespacesBelow(device)
-		if r.below == nil {
-			r.below = make(map[string]namespaces)
-		}
-		r.below[device] = found
-	}
-	if !found.known || drives == nil {
+	names, known := r.namespacesBelow(device)
+	if !known || drives == nil {
 		return nil
 	}
 	list := []string{}
 	for _, d := range drives {
-		if slices.ContainsFunc(d.Namespaces, func(n facts.NVMeNamespace) bool { return slices.Contains(found.names, n.Name) }) {
+		if slices.ContainsFunc(d.Namespaces, func(n facts.NVMeNamespace) bool { return slices.Contains(names, n.Name) }) {
 			list = append(list, d.Name)
 		}
 	}
 	return list
 }
 
-// namespacesBelow follows the devices that a device is made of. Each is visited once, so that a circle ends.
-func (r *reader) namespacesBelow(device string) namespaces {
-	found := namespaces{known: true}
+// namespacesBelow follows the devices that a device is made of. Each is visited once, so that a circle ends. It reports
+// false if not all could be read.
+func (r *reader) namespacesBelow(device string) (names []string, known bool) {
+	known = true
 	queue, visited := []string{device}, map[string]bool{device: true}
 	for len(queue) > 0 {
 		name := wholeDevice(queue[0])
 		queue = queue[1:]
 		if namespace.MatchString(name) {
-			found.names = append(found.names, plainNamespace(name))
+			names = append(names, plainNamespace(name))
 			continue
 		}
 		if plainDisk.MatchString(name) {
@@ -140,7 +128,7 @@ func (r *reader) namespacesBelow(device string) namespaces {
 		slaves, err := r.host.Dir(path.Join(blocks, name, "slaves"))
 		if err != nil {
 			r.missing("mounts.drives", err)
-			found.known = found.known && errors.Is(err, fs.ErrNotExist)
+			known = known && errors.Is(err, fs.ErrNotExist)
 		}
 		for _, slave := range slaves {
 			if deviceName.MatchString(slave) && !visited[slave] && len(visited) < maxBelow {
@@ -149,5 +137,5 @@ func (r *reader) namespacesBelow(device string) namespaces {
 			}
 		}
 	}
-	return found
+	return names, known
 }
