@@ -363,14 +363,19 @@ func (s *librarySearch) lookInCache() []string {
 
 // configuredFolders returns the folders that ld.so.conf and the files that it includes by default name (ldconfig(8)).
 func (s *librarySearch) configuredFolders() []string {
+	text, err := s.h.Text(loaderConf)
+	if err != nil {
+		return nil
+	}
+	for _, file := range s.expand(loaderConf + ".d/*.conf") {
+		included, _ := s.h.Text(file) // One that cannot be read names nothing.
+		text += "\n" + included
+	}
 	var folders []string
-	for _, file := range append([]string{loaderConf}, s.expand(loaderConf+".d/*.conf")...) {
-		text, _ := s.h.Text(file) // It may not be there.
-		for line := range strings.Lines(text) {
-			folder, _, _ := strings.Cut(line, "#")
-			if folder = strings.TrimSpace(folder); path.IsAbs(folder) {
-				folders = append(folders, path.Clean(folder))
-			}
+	for line := range strings.Lines(text) {
+		folder, _, _ := strings.Cut(line, "#")
+		if folder = strings.TrimSpace(folder); path.IsAbs(folder) {
+			folders = append(folders, path.Clean(folder))
 		}
 	}
 	return s.bounded(folders)
