@@ -1,7 +1,6 @@
 package software
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
@@ -88,13 +87,6 @@ var packagesTable = &parse.Kind{
 		"torch  ", "torch\t", "vllm  ", "vllm\t", "nccl", "sglang  ", "deepspeed  ", "accelerate  ", "transformers  ", "triton  ",
 		"jaxlib  ", "tensorflow  ", "megatron-core  ", "nvshmem", "cuda-runtime", "cudatoolkit", "flash-attn  ", "flash_attn  ", "xformers  ",
 		"horovod  ", "ray  ", "lightning  ", "cuda-version", "[conda] ",
-	},
-	Prefilter: func(line []byte) parse.Relevance {
-		// pythonListed has two blanks or a tab behind the name.
-		if bytes.IndexByte(line, '\t') >= 0 || bytes.Contains(line, []byte("  ")) {
-			return parse.Relevant
-		}
-		return parse.Irrelevant
 	},
 	Line: take(
 		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*\[conda\] +` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
