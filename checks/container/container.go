@@ -104,15 +104,6 @@ func mountAt(mounts []*Mount, at string) *Mount {
 	return nil
 }
 
-// isReadOnly reports whether a mount, or its whole file system, is read-only.
-func isReadOnly(m *Mount) bool {
-	return hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro")
-}
-
-func hasOption(options, option string) bool {
-	return slices.Contains(strings.Split(options, ","), option)
-}
-
 // The inode numbers of the initial namespaces, since 3.8
 // (include/linux/proc_ns.h, PROC_*_INIT_INO).
 const (
@@ -240,7 +231,7 @@ func (c *reader) readShm(ctx context.Context) {
 	c.f.SHM = &facts.FileSystem{
 		Path: shm, Type: escape.Printable(m.FSType, gather.MaxShown),
 		SizeBytes: size.SizeBytes, FreeBytes: size.FreeBytes,
-		ReadOnly: size.ReadOnly || isReadOnly(m),
+		ReadOnly: size.ReadOnly || m.ReadOnly(),
 	}
 }
 
@@ -387,20 +378,6 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 		}
 	}
 	return d
-}
-
-// parseCgroup returns the paths in /proc/self/cgroup: "ID:controllers:path", see
-// cgroups(7).
-func parseCgroup(b []byte) []string {
-	var paths []string
-	for line := range bytes.Lines(b) {
-		f := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
-		if len(f) != 3 || !path.IsAbs(f[2]) || len(paths) == 64 {
-			continue
-		}
-		paths = append(paths, path.Clean(f[2]))
-	}
-	return paths
 }
 
 // sign is one sign of a container.
@@ -558,34 +535,31 @@ func (c *reader) signsOfMounts() []sign {
 	return signs
 }
 
-// signsOfCgroup looks at the names of the control groups, which name the
+// groupNames are parts of the names that runtimes give control groups. docker-abc.scope is a container, docker.service
+// its daemon.
+var groupNames = []struct{ part, runtime string }{
+	{"kubepods", "kubernetes"},
+	{"libpod-", "podman"},
+	{"/libpod", "podman"},
+	{"/docker/", "docker"},
+	{"/docker-", "docker"},
+	{"/lxc/", "lxc"},
+	{"/lxc.payload", "lxc"},
+	{"/cri-containerd-", "containerd"},
+	{"/nerdctl-", "containerd"},
+	{"/crio-", "crio"},
+	{"/machine.slice/systemd-nspawn@", "systemd-nspawn"},
+}
+
+// signsOfCgroup looks at the names of the control groups (cgroups(7)), which name the
 // runtime unless the group has a namespace of its own.
 func (c *reader) signsOfCgroup() []sign {
 	var signs []sign
 	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
-		b, err := c.h.Read(file)
-		if err != nil {
-			continue
-		}
-		for _, p := range parseCgroup(b) {
-			for _, known := range []struct{ part, runtime string }{
-				{"kubepods", "kubernetes"},
-				{"libpod-", "podman"},
-				{"/libpod", "podman"},
-				{"/docker/", "docker"},
-				{"/docker-", "docker"},
-				{"/lxc/", "lxc"},
-				{"/lxc.payload", "lxc"},
-				{"/cri-containerd-", "containerd"},
-				{"/nerdctl-", "containerd"},
-				{"/crio-", "crio"},
-				{"/machine.slice/systemd-nspawn@", "systemd-nspawn"},
-			} {
-				// docker-abc.scope is a container, docker.service its daemon.
-				if strings.Contains(p, known.part) {
-					signs = append(signs, sign{file, known.runtime, true})
-					break
-				}
+		text, _ := c.h.Text(file) // Without it, it shows nothing.
+		for _, known := range groupNames {
+			if strings.Contains(text, known.part) {
+				signs = append(signs, sign{file, known.runtime, true})
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path"
 	"strings"
 	"testing"
 
@@ -242,16 +241,6 @@ func TestCapabilityNames(t *testing.T) {
 	} {
 		expect.NoDiff(t, tt.want, CapabilityNames(tt.mask), "%#x", tt.mask)
 	}
-}
-
-func FuzzCgroup(f *testing.F) {
-	f.Add([]byte("4:memory:/docker/abc\n0::/\n"))
-	f.Add([]byte("::\n1:a,b:x\n0::/../..\n"))
-	f.Fuzz(func(t *testing.T, groups []byte) {
-		for _, group := range parseCgroup(groups) {
-			expect.That(t, path.IsAbs(group) && path.Clean(group) == group, "group %q", group)
-		}
-	})
 }
 
 func FuzzGPUInformation(f *testing.F) {

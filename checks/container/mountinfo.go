@@ -3,6 +3,7 @@ package container
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,6 +19,11 @@ type Mount struct {
 	Options, VFSOptions string
 	// FSType is the type of the file system, Source its device or server.
 	FSType, Source string
+}
+
+// ReadOnly reports whether a mount, or its whole file system, is read-only.
+func (m *Mount) ReadOnly() bool {
+	return slices.Contains(strings.Split(m.Options+","+m.VFSOptions, ","), "ro")
 }
 
 // The places of the fields before the optional ones, and the number of fields from the

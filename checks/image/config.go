@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,12 +104,18 @@ func (s *scanner) configured(ctx context.Context, st store, c *configuration, at
 	if !s.platform.takes(v1.Platform{OS: "linux", Architecture: c.config.Architecture, Variant: c.config.Variant}) {
 		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(c.config.Platform()))
 	}
-	for _, set := range c.config.Config.Env {
+	s.conf = confFile(c.config.Config.Env)
+	return s.fromLayers(ctx, st, c)
+}
+
+// confFile is the file that NCCL_CONF_FILE names; empty if none is.
+func confFile(env []string) string {
+	for _, set := range slices.Backward(env) {
 		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
-			s.conf = path.Clean(file)
+			return path.Clean(file)
 		}
 	}
-	return s.fromLayers(ctx, st, c)
+	return ""
 }
 
 // supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is

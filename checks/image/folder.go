@@ -11,7 +11,7 @@ import (
 // folder reads a root folder as the layer of which it is made. Nothing outside of it is
 // opened. What cannot be read is noted, and the rest is read.
 func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
-	l := &layer{others: make(map[uint64]struct{})}
+	l := &layer{}
 	var unread []string
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		at := "/" + name

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 	"path"
@@ -114,7 +113,7 @@ func (s *scanner) openFolder(ctx context.Context, name, form string) (*Image, er
 	}
 	defer root.Close() //nolint:errcheck // It was only read.
 	if form == formLayout {
-		return s.layout(ctx, folderStore{root}, form)
+		return s.layout(ctx, folderStore(root), form)
 	}
 	return s.folder(ctx, root)
 }
@@ -132,20 +131,20 @@ func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) 
 		}
 		return s.fromRoot(l, formTar, nil)
 	}
-	var st store
+	var a archiveStore
 	if packed {
-		err = s.unpack(ctx, f, func(r io.Reader) (err error) { st, err = s.index(ctx, r, nil); return err })
+		err = s.unpack(ctx, f, func(r io.Reader) (err error) { a, err = s.index(ctx, r, nil); return err })
 	} else {
-		st, err = s.index(ctx, f, f)
+		a, err = s.index(ctx, f, f)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.layout(ctx, st, form)
+	return s.layout(ctx, a.open, form)
 }
 
 func newScanner(o Options) *scanner {
-	return &scanner{platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
+	return &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
@@ -280,7 +279,7 @@ func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, erro
 	t.unread = append(t.unread, unread...)
 	src := t.source(nil)
 	env, from := environmentOf(src.Memory)
-	return finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
+	return s.finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
 }
 
 // fromLayers makes an image of its layers and its configuration.
@@ -312,7 +311,7 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 		layers[i] = host.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
 		f.Layers = append(f.Layers, facts.ImageLayer(layers[i]))
 	}
-	return finish(t.source(layers), f, c.config.Config.Env), nil
+	return s.finish(t.source(layers), f, c.config.Config.Env), nil
 }
 
 // layer reads a layer, unless it was read when it came.
@@ -320,7 +319,7 @@ func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
 	if l, ok := s.ready[b.name]; ok {
 		return l.layer, l.err
 	}
-	r, err := st.open(ctx, b)
+	r, err := st(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -328,8 +327,14 @@ func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
 	return s.archive(ctx, r, true)
 }
 
-// finish gives the questions that no file answers.
-func finish(src *source, f *facts.ImageFacts, env []string) *Image {
+// finish answers the questions that no file answers.
+func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image {
+	// Where the variables were not known when files were read, the one that they name may be in the image.
+	if file := confFile(env); file != "" && (!s.keepsWhole(file) || len(s.ready) > 0) {
+		if found, err := host.New(src).Exists(file); err == nil && !found {
+			src.AddError(file, errNotKept)
+		}
+	}
 	unread := src.tree.unread
 	for _, name := range unread[:min(len(unread), maxUnread)] {
 		f.Unread = append(f.Unread, escape.Printable(name, maxShown))

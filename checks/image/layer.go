@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"path"
@@ -43,15 +42,12 @@ type layer struct {
 	// removed are paths that the layer takes out of those below it, emptied folders of
 	// which nothing below it remains.
 	removed, emptied []string
-	// others are the hashes of the paths of files that do not matter.
-	others map[uint64]struct{}
-	files  int
+	files            int
 }
 
 // scanner reads layers. It keeps what matters and counts the rest.
 type scanner struct {
 	platform Platform
-	seed     maphash.Seed
 	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
@@ -128,7 +124,7 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 
 // tar reads the members of a layer, or of the archive of a root folder.
 func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
-	l := &layer{others: make(map[uint64]struct{})}
+	l := &layer{}
 	members := tar.NewReader(r)
 	for {
 		head, err := members.Next()
@@ -218,7 +214,6 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 			return fmt.Errorf("broken tar: %w", err)
 		}
 	case regular && !matters(base) && !s.keepsWhole(e.path):
-		l.others[maphash.String(s.seed, e.path)] = struct{}{}
 		// An archive need not name the folders that its files lie in.
 		if i := strings.Index(e.path, distInfo+"/"); i > 0 {
 			folder := e.path[:i+len(distInfo)]

@@ -24,11 +24,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 )
 
-// store holds the blobs of an image.
-type store interface {
-	// open opens a blob.
-	open(ctx context.Context, b blob) (io.ReadCloser, error)
-}
+// store opens the blobs of an image.
+type store func(ctx context.Context, b blob) (io.ReadCloser, error)
 
 // blob is a part of an image: a document or a layer.
 type blob struct {
@@ -100,7 +97,7 @@ const maxDocument = 4 << 20
 
 // decode reads a document.
 func decode(ctx context.Context, st store, kind string, b blob, into any) error {
-	r, err := st.open(ctx, b)
+	r, err := st(ctx, b)
 	if err != nil {
 		return fmt.Errorf("read the %s: %w", kind, err)
 	}
@@ -122,17 +119,17 @@ func decode(ctx context.Context, st store, kind string, b blob, into any) error 
 var errNoBlob = errors.New("the image names it, but does not hold it")
 
 // folderStore is an OCI layout in a folder.
-type folderStore struct{ root *os.Root }
-
-func (f folderStore) open(_ context.Context, b blob) (io.ReadCloser, error) {
-	file, err := openRegular(f.root, b.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", b.name, errNoBlob)
+func folderStore(root *os.Root) store {
+	return func(_ context.Context, b blob) (io.ReadCloser, error) {
+		file, err := openRegular(root, b.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", b.name, errNoBlob)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return b.verify(file), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return b.verify(file), nil
 }
 
 // openRegular opens a file in a folder, which no link leaves, without waiting for the writer
@@ -247,29 +244,6 @@ func (s *scanner) member(ctx context.Context, a archiveStore, name string, size 
 	return nil
 }
 
-// remoteStore is a registry.
-type remoteStore struct {
-	from *registry.Repository
-	// top is what the reference names, raw its content.
-	top v1.Descriptor
-	raw []byte
-}
-
-func (r *remoteStore) open(ctx context.Context, b blob) (io.ReadCloser, error) {
-	switch {
-	case b.Digest == r.top.Digest:
-		return b.verify(io.NopCloser(bytes.NewReader(r.raw))), nil
-	case b.MediaType.IsImage() || b.MediaType.IsIndex():
-		raw, err := r.from.Manifest(ctx, b.Digest)
-		return io.NopCloser(bytes.NewReader(raw)), err
-	}
-	body, err := r.from.Blob(ctx, b.Digest) // Which compares the digest.
-	if err != nil {
-		return nil, err
-	}
-	return &verified{ReadCloser: body, blob: b}, nil
-}
-
 // OpenRemote reads an image in a registry. Its layers are read as they come, and written
 // nowhere.
 func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Options, o Options) (*Image, error) {
@@ -282,7 +256,20 @@ func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Option
 	if err != nil {
 		return nil, err
 	}
-	st := &remoteStore{from: repository, top: top, raw: raw}
+	st := func(ctx context.Context, b blob) (io.ReadCloser, error) {
+		switch {
+		case b.Digest == top.Digest:
+			return b.verify(io.NopCloser(bytes.NewReader(raw))), nil
+		case b.MediaType.IsImage() || b.MediaType.IsIndex():
+			raw, err := repository.Manifest(ctx, b.Digest)
+			return io.NopCloser(bytes.NewReader(raw)), err
+		}
+		body, err := repository.Blob(ctx, b.Digest) // Which compares the digest.
+		if err != nil {
+			return nil, err
+		}
+		return &verified{ReadCloser: body, blob: b}, nil
+	}
 	img, err := newScanner(o).indexed(ctx, st, formRegistry, []v1.Descriptor{top})
 	if err != nil {
 		return nil, err

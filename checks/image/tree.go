@@ -1,9 +1,7 @@
 package image
 
 import (
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"maps"
 	"path"
@@ -16,13 +14,10 @@ import (
 type tree struct {
 	// nodes are the files, links and folders, by their paths without links.
 	nodes map[string]node
-	seed  maphash.Seed
 	// budget bounds the folders that no layer names.
 	budget *budget
 	// unread are files that matter and whose content was not seen.
 	unread []string
-	// others are, for each layer, the hashes of the paths of files that were not kept.
-	others []map[uint64]struct{}
 }
 
 // node is a file, a link or a folder of the tree.
@@ -32,12 +27,11 @@ type node struct {
 }
 
 func (s *scanner) newTree() *tree {
-	return &tree{nodes: map[string]node{}, seed: s.seed, budget: s.budget}
+	return &tree{nodes: map[string]node{}, budget: s.budget}
 }
 
 // apply puts a layer over those below it.
 func (t *tree) apply(l *layer, index int) error {
-	t.others = append(t.others, l.others)
 	gone, emptied := map[string]bool{}, map[string]bool{}
 	for _, name := range l.removed {
 		gone[t.real(name)] = true
@@ -129,33 +123,6 @@ type source struct {
 	*host.Memory
 	layers []host.Layer
 	tree   *tree
-}
-
-// ReadFile returns at most limit bytes of a file.
-func (s *source) ReadFile(name string, limit int64) ([]byte, error) {
-	b, err := s.Memory.ReadFile(name, limit)
-	return b, s.notKept(name, err)
-}
-
-// Stat describes a file, links followed.
-func (s *source) Stat(name string) (host.FileInfo, error) {
-	info, err := s.Memory.Stat(name)
-	return info, s.notKept(name, err)
-}
-
-// notKept tells a file of which nothing was kept from one that does not exist.
-func (s *source) notKept(name string, err error) error {
-	inPath, ok := errors.AsType[*fs.PathError](err)
-	if !ok || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	hash := maphash.String(s.tree.seed, s.tree.real(path.Clean(name)))
-	for _, others := range s.tree.others {
-		if _, is := others[hash]; is {
-			return &fs.PathError{Op: inPath.Op, Path: name, Err: errNotKept}
-		}
-	}
-	return err
 }
 
 // errNotKept is the error of a file of which only the name was looked at.

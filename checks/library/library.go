@@ -3,7 +3,6 @@
 package library
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -342,18 +341,17 @@ func (s *librarySearch) bounded(list []string) []string {
 // lookInCache adds what the loader's cache names. If there is no cache, it
 // returns the folders that one would be made of.
 func (s *librarySearch) lookInCache() []string {
-	const file = loaderCache
-	b, err := s.h.Read(file)
+	b, err := s.h.Read(loaderCache)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.configuredFolders(loaderConf, 0)
+		return s.configuredFolders()
 	}
 	var entries []cacheEntry
 	if err == nil {
 		entries, err = parseLdCache(b)
 	}
 	if err != nil {
-		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), gather.HintFor(err))
-		return s.configuredFolders(loaderConf, 0)
+		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", loaderCache, err), gather.HintFor(err))
+		return s.configuredFolders()
 	}
 	for _, e := range entries {
 		if _, _, ok := splitLibrary(e.name); ok && path.IsAbs(e.path) {
@@ -363,40 +361,24 @@ func (s *librarySearch) lookInCache() []string {
 	return nil
 }
 
-// configuredFolders returns the folders that ld.so.conf names, and those of
-// the files that it includes.
-func (s *librarySearch) configuredFolders(file string, depth int) []string {
-	b, err := s.h.Read(file)
-	if err != nil || depth > 2 {
+// configuredFolders returns the folders that ld.so.conf and the files that it includes by default name (ldconfig(8)).
+func (s *librarySearch) configuredFolders() []string {
+	text, err := s.h.Text(loaderConf)
+	if err != nil {
 		return nil
 	}
-	folders, includes := parseLdConf(b)
-	for _, pattern := range includes {
-		if !path.IsAbs(pattern) {
-			pattern = path.Join(path.Dir(file), pattern)
-		}
-		for _, included := range s.expand(pattern) {
-			folders = append(folders, s.configuredFolders(included, depth+1)...)
+	for _, file := range s.expand(loaderConf + ".d/*.conf") {
+		included, _ := s.h.Text(file) // One that cannot be read names nothing.
+		text += "\n" + included
+	}
+	var folders []string
+	for line := range strings.Lines(text) {
+		folder, _, _ := strings.Cut(line, "#")
+		if folder = strings.TrimSpace(folder); path.IsAbs(folder) {
+			folders = append(folders, path.Clean(folder))
 		}
 	}
 	return s.bounded(folders)
-}
-
-// parseLdConf parses ld.so.conf: a folder a line, # comments, and "include"
-// with a pattern (ldconfig(8)).
-func parseLdConf(b []byte) (folders, includes []string) {
-	for line := range bytes.Lines(b) {
-		text, _, _ := strings.Cut(string(line), "#")
-		words := strings.Fields(text)
-		switch {
-		case len(words) == 0 || len(folders)+len(includes) == maxFolders:
-		case words[0] == "include":
-			includes = append(includes, words[1:]...)
-		case path.IsAbs(words[0]):
-			folders = append(folders, path.Clean(words[0]))
-		}
-	}
-	return folders, includes
 }
 
 // expand returns the paths that a pattern with * stands for.
@@ -625,12 +607,19 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 // maxPackages bounds the packages that are reported.
 const maxPackages = 512
 
+// distInfo splits the name of a folder with the metadata of a Python package: torch-2.9.1.dist-info. The name of the
+// package is written as PEP 503 has it.
+func distInfo(folder string) (pack, version string, ok bool) {
+	folder, isInfo := strings.CutSuffix(folder, ".dist-info")
+	pack, version, ok = strings.Cut(folder, "-")
+	return strings.ReplaceAll(strings.ToLower(pack), "_", "-"), escape.Printable(version, gather.MaxShown), ok && isInfo
+}
+
 // addPackages adds the packages of a folder that matter.
 func (s *librarySearch) addPackages(site string, names []string) {
 	for _, name := range names {
-		pack, version, ok := strings.Cut(strings.TrimSuffix(name, ".dist-info"), "-")
-		pack = strings.ReplaceAll(strings.ToLower(pack), "_", "-") // PEP 503.
-		if !ok || !strings.HasSuffix(name, ".dist-info") || pack != "torch" && !strings.HasPrefix(pack, "nvidia-") {
+		pack, version, ok := distInfo(name)
+		if !ok || pack != "torch" && !strings.HasPrefix(pack, "nvidia-") {
 			continue
 		}
 		if len(s.f.Packages) == maxPackages {
@@ -638,44 +627,30 @@ func (s *librarySearch) addPackages(site string, names []string) {
 			return
 		}
 		at := path.Join(site, name)
-		s.f.Packages = append(s.f.Packages, facts.PythonPackage{
-			Name: escape.Printable(pack, gather.MaxShown), Version: escape.Printable(version, gather.MaxShown), Path: at, Layer: s.layerOf(at),
-		})
+		s.f.Packages = append(s.f.Packages, facts.PythonPackage{Name: escape.Printable(pack, gather.MaxShown), Version: version, Path: at, Layer: s.layerOf(at)})
 	}
 }
 
-// packages are the names of NVIDIA's Python packages by the library in them,
-// as their dist-info folders begin; cu12 and its like may follow.
-var packages = map[string]string{
-	"libnccl":   "nvidia_nccl",
-	"libcudart": "nvidia_cuda_runtime",
-	"libcudnn":  "nvidia_cudnn",
-}
+// packages are the names of NVIDIA's Python packages by the library in them; cu12 and its like may follow.
+var packages = map[string]string{"libnccl": "nvidia-nccl", "libcudart": "nvidia-cuda-runtime", "libcudnn": "nvidia-cudnn"}
 
 // packageVersion returns the version of the package that brought a library,
 // from the names in a folder of packages: nvidia_nccl_cu12-2.27.3.dist-info.
 // Two packages that share a folder overwrite each other; then the version is unknown.
 func packageVersion(names []string, kind string) string {
-	begin, known := packages[kind]
-	if !known {
-		return ""
-	}
-	version := ""
+	found := ""
 	for _, name := range names {
-		pack, rest, ok := strings.Cut(strings.TrimSuffix(name, ".dist-info"), "-")
-		if !ok || !strings.HasSuffix(name, ".dist-info") {
-			continue
-		}
-		pack = strings.ToLower(pack)
-		if suffix, ok := strings.CutPrefix(pack, begin); !ok || suffix != "" && !strings.HasPrefix(suffix, "_cu") {
-			continue
-		}
-		if version != "" && version != rest {
+		pack, version, ok := distInfo(name)
+		suffix, isIt := strings.CutPrefix(pack, packages[kind])
+		switch {
+		case !ok || !isIt || packages[kind] == "" || suffix != "" && !strings.HasPrefix(suffix, "-cu"):
+		case found != "" && found != version:
 			return ""
+		default:
+			found = version
 		}
-		version = escape.Printable(rest, gather.MaxShown)
 	}
-	return version
+	return found
 }
 
 // scan asks for the versions that stand in libraries that nothing else tells: in an image

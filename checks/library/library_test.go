@@ -300,19 +300,6 @@ func FuzzLdCache(f *testing.F) {
 	})
 }
 
-func FuzzLdConf(f *testing.F) {
-	f.Add([]byte("include /etc/ld.so.conf.d/*.conf\n/opt/lib # mine\nhwcap 0 x\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		folders, includes := parseLdConf(b)
-		for _, folder := range folders {
-			expect.That(t, strings.HasPrefix(folder, "/"), "folder %q is not absolute", folder)
-		}
-		for _, pattern := range includes {
-			expect.That(t, pattern != "", "empty pattern")
-		}
-	})
-}
-
 func FuzzLibraryName(f *testing.F) {
 	f.Add("libcudart-d0da41ae.so.11.0")
 	f.Add("libnccl.so.2.28.9")

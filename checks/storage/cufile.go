@@ -2,10 +2,9 @@ package storage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/jsonc"
 )
@@ -23,75 +22,41 @@ var variableProperties = map[string]string{
 	"CUFILE_USE_PCIP2PDMA":     "properties.use_pci_p2pdma",
 }
 
-// properties are the settings of "properties" that are read, as the file and as gdscheck call them.
-var properties = map[string]string{
-	"allow_compat_mode":         "properties.use_compat_mode",
-	"force_compat_mode":         "properties.force_compat_mode",
-	"use_pci_p2pdma":            "properties.use_pci_p2pdma",
-	"rdma_peer_affinity_policy": "properties.rdma_peer_affinity_policy",
+// properties are the settings of a cufile.json that are read.
+type properties struct {
+	AllowCompat *bool  `json:"allow_compat_mode"`
+	ForceCompat *bool  `json:"force_compat_mode"`
+	UseP2PDMA   *bool  `json:"use_pci_p2pdma"`
+	Policy      string `json:"rdma_peer_affinity_policy"`
 }
 
-// isProperty reports whether a name is that of such a setting.
-func isProperty(name string) bool {
-	for _, known := range properties {
-		if known == name {
-			return true
-		}
-	}
-	return false
-}
+// propertyNames are what gdscheck calls them.
+var propertyNames = []string{"properties.use_compat_mode", "properties.force_compat_mode", "properties.use_pci_p2pdma", "properties.rdma_peer_affinity_policy"}
 
 // parseConfig reads a cufile.json: JSON with comments as C++ has them, and commas before closing
-// brackets.
+// brackets. It returns the settings by the names of gdscheck.
 func parseConfig(b []byte) (map[string]string, error) {
 	if len(b) > maxConfig {
 		return nil, fmt.Errorf("more than %d bytes", maxConfig)
 	}
 	var file struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+		Properties properties `json:"properties"`
 	}
 	if err := json.Unmarshal(jsonc.ToJSON(b), &file); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, fmt.Errorf("not JSON, or a setting is of another type: %w", err)
 	}
+	p := file.Properties
 	found := make(map[string]string)
-	for name, property := range properties {
-		raw, ok := file.Properties[name]
-		if !ok {
-			continue
+	for i, on := range []*bool{p.AllowCompat, p.ForceCompat, p.UseP2PDMA} {
+		if on != nil {
+			found[propertyNames[i]] = strconv.FormatBool(*on)
 		}
-		value, err := setting(name, raw)
-		if err != nil {
-			return nil, err
-		}
-		found[property] = value
+	}
+	switch {
+	case deviceName.MatchString(p.Policy):
+		found[propertyNames[3]] = p.Policy
+	case p.Policy != "":
+		return nil, errors.New("rdma_peer_affinity_policy is not the name of a policy")
 	}
 	return found, nil
-}
-
-// setting reads one value: a policy is a word, the others are true or false.
-func setting(name string, raw json.RawMessage) (string, error) {
-	if name == "rdma_peer_affinity_policy" {
-		var policy string
-		if err := json.Unmarshal(raw, &policy); err != nil || !deviceName.MatchString(policy) {
-			return "", fmt.Errorf("properties.%s is not the name of a policy", name)
-		}
-		return policy, nil
-	}
-	var on *bool
-	if err := json.Unmarshal(raw, &on); err != nil || on == nil {
-		return "", fmt.Errorf("properties.%s is neither true nor false", name)
-	}
-	return strconv.FormatBool(*on), nil
-}
-
-// truth reads the value of a variable; empty if it is another word.
-func truth(value string) string {
-	value = strings.ToLower(value)
-	switch {
-	case slices.Contains([]string{"true", "1"}, value):
-		return "true"
-	case slices.Contains([]string{"false", "0"}, value):
-		return "false"
-	}
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -92,13 +93,13 @@ func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
 	}
 	d.Config, d.Properties = escape.Printable(s.Path, gather.MaxShown), map[string]string{}
 	for name, value := range s.Properties {
-		if isProperty(name) {
+		if slices.Contains(propertyNames, name) {
 			d.Properties[name] = escape.Printable(value, gather.MaxShown)
 		}
 	}
 	for name, property := range variableProperties {
-		if value := truth(variables[name]); value != "" {
-			d.Properties[property] = value
+		if on, err := strconv.ParseBool(variables[name]); err == nil {
+			d.Properties[property] = strconv.FormatBool(on)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,7 @@ func (r *reader) readMounts(f *facts.StorageFacts) {
 		seen[key] = true
 		f.Mounts = append(f.Mounts, r.mount(m, f.Drives))
 	}
-	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return pathOrder(a.Path, b.Path) })
+	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return cmp.Compare(a.Path, b.Path) })
 }
 
 // inSight are the mounts of data that no later one hides, the roots of file systems first.
@@ -58,7 +59,7 @@ func inSight(all []*container.Mount) []*container.Mount {
 func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount {
 	o := facts.Mount{
 		Path: escape.Printable(m.Mountpoint, gather.MaxShown), Type: escape.Printable(m.FSType, gather.MaxShown),
-		ReadOnly: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro"),
+		ReadOnly: m.ReadOnly(),
 	}
 	if o.Network = isNetwork(m.FSType); o.Network {
 		o.Export, o.Protocol = escape.Printable(m.Source, gather.MaxShown), protocol(m)
@@ -88,65 +89,53 @@ func (r *reader) device(m *container.Mount) string {
 	} else {
 		name = path.Base(target)
 	}
-	if !isDevice(name) {
+	if !deviceName.MatchString(name) {
 		return ""
 	}
 	return name
 }
 
-// namespaces are those below a block device; known is false if not all could be read.
-type namespaces struct {
-	names []string
-	known bool
-}
-
 // drivesBelow are the controllers whose namespaces a block device is made of, nil if that is not known.
 func (r *reader) drivesBelow(device string, drives []facts.NVMeDrive) []string {
-	found, ok := r.below[device]
-	if !ok {
-		found = r.namespacesBelow(device)
-		if r.below == nil {
-			r.below = make(map[string]namespaces)
-		}
-		r.below[device] = found
-	}
-	if !found.known || drives == nil {
+	names, known := r.namespacesBelow(device)
+	if !known || drives == nil {
 		return nil
 	}
 	list := []string{}
 	for _, d := range drives {
-		if slices.ContainsFunc(d.Namespaces, func(n facts.NVMeNamespace) bool { return slices.Contains(found.names, n.Name) }) {
+		if slices.ContainsFunc(d.Namespaces, func(n facts.NVMeNamespace) bool { return slices.Contains(names, n.Name) }) {
 			list = append(list, d.Name)
 		}
 	}
 	return list
 }
 
-// namespacesBelow follows the devices that a device is made of. Each is visited once, so that a circle ends.
-func (r *reader) namespacesBelow(device string) namespaces {
-	found := namespaces{known: true}
+// namespacesBelow follows the devices that a device is made of. Each is visited once, so that a circle ends. It reports
+// false if not all could be read.
+func (r *reader) namespacesBelow(device string) (names []string, known bool) {
+	known = true
 	queue, visited := []string{device}, map[string]bool{device: true}
 	for len(queue) > 0 {
 		name := wholeDevice(queue[0])
 		queue = queue[1:]
-		if isNamespace(name) {
-			found.names = append(found.names, plainNamespace(name))
+		if namespace.MatchString(name) {
+			names = append(names, plainNamespace(name))
 			continue
 		}
-		if !hasSlaves(name) {
+		if plainDisk.MatchString(name) {
 			continue
 		}
 		slaves, err := r.host.Dir(path.Join(blocks, name, "slaves"))
 		if err != nil {
 			r.missing("mounts.drives", err)
-			found.known = found.known && errors.Is(err, fs.ErrNotExist)
+			known = known && errors.Is(err, fs.ErrNotExist)
 		}
 		for _, slave := range slaves {
-			if isDevice(slave) && !visited[slave] && len(visited) < maxBelow {
+			if deviceName.MatchString(slave) && !visited[slave] && len(visited) < maxBelow {
 				visited[slave] = true
 				queue = append(queue, slave)
 			}
 		}
 	}
-	return found
+	return names, known
 }

@@ -49,7 +49,7 @@ func (r *reader) drive(name string) facts.NVMeDrive {
 		return d
 	}
 	d.Namespaces = []facts.NVMeNamespace{}
-	for _, entry := range matching(entries, maxNamespaces, isNamespace) {
+	for _, entry := range matching(entries, maxNamespaces, namespace.MatchString) {
 		n := facts.NVMeNamespace{Name: plainNamespace(entry)}
 		if sectors, err := r.host.Int(path.Join(dir, entry, "size")); err != nil {
 			r.missing("drives.namespaces.size", err)

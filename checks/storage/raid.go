@@ -10,7 +10,7 @@ import (
 // readArrays reads the arrays among some block devices.
 func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 	f.Arrays = []facts.RAIDArray{}
-	for _, name := range matching(names, maxArrays, isArray) {
+	for _, name := range matching(names, maxArrays, arrayName.MatchString) {
 		dir := path.Join(disks, name, "md")
 		state, err := r.host.Text(dir + "/array_state")
 		if err != nil {
@@ -33,7 +33,8 @@ func (r *reader) array(name, dir, state string) facts.RAIDArray {
 		return s
 	}
 	a := facts.RAIDArray{Name: name, State: state, Level: word(text("level")), Container: isContainer(text("metadata_version")), Sync: word(text("sync_action"))}
-	a.Disks, _ = smallNumber(firstField(text("raid_disks"))) // While it is reshaped: "5 (4)".
+	disks, _, _ := strings.Cut(text("raid_disks"), " ") // While it is reshaped: "5 (4)".
+	a.Disks, _ = smallNumber(disks)
 	if n, ok := smallNumber(text("degraded")); ok {
 		a.Degraded = &n
 	}
@@ -52,7 +53,9 @@ func (r *reader) members(dir string) []facts.RAIDMember {
 		return nil
 	}
 	list := []facts.RAIDMember{}
-	for _, entry := range matching(entries, maxMembers, func(name string) bool { return strings.HasPrefix(name, "dev-") && isDevice(name[len("dev-"):]) }) {
+	for _, entry := range matching(entries, maxMembers, func(name string) bool {
+		return strings.HasPrefix(name, "dev-") && deviceName.MatchString(name[len("dev-"):])
+	}) {
 		state, err := r.host.Text(path.Join(dir, entry, "state"))
 		if err != nil {
 			r.missing("arrays.members.state", err)

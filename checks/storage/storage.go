@@ -78,8 +78,6 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 type reader struct {
 	g    *gather.Gathering
 	host *host.Host
-	// below caches the namespaces below a block device.
-	below map[string]namespaces
 }
 
 // unknown notes why a fact is not known. What a recording lacks is no failure.

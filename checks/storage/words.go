@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,17 +16,16 @@ import (
 // Names of the kernel: a controller; a namespace, which with multipath names the controller as well
 // (drivers/nvme/host/core.c, nvme_alloc_ns); a partition of a namespace or of an array; a block device.
 var (
-	controller   = lazy.New(`^nvme\d{1,5}$`)
-	namespace    = lazy.New(`^(nvme\d{1,5})(?:c\d{1,5})?(n\d{1,5})$`)
-	partition    = lazy.New(`^(nvme\d{1,5}n\d{1,5}|md\d{1,6}|md_[\w.-]{1,32})p\d{1,3}$`)
-	arrayName    = lazy.New(`^md(?:\d{1,6}|_[\w.-]{1,32})$`)
-	deviceName   = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.!-]{0,63}$`)
+	controller = lazy.New(`^nvme\d{1,5}$`)
+	namespace  = lazy.New(`^(nvme\d{1,5})(?:c\d{1,5})?(n\d{1,5})$`)
+	partition  = lazy.New(`^(nvme\d{1,5}n\d{1,5}|md\d{1,6}|md_[\w.-]{1,32})p\d{1,3}$`)
+	arrayName  = lazy.New(`^md(?:\d{1,6}|_[\w.-]{1,32})$`)
+	deviceName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.!-]{0,63}$`)
+	// plainDisk is a device that is not made of others.
 	plainDisk    = lazy.New(`^(?:sd|vd|xvd|hd|mmcblk|loop|zram|ram|sr|pmem|nbd)\w*$`)
 	oneWord      = lazy.New(`^[a-z0-9][a-z0-9_.-]{0,31}$`)
 	memberStates = lazy.New(`^[a-z_]{1,24}(?:,[a-z_]{1,24}){0,7}$`)
 )
-
-func isNamespace(name string) bool { return namespace.MatchString(name) }
 
 // plainNamespace is the name that programs use: without the controller, if it is one way of several.
 func plainNamespace(name string) string {
@@ -37,10 +35,6 @@ func plainNamespace(name string) string {
 	return name
 }
 
-func isArray(name string) bool { return arrayName.MatchString(name) }
-
-func isDevice(name string) bool { return deviceName.MatchString(name) }
-
 // wholeDevice is the device that a partition belongs to.
 func wholeDevice(name string) string {
 	if m := partition.FindStringSubmatch(name); m != nil {
@@ -48,9 +42,6 @@ func wholeDevice(name string) string {
 	}
 	return name
 }
-
-// hasSlaves is false for devices that are not made of others.
-func hasSlaves(name string) bool { return !plainDisk.MatchString(name) }
 
 // word is a word of the kernel, or nothing.
 func word(s string) string {
@@ -79,11 +70,6 @@ func bytesOf(sectors int64) int64 {
 		return 0
 	}
 	return sectors * 512
-}
-
-func firstField(s string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(s), " ")
-	return first
 }
 
 // smallNumber reads a count of devices.
@@ -141,13 +127,6 @@ var systemFolders = []string{
 
 func isSystem(at string) bool {
 	return slices.ContainsFunc(systemFolders, func(f string) bool { return at == f || strings.HasPrefix(at, f+"/") })
-}
-
-// pathOrder lists mounts in order of their paths.
-func pathOrder(a, b string) int { return cmp.Compare(a, b) }
-
-func hasOption(options, option string) bool {
-	return slices.Contains(strings.Split(options, ","), option)
 }
 
 // option is the value of an option.

@@ -1,11 +1,9 @@
 package benchmark
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -43,83 +41,48 @@ const maxBandwidthTest = 400
 
 func readBandwidthTest(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
-	device, name := "0", ""
-	for {
-		l, ok := in.Peek()
-		if !ok || l.Number > first.Number+maxBandwidthTest {
-			return
-		}
-		if m := bandwidthTestTitle.FindStringSubmatch(l.Text); m != nil {
-			in.Next()
-			readBandwidthTable(s, in, m, device, name, l)
-			continue
-		}
-		if l.Number > first.Number && strings.Contains(l.Text, "Starting...") {
-			return
-		}
-		if m := bandwidthTestDevice.FindStringSubmatch(l.Text); m != nil {
-			device, name = m[1], m[2]
-		}
-		in.Next()
-		if strings.HasPrefix(strings.TrimSpace(l.Text), "Result = ") {
-			return
-		}
-	}
-}
-
-// readBandwidthTable reads one table after its title: the kind of memory, the head with the
-// unit, and a row for each size.
-func readBandwidthTable(s *parse.Sink, in *parse.Lines, title []string, device, name string, at parse.Line) {
-	form := bandwidthTests[title[1]]
-	b := facts.Benchmark{Tool: "bandwidthTest", Test: title[1], What: form.What, Source: s.Source(), Line: at.Number}
-	if name != "" {
-		b.GPUNames = []string{name}
-	}
-	if title[2] != "1" {
-		b.What = "other" // The sum of several GPUs.
-	}
-	unit := 0.0
-	for {
-		l, ok := in.Peek()
-		if !ok || l.Number > at.Number+maxBandwidthTest {
-			break
-		}
-		text := strings.TrimSpace(l.Text)
+	device, name, ended := "0", "", false
+	var tables []facts.Benchmark
+	var ends facts.BenchmarkPoint // Of the last of them.
+	unit := 0.0                   // Below its head.
+	in.While(func(l parse.Line) bool {
+		text, last := strings.TrimSpace(l.Text), len(tables)-1
+		title := bandwidthTestTitle.FindStringSubmatch(l.Text)
+		p, isRow := sizedRow(strings.Fields(text), 1, unit, l)
 		switch {
-		case strings.HasSuffix(text, "Memory Transfers") && unit == 0:
-			b.Test += ", " + strings.ToLower(strings.Fields(text)[0])
-		case strings.HasPrefix(text, "Transfer Size (Bytes)"):
-			if unit = 1; strings.Contains(text, "MB/s") {
-				unit = 1.048576 / 1000
+		case ended || l.Number > first.Number+maxBandwidthTest || l.Number > first.Number && strings.Contains(text, "Starting..."):
+			return false
+		case title != nil:
+			form := bandwidthTests[title[1]]
+			b := facts.Benchmark{Tool: "bandwidthTest", Test: title[1], What: form.What, Source: s.Source(), Line: l.Number}
+			if name != "" {
+				b.GPUNames = []string{name}
 			}
-		case unit > 0 && bandwidthRow(&b, form.Points[0], device, text, unit, l):
-			b.Complete = true
-		case unit > 0 || text != "":
-			Add(s, b)
-			return
+			if title[2] != "1" {
+				b.What = "other" // The sum of several GPUs.
+			}
+			tables, ends, unit = append(tables, b), form.Points[0], 0
+		case last >= 0 && unit == 0 && strings.HasSuffix(text, "Memory Transfers"):
+			tables[last].Test += ", " + strings.ToLower(strings.Fields(text)[0])
+		case last >= 0 && strings.HasPrefix(text, "Transfer Size (Bytes)"):
+			if unit = 1; strings.Contains(text, "MB/s") {
+				unit = binary
+			}
+		case unit > 0 && isRow:
+			p.A, p.B = gpuOf(ends.A, device), gpuOf(ends.B, device)
+			addPoint(&tables[last], p)
+			tables[last].Complete = true
+		default:
+			unit, ended = 0, strings.HasPrefix(text, "Result = ")
+			if m := bandwidthTestDevice.FindStringSubmatch(l.Text); m != nil {
+				device, name = m[1], m[2]
+			}
 		}
-		in.Next()
+		return true
+	})
+	for _, b := range tables {
+		Add(s, b)
 	}
-	Add(s, b)
-}
-
-// bandwidthRow reads "32000000  12.3".
-func bandwidthRow(b *facts.Benchmark, ends facts.BenchmarkPoint, device, text string, unit float64, l parse.Line) bool {
-	fields := strings.Fields(text)
-	if len(fields) != 2 {
-		return false
-	}
-	size, err := strconv.ParseInt(fields[0], 10, 64)
-	rate, errRate := finite.Parse(fields[1])
-	if err != nil || errRate != nil || size <= 0 || rate < 0 {
-		return false
-	}
-	rate *= unit
-	p := facts.BenchmarkPoint{A: gpuOf(ends.A, device), B: gpuOf(ends.B, device), Bytes: size, GBps: &rate, Line: l.Number}
-	if len(b.Points) < parse.MaxEntries {
-		b.Points = append(b.Points, p)
-	}
-	return true
 }
 
 // gpuOf numbers the end of a copy that is the GPU.

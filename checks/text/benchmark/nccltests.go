@@ -1,12 +1,10 @@
 package benchmark
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -32,177 +30,151 @@ var (
 	// begins that was cut out of its log.
 	ncclTestsColumns = lazy.New(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
 	ncclTestsDevice  = lazy.New(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
-	ncclTestsWrong   = lazy.New(`Out of bounds values : (\d+)`)
-	ncclTestsPeak    = lazy.New(`Avg bus bandwidth +: ([0-9.]+)`)
-	ncclTestsName    = lazy.New(`\b(\w+)_perf\b`)
+	// ncclTestsRow is a size, a count, a type (test_typenames), the operation and the root where there are any,
+	// then time, algorithm bandwidth, bus bandwidth and the count of wrong values, out of place and in place.
+	ncclTestsRow = lazy.New(`^\s*(\d{1,18})\s+\d+\s+(?:u?int(?:8|32|64)?|half|float|double|bfloat16|fp?8_?e[45]m[23]|char)` +
+		`(?:\s+[a-z]\w*)?(?:\s+-?\d+)?((?:\s+[\d.]{1,15}){3}\s+\S+)?((?:\s+[\d.]{1,15}){3}\s+\S+)\s*$`)
+	ncclTestsWrong = lazy.New(`Out of bounds values : (\d{1,18})\b`)
+	ncclTestsPeak  = lazy.New(`Avg bus bandwidth +: ([0-9.]+)`)
+	ncclTestsName  = lazy.New(`\b(\w+)_perf\b`)
 )
 
-// ncclTestsTypes are the data types of a row (test_typenames).
-var ncclTestsTypes = []string{
-	"int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "fp8_e4m3", "fp8_e5m2",
-	"f8e4m3", "f8e5m2", "char", "int",
+// ncclTests is a table that is being read.
+type ncclTests struct {
+	facts.Benchmark
+
+	hosts map[string]bool
+	// Processes that do not know of each other write their lists at once, before
+	// anything else is written. What follows may be of another run.
+	jobs  int
+	begun bool
 }
 
 func ncclTestsRead(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
-	b := facts.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: first.Number}
-	if m := ncclTestsName.FindStringSubmatch(in.Prompt().Command); m != nil {
-		b.Test = m[1]
+	t := &ncclTests{hosts: map[string]bool{}}
+	t.Benchmark = facts.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: first.Number}
+	t.named(in.Prompt().Command)
+	in.While(func(l parse.Line) bool { return t.takes(l, in) })
+	if t.Nodes = len(t.hosts); t.jobs > 1 {
+		t.Jobs = t.jobs
 	}
-	hosts := map[string]bool{}
-	var wrong int64
-	checked, rows := false, 0
-	// Processes that do not know of each other write their lists at once, before
-	// anything else is written. What follows may be of another run.
-	jobs, begun := 0, false
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
-		text := strings.TrimSpace(strings.TrimLeft(l.Text, "# "))
-		switch {
-		case ncclTestsDevice.MatchString(l.Text):
-			m := ncclTestsDevice.FindStringSubmatch(l.Text)
-			if len(b.GPUNames) < parse.MaxEntries {
-				b.GPUNames = append(b.GPUNames, m[5])
-			}
-			b.Ranks++
-			if m[1] == "0" && !begun {
-				jobs++
-				if jobs == 2 {
-					stands(&b, "jobs", l.Number)
-				}
-			}
-			if m[2] != "" {
-				hosts[m[2]] = true
-			}
-			if strings.Contains(m[5], "AMD") {
-				b.Tool = "rccl-tests"
-			}
-		case strings.HasPrefix(text, "rccl-tests"):
-			b.Tool = "rccl-tests"
-		case ncclTestsRow(&b, l, &wrong, &checked):
-			rows++
-			begun = true
-			if wrong > 0 {
-				stands(&b, "wrong", l.Number)
-			}
-		case ncclTestsWrong.MatchString(l.Text):
-			n, err := strconv.ParseInt(ncclTestsWrong.FindStringSubmatch(l.Text)[1], 10, 64)
-			if err == nil {
-				if n > 0 && n >= wrong {
-					delete(b.Lines, "wrong")
-					stands(&b, "wrong", l.Number)
-				}
-				wrong, checked = max(wrong, n), true
-			}
-		case ncclTestsPeak.MatchString(l.Text):
-			b.Complete = true
-		case strings.Contains(l.Text, "Collective test concluded"):
-			b.Complete = true
-			if m := ncclTestsName.FindStringSubmatch(l.Text); m != nil {
-				b.Test = m[1]
-			}
-		case strings.HasPrefix(text, "Collective test starting"):
-			if m := ncclTestsName.FindStringSubmatch(l.Text); m != nil {
-				b.Test = m[1]
-			}
-		case ncclTestsHead.MatchString(l.Text) && rows > 0 && (b.Complete || strings.HasPrefix(text, "nThread")), strings.HasPrefix(l.Text, "##"):
-			goto done // The next run's, or somebody's heading over it.
-		case text == "" || strings.HasPrefix(strings.TrimSpace(l.Text), "#") || ncclTestsHead.MatchString(l.Text):
-		case ncclTestsForeign(l.Text) || ncclTestsGoesOn(in):
-			// Lines of NCCL, MPI or a launcher between those of the table.
-			begun = begun || jobs > 0
-		default:
-			goto done
-		}
-		in.Next()
-	}
-done:
-	b.Nodes = len(hosts)
-	if jobs > 1 {
-		b.Jobs = jobs
-	}
-	if checked {
-		b.Wrong = &wrong
-	}
-	Add(s, b)
+	Add(s, t.Benchmark)
 }
 
-// ncclTestsForeign reports whether a line is of a program that writes between
-// the rows.
-func ncclTestsForeign(line string) bool {
-	return strings.Contains(line, " NCCL ") || strings.Contains(line, "NCCL version")
+// takes reads a line, and reports whether it is part of the table.
+func (t *ncclTests) takes(l parse.Line, in *parse.Lines) bool {
+	text := strings.TrimSpace(strings.TrimLeft(l.Text, "# "))
+	isHead := ncclTestsHead.MatchString(l.Text)
+	switch {
+	case t.device(l), t.row(l):
+	case strings.HasPrefix(text, "rccl-tests"):
+		t.Tool = "rccl-tests"
+	case ncclTestsWrong.MatchString(l.Text):
+		n, _ := strconv.ParseInt(ncclTestsWrong.FindStringSubmatch(l.Text)[1], 10, 64) // It has at most 18 digits.
+		if t.check(0); n > 0 && n >= *t.Wrong {
+			*t.Wrong = n
+			delete(t.Lines, "wrong")
+			stands(&t.Benchmark, "wrong", l.Number)
+		}
+	case ncclTestsPeak.MatchString(l.Text):
+		t.Complete = true
+	case strings.Contains(text, "Collective test concluded"):
+		t.Complete = true
+		t.named(text)
+	case strings.HasPrefix(text, "Collective test starting"):
+		t.named(text)
+	case isHead && len(t.Points) > 0 && (t.Complete || strings.HasPrefix(text, "nThread")), strings.HasPrefix(l.Text, "##"):
+		return false // The next run's, or somebody's heading over it.
+	case text == "" || strings.HasPrefix(strings.TrimSpace(l.Text), "#") || isHead:
+	case strings.Contains(l.Text, " NCCL ") || strings.Contains(l.Text, "NCCL version") || ncclTestsGoesOn(in):
+		t.begun = t.begun || t.jobs > 0 // Lines of NCCL, MPI or a launcher between those of the table.
+	default:
+		return false
+	}
+	return true
+}
+
+// named takes the name of the test.
+func (t *ncclTests) named(text string) {
+	if m := ncclTestsName.FindStringSubmatch(text); m != nil {
+		t.Test = m[1]
+	}
+}
+
+// device reads the line of a rank.
+func (t *ncclTests) device(l parse.Line) bool {
+	m := ncclTestsDevice.FindStringSubmatch(l.Text)
+	if m == nil {
+		return false
+	}
+	if len(t.GPUNames) < parse.MaxEntries {
+		t.GPUNames = append(t.GPUNames, m[5])
+	}
+	t.Ranks++
+	if m[1] == "0" && !t.begun {
+		if t.jobs++; t.jobs == 2 {
+			stands(&t.Benchmark, "jobs", l.Number)
+		}
+	}
+	if m[2] != "" {
+		t.hosts[m[2]] = true
+	}
+	if strings.Contains(m[5], "AMD") {
+		t.Tool = "rccl-tests"
+	}
+	return true
+}
+
+// row reads a row, of which the faster of both ways counts.
+func (t *ncclTests) row(l parse.Line) bool {
+	m := ncclTestsRow.FindStringSubmatch(l.Text)
+	if m == nil {
+		return false
+	}
+	size, _ := strconv.ParseInt(m[1], 10, 64) // It has at most 18 digits.
+	var best *facts.BenchmarkPoint
+	for _, columns := range m[2:] {
+		values := strings.Fields(columns)
+		if len(values) == 0 {
+			continue
+		}
+		p := facts.BenchmarkPoint{Bytes: size, Line: l.Number, Microseconds: amount(values[0], 1), GBps: amount(values[2], 1)}
+		if p.Microseconds == nil || p.GBps == nil {
+			return false
+		}
+		if n := amount(values[3], 1); n != nil {
+			t.check(*n)
+		}
+		if best == nil || *p.GBps > *best.GBps {
+			best = &p
+		}
+	}
+	addPoint(&t.Benchmark, *best)
+	if t.begun = true; t.Wrong != nil && *t.Wrong > 0 {
+		stands(&t.Benchmark, "wrong", l.Number)
+	}
+	return true
+}
+
+// check counts wrong values. Up to 2.12 their column held the largest deviation, not a count: a value below one is rounding.
+func (t *ncclTests) check(wrong float64) {
+	if t.Wrong == nil {
+		t.Wrong = new(int64)
+	}
+	*t.Wrong += int64(wrong)
 }
 
 // ncclTestsGoesOn reports whether a row or a closing line of the table is
 // among the next lines.
 func ncclTestsGoesOn(in *parse.Lines) bool {
 	for _, l := range in.Ahead(20)[1:] {
-		var b facts.Benchmark
-		var wrong int64
-		var checked bool
 		if ncclTestsHead.MatchString(l.Text) {
 			return false
 		}
-		if ncclTestsRow(&b, l, &wrong, &checked) || ncclTestsPeak.MatchString(l.Text) || ncclTestsDevice.MatchString(l.Text) {
+		if ncclTestsRow.MatchString(l.Text) || ncclTestsPeak.MatchString(l.Text) || ncclTestsDevice.MatchString(l.Text) {
 			return true
 		}
 	}
 	return false
-}
-
-// ncclTestsRow reads a row: size, count, type, the operation and the root where
-// there are any, then time, algorithm bandwidth, bus bandwidth and the count of
-// wrong values, out of place and in place.
-func ncclTestsRow(b *facts.Benchmark, l parse.Line, wrong *int64, checked *bool) bool {
-	fields := strings.Fields(l.Text)
-	if len(fields) < 7 || len(fields) > 16 {
-		return false
-	}
-	size, err := strconv.ParseInt(fields[0], 10, 64)
-	if err != nil || size < 0 || !slices.Contains(ncclTestsTypes, fields[2]) {
-		return false
-	}
-	values := fields[3:]
-	for len(values) > 0 && len(values)%4 != 0 { // The operation, and the root.
-		values = values[1:]
-	}
-	if len(values) > 8 {
-		values = values[len(values)-8:]
-	}
-	var best *facts.BenchmarkPoint
-	for len(values) >= 4 {
-		p := facts.BenchmarkPoint{Bytes: size, Line: l.Number}
-		var ok [3]bool
-		var v [3]float64
-		for i := range 3 {
-			n, err := finite.Parse(values[i])
-			v[i], ok[i] = n, err == nil && n >= 0 && n < 1e15
-		}
-		if !ok[0] || !ok[1] || !ok[2] {
-			return false
-		}
-		p.Microseconds, p.GBps = &v[0], &v[2] // Between them stands the algorithm bandwidth.
-		if n, err := finite.Parse(values[3]); err == nil && n >= 0 && n < 1e15 {
-			*checked = true
-			// Up to 2.12 the column held the largest deviation, not a count: a
-			// value below one is rounding.
-			if n >= 1 {
-				*wrong += int64(n)
-			}
-		}
-		if best == nil || *p.GBps > *best.GBps {
-			best = &p
-		}
-		values = values[4:]
-	}
-	if best == nil {
-		return false
-	}
-	if len(b.Points) < parse.MaxEntries {
-		b.Points = append(b.Points, *best)
-	}
-	return true
 }

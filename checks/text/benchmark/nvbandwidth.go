@@ -1,14 +1,13 @@
 package benchmark
 
 import (
-	"encoding/json"
+	"cmp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -31,14 +30,6 @@ var nvbandwidthKind = &parse.Kind{
 // nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
 var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
 
-// nvbandwidthCase is one test in JSON.
-type nvbandwidthCase struct {
-	Name        string  `json:"name"`
-	Status      string  `json:"status"`
-	Description string  `json:"bandwidth_description"`
-	Matrix      [][]any `json:"bandwidth_matrix"`
-}
-
 func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 	l, _ := in.Peek()
 	if strings.Contains(l.Text, `"nvbandwidth"`) {
@@ -53,12 +44,7 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 			b.Test, _, _ = strings.Cut(name, " ")
 			b.What = nvbandwidthWhat(b.Test, l.Text)
 			b.Complete = true
-			for {
-				taken, _ := in.Next()
-				if taken.Number == next.Number {
-					break
-				}
-			}
+			in.While(func(l parse.Line) bool { return l.Number <= next.Number })
 			break
 		}
 	}
@@ -66,14 +52,9 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 }
 
 func nvbandwidthBenchmark(s *parse.Sink, title, name string, l parse.Line) facts.Benchmark {
-	enabled := true
-	test := name
-	if test == "" {
-		test = strings.TrimSpace(title)
-	}
-	b := facts.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: cmp.Or(name, strings.TrimSpace(title)), What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
 	if strings.Contains(title, "GPU(row)") {
-		b.P2P = &enabled // It makes peer access or leaves the pair out (N/A).
+		b.P2P = new(true) // It makes peer access or leaves the pair out (N/A).
 	}
 	return b
 }
@@ -103,9 +84,6 @@ func nvbandwidthWhat(name, title string) string {
 }
 
 func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at parse.Line) {
-	if len(b.Points) >= parse.MaxEntries {
-		return
-	}
 	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
 	switch b.What {
 	case "host-to-gpu":
@@ -115,59 +93,37 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 	case "latency":
 		value /= 1000 // It prints nanoseconds.
 		p.Microseconds = &value
-		b.Points = append(b.Points, p)
+		addPoint(b, p)
 		return
 	case "copy": // The arrow says which way data goes: from the column to the row.
 		p.A, p.B = "GPU"+column, "GPU"+row
 	}
 	p.GBps = &value
-	b.Points = append(b.Points, p)
+	addPoint(b, p)
 }
 
 func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
-	text := parse.JSONDocument(in)
-	var doc struct {
-		Body struct {
-			Testcases []nvbandwidthCase `json:"testcases"`
-		} `json:"nvbandwidth"`
-	}
-	if json.Unmarshal([]byte(text), &doc) != nil {
+	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: first.Number + n.Line - 1} }
+	cases := parse.YAMLBelow(parse.JSONNodes(parse.JSONDocument(in)), "nvbandwidth", "testcases")
+	if cases == nil {
 		return
 	}
-	cases := parse.YAMLBelow(parse.JSONNodes(text), "nvbandwidth", "testcases")
-	at := func(n *yaml.Node) parse.Line {
-		if n == nil {
-			return first
-		}
-		return parse.Line{Number: first.Number + n.Line - 1}
-	}
-	for n, c := range doc.Body.Testcases {
-		if len(c.Matrix) == 0 {
+	for _, n := range cases.Content {
+		test := parse.YAMLMapping(n)
+		matrix := test["bandwidth_matrix"]
+		if matrix == nil {
 			continue
 		}
-		matrix := parse.YAMLBelow(parse.YAMLItem(cases, n), "bandwidth_matrix")
-		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(parse.YAMLItem(cases, n)))
-		b.Complete = c.Status == "Passed"
-		for i, row := range c.Matrix {
-			for j, cell := range row {
-				if value, ok := nvbandwidthNumber(cell); ok {
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(parse.YAMLItem(parse.YAMLItem(matrix, i), j)))
+		b := nvbandwidthBenchmark(s, parse.YAMLText(test["bandwidth_description"]), parse.YAMLText(test["name"]), at(n))
+		b.Complete = parse.YAMLText(test["status"]) == "Passed"
+		for i, row := range matrix.Content {
+			for j, cell := range row.Content {
+				if value := amount(parse.YAMLText(cell), 1); value != nil { // It may be "N/A".
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(cell))
 				}
 			}
 		}
 		Add(s, b)
 	}
-}
-
-// nvbandwidthNumber reads a cell, which is a number or a text ("396.43", "N/A").
-func nvbandwidthNumber(cell any) (float64, bool) {
-	switch v := cell.(type) {
-	case float64:
-		return v, true
-	case string:
-		n, err := finite.Parse(v)
-		return n, err == nil
-	}
-	return 0, false
 }

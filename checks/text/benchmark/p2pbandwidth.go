@@ -2,11 +2,9 @@ package benchmark
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -33,58 +31,52 @@ var (
 func readP2PBandwidth(s *parse.Sink, in *parse.Lines) {
 	for {
 		l, ok := in.Peek()
-		switch {
-		case !ok:
-			return
-		case p2pBandwidthAccess.MatchString(l.Text):
-			m := p2pBandwidthAccess.FindStringSubmatch(l.Text)
-			p2pAccess(s, parse.Number(m[1]), parse.Number(m[3]), m[2] == "CAN", l)
+		if next := in.Ahead(2); ok && strings.TrimSpace(l.Text) == "" && len(next) > 1 && (p2pBandwidthTitle.MatchString(next[1].Text) || p2pBandwidthAccess.MatchString(next[1].Text)) {
 			in.Next()
+			l = next[1]
+		}
+		access, title := p2pBandwidthAccess.FindStringSubmatch(l.Text), p2pBandwidthTitle.FindStringSubmatch(l.Text)
+		switch {
+		case access != nil:
+			in.Next()
+			p2pAccess(s, parse.Number(access[1]), parse.Number(access[3]), access[2] == "CAN", l)
+		case title != nil:
+			in.Next()
+			p2pMatrix(s, in, title, l)
 		case strings.TrimSpace(l.Text) == "P2P Connectivity Matrix":
 			in.Next()
 			matrix(in, func(row, column string, value float64, at parse.Line) {
-				if row != column {
-					p2pAccess(s, parse.Number(row), parse.Number(column), value == 1, at)
-				}
+				p2pAccess(s, parse.Number(row), parse.Number(column), value == 1, at)
 			})
-		case p2pBandwidthTitle.MatchString(l.Text):
-			m := p2pBandwidthTitle.FindStringSubmatch(l.Text)
-			in.Next()
-			enabled := m[2] == "Enabled"
-			b := facts.Benchmark{
-				Tool: "p2pBandwidthLatencyTest", Test: strings.TrimSpace(l.Text), P2P: &enabled, Complete: true,
-				Source: s.Source(), Line: l.Number,
-			}
-			switch {
-			case m[3] == "Latency":
-				b.What = "latency"
-			case m[1] == "Bidirectional ":
-				b.What = "bidirectional"
-			default:
-				b.What = "copy"
-			}
-			matrix(in, func(row, column string, value float64, at parse.Line) {
-				if row == column || len(b.Points) >= parse.MaxEntries {
-					return
-				}
-				p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
-				if b.What == "latency" {
-					p.Microseconds = &value
-				} else {
-					p.GBps = &value
-				}
-				b.Points = append(b.Points, p)
-			})
-			Add(s, b)
-		case strings.TrimSpace(l.Text) == "":
-			if next := in.Ahead(2); len(next) < 2 || !p2pBandwidthTitle.MatchString(next[1].Text) && !p2pBandwidthAccess.MatchString(next[1].Text) {
-				return
-			}
-			in.Next()
 		default:
 			return
 		}
 	}
+}
+
+// p2pMatrix reads a matrix below its title.
+func p2pMatrix(s *parse.Sink, in *parse.Lines, title []string, at parse.Line) {
+	b := facts.Benchmark{
+		Tool: "p2pBandwidthLatencyTest", Test: strings.TrimSpace(at.Text), P2P: new(title[2] == "Enabled"), Complete: true, What: "copy", Source: s.Source(), Line: at.Number,
+	}
+	if title[3] == "Latency" {
+		b.What = "latency"
+	} else if title[1] == "Bidirectional " {
+		b.What = "bidirectional"
+	}
+	matrix(in, func(row, column string, value float64, at parse.Line) {
+		p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+		switch {
+		case row == column:
+			return
+		case b.What == "latency":
+			p.Microseconds = &value
+		default:
+			p.GBps = &value
+		}
+		addPoint(&b, p)
+	})
+	Add(s, b)
 }
 
 // p2pAccess notes what CUDA says about peer access.
@@ -110,63 +102,6 @@ func p2pAccess(s *parse.Sink, a, b int, can bool, l parse.Line) {
 	}
 }
 
-// matrix reads a matrix: a line of column numbers, behind a corner
-// such as "D\D" or none, and rows that begin with their number.
-func matrix(in *parse.Lines, cell func(row, column string, value float64, at parse.Line)) {
-	head, ok := in.Peek()
-	if !ok {
-		return
-	}
-	var columns []string
-	for word := range strings.FieldsSeq(head.Text) {
-		if _, err := strconv.Atoi(word); err == nil {
-			columns = append(columns, word)
-		} else if len(columns) > 0 {
-			return // No head of a matrix.
-		}
-	}
-	if len(columns) == 0 || len(columns) > 1024 {
-		return
-	}
-	in.Next()
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			return
-		}
-		fields := strings.FieldsFunc(l.Text, func(r rune) bool { return r == ' ' || r == '\t' || r == '|' })
-		if len(fields) == 0 {
-			return
-		}
-		if _, err := strconv.Atoi(fields[0]); err != nil {
-			return
-		}
-		in.Next()
-		for i, word := range fields[1:] {
-			if value, err := finite.Parse(word); err == nil && i < len(columns) && value >= 0 && value < 1e9 {
-				cell(fields[0], columns[i], value, l)
-			}
-		}
-	}
-}
-
-// stands notes the line of a part of a table, the first one.
-func stands(b *facts.Benchmark, part string, line int) {
-	if b.Lines == nil {
-		b.Lines = make(map[string]int)
-	}
-	if b.Lines[part] == 0 {
-		b.Lines[part] = line
-	}
-}
-
-// Add notes a table.
-func Add(s *parse.Sink, b facts.Benchmark) {
-	if len(s.Facts.Benchmarks) < parse.MaxEntries {
-		s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
-	}
-}
-
 // simpleP2PKind reads simpleP2P of NVIDIA/cuda-samples.
 var simpleP2PKind = &parse.Kind{
 	Name:    "simpleP2P",
@@ -189,14 +124,9 @@ func simpleP2PLine(s *parse.Sink, l parse.Line) bool {
 		return true
 	}
 	if m := simpleP2PRate.FindStringSubmatch(l.Text); m != nil {
-		rate, err := finite.Parse(m[3])
-		if err != nil {
-			return false
-		}
-		enabled := true
 		Add(s, facts.Benchmark{
-			Tool: "simpleP2P", Test: "cudaMemcpyPeer, there and back", What: "copy", P2P: &enabled, Complete: true,
-			Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: &rate, Line: l.Number}},
+			Tool: "simpleP2P", Test: "cudaMemcpyPeer, there and back", What: "copy", P2P: new(true), Complete: true,
+			Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: amount(m[3], 1), Line: l.Number}},
 			Source: s.Source(), Line: l.Number,
 		})
 		return true

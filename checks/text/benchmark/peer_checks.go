@@ -1,7 +1,6 @@
 package benchmark
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -79,8 +78,8 @@ func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.L
 // was not compared with the source data.
 var peerCopyKind = &parse.Kind{
 	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
-	Anchors:   []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},
-	Prefilter: peerCopyPrefilter, Line: peerCopyLine,
+	Anchors: []string{"opy", "opied", "opies", "COPY", "COPIED", "emcpy", "MEMCPY", "ransfer", "TRANSFER"},
+	Line:    peerCopyLine,
 }
 
 var (
@@ -92,49 +91,6 @@ var (
 	peerCopyDiff  = lazy.New(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
 	peerCopyGood  = lazy.New(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
 )
-
-// peerCopyPrefilter keeps the lines that hold what peerCopyPair has between the GPUs,
-// with a digit before it and the first letter of a GPU's name behind it.
-func peerCopyPrefilter(line []byte) parse.Relevance {
-	for i, b := range line {
-		if !arrowByte[b] {
-			continue
-		}
-		before, after, ok := cutArrow(line, i)
-		if !ok {
-			continue
-		}
-		before, after = bytes.TrimSuffix(before, blank), bytes.TrimPrefix(after, blank)
-		if len(before) > 0 && parse.IsDigit(before[len(before)-1]) && len(after) > 0 && strings.IndexByte("cghdCGHD", after[0]) >= 0 {
-			return parse.Relevant
-		}
-	}
-	return parse.Irrelevant
-}
-
-var blank = []byte(" ")
-
-// arrowByte are the bytes that cutArrow looks for: the rarest of each arrow.
-var arrowByte = [256]bool{'>': true, 'o': true, 'O': true}
-
-// cutArrow cuts a line around "->", "=>" or " to " (in any case), of which the byte at
-// a place is the rarest.
-func cutArrow(line []byte, at int) (before, after []byte, ok bool) {
-	before, after = line[:at], line[at+1:]
-	if line[at] != '>' {
-		t := len(before) - 1
-		if t < 1 || before[t] != 't' && before[t] != 'T' || before[t-1] != ' ' {
-			return nil, nil, false
-		}
-		after, ok = bytes.CutPrefix(after, blank)
-		return before[:t-1], after, ok
-	}
-	shaft := len(before) - 1
-	if shaft < 0 || before[shaft] != '-' && before[shaft] != '=' {
-		return nil, nil, false
-	}
-	return before[:shaft], after, true
-}
 
 func peerCopyLine(s *parse.Sink, l parse.Line) bool {
 	m := peerCopyPair.FindStringSubmatch(l.Text)

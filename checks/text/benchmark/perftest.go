@@ -1,11 +1,9 @@
 package benchmark
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
@@ -59,25 +57,23 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	}
 	p.listing, p.listed, p.picked = "", nil, ""
 	port := facts.RDMAPort{Port: 1}
-	gbits := false
-	for rows := 0; ; {
-		l, ok := in.Peek()
-		if !ok || l.Number > first.Number+500 {
-			break
-		}
+	unit := binary // perftest's default.
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimSpace(l.Text)
-		fields := strings.Fields(text)
+		p, isRow := sizedRow(strings.Fields(text), 3, unit, l) // "#bytes #iterations BW peak BW average MsgRate"
 		switch {
+		case l.Number > first.Number+500 || b.Complete:
+			return false
 		case strings.Contains(text, "BW average["):
-			gbits = strings.Contains(text, "Gb/sec")
-		case len(fields) >= 4 && perftestRow(&b, fields, gbits, l):
-			rows++
-		case rows > 0 && strings.HasPrefix(text, "---"):
-			b.Complete = true
-			in.Next()
-			goto done
-		case rows > 0 && text != "":
-			goto done
+			if unit = binary; strings.Contains(text, "Gb/sec") {
+				unit = 1.0 / 8
+			}
+		case isRow:
+			p.A, p.B = port.Device, gpu
+			addPoint(&b, p)
+		case len(b.Points) > 0 && text != "":
+			b.Complete = strings.HasPrefix(text, "---")
+			return b.Complete
 		}
 		for _, m := range perftestSetting.FindAllStringSubmatch(text, -1) {
 			switch m[1] {
@@ -91,12 +87,8 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 				port.MTU = parse.Number(strings.TrimSuffix(m[2], "[B]"))
 			}
 		}
-		in.Next()
-	}
-done:
-	for i := range b.Points {
-		b.Points[i].A, b.Points[i].B = port.Device, gpu
-	}
+		return true
+	})
 	Add(s, b)
 	if port.Device != "" {
 		rdma.Merge(s, port, first)
@@ -153,23 +145,5 @@ func (p *perftest) pick(source, text string) bool {
 		p.picked = p.listed[m[1]]
 	}
 	p.listing = source
-	return true
-}
-
-// perftestRow reads "#bytes #iterations BW peak BW average MsgRate".
-func perftestRow(b *facts.Benchmark, fields []string, gbits bool, l parse.Line) bool {
-	size, err := strconv.ParseInt(fields[0], 10, 64)
-	_, errCount := strconv.ParseInt(fields[1], 10, 64)
-	average, errRate := finite.Parse(fields[3])
-	if err != nil || errCount != nil || errRate != nil || size <= 0 || average < 0 {
-		return false
-	}
-	rate := average / 1000 * 1.048576 // MB/sec of 2^20 bytes (perftest's default).
-	if gbits {
-		rate = average / 8
-	}
-	if len(b.Points) < parse.MaxEntries {
-		b.Points = append(b.Points, facts.BenchmarkPoint{Bytes: size, GBps: &rate, Line: l.Number})
-	}
 	return true
 }

@@ -12,9 +12,6 @@ import (
 // Its lines are taken one by one: people leave out parts of it, and other
 // outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
 
-// collectEnvNone are the values that stand for no value.
-var collectEnvNone = map[string]bool{"": true, "N/A": true, "None": true, "No CUDA": true, "Could not collect": true, "Failed to detect": true}
-
 // collectEnvLine is a line "Name: value" of the report.
 var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|CUDA runtime version|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
 
@@ -54,9 +51,6 @@ var collectEnvKind = &parse.Kind{
 		if name == "OS" {
 			return collectEnvOS(s, value, l)
 		}
-		if collectEnvNone[value] {
-			return true
-		}
 		if v := collectEnvVersion.FindStringSubmatch(value); v != nil && collectEnvPackages[name] != "" {
 			s.Package(collectEnvPackages[name], v[1], "", "collect_env", l)
 			if name == "Nvidia driver version" {
@@ -79,15 +73,18 @@ func collectEnvOS(s *parse.Sink, value string, l parse.Line) bool {
 	if m == nil || m[2] == "" && !strings.ContainsAny(value, "0123456789") {
 		return false
 	}
-	host := s.HostFacts()
-	if host.Distribution == "" {
-		host.Distribution = m[1]
-		s.Told("host.distribution", m[1], l)
-	}
-	if host.Arch == "" && m[2] != "" {
+	setDistribution(s, m[1], l)
+	if host := s.HostFacts(); host.Arch == "" && m[2] != "" {
 		host.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "ppc64le": "ppc64le"}[m[2]]
 	}
 	return true
+}
+
+func setDistribution(s *parse.Sink, name string, l parse.Line) {
+	if host := s.HostFacts(); host.Distribution == "" {
+		host.Distribution = name
+		s.Told("host.distribution", name, l)
+	}
 }
 
 // collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
@@ -139,7 +136,7 @@ func collectEnvAdd(s *parse.Sink, l parse.Line) {
 }
 
 // osReleaseLine is a line of /etc/os-release, or of lsb_release -a.
-var osReleaseLine = lazy.New(`^\s*(?:(PRETTY_NAME|VERSION_ID|DISTRIB_DESCRIPTION)="?([^"]{1,80}?)"?|(ID)="?([a-z][a-z._-]{1,30})"?|(Description|Distributor ID|Release):\t *(.{1,80}?))\s*$`)
+var osReleaseLine = lazy.New(`^\s*(?:(?:(?:PRETTY_NAME|DISTRIB_DESCRIPTION)="?|Description:\t *)([^"]{1,80}?)"?|VERSION_ID="?[^"]{1,80}?"?|ID="?[a-z][a-z._-]{1,30}"?|(?:Distributor ID|Release):\t *.{1,80}?)\s*$`)
 
 // osReleaseKind takes the distribution from /etc/os-release and lsb_release -a.
 var osReleaseKind = &parse.Kind{
@@ -147,18 +144,10 @@ var osReleaseKind = &parse.Kind{
 	Anchors: []string{"PRETTY_NAME=", "VERSION_ID=", "DISTRIB_DESCRIPTION=", "Description:\t", "Distributor ID:\t", "Release:\t", "ID="},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		m := osReleaseLine.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
+		if m != nil && m[1] != "" {
+			setDistribution(s, m[1], l)
 		}
-		host := s.HostFacts()
-		switch m[1] + m[3] + m[5] {
-		case "PRETTY_NAME", "DISTRIB_DESCRIPTION", "Description":
-			if host.Distribution == "" {
-				host.Distribution = m[2] + m[6]
-				s.Told("host.distribution", host.Distribution, l)
-			}
-		}
-		return true
+		return m != nil
 	},
 }
 
@@ -175,10 +164,8 @@ var osReleasePrinted = &parse.Kind{
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()
 		value := strings.Trim(strings.TrimSpace(l.Text), `"`)
-		host := s.HostFacts()
-		if strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") && host.Distribution == "" {
-			host.Distribution = value
-			s.Told("host.distribution", value, l)
+		if strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") {
+			setDistribution(s, value, l)
 		}
 	},
 }

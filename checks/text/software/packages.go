@@ -1,7 +1,6 @@
 package software
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
@@ -26,61 +25,59 @@ var packagesSystem = lazy.New(`(?i)nccl|rccl|nvshmem|nvidia|cuda(?:-|$)|cuda-(?:
 	`rocm|hip-runtime|hsa-rocr|amdgpu|amdsmi|amdrocm|miopen|libfabric|\befa\b|efa-|ofed|mlnx|doca|rdma-core|ibverbs|peer-?mem|peermem|gdrcopy|gdrdrv|openmpi|ucx|linux-image-[0-9]`)
 
 // packageVersion is what a version looks like: it begins with a digit, or with
-// an epoch.
-const packageVersion = `[0-9][\w.+:~-]*`
-
-var (
-	// packageFrozen is a line of pip freeze or of a requirements file, with the
-	// mark of PyTorch's collect_env before it: "[pip3] torch==2.4.0".
-	packageFrozen = lazy.New(`^\s*(?:\[(pip3?|conda)\] +)?([A-Za-z][\w.-]*)==(` + packageVersion + `)(?:\s*[;#].*)?\s*$`)
-	// packageListed is a line of a table of pip, uv or conda: a name and a
-	// version, in conda's a build and a channel, in pip's a folder of sources
-	// after them.
-	packageListed = lazy.New(`^\s*(?:\[(conda|pip3?)\] +)?([A-Za-z][\w.-]*)( {2,}| *\t+)(` + packageVersion + `)(?:\s+\S+){0,3}\s*$`)
-	// packageShown is a pair of lines of pip show, joined by a blank.
-	packageShownName    = lazy.New(`^Name: ([A-Za-z][\w.-]*)\s*$`)
-	packageShownVersion = lazy.New(`^Version: (` + packageVersion + `)\s*$`)
-	// packageDpkg is a line of dpkg -l: the wanted and the real state, the
-	// name, with the architecture where two are installed, and the version.
-	packageDpkg = lazy.New(`^\s*[uihrp][nicufhwt] +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +(` + packageVersion + `)(?:\s|$)`)
-	// packageApt is a line of apt list: "libnccl2/now 2.27.7-1+cuda12.9 amd64
-	// [installed,local]".
-	packageApt = lazy.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ (` + packageVersion + `) \S+ \[installed[^\]]*\]\s*$`)
-	// packageRPM is a line of rpm -qa: name-version-release.architecture.
-	packageRPM = lazy.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)
-	// packageImage is the tag of an image that says which version of a
-	// framework it holds.
-	packageImage = lazy.New(`\b(vllm/vllm-openai|lmsysorg/sglang|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)
+// an epoch. pythonName is the name of a package of Python, and pythonListed one with its version in the next column.
+const (
+	packageVersion = `([0-9][\w.+:~-]*)`
+	pythonName     = `([A-Za-z][\w.-]*)`
+	pythonListed   = pythonName + `(?: {2,}| *\t+)` + packageVersion
 )
 
-// packageName writes a Python package's name as the index does (PEP 503).
-func packageName(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(name))
+// form is a line that tells the version of a package, which it names if among says which packages matter.
+type form struct {
+	name, manager string
+	among         *lazy.Regexp
+	// like has the groups of the name, if there is one, and of the version.
+	like *pattern.Pattern
 }
 
-// packagesFrozen takes lines "name==version", wherever they stand.
+// take reads a line in the first of some forms that it has.
+func take(forms ...form) func(s *parse.Sink, l parse.Line) bool {
+	return func(s *parse.Sink, l parse.Line) bool {
+		for _, f := range forms {
+			m := f.like.Find(l.Text)
+			if m == nil {
+				continue
+			}
+			name, version := f.name, strings.TrimRight(m[len(m)-1], ".")
+			if f.among != nil {
+				name = m[1]
+			}
+			if f.among == packagesPython { // As the index writes it (PEP 503).
+				name = strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(name))
+			}
+			if version == "" || f.among != nil && !f.among.MatchString(name) {
+				return false
+			}
+			s.Package(name, version, "", f.manager, l)
+			return true
+		}
+		return false
+	}
+}
+
+// packagesFrozen takes lines "name==version" of pip freeze or of a requirements file, wherever they stand, with the
+// mark of PyTorch's collect_env before them: "[pip3] torch==2.4.0".
 var packagesFrozen = &parse.Kind{
 	Name: "pip-freeze", Title: "Python packages, from pip freeze", Command: "pip freeze", Gives: []string{"software"},
 	Anchors: []string{"=="},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := packageFrozen.FindStringSubmatch(l.Text)
-		if m == nil || !packagesPython.MatchString(packageName(m[2])) {
-			return false
-		}
-		packageNote(s, packageName(m[2]), m[3], m[1], l)
-		return true
-	},
+	Line: take(
+		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*\[conda\] +` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
+		form{manager: "pip", among: packagesPython, like: pattern.New(`^\s*(?:\[pip3?\] +)?` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
+	),
 }
 
-// packageNote notes a Python package; manager is "conda" or nothing.
-func packageNote(s *parse.Sink, name, version, manager string, l parse.Line) {
-	if manager != "conda" {
-		manager = "pip"
-	}
-	s.Package(name, version, "", manager, l)
-}
-
-// packagesTable takes the tables of pip list, uv pip list and conda list.
+// packagesTable takes the tables of pip list, uv pip list and conda list: a name and a version, in conda's a build and a
+// channel, in pip's a folder of sources after them. A build ends with its number ("py3.10_cuda11.8_cudnn8.7.0_0").
 // Without a prompt before it, a table is recognized by a name with its column of
 // spaces. This also matches a single line, because people filter tables with
 // grep.
@@ -91,86 +88,55 @@ var packagesTable = &parse.Kind{
 		"jaxlib  ", "tensorflow  ", "megatron-core  ", "nvshmem", "cuda-runtime", "cudatoolkit", "flash-attn  ", "flash_attn  ", "xformers  ",
 		"horovod  ", "ray  ", "lightning  ", "cuda-version", "[conda] ",
 	},
-	Prefilter: func(line []byte) parse.Relevance {
-		// packageListed has two blanks or a tab behind the name.
-		if bytes.IndexByte(line, '\t') >= 0 || bytes.Contains(line, []byte("  ")) {
-			return parse.Relevant
-		}
-		return parse.Irrelevant
-	},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := packageListed.FindStringSubmatch(l.Text)
-		if m == nil || !packagesPython.MatchString(packageName(m[2])) {
-			return false
-		}
-		manager := m[1]
-		if fields := strings.Fields(l.Text); len(fields) >= 3 && fields[0] == m[2] && packageBuild.MatchString(fields[2]) {
-			manager = "conda"
-		}
-		packageNote(s, packageName(m[2]), m[4], manager, l)
-		return true
-	},
+	Line: take(
+		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*\[conda\] +` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
+		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*` + pythonListed + `\s+\S*_[0-9]+(?:\s+\S+){0,2}\s*$`)},
+		form{manager: "pip", among: packagesPython, like: pattern.New(`^\s*(?:\[pip3?\] +)?` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
+	),
 }
 
-// packageBuild is the third column of conda list: a build ends with its number
-// ("hca7485f_0", "py3.10_cuda11.8_cudnn8.7.0_0", "pypi_0").
-var packageBuild = lazy.New(`_[0-9]+$`)
-
-// packagesShown takes what pip show prints of one package.
+// packagesShown takes what pip show prints of one package, in two lines.
 var packagesShown = &parse.Kind{
 	Name: "pip-show", Title: "a Python package, from pip show", Command: "pip show torch", Gives: []string{"software"},
 	Anchors: []string{"Name: "},
 	Begins: func(in *parse.Lines) bool {
 		ahead := in.Ahead(2)
-		if len(ahead) < 2 {
-			return false
-		}
-		m := packageShownName.FindStringSubmatch(ahead[0].Text)
-		return m != nil && packagesPython.MatchString(packageName(m[1])) && packageShownVersion.MatchString(ahead[1].Text)
+		return len(ahead) == 2 && packageShownName.MatchString(ahead[0].Text) && packageShownVersion.MatchString(ahead[1].Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		name, _ := in.Next()
-		version, ok := in.Next()
-		m, v := packageShownName.FindStringSubmatch(name.Text), packageShownVersion.FindStringSubmatch(version.Text)
-		if ok && m != nil && v != nil {
-			packageNote(s, packageName(m[1]), v[1], "", version)
-		}
+		version, _ := in.Next()
+		version.Text = strings.TrimSpace(name.Text[len("Name: "):]) + "==" + version.Text[len("Version: "):]
+		packagesFrozen.Line(s, version)
 	},
 }
 
-// packagesSystemLists takes the lines of dpkg -l, apt list and rpm -qa.
+var (
+	packageShownName    = lazy.New(`^Name: ` + pythonName + `\s*$`)
+	packageShownVersion = lazy.New(`^Version: ` + packageVersion + `\s*$`)
+)
+
+// packagesSystemLists takes the lines of dpkg -l, apt list and rpm -qa: the wanted and the real state, which is not
+// that only the configuration is left, the name, with the architecture where two are installed, and the version;
+// "libnccl2/now 2.27.7-1+cuda12.9 amd64 [installed,local]"; name-version-release.architecture.
 var packagesSystemLists = &parse.Kind{
 	Name: "packages", Title: "system packages, from dpkg -l, apt list or rpm -qa", Command: "dpkg -l", Gives: []string{"software"},
 	Anchors: []string{
 		"ii  ", "ii ", "hi  ", "rc  ", "iU  ", "iF  ", "[installed", ".x86_64", ".aarch64", ".noarch", ".ppc64le",
 	},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		name, version, manager := "", "", "dpkg"
-		if m := packageDpkg.FindStringSubmatch(l.Text); m != nil {
-			state := strings.TrimSpace(l.Text)[:2]
-			if state == "rc" || state[1] == 'n' { // Only its configuration is left, or nothing.
-				return false
-			}
-			name, version = m[1], m[2]
-		} else if m := packageApt.FindStringSubmatch(l.Text); m != nil {
-			name, version = m[1], m[2]
-		} else if m := packageRPM.FindStringSubmatch(l.Text); m != nil {
-			name, version, manager = m[1], m[2], "rpm"
-		}
-		if name == "" || !packagesSystem.MatchString(name) {
-			return false
-		}
-		s.Package(name, version, "", manager, l)
-		return true
-	},
+	Line: take(
+		form{manager: "dpkg", among: packagesSystem, like: pattern.New(`^\s*(?:[uihp][icufhwt]|r[iufhwt]) +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +` + packageVersion + `(?:\s|$)`)},
+		form{manager: "dpkg", among: packagesSystem, like: pattern.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ ` + packageVersion + ` \S+ \[installed[^\]]*\]\s*$`)},
+		form{manager: "rpm", among: packagesSystem, like: pattern.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)},
+	),
 }
 
 // packageUpgraded is one package of the line "Upgrade:" or "Install:" of
 // /var/log/apt/history.log, with the version before and the one after, and
 // packageLogged a line of /var/log/dpkg.log.
 var (
-	packageUpgraded = lazy.New(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:` + packageVersion + `, )?(` + packageVersion + `)(?:, automatic)?\)`)
-	packageLogged   = lazy.New(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|` + packageVersion + `) (` + packageVersion + `)\s*$`)
+	packageUpgraded = lazy.New(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:[\w.+:~-]+, )?` + packageVersion + `(?:, automatic)?\)`)
+	packageLogged   = lazy.New(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|[\w.+:~-]+) ` + packageVersion + `\s*$`)
 )
 
 // packagesHistory takes what apt and dpkg write of what they installed. An
@@ -199,50 +165,10 @@ var packagesImages = &parse.Kind{
 	Files: true,
 	Name:  "image-tag", Title: "a framework's image", Gives: []string{"software"},
 	Anchors: []string{"vllm/vllm-openai", "lmsysorg/sglang", "rocm/vllm"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := packageImage.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
-		name := "vllm"
-		if strings.HasPrefix(m[1], "lmsysorg/") {
-			name = "sglang"
-		}
-		s.Package(name, m[2], "", "image", l)
-		return true
-	},
-}
-
-// packageStatement is a line by which a program or a tool tells a version.
-type packageStatement struct {
-	name, manager string
-	like          *pattern.Pattern
-}
-
-// packageStatements are such lines. The first group is the version.
-var packageStatements = []packageStatement{
-	// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
-	// vllm/v1/engine/core.py, vllm/engine/llm_engine.py.
-	{"nccl", "log", pattern.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
-	{"vllm", "log", pattern.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
-	{"vllm", "log", pattern.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
-	{"vllm", "collect_env", pattern.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
-	// PyTorch: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and Utils.
-	{"nccl", "log", pattern.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"nccl", "log", pattern.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"torch", "log", pattern.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
-	// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
-	{"cuda-toolkit", "nvcc", pattern.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
-	{"ofed", "ofed_info", pattern.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-	{"nvidia-driver", "modinfo", pattern.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
-	// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
-	{"torch", "ds_report", pattern.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
-	{"cuda-runtime", "ds_report", pattern.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
-	{"hip", "ds_report", pattern.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
-	{"deepspeed", "ds_report", pattern.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
-	// DeepSpeed and Megatron at their start.
-	{"deepspeed", "log", pattern.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
-	{"torch", "log", pattern.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
+	Line: take(
+		form{name: "vllm", manager: "image", like: pattern.New(`\b(?:vllm/vllm-openai|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
+		form{name: "sglang", manager: "image", like: pattern.New(`\blmsysorg/sglang[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
+	),
 }
 
 // packagesStated takes the lines by which programs tell versions.
@@ -253,17 +179,30 @@ var packagesStated = &parse.Kind{
 		"Cuda compilation tools", "MLNX_OFED_LINUX-", "OFED-", "DOCA_Host-", "NVRM version: ", "torch version .", "torch cuda version .", "torch hip version .",
 		"deepspeed info .", "DeepSpeed info: version=", "torch version = ",
 	},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		for _, st := range packageStatements {
-			if m := st.like.Find(l.Text); m != nil {
-				if version := strings.TrimRight(m[1], "."); version != "" {
-					s.Package(st.name, version, "", st.manager, l)
-					return true
-				}
-			}
-		}
-		return false
-	},
+	Line: take(
+		// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
+		// vllm/v1/engine/core.py, vllm/engine/llm_engine.py.
+		form{name: "nccl", manager: "log", like: pattern.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
+		form{name: "vllm", manager: "log", like: pattern.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
+		form{name: "vllm", manager: "log", like: pattern.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
+		form{name: "vllm", manager: "collect_env", like: pattern.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
+		// PyTorch: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and Utils.
+		form{name: "nccl", manager: "log", like: pattern.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
+		form{name: "nccl", manager: "log", like: pattern.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
+		form{name: "torch", manager: "log", like: pattern.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
+		// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
+		form{name: "cuda-toolkit", manager: "nvcc", like: pattern.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
+		form{name: "ofed", manager: "ofed_info", like: pattern.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
+		form{name: "nvidia-driver", manager: "modinfo", like: pattern.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
+		// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
+		form{name: "torch", manager: "ds_report", like: pattern.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
+		form{name: "cuda-runtime", manager: "ds_report", like: pattern.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
+		form{name: "hip", manager: "ds_report", like: pattern.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
+		form{name: "deepspeed", manager: "ds_report", like: pattern.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
+		// DeepSpeed and Megatron at their start.
+		form{name: "deepspeed", manager: "log", like: pattern.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
+		form{name: "torch", manager: "log", like: pattern.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
+	),
 }
 
 // packageCommand is a command whose output is a version and nothing else.
@@ -271,7 +210,6 @@ type packageCommand struct {
 	// holds is a part of the command line.
 	holds         string
 	name, manager string
-	like          *lazy.Regexp
 }
 
 // packageBare is a version alone in its line, also in quotes or as Python
@@ -279,18 +217,18 @@ type packageCommand struct {
 var packageBare = lazy.New(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
 
 var packageCommands = []packageCommand{
-	{"ofed_info", "ofed", "ofed_info", packageBare},
-	{"/sys/module/amdgpu/version", "amdgpu", "modinfo", packageBare},
-	{"/sys/module/nvidia_peermem/version", "nvidia-peermem", "modinfo", packageBare},
-	{"/sys/module/nv_peer_mem/version", "nv-peer-mem", "modinfo", packageBare},
-	{"nccl.version()", "nccl", "torch", packageBare},
-	{"torch.version.cuda", "cuda-runtime", "torch", packageBare},
-	{"torch.version.hip", "hip", "torch", packageBare},
-	{"torch.__version__", "torch", "torch", packageBare},
-	{"vllm.__version__", "vllm", "python", packageBare},
-	{"sglang.__version__", "sglang", "python", packageBare},
-	{"hipconfig --version", "hip", "hipconfig", packageBare},
-	{"hipconfig -v", "hip", "hipconfig", packageBare},
+	{"ofed_info", "ofed", "ofed_info"},
+	{"/sys/module/amdgpu/version", "amdgpu", "modinfo"},
+	{"/sys/module/nvidia_peermem/version", "nvidia-peermem", "modinfo"},
+	{"/sys/module/nv_peer_mem/version", "nv-peer-mem", "modinfo"},
+	{"nccl.version()", "nccl", "torch"},
+	{"torch.version.cuda", "cuda-runtime", "torch"},
+	{"torch.version.hip", "hip", "torch"},
+	{"torch.__version__", "torch", "torch"},
+	{"vllm.__version__", "vllm", "python"},
+	{"sglang.__version__", "sglang", "python"},
+	{"hipconfig --version", "hip", "hipconfig"},
+	{"hipconfig -v", "hip", "hipconfig"},
 }
 
 // packagesPrinted takes what such a command prints.
@@ -304,9 +242,8 @@ var packagesPrinted = &parse.Kind{
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := packageCommandOf(in.Prompt().Command)
 		l, _ := in.Next()
-		if m := command.like.FindStringSubmatch(l.Text); m != nil {
-			s.Package(command.name, strings.ReplaceAll(strings.TrimSpace(m[1]), ", ", "."), "", command.manager, l)
-		}
+		version := packageBare.FindStringSubmatch(l.Text)[1]
+		s.Package(command.name, strings.ReplaceAll(strings.TrimSpace(version), ", ", "."), "", command.manager, l)
 	},
 }
 

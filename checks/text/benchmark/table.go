@@ -1,0 +1,90 @@
+package benchmark
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// Add notes a table.
+func Add(s *parse.Sink, b facts.Benchmark) {
+	if len(s.Facts.Benchmarks) < parse.MaxEntries {
+		s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
+	}
+}
+
+// addPoint notes a value of a table.
+func addPoint(b *facts.Benchmark, p facts.BenchmarkPoint) {
+	if len(b.Points) < parse.MaxEntries {
+		b.Points = append(b.Points, p)
+	}
+}
+
+// stands notes the line of a part of a table, the first one.
+func stands(b *facts.Benchmark, part string, line int) {
+	if b.Lines == nil {
+		b.Lines = make(map[string]int)
+	}
+	if b.Lines[part] == 0 {
+		b.Lines[part] = line
+	}
+}
+
+// amount reads a number that was measured, in a unit; nil if it is none.
+func amount(text string, unit float64) *float64 {
+	n, err := finite.Parse(text)
+	if err != nil || n < 0 || n >= 1e15 {
+		return nil
+	}
+	n *= unit
+	return &n
+}
+
+// sizedRow reads a row that begins with a size in bytes: the value in a column, in units of GB/s.
+func sizedRow(fields []string, column int, unit float64, l parse.Line) (p facts.BenchmarkPoint, ok bool) {
+	if len(fields) <= column {
+		return p, false
+	}
+	size, err := strconv.ParseInt(fields[0], 10, 64)
+	p = facts.BenchmarkPoint{Bytes: size, GBps: amount(fields[column], unit), Line: l.Number}
+	return p, err == nil && size > 0 && p.GBps != nil
+}
+
+// binary is a MB of 2^20 bytes in GB.
+const binary = 1.048576 / 1000
+
+// matrix reads a matrix: a line of column numbers, behind a corner
+// such as "D\D" or none, and rows that begin with their number.
+func matrix(in *parse.Lines, cell func(row, column string, value float64, at parse.Line)) {
+	head, _ := in.Peek()
+	var columns []string
+	for word := range strings.FieldsSeq(head.Text) {
+		if _, err := strconv.Atoi(word); err == nil {
+			columns = append(columns, word)
+		} else if len(columns) > 0 {
+			return // No head of a matrix.
+		}
+	}
+	if len(columns) == 0 || len(columns) > 1024 {
+		return
+	}
+	in.Next()
+	in.While(func(l parse.Line) bool {
+		fields := strings.FieldsFunc(l.Text, func(r rune) bool { return r == ' ' || r == '\t' || r == '|' })
+		if len(fields) == 0 {
+			return false
+		}
+		if _, err := strconv.Atoi(fields[0]); err != nil {
+			return false
+		}
+		for i, word := range fields[1:min(len(fields), len(columns)+1)] {
+			if value := amount(word, 1); value != nil {
+				cell(fields[0], columns[i], *value, l)
+			}
+		}
+		return true
+	})
+}
