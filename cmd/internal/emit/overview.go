@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
@@ -120,23 +119,15 @@ func (o *overview) ranks(p *plan.Plan) {
 	if p.Bind {
 		o.text(ansi.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = lines.Printable(cell, o.ASCII)
-		}
-		_, _ = fmt.Fprintln(t, "  "+strings.Join(row, "\t")) // It writes into memory.
-	}
-	_ = t.Flush()
-	table := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l) > o.Width })
+	rows = lines.Clean(rows, o.ASCII)
+	table := strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
+	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l)+2 > o.Width })
 	for i, row := range rows {
 		switch {
 		case !isWide && i == 0:
-			o.line(o.paint(ansi.Dim, table[i]))
+			o.line(o.paint(ansi.Dim, "  "+table[i]))
 		case !isWide:
-			o.line(table[i])
+			o.line("  " + table[i])
 		case i > 0:
 			var parts []string
 			for column, cell := range row {

@@ -2,11 +2,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"debug/buildinfo"
 	"debug/elf"
-	"debug/macho"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -14,22 +11,19 @@ import (
 	goversion "go/version"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 var errUsage = errors.New(`usage:
-    release sbom PROGRAM        write the bill of materials of a program
-    release check PROGRAM SBOM  check that a program is built as a release
-    release reach URL           exit 0 if an address answers within 5 s`)
+    release sbom PROGRAM   write the bill of materials of a program
+    release check PROGRAM  check that a program is built as a release`)
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -46,10 +40,8 @@ func run(args []string, stdout io.Writer) error {
 			return err
 		}
 		return writeSBOM(stdout, info)
-	case len(args) == 3 && args[0] == "check":
-		return check(stdout, args[1], args[2])
-	case len(args) == 2 && args[0] == "reach":
-		return reach(args[1])
+	case len(args) == 2 && args[0] == "check":
+		return check(stdout, args[1])
 	}
 	return errUsage
 }
@@ -104,13 +96,9 @@ func setting(info *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// check reports all that a program or its bill of materials lacks.
-func check(stdout io.Writer, program, sbom string) error {
+// check reports all that a program lacks.
+func check(stdout io.Writer, program string) error {
 	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	raw, err := os.ReadFile(sbom)
 	if err != nil {
 		return err
 	}
@@ -118,13 +106,12 @@ func check(stdout io.Writer, program, sbom string) error {
 	if err != nil {
 		return err
 	}
-	look := checkELF
-	if setting(info, "GOOS") == "darwin" {
-		look = checkMachO
+	needs, linked := "macOS", stamped(info, staticBuild)
+	if setting(info, "GOOS") == "linux" {
+		needs, linked = checkELF(program, info)
 	}
-	needs, linked := look(program, info)
 	started, err := starts(program, info)
-	if err := errors.Join(linked, complete(raw, info), err); err != nil {
+	if err := errors.Join(linked, err); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s: %d bytes, needs %s, revision %s, %d modules, %s\n",
@@ -144,44 +131,6 @@ func checkELF(program string, info *debug.BuildInfo) (needs string, err error) {
 	}
 	version, err := glibc(f)
 	return "glibc " + version, errors.Join(err, hardened(f), stamped(info, dynamicBuild))
-}
-
-// checkMachO does the same for macOS.
-func checkMachO(program string, info *debug.BuildInfo) (needs string, err error) {
-	f, err := macho.Open(program)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	return "macOS", errors.Join(runsOnMacOS(f), stamped(info, staticBuild))
-}
-
-// codeSignature is LC_CODE_SIGNATURE (mach-o/loader.h).
-const codeSignature = 0x1d
-
-// runsOnMacOS reports what keeps a program from starting on a Mac with an Apple processor: that
-// kernel takes only position-independent programs that are signed, if only by their own
-// linker, and every Mac has the libraries below the folders of the system.
-func runsOnMacOS(f *macho.File) error {
-	var errs []error
-	if f.Cpu != macho.CpuArm64 || f.Type != macho.TypeExec {
-		errs = append(errs, fmt.Errorf("the program is %s for %s, not an executable for arm64", f.Type, f.Cpu))
-	}
-	if f.Flags&macho.FlagPIE == 0 {
-		errs = append(errs, errors.New("the program is not position-independent"))
-	}
-	if !slices.ContainsFunc(f.Loads, func(l macho.Load) bool {
-		raw := l.Raw()
-		return len(raw) >= 4 && f.ByteOrder.Uint32(raw) == codeSignature
-	}) {
-		errs = append(errs, errors.New("the program is not signed"))
-	}
-	for _, l := range f.Loads {
-		if library, ok := l.(*macho.Dylib); ok && !strings.HasPrefix(library.Name, "/usr/lib/") && !strings.HasPrefix(library.Name, "/System/Library/") {
-			errs = append(errs, fmt.Errorf("the program needs %s", library.Name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func isStatic(info *debug.BuildInfo) bool {
@@ -281,33 +230,6 @@ func stamped(info *debug.BuildInfo, settings map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// complete reports the modules of a program that a bill of materials does not
-// name, and those that it names and the program does not hold.
-func complete(sbom []byte, info *debug.BuildInfo) error {
-	var bom cdx.BOM
-	if err := cdx.NewBOMDecoder(bytes.NewReader(sbom), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
-		return fmt.Errorf("read the bill of materials: %w", err)
-	}
-	named := map[string]bool{}
-	if bom.Components != nil {
-		for _, c := range *bom.Components {
-			named[c.Name+"@"+c.Version] = true
-		}
-	}
-	var errs []error
-	for _, m := range modules(info) {
-		if name := m.Path + "@" + m.Version; !named[name] {
-			errs = append(errs, fmt.Errorf("the bill of materials lacks %s", name))
-		} else {
-			delete(named, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		errs = append(errs, fmt.Errorf("the bill of materials names %s, which the program does not hold", name))
-	}
-	return errors.Join(errs...)
-}
-
 // emulators run programs of other processors. Debian's qemu-user-static has them.
 var emulators = map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
 
@@ -333,25 +255,4 @@ func starts(program string, info *debug.BuildInfo) (string, error) {
 		return "", fmt.Errorf("%s says %q, without the revision %s", strings.Join(command, " "), out, revision)
 	}
 	return how, nil
-}
-
-// reach reports why an address does not answer.
-func reach(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	if err := answer.Body.Close(); err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", address, answer.Status)
-	}
-	return nil
 }
