@@ -20,7 +20,7 @@
 #   explains: [collective-slow]
 #   since: "0.1"
 #   grades:
-#     refused: "No peer access between {pairs}: {answers}. {meaning:comma}"
+#     refused: "No peer access between {pairs}: {answers}. {meaning}"
 #     stopped:
 #       severity: critical
 #       text: "The program stops because the driver offers no peer access between these GPUs[ ({models})]"
