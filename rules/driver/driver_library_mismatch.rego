@@ -228,14 +228,15 @@ findings contains {
 	"id": "measured",
 	"grade": "said",
 	"subject": "driver",
-	"about": {"words": s.words},
-	"evidence": [s.evidence],
+	"about": {"words": [s.words | some s in unplaced]},
+	"evidence": [s.evidence | some s in unplaced],
 	"params": {"folders": sort({folder(l.path) | some l in libraries; l.compat; l.loads})},
-	"remedies": s.remedies,
+	"remedies": unplaced[0].remedies,
 } if {
-	some kind, s in said
-	not kind in {l.kind | some l, _ in wrong}
+	count(unplaced) > 0
 }
+
+unplaced := [s | some kind, s in said; not kind in {l.kind | some l, _ in wrong}]
 
 # answered is true of a library that worked when it was called: the program then did not use the loader's choice.
 answered("libcuda") if {

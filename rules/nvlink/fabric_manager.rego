@@ -75,7 +75,7 @@ findings contains {
 		logs.all_evidence(unserved),
 	]),
 	"params": {"driver": d | d := loaded},
-	"severity": {true: "critical", false: "medium"}[out_of_order],
+	"severity": severity,
 	"confidence": confidence,
 	"remedies": present[0][1],
 } if {
@@ -86,14 +86,19 @@ default advice := ""
 
 advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
 
-# A fabric that is complete goes on without its manager, but multicast and faults are not handled.
-default out_of_order := true
+# A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
+# and faults are not handled.
+default severity := "critical"
 
-out_of_order := false if {
+severity := "critical" if {
+	not_ready
+} else := "critical" if {
+	count(complaints) > 0
+} else := "high" if {
+	{words | some words in unsettled} == {"in progress"}
+} else := "medium" if {
 	count(members) > 0
 	count(unsettled) == 0
-	not not_ready
-	count(complaints) == 0
 }
 
 confidence := "confirmed" if {

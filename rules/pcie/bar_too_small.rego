@@ -259,12 +259,14 @@ of_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
 
 of_gpu(e) if e.id in {"nvrm-bar-invalid", "amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
 
-of_gpu(e) if e.address in {other.address | some other in pci.events.amdgpu}
+of_gpu(e) if e.address in of_amdgpu
 
 of_gpu(e) if {
 	not facts.gpus
 	e.size_bytes >= (1024 * 1024) * 1024
 }
+
+of_amdgpu := {e.address | some e in pci.events.amdgpu; e.address != ""}
 
 findings contains {
 	"grade": "no-room",
@@ -282,6 +284,15 @@ findings contains {
 
 # A window of a bridge that found no room, although nothing but the memory of a GPU needs one as large. Where it is not
 # known which bridges are above a GPU, it may be below this one.
+cramped[e.address] contains e if some e in pci.events["bridge-window"]
+
+below[bridge] contains address if {
+	some address in facts.gpus
+	some bridge in pci.device[address].ancestors
+}
+
+unplaced := {address | some address in facts.gpus; not placed(address)}
+
 findings contains {
 	"grade": "bridge",
 	"subject": bridge,
@@ -290,10 +301,9 @@ findings contains {
 	"evidence": pci.event_evidence(es),
 	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
 } if {
-	some bridge in {e.address | some e in pci.events["bridge-window"]}
-	es := {e | some e in pci.events["bridge-window"]; e.address == bridge}
-	gpus := {address | some address in facts.gpus; bridge in pci.device[address].ancestors}
-	count(gpus | {address | some address in facts.gpus; not placed(address)}) > 0
+	some bridge, es in cramped
+	gpus := object.get(below, bridge, set())
+	count(gpus | unplaced) > 0
 	count({address | some address in gpus; covered(address)}) < max([count(gpus), 1])
 	count(gpus & object.keys(roomless)) == 0
 }
