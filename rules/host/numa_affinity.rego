@@ -40,7 +40,7 @@
 #     few-cpus:
 #       remedies: [ignore-cpu-affinity, bind-numa]
 #       text: >-
-#         NCCL used {cpus} CPUs for GPU {gpu}[, but {more} in another run][, but its NUMA node has {node}]: the launcher
+#         NCCL used {cpus} CPUs for GPU {gpu}[, but {more} in another run]: the launcher
 #         binds its processes to few of the CPUs near the GPU (srun --cpu-bind, mpirun --bind-to), and NCCL's threads share
 #         them with the program
 #     core:
@@ -166,8 +166,7 @@ fewest[key] := min({a.cpus | some a in runs}) if some key, runs in masks
 most[key] := max({a.cpus | some a in runs}) if some key, runs in masks
 
 # bound are the GPUs for which NCCL had few CPUs, and how many there were: half of those of another run, or fewer; one
-# core, while another GPU of the host had another (mpirun binds each of two ranks to a core); a small part of those of a
-# node, as a job that was given few CPUs also has.
+# core, while another GPU of the host had another (mpirun binds each of two ranks to a core).
 bound contains [0, key, {"more": [most[key]]}] if {
 	some key, least in fewest
 	least * 2 <= most[key]
@@ -183,30 +182,13 @@ bound contains [1, key, {}] if {
 	{a.mask | some a in others} != {a.mask | some a in masks[key]}
 }
 
-bound contains [2, key, {"node": [fewest_node_cpus]}] if {
-	some key, n in most
-	n * 8 <= fewest_node_cpus
-}
-
-fewest_node_cpus := min({n |
-	some node in surroundings.cpu_nodes
-	n := sum([length |
-		some part in split(node.cpus, ",")
-		ends := split(part, "-")
-		length := (to_number(ends[count(ends) - 1]) - to_number(ends[0])) + 1
-	])
-}) if {
-	count(surroundings.cpu_nodes) > 0
-}
-
 findings contains {
 	"grade": "few-cpus",
 	"subject": "affinity",
-	"about": object.union({"cpus": fewest[key], "gpu": key[1], "more": [], "node": []}, than),
+	"about": object.union({"cpus": fewest[key], "gpu": key[1], "more": []}, than),
 	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(masks[key])],
-	"severity": ["medium", "medium", "low"][rank],
 } if {
-	[rank, key, than] := sort(bound)[0]
+	[_, key, than] := sort(bound)[0]
 }
 
 # words are what programs log. core: Open MPI's own words (--report-bindings) that a rank may run on one core, in a job on GPUs. Up to two ranks

@@ -33,12 +33,7 @@ test_findings if {
 		[object.union(nodeless, {"numa": {"nodes": [{"id": 0, "cpus": "0-31", "allowed_cpus": 32, "distances": [10]}]}}), set()],
 		[second_gpu({}), set()],
 		[json.patch(nodeless, [{"op": "add", "path": "/gpus/devices/1/numa_node", "value": 1}]), set()],
-		[launchers, {["affinity", "medium"]}],
-		# A small part of a node.
-		[
-			object.union(log([kept(0, "f", 4, "a.log")]), {"numa": {"nodes": [{"id": 0, "cpus": "0-31,64-95", "memory_bytes": 1, "distances": [10]}]}}),
-			{["affinity", "low"]},
-		],
+		[launchers, {["affinity", "few-cpus"]}],
 		[spoke([said("nccl-affinity-failed", 1, {})]), {["affinity", "refused"]}],
 		[spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})]), {["affinity", "refused"]}],
 		[spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})]), set()],
