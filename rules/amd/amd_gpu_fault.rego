@@ -85,47 +85,39 @@ named(place) := "an AMD GPU" if {
 	place == "host"
 } else := sprintf("GPU %s", [place])
 
-# counted is a finding on what was counted of a GPU, with the fact that has the number.
-counted(address, grade, message, path, value, source, remedies) := {
-	"subject": address,
-	"affects": facts.gpus_at(address),
-	"message": message,
-	"severity": grade[0],
-	"confidence": grade[1],
-	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, path]), "value": value, "source": source}],
-	"params": {"gpu": address},
-	"remedies": remedies,
-}
-
-# The tools of AMD count what the driver saw.
-findings contains counted(g.address, ["high", "likely"], message, "ecc.volatile_uncorrected", errors, "amd-smi", ["reset-amd-gpu", "replace-hardware"]) if {
+# counts are what the tools of AMD, and the driver since it was loaded, count of a GPU: the fact, the number, in words,
+# and what it means. ECC memory is expected to have corrected errors. A deferred error is uncorrectable memory that has
+# not been used since: a program that reads it dies (poison).
+counts[g.address] contains ["ecc.volatile_uncorrected", n, "uncorrectable memory errors", "high", "amd-smi"] if {
 	some g in amd.gpus
-	errors := g.ecc.volatile_uncorrected
-	errors > 0
-	message := sprintf("%s has %d uncorrectable memory errors", [g.address, errors])
+	n := g.ecc.volatile_uncorrected
 }
 
-findings contains counted(g.address, ["low", "confirmed"], message, "retired_pages", g.retired_pages, "amd-smi bad-pages", ["replace-hardware"]) if {
-	some g in amd.gpus
-	g.retired_pages > 0
-	message := sprintf("The driver retired %d memory pages of %s", [g.retired_pages, g.address])
-}
+counts[g.address] contains ["retired_pages", g.retired_pages, "retired memory pages", "low", "amd-smi bad-pages"] if some g in amd.gpus
 
-# The driver's own counters by block, since it was loaded (ras/umc_err_count and so on). ECC memory is expected to have
-# corrected errors. A deferred error is uncorrectable memory that has not been used since: a program that reads it dies
-# (poison).
-findings contains counted(
-	address, [severity, "likely"], message, sprintf("ras[%s].%s", [name, what]), n, sprintf("ras/%s_err_count", [name]),
-	["reset-amd-gpu", "replace-hardware"],
-) if {
+counts[address] contains [
+	sprintf("ras[%s].%s", [name, what]), b[what], sprintf("%s errors in block %s since the driver was loaded", [what, name]),
+	severity, sprintf("ras/%s_err_count", [name]),
+] if {
 	some address, blocks in amd.errors
 	some name, b in blocks
 	not contains(name, "xgmi")
 	not told_by_log(address)
 	some what, severity in {"uncorrectable": "high", "deferred": "medium"}
-	n := b[what]
+}
+
+findings contains {
+	"subject": address,
+	"affects": facts.gpus_at(address),
+	"message": sprintf("GPU %s has %d %s", [address, n, words]),
+	"severity": severity,
+	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, path]), "value": n, "source": source}],
+	"params": {"gpu": address},
+	"remedies": array.concat([r | some r in ["reset-amd-gpu"]; path != "retired_pages"], ["replace-hardware"]),
+} if {
+	some address, found in counts
+	some [path, n, words, severity, source] in found
 	n > 0
-	message := sprintf("The driver has counted %d %s errors of %s in block %s since it was loaded", [n, what, address, name])
 }
 
 told_by_log(address) if {

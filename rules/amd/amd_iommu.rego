@@ -18,59 +18,26 @@
 #   areas: [iommu]
 #   needs: [gpus.devices, [iommu.mode, iommu.groups]]
 #   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
-#   first_of: [warned, unasked]
-#   explains: [p2p-broken-platform, p2p-slow, "faults > amd-iommu/in-force", "warned > amd-iommu/in-force"]
+#   explains: [p2p-broken-platform, p2p-slow, "faults > amd-iommu/in-force", "asked > amd-iommu/in-force"]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     radeon:
-#       confidence: possible
-#       remedies: [nccl-p2p-disable, iommu-pt]
-#       text: >-
-#         RCCL finds no iommu=pt on the kernel command line. AMD recommends pass-through for Instinct accelerators and
-#         remapping, the default, for Radeon GPUs, but names the IOMMU as the first suspect if applications on several
-#         Radeon GPUs hang. If the job hangs, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt
-#     stuck:
-#       severity: critical
-#       remedies: [iommu-pt, nccl-p2p-disable]
-#       text: >-
-#         RCCL finds no iommu=pt on the kernel command line[, and {translates}], and a communicator did not initialize.
-#         If the IOMMU translates the DMA of AMD's accelerators, their transfers hang; set iommu=pt for pass-through
-#     advised:
-#       severity: low
-#       confidence: possible
-#       remedies: [iommu-pt]
-#       text: >-
-#         RCCL finds no iommu=pt on the kernel command line. RCCL looks only for these words; if the IOMMU does
-#         translate, AMD recommends pass-through for Instinct GPUs
-#     unasked:
-#       remedies: [iommu-pt, nccl-p2p-disable]
-#       text: >-
-#         A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA. If the
-#         IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for pass-through
+#     asked: >-
+#       {signs}, and the kernel command line does not set pass-through (iommu=pt). If the IOMMU translates the DMA of
+#       Instinct accelerators, their transfers may hang, and AMD recommends pass-through. For Radeon cards, AMD recommends
+#       remapping, the default, but names the IOMMU as the first suspect if applications on several of them hang: go
+#       through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt
 #     faults: "The IOMMU blocked accesses by {blocked}: transfers to addresses that it does not translate for them fail"
-#     translated:
-#       severity: low
-#       remedies: [iommu-pt]
-#       text: >-
-#         The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt) instead of disabling it,
-#         for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang. On MI200, whose tuning
-#         guide disables the IOMMU in the firmware, either setting works with fewer than 256 threads
-#     not-remapped:
-#       confidence: possible
-#       remedies: [iommu-remap, nccl-p2p-disable]
-#       text: >-
-#         The IOMMU {mode}, and {cards} Radeon GPUs can use peer access only over PCIe. AMD recommends remapping, the
-#         default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use
+#     in-force: >-
+#       The IOMMU {mode}, which does not suit these GPUs: AMD recommends pass-through (iommu=pt) for Instinct accelerators,
+#       because transfers between them may hang, and remapping, the default, for Radeon cards that use peer access over
+#       PCIe
 package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
-
-# warned are RCCL's complaints that iommu=pt is not on the command line.
-warned := logs.by_id["rccl-iommu-pt-missing"]
 
 # passed is true where it is known that DMA is not translated, or that this was asked for.
 passed if input.iommu.mode in {"passthrough", "off"}
@@ -83,16 +50,75 @@ passed if {
 # What is asked for counts only where it is not known what is in force.
 passed if {
 	not in_force
-	some word in iommu.words
-	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y", "iommu.passthrough=on", "iommu=off", "amd_iommu=off", "intel_iommu=off"}
+	count(((iommu.passing | iommu.off) | (iommu.words & {"iommu.passthrough=on"}))) > 0
 }
 
 in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
 
 translated if input.iommu.mode in {"translated", "mixed"}
 
-# faults are accesses of AMD GPUs that the IOMMU refused. The address, or the driver's name at the start of the line,
-# shows whose they were.
+# signs are why to ask how the IOMMU treats the GPUs: RCCL's complaint that iommu=pt is not on the command line, which most
+# machines show that work, and, as RCCL prints nothing at its default level, a collective that does not end.
+signs contains "RCCL complains" if count(warned) > 0
+
+signs contains "A collective of AMD GPUs hangs" if {
+	count(input.host.command_line) > 0
+	amd.present
+	not amd.only_radeon
+	count(logs.stalled) > 0
+}
+
+signs contains "a communicator did not initialize" if {
+	count(warned) > 0
+	amd.stuck
+}
+
+warned := logs.messages({"rccl-iommu-pt-missing"})
+
+findings contains {
+	"id": "asked",
+	"subject": "host",
+	"about": {"signs": signs},
+	"messages": warned,
+	"evidence": array.flatten([
+		sort(logs.stalled),
+		[{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"} | count(input.host.command_line) > 0],
+		[{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
+	]),
+	"severity": severity,
+	"confidence": confidence,
+	"remedies": remedies,
+} if {
+	count(signs) > 0
+	not passed
+}
+
+severity := "low" if {
+	signs == {"RCCL complains"}
+} else := "high" if {
+	amd.only_radeon
+} else := "critical" if {
+	amd.stuck
+} else := "high"
+
+# On several Radeon GPUs, AMD names the IOMMU first for applications that hang
+# (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU systems").
+remedies := ["nccl-p2p-disable", "iommu-pt"] if {
+	amd.only_radeon
+} else := ["iommu-pt", "nccl-p2p-disable"]
+
+confidence := "possible" if {
+	severity == "low"
+} else := "possible" if {
+	amd.only_radeon
+} else := "likely" if {
+	amd.instinct
+} else := "likely" if {
+	translated
+} else := "possible"
+
+# faults are accesses of AMD GPUs that the IOMMU refused: no guess is needed. The address, or the driver's name at the
+# start of the line, shows whose they were.
 faults contains e if {
 	some e in input.kernel_log.events
 	e.kind in {"amd-vi-fault", "dmar-fault"}
@@ -102,126 +128,53 @@ faults contains e if {
 of_amd(e) if e.fields.driver == "amdgpu"
 of_amd(e) if e.address in {g.address | some g in amd.gpus}
 
-# The meaning of RCCL's warning depends on the family of the GPUs, and on whether a communicator initialized: most
-# machines that show it work. On several Radeon GPUs, AMD names the IOMMU first for applications that hang
-# (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU systems").
-findings contains object.union(
-	{
-		"id": "warned",
-		"subject": "host",
-		"about": {"translates": ["the IOMMU does translate" | translated]},
-		"messages": warned,
-		"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
-	},
-	warning,
-) if {
-	count(warned) > 0
-	not passed
-}
-
-warning := {"grade": "radeon", "severity": {true: "high", false: "low"}[stuck]} if {
-	amd.only_radeon
-} else := {"grade": "stuck", "confidence": {true: "likely", false: "possible"}[suspicious]} if {
-	stuck
-} else := {"grade": "advised"}
-
-default stuck := false
-
-stuck if amd.stuck
-
-default suspicious := false
-
-suspicious if amd.instinct
-suspicious if translated
-
-# RCCL prints nothing at its default level, so the kernel's messages decide.
-findings contains {
-	"id": "unasked",
-	"subject": "host",
-	"confidence": {true: "likely", false: "possible"}[object.get(input, ["iommu", "default_domain"], "") == "translated"],
-	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
-} if {
-	count(input.host.command_line) > 0
-	not passed
-	amd.present
-	not amd.only_radeon
-	count(logs.stalled) > 0
-}
-
-# The IOMMU refuses accesses of a GPU: no guess is needed.
 findings contains {
 	"id": "faults",
 	"subject": "host",
 	"affects": sort(blocked),
 	"about": {"blocked": blocked},
 	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} | some e in sort(faults)],
-	"remedies": cures,
+	"remedies": [r | some r in remedies; not useless(r)],
 } if {
 	count(faults) > 0
 	not facts.is_passthrough_host == true
 	blocked := {e.address | some e in faults}
 }
 
-# cures: AMD recommends remapping for Radeon cards, but if the IOMMU blocks their accesses
-# to each other, only pass-through or running without peer access helps.
-cures := ["nccl-p2p-disable", "iommu-pt"] if {
-	amd.only_radeon
-	not passed
-} else := ["nccl-p2p-disable"] if {
-	passed
-} else := ["iommu-pt", "nccl-p2p-disable"]
+useless("iommu-pt") if passed
 
-# in_force_evidence is what the machine itself shows, without a complaint.
-in_force_evidence := [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}]
+# What the machine itself shows, without a complaint. A job that hangs with a setting that is not recommended may hang
+# because of it.
+findings contains {
+	"id": "in-force",
+	"subject": "host",
+	"about": {"mode": modes[input.iommu.mode]},
+	"severity": unsuited[0],
+	"confidence": unsuited[1],
+	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
+	"remedies": [unsuited[2]],
+} if {
+	not facts.is_guest == true
+	not facts.is_passthrough_host == true
+	unsuited
+}
 
-findings contains {"id": "in-force", "grade": "translated", "subject": "host", "evidence": in_force_evidence} if {
+modes := {"translated": "translates the DMA", "passthrough": "passes DMA through (iommu=pt)", "off": "is off"}
+
+unsuited := ["low", "likely", "iommu-pt"] if {
 	input.iommu.mode == "translated"
 	amd.instinct
 	count(amd.gpus) > 1
-	not facts.is_guest == true
-}
-
-# Radeon cards with peer access over PCIe need the opposite, but only if they would use it.
-peers_over_pcie if count(amd.over_pcie) > 0
-
-peers_over_pcie if {
-	count(amd.discrete) > 1
-	count(amd.pairs) == 0
-}
-
-no_peers if {
-	count(amd.over_pcie) > 0
-	every p in amd.over_pcie {
-		p.accessible == false
-	}
-}
-
-findings contains {
-	"id": "in-force",
-	"grade": "not-remapped",
-	"subject": "host",
-	"about": {
-		"mode": {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode],
-		"cards": count(amd.discrete),
-	},
-	"severity": radeon_severity,
-	"evidence": in_force_evidence,
-} if {
+} else := [{true: "high", false: "low"}[count([s | s := amd.stuck]) > 0], "possible", "iommu-remap"] if {
 	input.iommu.mode in {"passthrough", "off"}
 	amd.only_radeon
 	count(amd.discrete) > 1
 	peers_over_pcie
-	not facts.is_guest == true
-	not facts.is_passthrough_host == true
 }
 
-# A driver that could offer peer access but does not is worth a reboot. A job that hangs with a setting that is not
-# recommended may hang because of it.
-radeon_severity := "high" if {
-	amd.stuck
-} else := "medium" if {
-	no_peers
-} else := "low"
+peers_over_pcie if count(amd.over_pcie) > 0
+
+peers_over_pcie if count(amd.pairs) == 0
 
 judged if count(warned) > 0
 judged if count(faults) > 0

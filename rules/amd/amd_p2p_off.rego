@@ -46,6 +46,8 @@ wanting if {
 wanting if count(refused) > 0
 
 # denied is true where peer access is known to be refused. What works needs no option.
+default denied := false
+
 denied if {
 	some p in amd.over_pcie
 	p.accessible == false
@@ -56,55 +58,39 @@ denied if count(refused) > 0
 # refused are messages of programs that there is no peer access.
 refused := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
-default confidence := "likely"
-
-confidence := "confirmed" if denied
-
-severity := {true: "high", false: "medium"}[count(refused) > 0]
-
-findings contains {
-	"subject": "pcie_p2p",
-	"affects": affected,
-	"message": "Peer access over PCIe is disabled in the amdgpu driver (module parameter pcie_p2p is off; the default is on). RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail",
-	"severity": severity,
-	"confidence": confidence,
-	"messages": refused,
+# lacks are what the driver is without: its own switch, or options of the kernel. A driver that was built outside the
+# kernel (amdgpu-dkms) has its own configuration, except for the kernel functions that it needs.
+lacks["pcie_p2p"] := {
+	"words": "Peer access over PCIe is disabled in the amdgpu driver (module parameter pcie_p2p is off; the default is on)",
+	"confidence": "likely",
 	"evidence": [{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}],
-	"params": {"parameter": "pcie_p2p"},
-	"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
 } if {
 	amd.p2p_switched_off
-	wanting
-	not amd.peer_access
+}
+
+lacks["kernel"] := {
+	"words": sprintf("The kernel was built without %s, which AMD's driver needs for peer access over PCIe (a driver from AMD, built outside the kernel, may not need all of them)", [facts.list(amd.kernel_lacks)]),
+	"confidence": {true: "possible", false: "likely"}[object.get(input.gpus.amd, "version", "") != ""],
+	"evidence": [{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)],
+} if {
+	count(amd.kernel_lacks) > 0
 }
 
 findings contains {
-	"subject": "kernel",
+	"subject": name,
 	"affects": affected,
-	"message": sprintf("The kernel was built without %s, which AMD's driver needs for peer access over PCIe%s: RCCL uses host memory between GPUs that are connected only by PCIe", [facts.list(amd.kernel_lacks), dkms_words]),
-	"severity": severity,
-	"confidence": kernel_confidence,
+	"message": sprintf("%s. RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail", [lack.words]),
+	"severity": {true: "high", false: "medium"}[count(refused) > 0],
+	"confidence": {true: "confirmed", false: lack.confidence}[denied],
 	"messages": refused,
-	"evidence": [{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)],
+	"evidence": lack.evidence,
+	"params": {"parameter": name},
 	"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
 } if {
-	count(amd.kernel_lacks) > 0
+	some name, lack in lacks
 	wanting
 	not amd.peer_access
 }
-
-# A driver that was built outside the kernel (amdgpu-dkms) has its own configuration,
-# except for the kernel functions that it needs.
-dkms if input.gpus.amd.version != ""
-
-default dkms_words := ""
-
-dkms_words := " (the driver here is AMD's own, built outside the kernel, and may not need all of them)" if dkms
-
-kernel_confidence := "possible" if {
-	dkms
-	not denied
-} else := confidence
 
 affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
 

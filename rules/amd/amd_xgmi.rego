@@ -16,52 +16,32 @@
 #   areas: [paths]
 #   needs: ["gpus.devices[].name", ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
-#   first_of: [missed, outside, hiveless]
 #   explains: [p2p-slow, "uncorrected > amd-xgmi/corrected", "uncorrected > amd-xgmi/counted"]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     missed: >-
-#       {count} pairs of a hive are connected only by PCIe, {pairs}, although both GPUs of each have xGMI links to
-#       others: the links between them did not come up
-#     outside: >-
-#       {gpus} has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete,
-#       and RCCL uses PCIe to reach it
-#     none:
-#       remedies: [reboot-or-reload-driver, replace-hardware]
-#       text: >-
-#         No xGMI link connects the {count} accelerators, which are fully meshed on their board: the hive did not form,
-#         and they use PCIe to reach each other
-#     bridged:
-#       severity: low
-#       confidence: possible
-#       remedies: [replace-hardware, reboot-or-reload-driver]
-#       text: >-
-#         The {count} accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link).
-#         With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated
-#         in it, and the host's firmware, not a virtual machine, must initialize them together.
+#     incomplete: >-
+#       The xGMI hive is incomplete: {gpus:few} {lacks}. The links did not come up, or the driver could not initialize a
+#       GPU (the kernel log of the boot shows why), and RCCL uses PCIe on these paths
 #     counted:
 #       remedies: [reset-amd-gpu, reboot-or-reload-driver, replace-hardware]
 #       text: "AMD's tools or driver have counted {count} errors on the xGMI links of {subject}"
-#     hiveless: >-
-#       {gpus} {gpus:is/are} in no xGMI hive, although {others} others of the same model are: its links did not come up,
-#       or the driver could not initialize it. The hive is incomplete, and HIP may not offer that GPU. The kernel log of
-#       the boot shows why
 package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_models
 
-# incomplete is a finding on the hive.
-incomplete(kind, gpus, about, evidence) := {
-	"id": kind,
+# gaps are the GPUs that lack links, in the words for it, with the evidence. The first that there is names the rest.
+gaps := [g | some g in [missed, outside, none, hiveless]; count(g.gpus) > 0]
+
+findings contains {
+	"id": "incomplete",
 	"subject": "host",
-	"affects": [address | some address in sort(gpus); facts.is_address(address)],
-	"about": object.union({"gpus": gpus, "count": count(gpus), "others": count(others_in_hives)}, about),
-	"evidence": evidence,
-	"params": {"gpus": sort(gpus)},
-}
+	"affects": [address | some address in sort(g.gpus); facts.is_address(address)],
+	"about": {"gpus": g.gpus, "lacks": g.lacks},
+	"evidence": g.evidence,
+	"params": {"gpus": sort(g.gpus)},
+} if g := gaps[0]
 
 pairs_evidence(ps) := [{
 	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
@@ -71,18 +51,58 @@ pairs_evidence(ps) := [{
 	some p in sort(ps)
 ]
 
-findings contains incomplete("missed", gpus, {"count": count(missed), "pairs": {facts.pair_name(p.a, p.b) | some p in missed}}, pairs_evidence(missed)) if {
-	count(missed) > 0
-	gpus := {a | some p in missed; some a in [p.a, p.b]}
+# missed are the pairs within one hive that PCIe connects.
+missed := {
+	"gpus": {a | some p in ps; some a in [p.a, p.b]},
+	"lacks": sprintf("have no xGMI link between them in %d pairs, although both ends have links to others", [count(ps)]),
+	"evidence": pairs_evidence(ps),
+} if {
+	ps := {p |
+		some p in links
+		p.link_type == "pcie"
+		count(joined[p.a] & joined[p.b]) > 0
+	}
 }
 
-findings contains incomplete("outside", outside, {}, pairs_evidence({p | some p in links; count({p.a, p.b} & outside) > 0})) if count(outside) > 0
-
-# A board of accelerators that are all connected only by PCIe, and cards that a bridge can join.
-findings contains incomplete(kind, gpus, {}, pairs_evidence(links)) if {
-	some kind, gpus in {"none": meshed, "bridged": bridged}
-	by_pcie_alone(gpus)
+# outside are those that xGMI joins to none, though it joins others of the board; none are all of a board.
+outside := {
+	"gpus": alone, "lacks": "has no xGMI link to any other GPU, although xGMI connects the rest of the board",
+	"evidence": pairs_evidence({p | some p in links; count({p.a, p.b} & alone) > 0}),
+} if {
+	alone := {a | some p in links; some a in [p.a, p.b]; a in meshed; not joined[a]; count(joined) > 0}
 }
+
+none := {"gpus": gpus, "lacks": "have no xGMI link at all, and are fully meshed on their board", "evidence": pairs_evidence(links)} if {
+	gpus := {a | some p in links; some a in [p.a, p.b]; count(joined) == 0}
+	count(gpus - meshed) == 0
+}
+
+# hiveless are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
+# model are in one, or does not list at all. A virtual function sees no hive, and a container not every GPU.
+hiveless := {
+	"gpus": unhived, "lacks": "is in no hive, although others of the same model are, and HIP may not offer it",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(unhived)],
+}
+
+unhived contains g.address if {
+	not facts.is_guest == true
+	some g in amd.gpus
+	g.address in meshed
+	object.get(g.kfd, "hive", "") == ""
+	g.kfd.node >= 0
+	some other in amd.gpus
+	other.name == g.name
+	other.kfd.hive != ""
+}
+
+unhived contains address if {
+	not facts.in_container == true
+	count(hives) > 0
+	some address in amd.kfd_lost
+}
+
+# hives are those that the compute driver numbers.
+hives := {g.kfd.hive | some g in amd.gpus; g.kfd.hive != ""}
 
 # counted are the errors on the links of each GPU that a tool counts, or, since it was loaded, the driver (RAS block
 # xgmi_wafl).
@@ -107,11 +127,6 @@ findings contains {
 	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, c.fact]), "value": c.count, "source": c.source}],
 	"params": {"gpu": address},
 } if some address, c in counted
-
-findings contains incomplete("hiveless", hiveless, {}, [
-{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(hiveless)]) if {
-	count(hiveless) > 0
-}
 
 seen if count(links) > 0
 seen if count(counted) > 0
@@ -153,69 +168,8 @@ joined[a] contains b if {
 	some [a, b] in [[p.a, p.b], [p.b, p.a]]
 }
 
-# missed are the pairs within one hive that PCIe connects.
-missed := {p |
-	some p in links
-	p.link_type == "pcie"
-	count(joined[p.a] & joined[p.b]) > 0
-}
-
 # meshed are the accelerators of boards on which each is joined to each.
 meshed := {g.address |
 	some g in input.gpus.devices
 	regex.match(`MI(250|300X|308X|325X|350X|355X)`, g.name)
 }
-
-# outside are those that xGMI joins to none, though it joins others of the board.
-outside := {a |
-	some p in links
-	some a in [p.a, p.b]
-	a in meshed
-	not joined[a]
-} if {
-	count(joined) > 0
-} else := set()
-
-by_pcie_alone(gpus) if {
-	count(links) > 0
-	count(joined) == 0
-	count(gpus) > 1
-	every p in links {
-		p.a in gpus
-		p.b in gpus
-	}
-}
-
-# bridged are accelerators on cards that a bridge (Infinity Fabric Link) can join: without one PCIe alone is right, and
-# a bridge that is fitted and not up looks the same (ROCm/legacy-rocm-build issues 1503 and 2722).
-bridged := {g.address |
-	some g in amd.gpus
-	gpu_models.model[g.name].xgmi_bridge
-} | {g.address | some g in amd.gpus; g.architecture == "gfx908"}
-
-# hives are the GPUs of each hive, as the compute driver numbers them.
-hives[g.kfd.hive] contains g.address if {
-	some g in amd.gpus
-	g.kfd.hive != ""
-}
-
-# hiveless are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
-# model are in one, or does not list at all. A virtual function sees no hive, and a container not every GPU.
-hiveless contains g.address if {
-	not facts.is_guest == true
-	some g in amd.gpus
-	g.address in meshed
-	object.get(g.kfd, "hive", "") == ""
-	g.kfd.node >= 0
-	some other in amd.gpus
-	other.name == g.name
-	other.kfd.hive != ""
-}
-
-hiveless contains address if {
-	not facts.in_container == true
-	count(others_in_hives) > 0
-	some address in amd.kfd_lost
-}
-
-others_in_hives := {address | some members in hives; some address in members}

@@ -13,7 +13,7 @@ set_to(name, value) := {"env": {"variables": [{"name": name, "value": value, "so
 scratch := {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"}
 demand := log([message("hsa-variable-required", 0, scratch), message("hsa-variable-please-set", 2, scratch)])
 
-found(document) := {[f.subject, f.severity, f.confidence, f.remedies] | some f in hsa_config.findings with input as document}
+found(document) := {[f.grade, f.subject, f.about.value] | some f in hsa_config.findings with input as document}
 
 # joined is several documents in one, with the messages of their logs.
 joined(documents) := object.union(object.union_n(documents), log([m | some d in documents; some m in d.logs.messages]))
@@ -36,37 +36,22 @@ unbuilt(architecture) := log([message("rocblas-no-kernels", 0, {"architecture": 
 
 unmatched := log([message("hip-no-code-object", 0, {})])
 
-rocm(version) := {"software": [{"name": "rocm", "version": version, "manager": "log", "source": "a.log", "line": 2}]}
-
 test_findings if {
 	every row in [
-		[[log([message("hsa-variable-advised", 0, scratch)])], ["HSA_NO_SCRATCH_RECLAIM", "low", "possible", ["hsa-env"]]],
-		# The first suspect of a failure that nothing explains.
-		[[log([lacking, object.union(message("nccl-unhandled-cuda-error", 1, {}), {"role": "category"})])], ["HSA_FORCE_FINE_GRAIN_PCIE", "medium", "possible", ["hsa-env"]]],
-		[[log([lacking, message("nccl-duplicate-gpu", 1, {})])], ["HSA_FORCE_FINE_GRAIN_PCIE", "low", "possible", ["hsa-env"]]],
+		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "0")], ["demanded", "HSA_NO_SCRATCH_RECLAIM", "1"]],
+		[[log([message("hsa-variable-advised", 0, scratch)])], ["advised", "HSA_NO_SCRATCH_RECLAIM", "1"]],
+		[[log([lacking])], ["advised", "HSA_FORCE_FINE_GRAIN_PCIE", "1"]],
 		# An override that does not fit.
-		[[override, cards(["gfx1032", "gfx1200"]), log([message("rocr-memory-fault", 0, {})])], ["HSA_OVERRIDE_GFX_VERSION", "critical", "likely", ["unset-env"]]],
-		[[override, machine([{"architecture": "gfx1030", "name": "AMD Instinct MI210"}])], ["HSA_OVERRIDE_GFX_VERSION", "medium", "likely", ["unset-env"]]],
-		[[override, unmatched, cards(["gfx1032"])], ["HSA_OVERRIDE_GFX_VERSION", "high", "possible", ["unset-env"]]],
+		[[override, cards(["gfx1032", "gfx1200"]), log([message("rocr-memory-fault", 0, {})])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
+		[[override, machine([{"architecture": "gfx1030", "name": "AMD Instinct MI210"}])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
+		[[override, unmatched, cards(["gfx1032"])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
 		# Memory that could not be shared.
-		[[legacy("1"), unshared], ["HSA_ENABLE_IPC_MODE_LEGACY", "critical", "likely", ["unset-env"]]],
-		[[unmapped("HIP", "transport/p2p.cc")], ["HSA_ENABLE_IPC_MODE_LEGACY", "high", "possible", ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"]]],
-		[[unbuilt("gfx1032")], ["gfx1032", "medium", "possible", ["hsa-env"]]],
-		[[unmatched, cards(["gfx1032"])], ["gfx1032", "high", "likely", ["hsa-env"]]],
-		[[rocm("7.13.0.0"), cards(["gfx90a"])], ["HSA_NO_SCRATCH_RECLAIM", "low", "likely", ["hsa-env"]]],
-		[[rocm("7.13.0.0"), machine([{"name": "AMD Instinct MI250X"}])], ["HSA_NO_SCRATCH_RECLAIM", "low", "likely", ["hsa-env"]]],
+		[[legacy("1"), unshared], ["legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0"]],
+		[[unmapped("HIP", "transport/p2p.cc")], ["legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0"]],
+		[[unbuilt("gfx1032")], ["unbuilt", "gfx1032", "10.3.0"]],
+		[[unmatched, cards(["gfx1032"])], ["unbuilt", "gfx1032", "10.3.0"]],
 	] {
 		found(joined(row[0])) == {row[1]}
-	}
-	every row in [
-		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "1")], "set to 1", "1"],
-		[[demand, set_to("HSA_NO_SCRATCH_RECLAIM", "0")], "set to 0", "1"],
-		[[unbuilt("gfx1032")], "for gfx1032", "10.3.0"],
-		[[unmatched, cards(["gfx1032"])], "for gfx1032", "10.3.0"],
-	] {
-		some f in hsa_config.findings with input as joined(row[0])
-		contains(f.message, row[1])
-		f.params.value == row[2]
 	}
 }
 
@@ -83,9 +68,6 @@ test_silent if {
 		[unbuilt("gfx1036")],
 		# Cards of two generations need other answers.
 		[unmatched, cards(["gfx1032", "gfx1101"])],
-		[rocm("7.2.0"), cards(["gfx90a"])],
-		[rocm("7.13.0.0"), cards(["gfx942"])],
-		[rocm("7.13.0.0"), cards(["gfx90a"]), set_to("HSA_NO_SCRATCH_RECLAIM", "1")],
 	] {
 		found(joined(documents)) == set()
 	}

@@ -25,24 +25,15 @@
 #   confidence: likely
 #   areas: [paths]
 #   needs: [job-told]
-#   first_of: [needed, seen]
 #   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
 #     transport: >-
-#       HIP's copies or its peer access between the GPUs work, but {but}. A HIP copy is one command to a copy engine of
-#       the GPU (SDMA). RCCL's P2P transport maps the peer's memory into each process (HIP IPC or DMA-BUF), and kernels
-#       on both GPUs store into it and wait for each other's stores. So the hardware path works; the fault is in that
-#       transport, or in something it needs beyond a copy. NCCL_P2P_DISABLE=1 makes RCCL use host memory.[ Ruled out
-#       here: {ruled_out:comma}.]
-#     unseen:
-#       severity: high
-#       confidence: possible
-#       text: >-
-#         A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. It is not known
-#         whether HIP's own copies between the GPUs arrive, which would distinguish a broken path from a broken
-#         transport (gpudoctor probe p2p --probe full).[ Ruled out here: {ruled_out:comma}.]
+#       RCCL's P2P transport fails here: {but}. It maps the peer's memory into each process (HIP IPC or DMA-BUF), and
+#       kernels on both GPUs store into it.[ HIP's {copies} between the GPUs work, and need only a copy engine. So the
+#       hardware path works; the fault is in the transport, or in something it needs beyond a copy.] NCCL_P2P_DISABLE=1
+#       makes RCCL use host memory.[ Ruled out here: {ruled_out:comma}.]
 #     lopsided:
 #       severity: high
 #       remedies: [nccl-p2p-disable, update-bios, enable-rebar, upgrade-rocm]
@@ -79,18 +70,6 @@ copied contains {"fact": sprintf("benchmarks[%s]", [b.tool]), "value": b.test, "
 	object.get(b, "p2p", true) == true
 }
 
-# verified is true if the received data was compared with the sent data.
-verified if {
-	input.transfers.api == "hip"
-	count(copied) > 0
-}
-
-verified if {
-	some b in input.benchmarks
-	b.what == "copy"
-	b.wrong == 0
-}
-
 # spoiled is true if transfers between the GPUs failed: then the fault is not only in
 # RCCL's transport, and p2p-broken-platform reports it.
 spoiled if count(peers.trouble) > 0
@@ -99,12 +78,6 @@ spoiled if {
 	some b in input.benchmarks
 	b.wrong > 0
 }
-
-# reached are the pairs that HIP or the driver offers, for evidence.
-reached := [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]), "value": "ok", "source": offered_at} |
-	some i, d in sort(amd.offered)
-	i < 2
-]
 
 offered_at := "hipDeviceCanAccessPeer (probe)" if {
 	input.transfers.api == "hip"
@@ -144,67 +117,47 @@ otherwise_said if {
 	not m in broken
 }
 
-# transport has the fields that all findings on RCCL's transport share.
-transport(but, rest) := object.union(
-	{
-		"grade": "transport",
-		"subject": "host",
-		"about": {"but": but, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)]},
-		"params": params,
-		"steps": steps,
-		"remedies": array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)]),
-	},
-	rest,
-)
-
-# A text says that it needs the transport off, and shows that HIP's copies arrive.
-findings contains transport("a program runs only with NCCL_P2P_DISABLE=1", object.union(
-	{"id": "needed", "messages": array.slice([m | some [_, m] in sort([[m.order, m] | some m in needed])], 0, 2)},
-	shown,
-)) if {
+# but are the ways in which the transport fails: a sentence says that a program needs it off, or RCCL's log over P2P
+# stops or ends in an error while HIP's copies work.
+but contains "a program runs only with NCCL_P2P_DISABLE=1" if {
 	count(needed) > 0
 	amd.present
-	not spoiled
 }
 
-# shown is what is known of HIP's own copies besides.
-shown := {"grade": "unseen"} if {
-	count(copied) + count(amd.offered) == 0
-} else := {
-	"affects": sort(affected),
-	"confidence": {true: "likely", false: "possible"}[(count(copied) * count(amd.offered)) > 0],
-	"evidence": array.concat(array.slice(sort(copied), 0, 2), reached),
-}
-
-# The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an error.
-findings contains transport(sprintf("RCCL fails or hangs over its P2P transport (%d channels in the log)", [sum([t.channels | some t in over_p2p])]), {
-	"id": "seen",
-	"affects": sort(affected),
-	"messages": broken,
-	"confidence": seen_confidence,
-	"evidence": array.concat(
-		[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
-		array.slice(sort(copied), 0, 2),
-	),
-}) if {
+but contains sprintf("RCCL fails or hangs over it (%d channels in the log)", [sum([t.channels | some t in over_p2p])]) if {
 	count(over_p2p) > 0
 	count(copied) > 0
 	fails
-	not spoiled
 	not otherwise_said
 	not facts.env.NCCL_P2P_DISABLE == "1"
 }
 
+findings contains {
+	"grade": "transport",
+	"subject": "host",
+	"affects": sort({address | some d in amd.offered; some address in d; facts.is_address(address)}),
+	"about": {
+		"but": but, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)],
+		"copies": {words | some [words, true] in [["copies", count(copied) > 0], ["peer access", count(amd.offered) > 0]]},
+	},
+	"messages": array.slice([m | some [_, m] in sort([[m.order, m] | some m in (needed | broken)])], 0, 2),
+	"evidence": array.flatten([
+		[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
+		array.slice(sort(copied), 0, 2),
+		[{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]), "value": "ok", "source": offered_at} | some d in array.slice(sort(amd.offered), 0, 2)],
+	]),
+	"params": params,
+	"steps": steps,
+	"severity": {true: "critical", false: "high"}[(count(copied) + count(amd.offered)) > 0],
+	"confidence": {true: "likely", false: "possible"}[(count(copied) * count(amd.offered)) > 0],
+	"remedies": array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)]),
+} if {
+	count(but) > 0
+	not spoiled
+}
+
 fails if standing
 fails if count(broken) > 0
-
-# A log that breaks off may have been cut; a message says so for itself.
-seen_confidence := "likely" if {
-	count(logs.messages({"hip-ipc-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed"})) > 0
-} else := "likely" if {
-	standing
-	verified
-} else := "possible"
 
 # lopsided are pairs for which HIP offers peer access one way and not the other. Each
 # end of RCCL asks in its own direction, so that one takes P2P and the other host
@@ -237,8 +190,6 @@ findings contains {
 	count(lopsided) > 0
 	few_lopsided := array.slice(sort(lopsided), 0, 4)
 }
-
-affected := {address | some d in amd.offered; some address in d; facts.is_address(address)}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

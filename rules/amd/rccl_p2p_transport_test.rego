@@ -33,9 +33,8 @@ test_needed if {
 	alone := {"gpus": {"devices": cards, "p2p": null}, "logs": {"messages": [sentence]}}
 	nvidia := {"devices": [object.union(g, {"vendor": "nvidia"}) | some g in cards], "p2p": matrix}
 	f := only(object.remove(story, ["benchmarks"]))
-	[f.id, f.confidence, f.remedies[0]] == ["needed", "possible", "nccl-p2p-disable"]
-	f.grade == "transport"
-	only(alone).grade == "unseen"
+	[f.severity, f.confidence, f.remedies[0]] == ["critical", "possible", "nccl-p2p-disable"]
+	only(alone).severity == "high"
 	every document in [
 		object.union(object.remove(story, ["gpus"]), {"gpus": nvidia, "logs": {"messages": [object.union(sentence, {"fields": {"gpu": ""}})]}}),
 		object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]}),
@@ -72,13 +71,7 @@ stuck := seen("ok", {"messages": [], "communicators": [started], "transports": [
 ended := {"messages": [unmapped], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}
 
 test_seen if {
-	every row in [
-		[ended, "likely"],
-		[object.union(ended, {"messages": [object.union(unmapped, {"id": "rocr-memory-fault"})]}), "possible"],
-	] {
-		f := only(seen("ok", row[0]))
-		[f.id, f.confidence] == ["seen", row[1]]
-	}
+	only(seen("ok", ended)).confidence == "likely"
 	other := {"id": "oom", "program": "hip", "role": "cause", "text": "out of memory", "source": "rccl.log", "line": 12, "order": 1, "fields": {}}
 	every document in [
 		seen("ok", object.union(stuck.logs, {"transports": [object.union(channel, {"kind": "shm"})]})),

@@ -14,11 +14,33 @@
 #   confidence: likely
 #   needs:
 #     - libraries.files
-#   first_of: [told, compat-told, built]
+#   first_of: [told, built]
 #   explains: ["told > cuda-driver-too-old/nvml-older"]
 #   remedies: [upgrade-driver, use-older-cuda, reboot-or-reload-driver, remove-from-library-path]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     built: >-
+#       {what} needs a driver for CUDA {release} ({branch} or newer); the driver here {served}[. A
+#       compatibility library is installed ({compat}), but the loader does not use it: on a data center GPU, put its
+#       directory first in LD_LIBRARY_PATH]
+#     minor:
+#       severity: info
+#       text: >-
+#         {what} is newer than the driver (CUDA {served}), with the same major release: it works, except for run-time
+#         compilation from newer PTX and features of the newer release
+#     told:
+#       severity: critical
+#       confidence: confirmed
+#       text: >-
+#         The driver is too old for the program's CUDA version, or cannot be found where the program runs.[ The driver
+#         supports CUDA {served}.]
+#     compat:
+#       severity: critical
+#       text: >-
+#         The image or library path provides a libcuda that is newer than the kernel driver, and this GPU cannot use it
+#         (error 804): only data center GPUs can. Upgrade the driver on the host or, if that was done already, reload its
+#         module.[ The driver supports CUDA {served}.]
 package gpudoctor.rules.cuda_driver_too_old
 
 import data.gpudoctor.lib.launches
@@ -44,9 +66,6 @@ served_evidence := {"fact": served.fact, "value": served.text, "source": served.
 # least_branch is the least driver branch of each major release of CUDA.
 least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
 
-# needing are the params for a release of CUDA.
-needing(major) := {"driver": least_branch[major], "cuda": major}
-
 # runtimes are the CUDA runtimes that programs here take: the one that the loader takes, and those of Python packages.
 runtimes contains l if {
 	some l in input.libraries.files
@@ -60,39 +79,51 @@ in_use(l) if l.loads
 
 in_use(l) if l.found_by == "python"
 
-# wanting are the libraries that need a newer major release than the driver serves.
-wanting contains {"library": l, "major": major, "words": words} if {
+# needs are what is built for a major release of CUDA: the runtimes and NCCL that programs here load, with their file as
+# subject, and packages. An environment with packages of two releases does not show which is used.
+needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": surroundings.version(l.version)[0], "evidence": [library_evidence(l)]} if {
 	some l in runtimes
-	major := surroundings.version(l.version)[0]
-	words := sprintf("The CUDA runtime %s needs a driver for CUDA %d (%d or newer); the driver here supports CUDA %s%s", [
-		l.version,
-		major, least_branch[major],
-		served.text, compat_remark,
-	])
 }
 
 # NCCL that was built for a newer major release fails in the same way.
-wanting contains {"library": l, "major": major, "words": words} if {
+needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [library_evidence(l)]} if {
 	some l in surroundings.nccl
-	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)
-	major := to_number(found[1])
+	major := to_number(regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)[0][1])
 	not major in {surroundings.version(r.version)[0] | some r in runtimes}
-	words := sprintf("NCCL %s is built for CUDA %d; the driver here supports CUDA %s", [l.version, major, served.text])
 }
 
-findings contains {
-	"subject": w.library.path,
-	"message": w.words,
-	"evidence": [library_evidence(w.library), served_evidence],
-	"params": needing(w.major),
-} if {
-	some w in wanting
-	w.major > served.version[0]
-	least_branch[w.major]
-	not served_by_compat(w.major)
+needs contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [package_evidence(p) | some p in packages]} if {
+	count(runtime_packages) == 1
+	some major, packages in runtime_packages
+}
+
+findings contains object.union(
+	{
+		"grade": "built",
+		"subject": n.subject,
+		"about": {"what": n.what, "release": n.major, "branch": least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": unused_compat},
+		"evidence": array.concat(n.evidence, [served_evidence]),
+		"params": needing(n.major),
+	},
+	object.filter(n, ["id"]),
+) if {
+	some n in needs
+	n.major > served.version[0]
+	least_branch[n.major]
+	not served_by_compat(n.major)
 }
 
 library_evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path}
+
+package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
+
+served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
+
+# least_branch is the least driver branch of each major release of CUDA.
+least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
+
+# needing are the params for a release of CUDA.
+needing(major) := {"driver": least_branch[major], "cuda": major}
 
 # served_by_compat is true if the loader uses a compatibility library of that release; a
 # probe that ran has already taken it into account.
@@ -106,17 +137,13 @@ compat contains l if {
 	l.compat
 }
 
-default compat_remark := ""
-
-compat_remark := sprintf(". A compatibility library is installed (%s), but the loader does not use it: on a data center GPU, put its directory first in LD_LIBRARY_PATH", [path]) if {
-	path := sort([l.path | some l in compat; not l.loads])[0]
-}
+unused_compat := array.slice(sort([l.path | some l in compat; not l.loads]), 0, 1)
 
 # A newer minor release works, with thresholds.
 findings contains {
+	"grade": "minor",
 	"subject": l.path,
-	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s), with the same major release: it works, except for run-time compilation from newer PTX and features of the newer release", [l.version, served.text]),
-	"severity": "info",
+	"about": {"what": sprintf("The CUDA runtime %s", [l.version]), "served": served.text},
 	"remedies": [],
 	"evidence": [library_evidence(l), served_evidence],
 	"params": needing(runtime[0]),
@@ -128,36 +155,23 @@ findings contains {
 	least_branch[runtime[0]]
 }
 
-# NCCL says that its calls cannot be captured in a graph with an older driver.
-findings contains {
-	"subject": "driver",
-	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: this needs %d or newer (%s)", [input.gpus.driver.version, thresholds.cuda_graphs_driver, m.text]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"messages": [m],
-	"params": {"driver": thresholds.cuda_graphs_driver, "cuda": 11},
-} if {
-	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
-	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
-}
-
-# What programs say in a log: CUDA's errors 35, 36 and 222, and what PyTorch and the
-# container runtime find before CUDA starts.
+# What programs say in a log: CUDA's errors 35, 36 and 222, what PyTorch and the container runtime find before CUDA
+# starts, and NCCL's word that its calls cannot be captured in a graph, which has other causes with a newer driver.
 claims := logs.messages({
 	"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "nccl-cuda-driver-too-old", "cuda-unsupported-ptx",
 	"nccl-cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old", "libcuda-older-than-program",
-})
+}) | {m |
+	some m in logs.messages({"nccl-cuda-graphs-unsupported"})
+	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
+}
 
-findings contains {
-	"id": "told",
-	"subject": "driver",
-	"message": sprintf("The driver is too old for the program's CUDA version, or cannot be found where the program runs.%s", [serves]),
-	"severity": "critical",
-	"confidence": claims_confidence,
-	"messages": claims,
-	"params": wanted_params,
-} if {
-	count(claims) > 0
+findings contains object.union({"id": "told", "subject": "driver", "about": {"served": [served.text | served]}, "params": wanted_params}, claimed) if {
+	some claimed in [
+		{"grade": "told", "messages": claims, "confidence": claims_confidence},
+		# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility library.
+		{"grade": "compat", "messages": logs.messages({"cuda-compat-unsupported", "nccl-cuda-compat-unsupported"})},
+	]
+	count(claimed.messages) > 0
 }
 
 # CUDA says the same where it finds no libcuda at all, as in a container that was started without GPUs.
@@ -168,26 +182,6 @@ claims_confidence := "possible" if {
 	}
 } else := "confirmed"
 
-# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility
-# library. An image with a newer CUDA than the host's driver supports causes this.
-compat_claims := logs.messages({"cuda-compat-unsupported", "nccl-cuda-compat-unsupported"})
-
-findings contains {
-	"id": "compat-told",
-	"subject": "driver",
-	"message": sprintf("The image or library path provides a libcuda that is newer than the kernel driver, and this GPU cannot use it (error 804): only data center GPUs can. Upgrade the driver on the host or, if that was done already, reload its module.%s", [serves]),
-	"severity": "critical",
-	"messages": compat_claims,
-	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
-	"params": wanted_params,
-} if {
-	count(compat_claims) > 0
-}
-
-default serves := ""
-
-serves := sprintf(" The driver supports CUDA %s.", [served.text])
-
 # wanted_params are for the release of CUDA that a message names, or the newest that the packages are built for.
 default wanted_params := {}
 
@@ -195,24 +189,6 @@ wanted_params := needing(max(named)) if {
 	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
 	count(named) > 0
 }
-
-# The packages show that the program is built for a newer CUDA major release than the driver supports; only a newer
-# driver helps. If an environment has packages of two releases, the texts do not show which is used.
-findings contains {
-	"id": "built",
-	"subject": "driver",
-	"message": sprintf("The packages are built for CUDA %d, but the driver supports CUDA %s", [major, served.text]),
-	"severity": "critical",
-	"evidence": array.concat([package_evidence(p) | some p in packages], [served_evidence]),
-	"params": needing(major),
-} if {
-	count(runtime_packages) == 1
-	some major, packages in runtime_packages
-	major > served.version[0]
-	least_branch[major]
-}
-
-package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
 
 # runtime_packages are the packages of CUDA's runtime, and those that are built for one, by its major release.
 runtime_packages[major] contains p if {
@@ -227,37 +203,26 @@ runtime_packages[to_number(found[1])] contains p if {
 	some found in regex.find_all_string_submatch_n(form, text, 1)
 }
 
-# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer driver than the one that is named.
-# NCCL includes the runtime that it was built with, and none of it runs on an older driver.
-nccl_needs contains {"package": p, "release": release, "branch": branch} if {
-	some p in input.software
-	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
-	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2})\.([0-9])$`, p.version, 1)
-	release := sprintf("%s.%s", [found[1], found[2]])
-	branch := object.get(thresholds.old_cuda_drivers, release, object.get(least_branch, to_number(found[1]), null))
-	branch > surroundings.version(input.gpus.driver.version)[0]
-}
-
+# A package of NCCL that is built for a CUDA which needs a newer driver: NCCL includes the runtime that it was built with,
+# and none of it runs on an older driver. Without a failure a compatibility library may serve it.
 findings contains {
 	"id": "built",
+	"grade": "built",
 	"subject": "driver",
-	"message": sprintf("NCCL %s is built for CUDA %s, which needs driver %d or newer; the driver here is %s", [need.package.version, need.release, need.branch, input.gpus.driver.version]),
-	"severity": nccl_grade[0],
-	"confidence": nccl_grade[1],
+	"about": {"what": sprintf("NCCL %s", [p.version]), "release": release, "branch": branch, "served": sprintf("is %s", [input.gpus.driver.version])},
+	"severity": {true: "critical", false: "low"}[count(logs.complaints) > 0],
 	"evidence": [
-		package_evidence(need.package),
+		package_evidence(p),
 		{"fact": "gpus.driver.version", "value": input.gpus.driver.version, "source": "nvidia-smi"},
 	],
-	"params": {"driver": need.branch, "cuda": to_number(split(need.release, ".")[0])},
-	"remedies": ["upgrade-driver", "use-older-cuda"],
+	"params": {"driver": branch, "cuda": to_number(split(release, ".")[0])},
 } if {
-	need := sort(nccl_needs)[0]
+	some p in input.software
+	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
+	release := regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2}\.[0-9])$`, p.version, 1)[0][1]
+	branch := object.get(thresholds.old_cuda_drivers, release, object.get(least_branch, to_number(split(release, ".")[0]), null))
+	branch > surroundings.version(input.gpus.driver.version)[0]
 }
-
-# Without a failure a compatibility library may serve it.
-default nccl_grade := ["low", "possible"]
-
-nccl_grade := ["critical", "likely"] if logs.failed
 
 missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver supports is not known"} if {
 	count(runtimes) > 0

@@ -24,27 +24,36 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.transfers
 
-# probed is a finding on what became of the probe.
-probed(place, severity, confidence, message, rest) := object.union(
-	{"subject": place, "severity": severity, "confidence": confidence, "message": message, "evidence": evidence},
-	rest,
-)
-
-findings contains probed(place, "critical", "confirmed", message, {
-	"affects": named,
-	"params": {"gpus": gpus},
-	"remedies": remedies,
-}) if {
+# ended is how the probe ended: its severity and confidence, in words, and what helps. A transfer that hung is named as
+# such, by its pair.
+ended := ["critical", "confirmed", sprintf("did not return from %s%s within the probe's deadline.%s", [step, on, left]), remedies] if {
 	input.transfers.outcome == "hang"
 	not by_transfer
-	message := sprintf("The %s did not return from %s%s within the probe's deadline.%s", [api_name, step, on, left])
+} else := ["critical", "confirmed", sprintf("crashed the probe with %s in %s%s.", [input.transfers.signal, step, on]), ["reboot-or-reload-driver", "upgrade-driver"]] if {
+	input.transfers.outcome == "error"
+	input.transfers.signal != ""
+} else := ["high", "likely", sprintf("failed in %s with %s (%d), which does not identify a cause.", [step, input.transfers.error_name, code]), ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"]] if {
+	input.transfers.outcome == "error"
+	code := input.transfers.error_code
+	code > 0
+	not code in driver_errors.judged
 }
 
-# A transfer that hung is named as such, by its pair.
 by_transfer if {
 	some t in facts.peer_transfers
 	t.outcome == "hang"
 	t.test == input.transfers.stage
+}
+
+findings contains {
+	"subject": place,
+	"affects": named,
+	"message": sprintf("The %s %s", [api_name, ended[2]]),
+	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]),
+	"params": {"gpus": gpus},
+	"severity": ended[0],
+	"confidence": ended[1],
+	"remedies": ended[3],
 }
 
 # gpus are those of the vendor whose interface it was, or the one that it did not come back from.
@@ -55,27 +64,6 @@ gpus := named if {
 } else := sort({address | some address in facts.gpus} - of_amd)
 
 of_amd := {address | some address in facts.gpus; facts.is_amd(address)}
-
-findings contains probed(place, "critical", "confirmed", message, {
-	"affects": named,
-	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
-}) if {
-	input.transfers.outcome == "error"
-	input.transfers.signal != ""
-	message := sprintf("The %s crashed the probe with %s in %s%s.", [api_name, input.transfers.signal, step, on])
-}
-
-findings contains probed("host", "high", "likely", message, {
-	"params": {"gpus": gpus},
-	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
-}) if {
-	input.transfers.outcome == "error"
-	object.get(input.transfers, "signal", "") == ""
-	code := input.transfers.error_code
-	code > 0
-	not code in driver_errors.judged
-	message := sprintf("The %s failed in %s with %s (%d), which does not identify a cause.", [api_name, step, input.transfers.error_name, code])
-}
 
 # unready are the GPUs that could not be made ready, by call and error, if the error does not
 # identify a cause. Errors that do are judged by other rules or need no finding: out of
@@ -157,8 +145,6 @@ remedies := ["reboot", "upgrade-driver"] if {
 stuck if input.transfers.left == true
 
 stuck if input.gpus.nvml == "hang"
-
-evidence := transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"])
 
 missing contains {"fact": "transfers", "words": "the probe did not run"} if {
 	not probe_ran

@@ -126,20 +126,13 @@ findings contains {
 	"evidence": pci.event_evidence({e}),
 	"params": {"gpus": [gpu | some gpu in facts.gpus]},
 	"severity": xid.sxid_severity(e),
-	"confidence": {true: "likely", false: "possible"}[severe(e)],
+	"confidence": object.get({"critical": "likely", "high": "likely"}, xid.sxid_severity(e), "possible"),
 	"remedies": gpu_state.reset,
 } if {
 	some e in pci.events.sxid
 	is_number(e.code)
 	xid.sxid_severity(e) != "info"
 }
-
-# severe is true of SXids that stop the fabric by their code, or by what the line says.
-default severe(_) := false
-
-severe(e) if xid.sxid_known(e.code)
-
-severe(e) if e.fatal
 
 findings contains {
 	"subject": peers.shorten(withheld),

@@ -48,9 +48,9 @@ test_findings if {
 		[[dropped, root, {"container": {"inside": true}}], set()],
 		[[dropped, root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}}], set()],
 		# All that it answers is ones; one that no driver has, as in a notebook, sleeps.
-		[[machine({}), function({"off_bus": true, "driver": "nvidia"})], {[a, "critical", "confirmed"]}],
-		[[machine({}), function({"off_bus": true})], set()],
-		[[listed({a: false, b: true})], {[b, "critical", "likely"]}],
+		[[machine({}), function({"off_bus": true, "kind": "gpu", "driver": "nvidia"})], {[a, "critical", "confirmed"]}],
+		[[machine({}), function({"off_bus": true, "kind": "gpu"})], set()],
+		[[listed({a: false, b: true})], {[b, "critical", "confirmed"]}],
 		[[listed({a: true})], set()],
 		# The probe initializes it.
 		[[machine({}), {"transfers": {"devices": [{"address": a, "outcome": "hang"}]}}], {[a, "critical", "confirmed"]}],

@@ -11,13 +11,14 @@
 #   confidence: likely
 #   needs:
 #     - gpus.devices
-#   remedies: [disable-mig, separate-mig-instances, reset-gpu]
+#   remedies: [disable-mig, separate-mig-instances]
 #   explains: [p2p-unsupported-gpu, gpu-visibility]
 #   since: "0.1"
 package gpudoctor.rules.mig_mode
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.peers
 
 on := {g.address | some g in facts.named; g.mig == true}
 
@@ -28,28 +29,18 @@ off := {g.address | some g in facts.named; g.mig == false}
 findings contains {
 	"subject": subject,
 	"affects": sort(on),
-	"message": message,
+	"message": sprintf("MIG is enabled on %d of %d GPUs. A job over several of them has no peer access on these, and expects whole GPUs that do not exist; separate small jobs are fine.", [count(on), count(on | off)]),
 	"evidence": facts.gpu_evidence(on | off, "mig", "nvmlDeviceGetMigMode"),
-	"severity": severity,
+	"severity": {true: "medium", false: "low"}[count(off) > 0],
 	"remedies": ["disable-mig"],
 } if {
 	count(on) > 0
 	count(facts.gpus) > 1
 }
 
-subject := facts.list(on) if {
-	count(on) <= 2
-} else := "host" if {
+subject := "host" if {
 	count(off) == 0
-} else := sprintf("%s and %d more", [sort(on)[0], count(on) - 1])
-
-default severity := "low"
-
-severity := "medium" if count(off) > 0
-
-message := sprintf("MIG is enabled on %d of %d GPUs. A job over all of them has no peer access on these, and expects whole GPUs that do not exist.", [count(on), count(on) + count(off)]) if {
-	count(off) > 0
-} else := sprintf("MIG is enabled on all %d GPUs: their instances have no peer access to each other. This is right for separate small jobs, but wrong for one over several GPUs.", [count(on)])
+} else := peers.shorten(on)
 
 # slices are what a job was given of GPUs in MIG mode, by whoever gave it: MIG
 # devices of Kubernetes, or by name in a variable.
@@ -86,8 +77,8 @@ findings contains {
 	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
 	"messages": ((twice | unseen) | named_instance),
 	"evidence": array.concat(sort(slices), facts.gpu_evidence(on, "mig", "nvidia-smi")),
-	"severity": slices_severity,
-	"confidence": slices_confidence,
+	"severity": {true: "critical", false: "medium"}[count(((twice | unseen) | named_instance)) > 0],
+	"confidence": {true: "confirmed", false: "likely"}[count(named_instance) > 0], # The program's own words name the instance.
 	"remedies": ["disable-mig", "separate-mig-instances"],
 } if {
 	spans
@@ -107,41 +98,6 @@ spans if {
 	count(on) > 0
 	count(twice) > 0
 }
-
-default slices_confidence := "likely"
-
-# The program's own words name the instance.
-slices_confidence := "confirmed" if count(named_instance) > 0
-
-slices_severity := "critical" if {
-	count(twice | named_instance) > 0
-} else := "critical" if {
-	count(on) > 0
-	count(unseen) > 0
-} else := "high" if {
-	logs.failed
-} else := "medium"
-
-# pending are the GPUs that a reset would switch over, unasked.
-pending := {g.address |
-	some g in facts.named
-	is_boolean(g.mig_pending)
-	g.mig_pending != g.mig
-}
-
-findings contains {
-	"subject": address,
-	"affects": [address],
-	"message": sprintf("MIG is %s now and will be %s after the GPU's next reset.", [word[facts.gpu[address].mig], word[facts.gpu[address].mig_pending]]),
-	"evidence": facts.gpu_evidence({address}, "mig_pending", "nvmlDeviceGetMigMode"),
-	"severity": "info",
-	"confidence": "confirmed",
-	"remedies": ["reset-gpu"],
-} if {
-	some address in pending
-}
-
-word := {true: "on", false: "off"}
 
 asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 

@@ -19,13 +19,19 @@
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   explains: [collective-slow]
 #   since: "0.1"
+#   grades:
+#     refused: "No peer access between {pairs}: {answers}. {meaning}"
+#     stopped:
+#       severity: critical
+#       text: "The program stops because the driver offers no peer access between these GPUs[ ({models})]"
 package gpudoctor.rules.p2p_unsupported_gpu
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 
-# answers are what NVML says of a pair's reads and writes, where it refuses; else what the CUDA driver says.
+# answers are what NVML says of a pair's reads and writes, where it refuses; else what the CUDA driver says, to the probe
+# or to a program, or AMD's driver. In the same xGMI hive that is a fault, which amd-xgmi reports.
 answers(p) := peers.refusals(p) if {
 	count(peers.refusals(p)) > 0
 } else := {"cuda"} if {
@@ -33,22 +39,39 @@ answers(p) := peers.refusals(p) if {
 	"ok" in {p.p2p.read, p.p2p.write}
 } else := {"cuda-alone"} if {
 	peers.refused(p)
+} else := {"cuda-alone"} if {
+	p.read == "not-supported"
+	p.write == "not-supported"
+} else := {"amd"} if {
+	p.accessible == false
+	object.get(p, "link_type", "") != "xgmi"
+	every address in [p.a, p.b] {
+		facts.gpu[address].vendor == "amd"
+	}
 }
 
+# meaning is what an answer is called, and what it means.
 meaning := {
-	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not allow peer reads through this processor's root complex; GPUs below one switch are not affected."],
-	"gpu-not-supported": ["GPU not supported (GNS)", "The driver disables peer access over PCIe for this model, as for GeForce cards."],
-	"topology-not-supported": ["topology not supported (TNS)", "The GPUs are below different root complexes of a chipset that does not forward between them."],
-	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or similar) disables it."],
-	"not-supported": ["not supported (NS)", "The driver gives no specific reason; known ones are GPUs of different models, vGPU and confidential computing."],
-	"cuda": ["refused by CUDA although NVML says OK", "This process sees something different from the machine: partitions, a container or the driver's libraries."],
-	"cuda-alone": ["refused by CUDA", "NVML gave no reason."],
+	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not allow peer reads through this processor's root complex; GPUs below one switch are not affected"],
+	"gpu-not-supported": ["GPU not supported (GNS)", "The driver disables peer access over PCIe for this model, which is normal for GeForce cards"],
+	"topology-not-supported": ["topology not supported (TNS)", "The GPUs are below different root complexes of a chipset that does not forward between them"],
+	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or similar) disables it"],
+	"not-supported": ["not supported (NS)", "The driver gives no specific reason; known ones are MIG, GPUs of different models, vGPU, virtual machines and confidential computing"],
+	"cuda": ["refused by CUDA although NVML says OK", "This process sees something different from the machine: partitions, a container or the driver's libraries"],
+	"cuda-alone": ["refused by CUDA", "Programs that check first use host memory"],
+	"amd": [
+		"AMD's driver offers none",
+		"It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path, which is often not the case between the root complexes of two sockets",
+	],
 }
+
+# Their drivers offer no peer access over PCIe, or their host decides.
+limited(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
+
+limited(address) if facts.gpu[address].virtualization_mode == "vgpu"
 
 # expected_answers come from the design of a platform; a better one is another machine, not another setting.
-expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone"}
-
-partitioned(address) if facts.gpu[address].mig == true
+expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone", "amd"}
 
 # class says how unexpected a refusal is for one pair.
 class(p) := "nvlink" if {
@@ -57,37 +80,27 @@ class(p) := "nvlink" if {
 	peers.whole(p.b)
 } else := "partitioned" if {
 	some address in [p.a, p.b]
-	partitioned(address)
-} else := "vgpu" if {
-	some address in [p.a, p.b]
-	facts.gpu[address].virtualization_mode == "vgpu"
-} else := "consumer" if {
-	some address in [p.a, p.b]
-	regex.match(`GeForce|TITAN`, facts.gpu[address].name) # Their drivers offer no peer access over PCIe.
-} else := "mixed" if {
-	answers(p) == {"not-supported"}
-	facts.gpu[p.a].name != facts.gpu[p.b].name
-} else := "guest" if {
-	facts.is_guest == true
+	facts.gpu[address].mig == true
+} else := "amd" if {
+	answers(p) == {"amd"}
 } else := "unexpected" if {
 	count(answers(p) - expected_answers) > 0
+	not facts.is_guest == true
+	facts.gpu[p.a].name == facts.gpu[p.b].name
 	every address in [p.a, p.b] {
-		facts.gpu[address].name != ""
 		peers.whole(address)
+		not limited(address)
 	}
-} else := "unknown"
+} else := "expected"
 
 # weight is how much a refusal matters, what to say of it, and what helps: a limit in the design of cards, chipset or
 # machine has no remedy, and NCCL needs no setting to skip peer access that does not exist.
 weight := {
-	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver.", ["reboot-or-reload-driver", "upgrade-driver"]],
-	"partitioned": ["low", " MIG is enabled.", ["disable-mig"]],
-	"vgpu": ["low", " They are vGPUs: the host's profile determines it.", ["plan-without-peer-access"]],
-	"consumer": ["low", " These are consumer cards, for which this is normal.", ["plan-without-peer-access"]],
-	"mixed": ["low", " They are of different models, between which the driver does not support it.", ["plan-without-peer-access"]],
-	"guest": ["low", " In a virtual machine, the host's topology and settings determine it.", ["plan-without-peer-access"]],
-	"unexpected": ["medium", " This is unexpected on this model.", ["upgrade-driver", "update-bios"]],
-	"unknown": ["low", "", ["plan-without-peer-access"]],
+	"nvlink": ["high", ["NVLink connects them, so it should be offered: check the fabric and the state of the driver"], ["reboot-or-reload-driver", "upgrade-driver"]],
+	"partitioned": ["low", ["MIG is enabled"], ["disable-mig"]],
+	"amd": ["low", [], ["nccl-p2p-disable", "enable-rebar"]],
+	"unexpected": ["medium", ["This is unexpected on this model"], ["upgrade-driver", "update-bios"]],
+	"expected": ["low", [], ["plan-without-peer-access"]],
 }
 
 refused contains p if {
@@ -95,20 +108,29 @@ refused contains p if {
 	count(answers(p)) > 0
 }
 
+# Texts may tell what CUDA answered one of its programs where the paths are not known.
+refused contains p if {
+	not facts.gpu_pairs
+	some p in input.gpus.p2p
+	count(answers(p)) > 0
+	count(told_offered) == 0
+}
+
+told_offered := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "ok"}
+
 kind(p) := [class(p), sort(answers(p))]
 
 findings contains {
+	"grade": "refused",
 	"subject": subject(pairs),
 	"affects": sort(peers.ends(pairs)),
-	"message": trim_space(sprintf("No peer access between %s: %s.%s%s %s", [
-		peers.pairs_text(pairs),
-		concat(", ", [meaning[answer][0] | some answer in k[1]]),
-		weight[k[0]][1],
-		contradiction(pairs),
-		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "unexpected", "unknown"}]),
-	])),
+	"about": {
+		"pairs": peers.pairs_text(pairs),
+		"answers": {meaning[answer][0] | some answer in k[1]},
+		"meaning": concat(". ", array.concat(weight[k[0]][1], [meaning[answer][1] | some answer in k[1]; k[0] != "partitioned"])),
+	},
 	"evidence": evidence(pairs),
-	"params": {"gpus": {address | some address in peers.ends(pairs); partitioned(address)}},
+	"params": {"gpus": {address | some address in peers.ends(pairs); facts.gpu[address].mig == true}},
 	"severity": weight[k[0]][0],
 	"remedies": remedies(k),
 } if {
@@ -129,75 +151,14 @@ own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
 }
 
 findings contains {
+	"grade": "stopped",
 	"subject": "host",
-	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s.", [models]),
+	"about": {"models": {g.name | some g in input.gpus.devices; g.name != ""}},
 	"messages": stopped,
-	"severity": "critical",
-	"remedies": stopped_cure,
+	"remedies": array.concat([r | some r in ["disable-custom-all-reduce"]; count(own_all_reduce) > 0], ["nccl-p2p-disable"]),
 } if {
 	count(stopped) > 0
 }
-
-default stopped_cure := ["nccl-p2p-disable"]
-
-stopped_cure := ["disable-custom-all-reduce", "nccl-p2p-disable"] if count(own_all_reduce) > 0
-
-# told_refused are the pairs of which a text says, by what CUDA answered one of its
-# programs, that there is no peer access, where their paths are not known.
-told_refused := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "not-supported"; p.write == "not-supported"}
-
-told_offered := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "ok"}
-
-findings contains {
-	"subject": "host",
-	"affects": sort({address | some pair in told_refused; some address in pair}),
-	"message": sprintf("CUDA offers no peer access between any two of these GPUs%s. Programs that check first use host memory.", [models]),
-	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(pair[0], pair[1])]), "value": "not-supported", "source": "cudaDeviceCanAccessPeer"} |
-		some i, pair in sort(told_refused)
-		i < 4
-	],
-	"remedies": ["nccl-p2p-disable"],
-} if {
-	not facts.gpu_pairs
-	count(told_refused) > 0
-	count(told_offered) == 0
-}
-
-# closed are the pairs of AMD GPUs between which their driver offers no access, as its tools show it
-# (rocm-bandwidth-test, rocm-smi --showtopoaccess). In the same xGMI hive that is a fault, which amd-xgmi reports.
-closed contains p if {
-	some p in facts.gpu_pairs
-	p.accessible == false
-	object.get(p, "link_type", "") != "xgmi"
-	every address in [p.a, p.b] {
-		facts.gpu[address].vendor == "amd"
-	}
-}
-
-findings contains {
-	"subject": subject(closed),
-	"affects": sort(peers.ends(closed)),
-	"message": sprintf("No peer access between %s: AMD's driver offers none. It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path, which is often not the case between the root complexes of two sockets.", [peers.pairs_text(closed)]),
-	"evidence": [{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} | some p in sort(closed)],
-	"remedies": ["nccl-p2p-disable", "enable-rebar"],
-} if {
-	count(closed) > 0
-}
-
-default models := ""
-
-models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
-	names := {g.name | some g in input.gpus.devices; g.name != ""}
-	count(names) > 0
-}
-
-# contradiction is reported if CUDA offers what NVML refuses and copies arrive. NCCL
-# follows NVML (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).
-contradiction(pairs) := " NVML reports this, and NCCL follows it, but CUDA offers peer access, and the probe's copies arrived." if {
-	every p in pairs {
-		peers.measured(p.a, p.b) == "good"
-	}
-} else := ""
 
 subject(pairs) := "host" if {
 	count(pairs) > 1
@@ -217,7 +178,7 @@ remedies(k) := ["remove-module-parameter"] if {
 	"cuda" in k[1]
 } else := weight[k[0]][2]
 
-evidence(pairs) := array.concat(
+evidence(pairs) := array.flatten([
 	[{"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]), "value": answer, "source": "nvmlDeviceGetP2PStatus"} |
 		some p in sort(pairs)
 		some capability in ["read", "write"]
@@ -228,7 +189,15 @@ evidence(pairs) := array.concat(
 		some d in [[p.a, p.b], [p.b, p.a]]
 		peers.access[d] == false
 	],
-)
+	[{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} |
+		some p in sort(pairs)
+		p.accessible == false
+	],
+	[{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(p.a, p.b)]), "value": p.read, "source": "cudaDeviceCanAccessPeer"} |
+		some p in array.slice(sort(pairs), 0, 4)
+		p.read
+	],
+])
 
 # told is true for a pair of which NVML or the CUDA driver says something.
 told(p) if p.p2p.read
@@ -242,7 +211,7 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 	not told(p)
 }
 
-asks contains "links.pairs" if count(told_refused | told_offered) == 0
+asks contains "links.pairs" if count(object.get(input, ["gpus", "p2p"], [])) == 0
 
 not_applicable contains "fewer than two GPUs" if not facts.several
 

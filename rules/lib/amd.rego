@@ -2,7 +2,6 @@
 # accelerators need IOMMU pass-through, Radeon cards need remapping. None of this has been tested on AMD hardware.
 package gpudoctor.lib.amd
 
-import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.tables.gpu_models as table
 
@@ -57,19 +56,6 @@ only_radeon if {
 only_instinct if {
 	instinct
 	not radeon
-}
-
-# Generations of Instinct: MI200 (gfx90a) is validated with the IOMMU off or passed
-# through, MI300 and newer with it on and passed through
-# (amdgpu-docs, docs/system-optimization/mi200.md and docs/conceptual/iommu.rst).
-mi200 if {
-	some g in gpus
-	g.architecture == "gfx90a"
-}
-
-mi200 if {
-	some name in models
-	gpu_models.of(name).architecture == "gfx90a"
 }
 
 # pairs are those of AMD GPUs, each unordered pair once; over_pcie those that no

@@ -110,29 +110,29 @@ excluded contains d.address if {
 }
 
 # A device that is gone answers every read with ones. One that its driver has not claimed may be switched off by intent.
-signs[g.address] contains seen("critical", words, sprintf("pci.devices[%s].off_bus", [g.address]), true, source, off_bus) if {
-	some g in input.gpus.devices
-	pci.device[g.address].off_bus == true
-	pci.device[g.address].driver == "nvidia"
-	words := "its configuration space reads as all ones: it no longer responds on the bus"
-	source := sprintf("/sys/bus/pci/devices/%s/config", [g.address])
+signs[d.address] contains seen("critical", words, sprintf("pci.devices[%s].off_bus", [d.address]), true, source, off_bus) if {
+	some d in input.pci.devices
+	d.off_bus == true
+	d.kind == "gpu"
+	wanted(d)
+	words := "its configuration space reads as all ones (lspci: rev ff): it no longer responds on the bus"
+	source := sprintf("/sys/bus/pci/devices/%s/config", [d.address])
 }
+
+wanted(d) if d.driver == "nvidia"
 
 # Where a text shows the bus and not who drives what, another GPU of the same
 # vendor that answers says that this is no notebook whose only discrete GPU sleeps.
-signs[d.address] contains object.union(sign, {"confidence": "likely"}) if {
-	some d in input.pci.devices
-	d.kind == "gpu"
-	d.off_bus == true
+wanted(d) if {
 	count(input.texts) > 0
 	object.get(d, "driver", "") == ""
-	some other in input.pci.devices
-	other.kind == "gpu"
-	other.vendor == d.vendor
-	other.address != d.address
-	not other.off_bus == true
-	words := "its configuration space reads as all ones (lspci: rev ff): it no longer responds on the bus"
-	sign := seen("critical", words, sprintf("pci.devices[%s].off_bus", [d.address]), true, "lspci", off_bus)
+	count(answering[d.vendor]) > 0
+}
+
+answering[d.vendor] contains d.address if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	not d.off_bus == true
 }
 
 signs[d.address] contains seen("critical", words, sprintf("transfers.devices[%s].outcome", [d.address]), d.outcome, "probe", reset) if {

@@ -72,19 +72,11 @@ slow_of[gpu] contains t if {
 	some gpu in [t.source, t.destination]
 }
 
-slow_words(address) := " Transfers over it were slow." if {
-	count(slow_transfers(address)) > 0
-} else := ""
-
 # AER's counters distinguish an unreliable link from one that is wired with fewer lanes.
 corrected(address) := sum([n |
 	some end in {address, pci.parent(address).address}
 	n := pci.device[end].aer.total_correctable
 ])
-
-errors_text(address) := sprintf(" The kernel counts %d corrected errors on it.", [corrected(address)]) if {
-	corrected(address) > 0
-} else := ""
 
 error_evidence(address) := [{
 	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),

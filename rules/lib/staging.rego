@@ -28,13 +28,6 @@ of[peers.key(t.source, t.destination)] contains t if {
 	t.test == "host-staged"
 }
 
-# good is true when the control arm through host memory was right.
-good(a, b) if {
-	arm := {t.outcome | some t in of[peers.key(a, b)]}
-	count(arm) > 0
-	arm - {"ok", "slow"} == set()
-}
-
 # rate is the rate that the control arm through host memory reached between two GPUs, or, where it was not tried between
 # these, the least that it reached between others.
 rate(a, b) := min(rates) if {

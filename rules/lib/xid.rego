@@ -62,12 +62,6 @@ sxid_severity(event) := "critical" if {
 	event.fatal == false
 } else := "medium"
 
-# sxid_known is true of codes that the table has.
-sxid_known(code) if {
-	some codes in xids.sxids
-	code in codes
-}
-
 # times counts how often events came.
 times(events) := "once" if {
 	sum([e.count | some e in events]) <= 1

@@ -20,6 +20,123 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
+
+# start is what helps where nothing says more: a fabric manager of the driver's version only has to be started.
+start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
+	installed == loaded
+} else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
+
+# order is that of the signs: what the first one that holds names helps.
+order := ["version", "umad", "topology", "switch", "not-ready", "state", "no-gpu", "stopped", "service"]
+
+# signs are what is said against the fabric, with what helps.
+signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
+
+signs["version"] := [sprintf("The fabric manager is version %s and the driver %s; they must be equal", pair), ["match-fabric-manager", "reboot-or-reload-driver"]] if {
+	pair := sort(mismatches)[0]
+}
+
+signs["switch"] := [sprintf("The fabric manager reported fatal NVSwitch errors: %s", [facts.list(codes)]), ["reset-all-gpus", "reboot", "replace-hardware"]] if {
+	codes := {object.get(m, ["fields", "sxid"], "without a number") | some m in logs.by_id["fm-switch-fatal"]}
+	count(codes) > 0
+}
+
+signs["topology"] := [
+	"The number of NVSwitches that the fabric manager finds matches no machine model: some are missing",
+	["reset-all-gpus", "reboot", "replace-hardware"],
+] if logs.said("fm-topology")
+
+signs["umad"] := [
+	"NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which appear as NICs on NVLink 5 boards: load the module ib_umad, then restart the fabric manager",
+	["start-fabric-manager", "reboot-or-reload-driver"],
+] if logs.said("fm-umad-missing")
+
+signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(unsettled), count(members), facts.list({words | some words in unsettled})]), start] if {
+	count(unsettled) > 0
+}
+
+signs["no-gpu"] := ["The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none, and nothing shows that its fabric manager runs", start] if blacked_out
+
+signs["stopped"] := ["The fabric manager is not running", start] if stopped
+
+signs["service"] := ["The fabric manager service is missing or fails", start] if count(unserved) > 0
+
+present := [signs[id] | some id in order; signs[id]]
+
+findings contains {
+	"subject": "host",
+	"affects": sort(object.keys(unsettled)),
+	"message": sprintf("%s.%s", [concat(". ", [words | some [words, _] in present]), advice]),
+	"messages": ((said_not_ready | complaints) | {m | some m in dark; blacked_out}),
+	"evidence": array.flatten([
+		fabric_evidence,
+		[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
+		logs.all_evidence(unserved),
+	]),
+	"params": {"driver": d | d := loaded},
+	"severity": severity,
+	"confidence": confidence,
+	"remedies": present[0][1],
+} if {
+	broken
+}
+
+default advice := ""
+
+advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
+
+# A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
+# and faults are not handled.
+default severity := "critical"
+
+severity := "critical" if {
+	not_ready
+} else := "critical" if {
+	count(complaints) > 0
+} else := "high" if {
+	{words | some words in unsettled} == {"in progress"}
+} else := "medium" if {
+	count(members) > 0
+	count(unsettled) == 0
+}
+
+confidence := "confirmed" if {
+	not_ready
+} else := "confirmed" if {
+	count(complaints) > 0
+} else := "possible" if {
+	object.keys(signs) == {"no-gpu"}
+} else := "likely"
+
+broken if not_ready
+
+broken if count(complaints) > 0
+
+broken if count(unsettled) > 0
+
+broken if blacked_out
+
+# A manager of this machine that does not run, or cannot because of its version, is why nothing will start.
+broken if {
+	in_tree
+	cannot_run
+}
+
+# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with NVSwitches hold are such a board, and a
+# job that fails there without its fabric manager fails for that (pytorch issue 129749: a hang, not 802).
+broken if {
+	count(input.texts) > 0
+	board
+	count(members) == 0
+	not facts.is_guest == true
+	cannot_run
+	logs.failed
+}
+
+cannot_run if stopped
+
+cannot_run if mismatch
 
 probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
 
@@ -49,48 +166,6 @@ mismatches := {[m.fields.manager, m.fields.driver] |
 	m.fields.driver
 } | {[installed, loaded] | mismatch}
 
-findings contains {
-	"subject": "host",
-	"affects": sort(object.keys(unsettled)),
-	"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
-	"messages": told,
-	"evidence": evidence,
-	"params": params,
-	"severity": severity,
-	"confidence": confidence,
-	"remedies": remedies,
-} if {
-	broken
-}
-
-# told are the messages that led here.
-told := (said_not_ready | complaints) | {m | some m in dark; blacked_out}
-
-broken if not_ready
-
-broken if count(complaints) > 0
-
-broken if count(unsettled) > 0
-
-# Where this machine's own fabric manager serves the fabric, and nothing says that the fabric is complete, a manager
-# that does not run, or cannot because of its version, is the reason why nothing will start.
-broken if {
-	in_tree
-	count(members) == 0
-	cannot_run
-}
-
-# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with NVSwitches hold are such a board, and a
-# job that fails there without its fabric manager fails for that (pytorch issue 129749: a hang, not 802).
-broken if {
-	count(input.texts) > 0
-	board
-	count(members) == 0
-	not facts.is_guest == true
-	cannot_run
-	logs.failed
-}
-
 # dark are the messages of programs that CUDA gave no GPU, without its number 802: older
 # ones only print that there is none (wilicc/gpu-burn issue 36).
 dark := logs.messages({"cuda-no-device", "cuda-init-error"})
@@ -107,119 +182,6 @@ blacked_out if {
 	not manager.running == true
 	not logs.said("fm-configured")
 	count({n | some n in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}; is_string(facts.env[n])}) == 0
-}
-
-broken if blacked_out
-
-# unlisted is true where the packages of the driver are known, and the fabric manager is not among them.
-unlisted if {
-	count(packages) == 0
-	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
-}
-
-observations contains "CUDA fails to start: system not ready (802)." if not_ready
-
-observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
-
-observations contains sprintf("The fabric manager reported fatal NVSwitch errors: %s.", [concat(", ", codes)]) if {
-	codes := sort({object.get(m, ["fields", "sxid"], "without a number") | some m in logs.messages({"fm-switch-fatal"})})
-	count(codes) > 0
-}
-
-observations contains "The fabric manager service is missing or fails." if count(unserved) > 0
-
-observations contains sprintf("The fabric state of %d of %d GPUs is %s.", [count(unsettled), count(members), concat(", ", sort({words | some words in unsettled}))]) if {
-	count(unsettled) > 0
-}
-
-observations contains words if {
-	some id, words in {
-		"fm-topology": "The number of NVSwitches that the fabric manager finds matches no machine model: some are missing.",
-		"fm-umad-missing": "NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which appear as NICs on NVLink 5 boards: load the module ib_umad, then restart the fabric manager.",
-	}
-	logs.said(id)
-}
-
-observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and nothing shows that its fabric manager runs.", [logs.at(logs.first(dark))]) if {
-	blacked_out
-}
-
-observations contains "The fabric manager is not running." if stopped
-
-default advice := ""
-
-advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
-
-# A fabric in progress may be one that is just starting.
-default severity := "critical"
-
-severity := "high" if {
-	not not_ready
-	{words | some words in unsettled} == {"in progress"}
-}
-
-default confidence := "likely"
-
-confidence := "possible" if {
-	blacked_out
-	not unlisted
-	not cannot_run
-	not not_ready
-	count(complaints) == 0
-	count(unsettled) == 0
-}
-
-confidence := "confirmed" if not_ready
-
-confidence := "confirmed" if count(complaints) > 0
-
-# remedies: one of another version fails to start, and one that runs was
-# started.
-default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
-
-remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
-	count(mismatches) > 0
-} else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
-	logs.said("fm-umad-missing")
-} else := ["reset-all-gpus", "reboot", "replace-hardware"] if {
-	count(complaints) > 0
-} else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
-	installed == loaded
-}
-
-params["driver"] := loaded
-
-evidence := array.concat(fabric_evidence, array.concat(
-	[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
-	logs.all_evidence(unserved),
-))
-
-findings contains {
-	"subject": "host",
-	"message": unattended[0],
-	"evidence": evidence,
-	"params": params,
-	"severity": "medium",
-	"remedies": [unattended[1]],
-} if {
-	in_tree
-	count(members) > 0
-	count(unsettled) == 0
-	not not_ready
-}
-
-unattended := [
-	"The fabric is configured, but the fabric manager is not running: multicast (NVLS) cannot be set up, and fabric faults are not handled.",
-	"start-fabric-manager",
-] if {
-	stopped
-} else := [
-	sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but the versions must match when it next starts.", [installed, loaded]),
-	"match-fabric-manager",
-] if {
-	mismatch
-	facts.is_guest == false
-	not input.container.inside == true
 }
 
 missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
@@ -275,10 +237,13 @@ loaded := input.gpus.driver.kernel_version if {
 	input.gpus.driver.kernel_version != ""
 } else := input.gpus.driver.version
 
+# In a container or a virtual machine, the fabric manager that works is elsewhere.
 mismatch if {
 	installed != ""
 	loaded != ""
 	installed != loaded
+	not facts.is_guest == true
+	not input.container.inside == true
 }
 
 # installed is the version of the fabric manager: its own output, or else that of its
@@ -302,20 +267,9 @@ packages := {split(p.version, "-")[0] |
 # machine it may run on the host, in a container it runs outside.
 stopped if {
 	manager.running == false
-	facts.is_guest == false
+	pci.bare_metal
 	not input.container.private_pid == true
 }
-
-# Texts do not show whether this is a virtual machine, but systemctl ran on this one.
-stopped if {
-	count(input.texts) > 0
-	manager.running == false
-	not facts.is_guest == true
-}
-
-cannot_run if stopped
-
-cannot_run if mismatch
 
 # in_tree is true where the NVSwitches are PCI functions of this machine: then
 # its own fabric manager serves them. On an NVL72 tray it runs elsewhere.
@@ -337,16 +291,11 @@ switches if in_tree
 
 switches if board
 
-# evidence is the fabric state of the GPUs, and the fabric manager.
-fabric_evidence := array.concat(
+fabric_evidence := array.flatten([
 	[{"fact": sprintf("gpus.devices[%s].fabric", [address]), "value": object.filter(f, ["state", "status"]), "source": "nvmlDeviceGetGpuFabricInfoV"} |
 		some address, f in members
 	],
-	[e | some e in manager_evidence],
-)
-
-manager_evidence[0] := {"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} if is_boolean(manager.running)
-
-manager_evidence[1] := {"fact": "gpus.driver.fabric_manager.version", "value": installed, "source": "the installed fabric manager"} if mismatch
-
-manager_evidence[2] := {"fact": "gpus.driver.kernel_version", "value": loaded, "source": "/proc/driver/nvidia/version"} if mismatch
+	[{"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} | is_boolean(manager.running)],
+	[{"fact": "gpus.driver.fabric_manager.version", "value": installed, "source": "the installed fabric manager"} | mismatch],
+	[{"fact": "gpus.driver.kernel_version", "value": loaded, "source": "/proc/driver/nvidia/version"} | mismatch],
+])

@@ -23,45 +23,53 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
-import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
+
+# lost is each GPU that has fewer active NVLinks than it should, by NVML or by the matrix of topology.
+lost[address] := {"active": active[address], "expected": expected, "evidence": [{
+	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
+	"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
+	"source": "nvmlDeviceGetNvLinkState",
+}]} if some address, expected in short
+
+lost[address] := {"active": n, "expected": widest, "evidence": [{
+	"fact": sprintf("links.pairs[%s].nvlinks", [facts.pair_name(p.a, p.b)]),
+	"value": p.nvlinks,
+	"source": "nvidia-smi topo -m",
+} |
+	some p in sort(switched_of[address])
+]} if {
+	some address, n in narrow
+}
 
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%d of %d NVLinks of %s are active.", [active[address], expected, address]),
-	"evidence": [links_evidence(address)],
-	"severity": short_grade[0],
-	"remedies": short_grade[1],
+	"message": sprintf("%d of %d NVLinks of %s are active", [l.active, l.expected, address]),
+	"evidence": l.evidence,
+	"severity": grade[0],
+	"remedies": grade[1],
 } if {
-	some address, expected in short
+	some address, l in lost
 	not all_down
 }
 
-links_evidence(address) := {
-	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-	"value": {"active": active[address], "expected": short[address], "inactive": inactive(address)},
-	"source": "nvmlDeviceGetNvLinkState",
-}
+default grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
 
-default short_grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
-
-short_grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
+grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
 
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(short)),
-	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(short), "GPU")]),
-	"evidence": [links_evidence(address) | some address, _ in short],
-	"remedies": fabric_remedies,
+	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up", [facts.counted(count(short), "GPU")]),
+	"evidence": [e | some l in lost; some e in l.evidence],
+	"remedies": [r | some r in ["start-fabric-manager", "reboot", "reset-gpu"]; not already(r)],
 } if {
 	all_down
 }
 
 # A fabric manager that runs was started already.
-default fabric_remedies := ["start-fabric-manager", "reboot", "reset-gpu"]
-
-fabric_remedies := ["reboot", "reset-gpu"] if input.gpus.driver.fabric_manager.running == true
+already("start-fabric-manager") if input.gpus.driver.fabric_manager.running == true
 
 # unhealthy says what each part of the fabric's health mask means for traffic.
 unhealthy := {
@@ -101,51 +109,6 @@ health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "rese
 	"incorrect-configuration" in parts
 } else := ["reset-gpu", "reboot", "replace-hardware"]
 
-# Counters since the driver was loaded cannot distinguish a burst at start from a link that is failing now, so they give
-# only a low finding. DCGM warns at the first replay or recovery within its interval; CRC errors are corrected and
-# matter at a rate, which one reading does not give.
-findings contains {
-	"subject": address,
-	"affects": [address],
-	"message": sprintf("NVLinks of %s have counted %d recoveries and %d replays since the driver was loaded. If the counts grow, a link is failing.", [address, recoveries, replays]),
-	"evidence": [{
-		"fact": sprintf("gpus.devices[%s].nvlinks[].recovery_errors", [address]),
-		"value": {"replay": replays, "recovery": recoveries},
-		"source": "nvmlDeviceGetNvLinkErrorCounter",
-	}],
-	"severity": {true: "low", false: "info"}[recoveries > 0],
-	"confidence": "possible",
-	"remedies": ["reset-gpu", "replace-hardware"],
-} if {
-	some address, ls in links
-	replays := sum([l.replay_errors | some l in ls])
-	recoveries := sum([l.recovery_errors | some l in ls])
-	replays + recoveries > 0
-	not short[address]
-}
-
-# NVML's own answer on NVLink between two GPUs that active links connect.
-findings contains {
-	"subject": facts.pair_name(p.a, p.b),
-	"affects": sort([p.a, p.b]),
-	"message": sprintf("%d active NVLinks connect %s and %s, but NVML reports for NVLink between them: %s.", [p.nvlinks, p.a, p.b, p.p2p.nvlink]),
-	"evidence": [{
-		"fact": sprintf("links.pairs[%s].p2p.nvlink", [facts.pair_name(p.a, p.b)]),
-		"value": p.p2p.nvlink,
-		"source": "nvmlDeviceGetP2PStatus",
-	}],
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["reset-gpu", "start-fabric-manager", "reboot"],
-} if {
-	some p in facts.gpu_pairs
-	p.nvlinks > 0
-	p.p2p.nvlink
-	not p.p2p.nvlink in {"ok", "unknown", ""}
-	peers.whole(p.a)
-	peers.whole(p.b)
-}
-
 # link_events are the Xids of NVLinks. Xid 45 tears down what ran over one, and names
 # the Xid that it follows; often it is all that a text shows of the first one.
 link_events contains e if {
@@ -179,22 +142,6 @@ link_subject := link_gpus[0] if {
 	count(link_gpus) == 1
 } else := "host"
 
-findings contains {
-	"subject": address,
-	"affects": [address],
-	"message": sprintf("%s reaches every other GPU over %d NVLinks, but other pairs have %d: it has lost NVLinks.", [address, n, widest]),
-	"evidence": [{
-		"fact": sprintf("links.pairs[%s].nvlinks", [facts.pair_name(p.a, p.b)]),
-		"value": p.nvlinks,
-		"source": "nvidia-smi topo -m",
-	} |
-		some p in sort(switched_of[address])
-	],
-	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
-} if {
-	some address, n in narrow
-}
-
 # On modules for NVLink boards (SXM) nvidia-smi says that all links are inactive.
 # A card without a bridge looks the same and is healthy.
 modules := {g.address | some g in facts.named; regex.match(`SXM|HBM3|\bH[12]00$|\bB[23]00\b`, object.get(g, "name", ""))}
@@ -204,17 +151,13 @@ findings contains {
 	"affects": sort(modules),
 	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. This is normal on part of a machine that is rented out without NVLink; otherwise the fabric is not up.",
 	"messages": dark,
-	"severity": dark_severity,
+	"severity": {true: "high", false: "low"}[count(logs.complaints) > 0],
 	"confidence": "possible",
 	"remedies": ["start-fabric-manager", "reboot", "reset-gpu"],
 } if {
 	dark := logs.by_id["nvlink-all-inactive"]
 	count(modules) > 1
 }
-
-default dark_severity := "low"
-
-dark_severity := "high" if logs.failed
 
 missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if count(unread) > 0
 
@@ -246,6 +189,8 @@ active[address] := count([l | some l in ls; l.active == true]) if some address, 
 inactive(address) := sort([l.link | some l in links[address]; l.active == false])
 
 # switched is true where NVSwitches join the GPUs.
+switched if count(switched_pairs) > 0
+
 switched if input.gpus.nvswitches > 0
 
 switched if {

@@ -18,6 +18,11 @@
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   since: "0.1"
+#   grades:
+#     on-path: "ACS redirects traffic on {bridges:few} ({bits}), between {pairs}. {told}[ {caution}]"
+#     in-text: >-
+#       ACS redirects peer-to-peer traffic at {ports:few} ({bits}). If these ports are on the path between GPUs, or between
+#       a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost
 package gpudoctor.rules.acs_redirect
 
 import data.gpudoctor.lib.amd
@@ -36,8 +41,6 @@ grades := [
 	["implied", "high", "likely", "Their peer-to-peer traffic goes through the root complex; no probe has measured it."],
 	["unsure", "medium", "possible", "Unless NVLink connects them, their traffic goes through the root complex."],
 	["rdma", "medium", "likely", "GPUDirect RDMA between them goes through the root complex."],
-	["nic", "low", "possible", "Direct traffic between GPU and NIC, if there is any, goes through the root complex."],
-	["tolerated", "low", "possible", "AMD's driver uses the longer path through the root complex."],
 	["works", "info", "likely", "The probe copied over these paths correctly and at full speed, so no action is needed."],
 	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
@@ -49,7 +52,7 @@ told(name, _, words) := words if not name in {"failed", "slow"}
 # The weak standings do not explain trouble between two GPUs. If there is some, they are
 # left out, so that users do not look for the cause in the wrong place.
 silenced(name) if {
-	name in {"rdma", "nic", "tolerated", "works", "passed-on"}
+	name in {"rdma", "works", "passed-on"}
 	peers.in_trouble
 }
 
@@ -66,11 +69,16 @@ standings[bridge] contains rank if {
 bridges_of[min(ranks)] contains bridge if some bridge, ranks in standings
 
 findings contains {
+	"grade": "on-path",
 	"subject": peers.shorten(bridges),
-	"affects": sort(peers.ends(pairs) - nics),
-	"message": sprintf("ACS redirects traffic on %s (%s), between %s. %s%s", [
-		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs, words), caution,
-	]),
+	"affects": sort(peers.ends(pairs) - {p.b | some p in pairs; p.kind == "gpu-nic"}),
+	"about": {
+		"bridges": bridges,
+		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
+		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
+		"told": told(name, pairs, words),
+		"caution": [atc | facts.is_passthrough_host == true],
+	},
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(bridges),
 	"severity": severity,
@@ -84,18 +92,11 @@ findings contains {
 		standing(p) == name
 		count(on_path & bridges) > 0
 	}
-	nics := {p.b | some p in pairs; p.kind == "gpu-nic"}
-	bits := {bit | some bridge in bridges; some bit in pci.redirects(bridge)}
 }
 
+atc := "This host passes devices to guests, so ACS must stay on. If both ends support address translation (ATS), enable direct translated P2P on the bridges of the path to restore the speed."
+
 params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
-
-bridges_text(bridges) := sprintf("%s %s", [{true: "bridge", false: "bridges"}[count(bridges) == 1], facts.few(bridges)])
-
-between(pairs) := sprintf("%d pairs of a GPU and a NIC", [count(pairs)]) if {
-	count(pairs) > 1
-	"gpu-nic" in {p.kind | some p in pairs}
-} else := peers.pairs_text(pairs)
 
 control_evidence(bridges) := [{
 	"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
@@ -112,98 +113,64 @@ control_evidence(bridges) := [{
 # is named where transfers fail, or where it was measured faster.
 remedies(name, pairs) := [] if {
 	name in {"works", "passed-on"}
-} else := ["nccl-p2p-disable"] if {
-	facts.is_passthrough_host == true
-	name == "failed"
-} else := staging.remedies(pairs) if {
-	facts.is_passthrough_host == true
-} else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
+} else := array.concat(["nccl-p2p-disable"], array.concat(off, pass_through(pairs))) if {
 	name == "failed"
 } else := ["disable-acs", "nccl-p2p-disable"] if {
 	# Who sends texts has trouble with a job, and can try this at once.
 	name in {"implied", "unsure"}
 	count(input.texts) > 0
-} else := array.concat(["disable-acs"], staging.remedies(pairs))
+	not facts.is_passthrough_host == true
+} else := array.concat(off, staging.remedies(pairs))
+
+off := [r | some r in ["disable-acs"]; not facts.is_passthrough_host == true]
 
 # pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for which AMD recommends remapping.
 pass_through(pairs) := [cure |
 	some cure in ["iommu-pt"]
+	not facts.is_passthrough_host == true
 	not amd.only_radeon
 	not pci.all_untranslated(peers.ends(pairs))
 ]
 
-# amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS redirects as one through the host
-# bridge, and offers it if the kernel trusts that (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
-amd_alone if {
-	amd.present
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
-}
-
-default caution := ""
-
-caution := concat("", [
-	" This host passes devices to guests, so ACS must stay on. If both ends support address translation (ATS), ",
-	"enable direct translated P2P on the bridges of the path to restore the speed.",
-]) if {
-	facts.is_passthrough_host == true
-}
+# What texts show that are cut off, so that it is not known which devices communicate through a port: "lspci -vvv | grep
+# ACSCtl", a switch's ports alone. Many machines that do not use the path have these bits set. Together with a failing
+# job, NVIDIA's guide recommends checking them first. On a switch port they hurt in any case.
+text_grade := ["high", "likely"] if {
+	benchmarks.job_failed
+} else := ["high", "likely"] if {
+	count(loose) > 0
+	job_shown
+} else := ["low", "possible"]
 
 # job_shown is true if a text shows a job that runs on GPUs.
 job_shown if logs.given
 
 job_shown if count(input.benchmarks) > 0
 
-# fragment_grade: many machines that do not use the path have these bits set. Together
-# with a failing job, NVIDIA's guide recommends checking them first. On a switch port they
-# hurt in any case.
-fragment_grade := ["medium", "possible"] if {
-	amd_alone
-	benchmarks.job_failed
-} else := ["high", "likely"] if {
-	benchmarks.job_failed
-} else := ["high", "likely"] if {
-	job_shown
-	count(loose) > 0
-} else := ["low", "possible"]
-
 findings contains {
-	"subject": fragment.subject,
-	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment.words, concat(", ", sort(port_bits)), fragment_reason]),
+	"grade": "in-text",
+	"subject": in_text.subject,
+	"about": {
+		"ports": (loose | {sprintf("%d of the ports that lspci shows", [n]) | n := sum([u.count | some u in unnamed]); n > 0}),
+		"bits": port_bits,
+	},
 	"evidence": array.concat(
 		control_evidence(loose),
 		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
-	"params": fragment.params,
-	"severity": fragment_grade[0],
-	"confidence": fragment_grade[1],
-	"remedies": fragment_remedies,
+	"params": in_text.params,
+	"severity": text_grade[0],
+	"confidence": text_grade[1],
+	"remedies": array.concat(off, [r | some r in ["nccl-p2p-disable", "iommu-pt"]; benchmarks.job_failed]),
 } if {
 	count(loose) + count(unnamed) > 0
 	count(affected) == 0
 	not facts.is_guest == true
 }
 
-fragment := {"subject": peers.shorten(loose), "params": params(loose), "words": bridges_text(loose)} if {
+in_text := {"subject": peers.shorten(loose), "params": params(loose)} if {
 	count(loose) > 0
-} else := {
-	"subject": "host",
-	"params": params({"BRIDGE"}), # Commands have it for what the text does not name.
-	"words": sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])]),
-}
-
-fragment_reason := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
-	count(loose) > 0
-	not benchmarks.job_failed
-} else := "If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost."
-
-fragment_remedies := ["nccl-p2p-disable"] if {
-	facts.is_passthrough_host == true
-} else := ["nccl-p2p-disable", "disable-acs"] if {
-	amd_alone
-	benchmarks.job_failed
-} else := ["disable-acs", "nccl-p2p-disable", "iommu-pt"] if {
-	benchmarks.job_failed
-} else := ["disable-acs"]
+} else := {"subject": "host", "params": params({"BRIDGE"})} # Commands have it for what the text does not name.
 
 missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show the bridges of the real topology"} if {
 	facts.is_guest == true
@@ -263,47 +230,36 @@ standing(p) := peers.standing(p) if {
 } else := "passed-on" if {
 	peers.passed_on(p)
 } else := "rdma" if {
-	p.kind == "gpu-nic"
 	p.b in surroundings.rdma_nics
-} else := "nic" if {
-	p.kind == "gpu-nic"
-} else := "tolerated" if {
-	# amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
-	not peers.both_nvidia(p)
 } else := "implied" if {
+	peers.both_nvidia(p) # amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
 	peers.joined(p) == "pcie"
-} # NVLink may join these two: this is not known.
+} else := "unsure" if {
+	peers.both_nvidia(p)
+	peers.joined(p) == "unknown"
+}
 
-else := "unsure"
-
-# PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off and do not show which devices
-# communicate through them.
-
-# Texts are often cut, so that the tree is not known: "lspci -vvv | grep ACSCtl",
-# or a switch's ports alone. What is redirected there may as well be a path that
-# no text mentions.
-#
 # loose are the ports that are known to redirect and stand on no known path of a
 # pair: those of switches, and root ports right above a GPU.
 loose contains d.address if {
-	input.pci.partial == true
 	some d in input.pci.devices
-	d.kind == "bridge"
 	count(pci.redirects(d.address)) > 0
 	not pci.emulated(d.address)
 	not on_path(d.address)
+	suspect(d)
+}
+
+suspect(d) if {
+	input.pci.partial == true
+	d.kind == "bridge"
 	switch_port(d)
 }
 
-# setpci shows the register of a port, but not what port it is. If a job fails, it is a
-# suspect, according to NVIDIA's guide.
-loose contains d.address if {
+# setpci shows the register of a port, but not what port it is.
+suspect(d) if {
 	benchmarks.job_failed
-	some d in input.pci.devices
 	object.get(d, "class", "") == ""
 	object.get(d, "kind", "") == ""
-	count(pci.redirects(d.address)) > 0
-	not on_path(d.address)
 }
 
 on_path(address) if {
@@ -331,7 +287,7 @@ unnamed contains u if {
 	count({bit | some bit in u.control; bit in pci.redirecting_bits}) > 0
 }
 
-# bits are the redirecting bits of all of them.
+# port_bits are the redirecting bits of all of them.
 port_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
 	some u in unnamed
 	some bit in u.control

@@ -107,16 +107,9 @@ test_direct_translated_p2p if {
 	count(acs_redirect.findings) == 1 with input as direct(false)
 }
 
-test_counts_many_ports if {
-	many := [object.union(plx({}), {"address": sprintf("0000:3a:0%d.0", [n])}) | some n in numbers.range(1, 5)]
-	some f in acs_redirect.findings with input as object.union(cut(many), failing)
-	contains(f.message, "and 2 more")
-}
-
 test_standing if {
 	acs_redirect.standing(below) == "rdma" with input as with_nic(below, "0x8086", "0x020700")
-	acs_redirect.standing(below) == "nic" with input as with_nic(below, "0x8086", "0x020000")
-	acs_redirect.standing(pair) == "tolerated" with input as object.union(machine, gpus("amd"))
+	not acs_redirect.standing(pair) with input as object.union(machine, gpus("amd"))
 }
 
 # setpci shows a register, and neither the class nor the kind of its port.

@@ -22,11 +22,23 @@
 #     - host.virtualization
 #   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
-#   first_of: [in-force, by-default, asked, on]
+#   first_of: [in-force, suspected]
 #   since: "0.1"
+#   grades:
+#     in-force: >-
+#       The kernel keeps GPUs in translated IOMMU domains ({types}), and {pairs} communicate over PCIe. {told}.[ The
+#       kernel command line sets {asked}, but that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a
+#       port that the firmware marks as external, or a type written to the group overrides it.]
+#     blocked:
+#       severity: critical
+#       text: >-
+#         The IOMMU blocked accesses by NVIDIA GPUs ({n} in the kernel log), so it translates their addresses:
+#         peer-to-peer transfers hang or lose data
+#     suspected: >-
+#       The IOMMU translates unless something exempts the GPUs ({signs}), and {what}. NVIDIA does not support
+#       peer-to-peer transfers over PCIe through a translating IOMMU on bare metal: they may hang or deliver wrong data
 package gpudoctor.rules.iommu_translation
 
-import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
@@ -36,39 +48,30 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
-# Domains through which copies arrive explain no trouble elsewhere.
-silenced("works") if peers.in_trouble
+findings contains object.union({"subject": "host", "params": iommu.params}, f) if some f in found
 
-findings contains object.union({"subject": "host", "params": iommu.params, "severity": "high", "confidence": "likely"}, f) if some f in found
+# weight is the severity and confidence of each standing. Domains through which copies arrive are no fault.
+weight := {"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"], "unsure": ["medium", "possible"]}
 
-# weight is the severity and confidence of each standing, and what to say of pairs of which nothing bad was measured.
-weight := {
-	"failed": ["critical", "confirmed", ""],
-	"slow": ["high", "confirmed", ""],
-	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data."],
-	"unsure": ["medium", "possible", "Unless NVLink connects them, their transfers may hang or deliver wrong data."],
-	"works": ["info", "likely", "The probe copied between them correctly and at full speed, so no action is needed."],
-}
-
-told(name, pairs) := peers.measured_words(name, pairs) if {
+told(name, pairs) := trim_right(peers.measured_words(name, pairs), ".") if {
 	name in {"failed", "slow"}
-} else := weight[name][2]
+} else := "NVIDIA does not support such transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data"
 
 found contains {
 	"id": "in-force",
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
-	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s communicate over PCIe. %s%s", [
-		count(gpus), concat(", ", sort({group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
-	]),
+	"about": {
+		"types": {group[address].type | some address in gpus},
+		"pairs": peers.pairs_text(pairs), "told": told(name, pairs), "asked": iommu.asked_for_passthrough,
+	},
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
 	"remedies": remedies(name, pairs),
 } if {
-	some name in {standing(p) | some p in affected}
-	not silenced(name)
-	pairs := {p | some p in affected; standing(p) == name}
+	some name, pairs in by_standing
+	weight[name]
 	gpus := {address |
 		some address in peers.ends(pairs)
 		pci.translated(address)
@@ -85,135 +88,114 @@ type_evidence(gpus) := [{
 
 # remedies: the way through host memory is named where transfers fail, or where
 # it was measured faster; who has not tried may be using what works.
-remedies(name, pairs) := {
-	"works": [],
-	"failed": array.concat(["nccl-p2p-disable"], lasting),
-	"slow": array.concat(lasting, staging.remedies(pairs)),
-	"implied": lasting,
-	"unsure": lasting,
-}[name]
-
-default overridden := ""
-
-overridden := sprintf(" The kernel command line sets %s, but that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(iommu.asked_for_passthrough)]) if {
-	count(iommu.asked_for_passthrough) > 0
-}
-
-known_gpus := {address | some address in facts.gpus}
+remedies(name, pairs) := array.concat(["nccl-p2p-disable"], lasting) if {
+	name == "failed"
+} else := array.concat(lasting, staging.remedies(pairs)) if {
+	name == "slow"
+} else := lasting
 
 # One GPU that reads where it may not has a fault of its own.
 found contains {
 	"id": "in-force",
+	"grade": "blocked",
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses & known_gpus),
-	"message": sprintf("The IOMMU blocked accesses by NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
-		sum([e.count | some e in refused]),
-	]),
+	"about": {"n": sum([e.count | some e in refused])},
 	"evidence": pci.event_evidence(refused),
 	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
-	"severity": "critical",
 	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
-	"remedies": array.concat(lasting, stopgap),
+	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
 } if {
 	addresses := {e.address | some e in refused}
 	count(addresses) > 0
 }
 
-# The kernel log of a whole boot shows the default type of groups, and that an IOMMU is
-# active. Groups may be exempt, so the types of groups take precedence.
-found contains {
-	"id": "by-default",
-	"affects": sort(peers.ends(suspects)),
-	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s communicate over PCIe. %s", [
-		input.iommu.vendor, peers.pairs_text(suspects), weight.implied[2],
-	]),
-	"evidence": array.concat(
-		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
-		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
-	),
-	"severity": grade[0],
-	"confidence": grade[1],
-	"remedies": of_texts,
-} if {
-	pci.translates_by_default
-	count(suspects) > 0
-	grade := {"implied": ["high", "likely"], "unsure": ["low", "possible"]}[suspects_standing]
+known_gpus := {address | some address in facts.gpus}
+
+# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
+# logs them: a GPU that wrote to a peer's address for which there is no mapping.
+refused contains e if {
+	some kind in ["amd-vi-fault", "dmar-fault"]
+	some e in pci.events[kind]
+	"nvidia" in {peers.vendor(e.address), object.get(e, ["fields", "driver"], "")}
+	not facts.is_guest == true
 }
 
-# Someone lists the units of the IOMMU, so it is on, and the command line asks for no
-# pass-through: the kernel translates then, unless it was built otherwise
-# (CONFIG_IOMMU_DEFAULT_PASSTHROUGH, which is off by default and in distributions).
+# What texts tell where they do not show what is in force: the signs that the IOMMU translates, with their evidence.
 found contains {
-	"id": "on",
+	"id": "suspected",
 	"affects": sort(peers.ends(suspects)),
-	"message": sprintf("The IOMMU is on (%s), the kernel command line does not set pass-through, and %s communicate over PCIe when they use peer access. %s", [
-		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), weight[suspects_standing][2],
-	]),
-	"evidence": [
-		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
-		{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
-	],
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": of_texts,
+	"about": {"signs": {words | some [words, _] in signs}, "what": exposed[0]},
+	"evidence": [e | some [_, es] in sort(signs); some e in es],
+	"severity": suspicion[0],
+	"confidence": suspicion[1],
+	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
 } if {
+	count(signs) > 0
+	count(iommu.passing | iommu.off) == 0
+	not facts.is_guest == true
+	not surroundings.has_amd
+	count([g | some g in input.iommu.groups; g.type != ""]) == 0
+}
+
+# The kernel log of a whole boot shows the default type of groups, and that an IOMMU is active.
+signs contains ["the kernel log shows that it does so by default", array.concat(
+	pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
+	[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
+)] if pci.translates_by_default
+
+# Units are listed, so it is on: the kernel translates then, unless it was built otherwise
+# (CONFIG_IOMMU_DEFAULT_PASSTHROUGH, which is off by default and in distributions).
+signs contains ["it is on, and the command line does not set pass-through", [
+	{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
+	{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
+]] if {
 	count(input.texts) > 0
 	count(input.iommu.units) > 0
 	input.iommu.vendor in {"intel", "amd"}
 	count(input.host.command_line) > 0
-	count(iommu.passing | iommu.off) == 0
-	not pci.translates_by_default
 	not input.iommu.default_domain == "passthrough"
-	count(suspects) > 0
 }
 
-# A collective that does not end between NVIDIA GPUs that use peer access, where the
-# kernel log or its command line says that the IOMMU translates.
-found contains {
-	"id": "asked",
-	"message": sprintf("A collective over peer-to-peer transfers does not end, and the IOMMU of this machine translates (%s). %s", [
-		concat(", ", sort(translating)), weight.implied[2],
-	]),
-	"evidence": sort(logs.stalled),
-	"remedies": ["iommu-pt", "iommu-off", "nccl-p2p-disable"],
-} if {
+# A parameter is no state: the firmware may have no IOMMU on. It counts where a job over PCIe fails. On AMD's processors a
+# command line without any says as much.
+signs contains [sprintf("the command line sets %s", [facts.list(iommu.translating)]), array.concat([e | e := iommu.evidence], sort(logs.stalled))] if {
+	job_words
+	count(iommu.translating) > 0
+}
+
+signs contains ["that is the default of AMD's, and the command line does not set pass-through", [iommu.evidence]] if {
+	job_words
+	input.host.cpu.vendor == "AuthenticAMD"
+	is_array(input.iommu.command_line)
+}
+
+# job_words is known where a job fails over what the IOMMU would break.
+job_words := "a collective over peer-to-peer transfers does not end" if {
 	count(logs.stalled) > 0
-	count(translating) > 0
-	count(iommu.passing | iommu.off) == 0
 	some t in input.logs.transports
 	startswith(t.kind, "p2p")
-	not amd.present
-	not facts.is_guest == true
-}
-
-# translating are what says that the IOMMU translates.
-translating := iommu.translating | {words | pci.translates_by_default; words := "its default domain is translated"}
-
-# A parameter is no state: the firmware may have no IOMMU on. It counts where a job over PCIe fails, and the state
-# itself is not told. On AMD's processors a command line without any says as much.
-found contains {
-	"id": "asked",
-	"message": sprintf("%s, and a job on NVIDIA GPUs that are connected only by PCIe fails. If the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
-	"evidence": [iommu.evidence],
-	"confidence": asked[1],
-	"remedies": of_texts,
-} if {
-	asked
+} else := "a job on NVIDIA GPUs that are connected only by PCIe fails" if {
 	count(input.texts) > 0
-	is_array(input.iommu.command_line)
-	count(iommu.passing | iommu.off) == 0
 	benchmarks.job_failed
 	pci.bare_metal
 	peers.over_pcie
-	not surroundings.has_amd
 	not iommu.state_told
 }
 
-asked := [sprintf("The kernel command line sets the IOMMU to translate (%s)", [facts.list(iommu.translating)]), {true: "likely", false: "possible"}[count(benchmarks.wrong) > 0]] if {
-	count(iommu.translating) > 0
-} else := ["The kernel command line leaves AMD's IOMMU at its default, which is translation", "possible"] if {
-	input.host.cpu.vendor == "AuthenticAMD"
-}
+exposed := [job_words, "high"] if {
+	job_words
+} else := [sprintf("%s communicate over PCIe", [peers.pairs_text(suspects)]), standing_severity] if count(suspects) > 0
+
+standing_severity := {true: "high", false: "medium"}["implied" in {unmeasured(p) | some p in suspects}]
+
+# suspicion is the severity and the confidence of what texts tell.
+suspicion := [exposed[1], "likely"] if {
+	pci.translates_by_default
+	exposed[1] == "high"
+} else := ["high", {true: "likely", false: "possible"}[(count(benchmarks.wrong) + count(logs.stalled)) > 0]] if {
+	job_words
+} else := ["medium", "possible"]
 
 asks contains "iommu.groups" if {
 	not pci.translates_by_default
@@ -242,9 +224,7 @@ not_applicable contains "fewer than two GPUs" if {
 	not facts.gpu_pairs
 }
 
-# Remedies in the order in which to try them, without those that are already in force or would do harm.
-
-# lasting are those that leave the IOMMU on where it guards guests from each other. What was asked
+# lasting are the remedies that leave the IOMMU on where it guards guests from each other. What was asked
 # for already need not be asked for again.
 lasting := [cure |
 	some [cure, of_use] in [["iommu-pt", count(iommu.asked_for_passthrough) == 0], ["iommu-off", no_guests]]
@@ -254,24 +234,6 @@ lasting := [cure |
 default no_guests := true
 
 no_guests := false if facts.is_passthrough_host == true
-
-# of_texts: who sends texts has trouble with a job and can try without peer access
-# at once.
-of_texts := array.concat(lasting, ["nccl-p2p-disable"])
-
-# stopgap is NCCL's variable, which helps those who run NCCL until the machine is fixed, and no other program.
-default stopgap := []
-
-stopgap := ["nccl-p2p-disable"] if input.transfers
-
-stopgap := ["nccl-p2p-disable"] if {
-	some m in input.logs.messages
-	m.program in {"nccl", "rccl", "pytorch"}
-}
-
-stopgap := ["nccl-p2p-disable"] if count(input.logs.communicators) > 0
-
-# The pairs of NVIDIA GPUs between which an IOMMU translates, or may translate, and their accesses that it blocked.
 
 # group is the IOMMU group of each device.
 group[address] := g if {
@@ -291,14 +253,14 @@ judged contains p if {
 
 over_pcie := {p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}
 
-# affected are the judged pairs of which an end is translated.
-affected contains p if {
+# by_standing are the judged pairs of which an end is translated, by how much that matters. A measurement takes precedence
+# over what the facts imply.
+by_standing[standing(p)] contains p if {
 	some p in judged
 	some address in [p.a, p.b]
 	pci.translated(address)
 }
 
-# standing is how much the translation matters to one pair. A measurement takes precedence over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := unmeasured(p)
@@ -311,18 +273,3 @@ suspects := {p |
 	count([type | some address in [p.a, p.b]; some type in pci.domains[address]]) == 0
 	peers.measured(p.a, p.b) in {"nothing", "failed"}
 }
-
-suspects_standing := {true: "implied", false: "unsure"}["implied" in {unmeasured(p) | some p in suspects}]
-
-# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
-# logs them: a GPU that wrote to a peer's address for which there is no mapping.
-refused contains e if {
-	some kind in ["amd-vi-fault", "dmar-fault"]
-	some e in pci.events[kind]
-	of_nvidia(e)
-	not facts.is_guest == true
-}
-
-of_nvidia(e) if peers.vendor(e.address) == "nvidia"
-
-of_nvidia(e) if e.fields.driver == "nvidia"

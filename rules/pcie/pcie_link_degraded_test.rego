@@ -89,11 +89,11 @@ test_findings if {
 		[object.union(bare_metal, cards([object.union(pcie(3, 8, 3), {"virtualization_mode": "passthrough"})])), {}],
 		[object.union(bare_metal, cards([pcie(3, 8, 3)])), {gpu: ["low", "possible"]}],
 		# What the kernel wrote.
-		[object.union(at_boot("pci", "4"), cards([{}])), {gpu: ["medium", "likely"]}],
+		[object.union(at_boot("pci", "4"), cards([{}])), {gpu: ["medium", "possible"]}],
 		[object.union(at_boot("pci", "16"), cards([{}])), {}],
 		[object.union_n([at_boot("pci", "4"), cards([{}]), guest]), {}],
 		[at_boot("pci", "4"), {}],
-		[at_boot("amdgpu", "2"), {gpu: ["medium", "likely"]}],
+		[at_boot("amdgpu", "2"), {gpu: ["medium", "possible"]}],
 		[shown("", "", 2), {gpu: ["medium", "possible"]}],
 		[shown("gpu", "0x030200", 16), {}],
 		[shown("nic", "0x020700", 2), {}],
@@ -101,27 +101,16 @@ test_findings if {
 		[asked(100, 2), {gpu: ["high", "likely"]}],
 		[asked(90, 4), {gpu: ["medium", "likely"]}],
 		[asked(3, 1), {}],
-		[json.patch(asked(100, 2), [{"op": "remove", "path": "/gpus/devices/1"}]), {gpu: ["medium", "likely"]}],
+		[json.patch(asked(100, 2), [{"op": "remove", "path": "/gpus/devices/1"}]), {gpu: ["high", "likely"]}],
 		[object.union(asked(100, 2), guest), {}],
-		[network("InfiniBand"), {"mlx5_0": ["medium", "possible"]}],
+		[network("InfiniBand"), {"mlx5_0": ["medium", "likely"]}],
 		[network("Ethernet"), {}],
-		[lag("165.1"), {"NIC of rank 3": ["medium", "possible"]}],
+		[lag("165.1"), {"NIC of rank 3": ["medium", "likely"]}],
 		[lag("565.1"), {}],
 	] {
 		found := pcie_link_degraded.findings with input as row[0]
 		{f.subject: [object.get(f, "severity", "medium"), object.get(f, "confidence", "likely")] | some f in found} == row[1]
 	}
-}
-
-test_messages if {
-	some f in pcie_link_degraded.findings with input as lag("165.1")
-	contains(f.message, "165.1 of 391.5 Gb/s")
-}
-
-test_narrow if {
-	pcie_link_degraded.narrow[gpu] == {"width": 2, "best": 16, "source": "lspci"} with input as shown("gpu", "0x030200", 2)
-	pcie_link_degraded.shown_wide(gpu) with input as machine(full, full)
-	not pcie_link_degraded.shown_wide(gpu) with input as machine(link(32, 8, 32, 16), full)
 }
 
 # copies is a table of two values between host memory and GPUs in slots of 63 GB/s.
@@ -134,13 +123,9 @@ copies(rates) := {"benchmarks": [{
 
 # Values that agree may be those of narrow uplinks, unless the ways to the processors are known.
 test_alike if {
-	some f in pcie_link_degraded.slow_copies with input as copies([14.2, 14.1])
-	object.get(f, "severity", "medium") == "low"
-	contains(f.message, "narrower uplinks")
-	not "bind-numa" in f.remedies
+	{"low"} == {f.severity | some f in pcie_link_degraded.findings} with input as copies([14.2, 14.1])
 	hosts := {"links": {"pairs": [], "hosts": [{"gpu": gpu, "at": gpu, "speed_gts": 32, "width": 16, "gbps": 63}]}}
-	some g in pcie_link_degraded.slow_copies with input as object.union(copies([14.2, 14.1]), hosts)
-	object.get(g, "severity", "medium") == "medium"
+	{"medium"} == {f.severity | some f in pcie_link_degraded.findings} with input as object.union(copies([14.2, 14.1]), hosts)
 }
 
 test_unresolvable if {

@@ -98,11 +98,6 @@ ways := {
 	"unknown": sprintf("%s's log does not show which way its channels go", [collective_cost.library]),
 }
 
-# Another way than the links, that nothing asked for: the library or the driver is why.
-around := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"]
-
-cures := {"shm": around, "tcp": around, "net": around, "p2p": ["upgrade-driver", "update-bios", "reset-gpu", "upgrade-nccl"], "unknown": around}
-
 # asked are the settings that may have asked for that: those that restrict the collective_cost.library, but for
 # those without which it was not faster, and those without which it was.
 asked := (restricting_settings.in_force - collective_cost.free) | costly
@@ -111,7 +106,8 @@ costly := {name | some name in collective_cost.slower.variables}
 
 default remedies := ["other"]
 
-remedies := cures[way] if count(asked) == 0
+# Another way than the links, that nothing asked for: the library or the driver is why.
+remedies := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"] if count(asked) == 0
 
 default remark := ""
 

@@ -36,14 +36,11 @@ slow[[t.source, t.destination]] contains t if {
 
 slow_ways := {direction: ts | some direction, ts in slow}
 
-# grade: "high" means that more than half of what healthy machines reach is lost. All at once, the threshold is lax
-# since pairs share links that none of them shows; a quarter of a pair's fair share is a collapse even there.
+# grade: "high" means that more than half of what healthy machines reach is lost.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < max([thresholds.wrong_path * t.threshold, object.get(collapse, t.test, 0)])
+	t.fraction < thresholds.wrong_path * t.threshold
 } else := "medium"
-
-collapse := {"all-at-once": 0.25}
 
 # crowded are the tests in which other copies run at the same time.
 crowded := {"all-at-once", "bidirectional"}
@@ -60,7 +57,7 @@ findings contains {
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
-		count(group), count(transfers.tried), moment[k[1]], figures(transfers.all(group)), hint(k[1], group),
+		count(group), count(transfers.tried), moment[k[1]], figures(transfers.all(group)), unread_words(group),
 	]),
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(transfers.all(group)),
@@ -86,32 +83,10 @@ figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 
 tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
 
-# turning are the pairs whose path turns in a switch.
-turning[peers.key(p.a, p.b)] := p.common_bridge if {
-	some p in facts.gpu_pairs
-	p.common_bridge != ""
-}
-
-# hint says what the figure looks like.
-hint("together", group) := " NVLink connects these GPUs: check for links and switches of the fabric that are down or have errors." if {
-	peers.under_nvlink(object.keys(group))
-} else := " They share an uplink, or a switch that collapses under concurrent writes."
-
-hint("alone", group) := " This is below a tenth of the link, which indicates staging through host memory." if {
-	some t in transfers.all(group)
-	t.fraction < thresholds.staged
-} else := " NVLink connects these GPUs: check for links that are down, and check the clocks." if {
-	peers.under_nvlink(object.keys(group))
-} else := sprintf(" About half of the link under one switch indicates a detour through the root port%s.", [unread_words(group)]) if {
-	some t in transfers.all(group)
-	t.fraction >= thresholds.detour.least
-	t.fraction <= thresholds.detour.most
-	some d, _ in group
-	turning[peers.key(d[0], d[1])]
-} else := ""
-
-unread_words(group) := ", which ACS causes; reading ACS needs root" if {
-	count(unread(object.keys(group))) > 0
+# ACS on the way is the first suspect where it could not be read.
+unread_words(group) := sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) if {
+	bridges := unread(object.keys(group))
+	count(bridges) > 0
 } else := ""
 
 # remedies: parts that are known to work get no remedy. Host memory is slower than most
