@@ -72,7 +72,7 @@ func saidIn(line []byte) (said []byte, ok bool) {
 		at = time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000000+00:00")
 	}
 	head := string(line[:from])
-	if isTime(at) && !strings.ContainsAny(at, "\r\n") {
+	if t := timeForm.FindString(at); t != "" && strings.HasPrefix(at, t) && !strings.ContainsAny(at, "\r\n") {
 		head += at + " "
 		if host, ok := text("_HOSTNAME"); ok {
 			program, _ := text("SYSLOG_IDENTIFIER", "_COMM")

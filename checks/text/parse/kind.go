@@ -52,8 +52,6 @@ type Relevance uint8
 const (
 	// Relevant lines are offered to the kind.
 	Relevant Relevance = iota
-	// Counted lines are those that Line takes without learning anything from them.
-	Counted
 	// Irrelevant lines are those that neither Line nor Begins takes.
 	Irrelevant
 )

@@ -33,8 +33,6 @@ type lineAt struct {
 	joins uint8
 	// broken is true if a screen of a usual width may have broken the line.
 	broken bool
-	// counted is true if the one who takes the line only counts it.
-	counted bool
 	// numbered is true if the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
@@ -157,7 +155,7 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	text := string(s.now.data[place.from:place.to])
 	if !place.plain {
 		text = clean(s.now.data[place.from:place.to])
-		l.takers = s.anchors.holding(text, l.takers)
+		l.takers = s.anchors.Holding(text, l.takers)
 	}
 	l.of(text)
 	if place.broken {
@@ -170,22 +168,18 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	return l, place.overwritten, true
 }
 
-// pass goes over lines that nobody takes, and counts those that are only counted.
-func (s *scanner) pass(count func(taker uint16, number int)) {
+// pass goes over lines that nobody takes.
+func (s *scanner) pass() {
 	for s.fill() {
 		before := s.takersBefore()
 		for s.at < len(s.now.lines) {
 			l := &s.now.lines[s.at]
-			if (l.takers != before && !l.counted) || l.joins > 0 {
+			if l.takers != before || l.joins > 0 {
 				return
 			}
 			if l.numbered {
 				s.number++
 			}
-			if l.counted {
-				count(s.now.takers[before], s.number)
-			}
-			before = l.takers
 			s.at++
 		}
 	}

@@ -155,7 +155,7 @@ func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 
 // add adds a line to a chunk.
 func (s *splitter) add(c *chunk, l lineAt) {
-	c.takers, l.counted = s.anchors.takersOf(c.data[l.from:l.to], l.plain, c.takers)
+	c.takers = s.anchors.takersOf(c.data[l.from:l.to], l.plain, c.takers)
 	l.takers = int32(len(c.takers))
 	c.lines = append(c.lines, l)
 }

@@ -1,4 +1,4 @@
-package parse
+package anchors
 
 import (
 	"slices"
@@ -22,16 +22,16 @@ func FuzzAnchors(f *testing.F) {
 		if len(anchors) == 0 {
 			return
 		}
-		set := newAnchorSet(anchors)
-		exact, keys := set.in([]byte(line), true, nil), set.in([]byte(line), false, nil)
+		set := New(anchors)
+		exact, keys := set.In([]byte(line), true, nil), set.In([]byte(line), false, nil)
 		for i, list := range anchors {
-			taker, key := uint16(i), list[0][max(0, len(list[0])-keyBytes):]
-			if got, want := slices.Contains(exact, taker), strings.Contains(line, list[0]); got != want {
+			owner, key := uint16(i), list[0][max(0, len(list[0])-keyBytes):]
+			if got, want := slices.Contains(exact, owner), strings.Contains(line, list[0]); got != want {
 				t.Errorf("%q found in %q: %t, want %t", list[0], line, got, want)
 			}
-			got, want := slices.Contains(keys, taker), strings.Contains(line, key)
+			got, want := slices.Contains(keys, owner), strings.Contains(line, key)
 			expect.That(t, got == want, "the key %q found in %q: %t, want %t", key, line, got, want)
 		}
-		expect.NoDiff(t, exact, set.holding(line, keys), "%q holds", line)
+		expect.NoDiff(t, exact, set.Holding(line, keys), "%q holds", line)
 	})
 }
