@@ -37,7 +37,6 @@ func rocmSMITopologyRead(s *parse.Sink, in *parse.Lines) {
 	for i, name := range names {
 		columns[i] = gpuAt(s, parse.Number(strings.TrimPrefix(name, "GPU")), "", head).Address
 	}
-	pairs := newGPUPairs(s)
 	for i := range columns {
 		l, ok := in.Peek()
 		if !ok {
@@ -49,7 +48,7 @@ func rocmSMITopologyRead(s *parse.Sink, in *parse.Lines) {
 		}
 		in.Next()
 		for j, cell := range cells[1:min(len(cells), len(columns)+1)] {
-			if p := pairs.of(columns[i], columns[j], l); p != nil {
+			if p := gpuPair(s, columns[i], columns[j], l); p != nil {
 				rocmSMICell(p, table, cell)
 			}
 		}

@@ -39,7 +39,6 @@ func smiTopologyRead(s *parse.Sink, in *parse.Lines) {
 		columns[i] = facts.Address(name)
 		gpuAt(s, i, columns[i], head)
 	}
-	pairs := newGPUPairs(s)
 	for range columns {
 		l, ok := in.Peek()
 		if !ok {
@@ -52,7 +51,7 @@ func smiTopologyRead(s *parse.Sink, in *parse.Lines) {
 		in.Next()
 		row := facts.Address(cells[0])
 		for i, cell := range cells[1:min(len(cells), len(columns)+1)] {
-			if p := pairs.of(row, columns[i], l); p != nil {
+			if p := gpuPair(s, row, columns[i], l); p != nil {
 				smiTopologyCell(p, table, cell)
 			}
 		}

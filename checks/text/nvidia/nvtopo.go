@@ -160,7 +160,6 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 		}
 		switched = switched || sum > nvtopoLinks
 	}
-	pairs := newNvtopoPairs(s)
 	for i, r := range rows {
 		m := nvtopoGPU.FindStringSubmatch(r[0])
 		if m == nil {
@@ -182,14 +181,14 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 			other := columns[j]
 			if b, ok := gpus[other]; ok {
 				if b > *a.Index {
-					pairs.path(parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
+					nvtopoPath(s, parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
 				}
 				continue
 			}
 			if name := nics[other]; name != "" {
 				other = name
 			}
-			pairs.path(parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
+			nvtopoPath(s, parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
 		}
 		nvtopoNUMA(s, *a.Index, r, len(columns), lines[i])
 	}
@@ -198,9 +197,9 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 // nvtopoPaths are the words for paths that newer versions have changed.
 var nvtopoPaths = map[string]string{"SOC": "SYS", "PSB": "PIX"}
 
-// path enters a cell of the matrix.
-func (t *nvtopoPairs) path(a, b, kind string, cell []string, switched bool, l parse.Line) {
-	p := t.pair(a, b, kind, l)
+// nvtopoPath enters a cell of the matrix.
+func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, l parse.Line) {
+	p := s.Pair(a, b, kind, l)
 	if p == nil {
 		return
 	}
@@ -214,38 +213,6 @@ func (t *nvtopoPairs) path(a, b, kind string, cell []string, switched bool, l pa
 	if kind == "gpu-gpu" {
 		p.NVLinks = new(int) // The matrix would show them.
 	}
-}
-
-// nvtopoPairs finds the pairs that are known while a matrix is entered.
-type nvtopoPairs struct {
-	sink  *parse.Sink
-	known map[[2]string]int
-}
-
-func newNvtopoPairs(s *parse.Sink) *nvtopoPairs {
-	t := &nvtopoPairs{sink: s, known: make(map[[2]string]int)}
-	if s.Facts.Links != nil {
-		for i, p := range s.Facts.Links.Pairs {
-			t.known[[2]string{p.A, p.B}] = i
-		}
-	}
-	return t
-}
-
-// pair returns a pair, new if need be; nil if there are too many.
-func (t *nvtopoPairs) pair(a, b, kind string, l parse.Line) *facts.Pair {
-	links := t.sink.Links()
-	i, ok := t.known[[2]string{a, b}]
-	if !ok {
-		if len(links.Pairs) >= parse.MaxEntries {
-			return nil
-		}
-		i = len(links.Pairs)
-		t.known[[2]string{a, b}] = i
-		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
-	}
-	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
-	return &links.Pairs[i]
 }
 
 // nvtopoNUMA enters the NUMA node of a GPU and the CPUs of that node. The
@@ -343,7 +310,6 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 	if what == "" && !nvtopoPeerPlain(rows) {
 		return
 	}
-	pairs := newNvtopoPairs(s)
 	for i, r := range rows {
 		for j, word := range r[1:] {
 			b := j
@@ -364,7 +330,7 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 				}
 			}
 			if word != "X" {
-				pairs.status(min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
+				nvtopoStatus(s, min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
 			}
 		}
 	}
@@ -382,9 +348,9 @@ func nvtopoPeerPlain(rows [][]string) bool {
 	return true
 }
 
-// status enters a cell of a matrix of peer access.
-func (t *nvtopoPairs) status(a, b int, what, word string, l parse.Line) {
-	p := t.pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
+// nvtopoStatus enters a cell of a matrix of peer access.
+func nvtopoStatus(s *parse.Sink, a, b int, what, word string, l parse.Line) {
+	p := s.Pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
 	if p == nil {
 		return
 	}
