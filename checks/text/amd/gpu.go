@@ -98,9 +98,9 @@ func gpuPair(s *parse.Sink, a, b string, l parse.Line) *facts.Pair {
 // "PCIE" (rsmi and amd-smi), "X" and "P" (rocm-bandwidth-test).
 func gpuSetLink(p *facts.Pair, word string) {
 	switch strings.ToUpper(word) {
-	case "XGMI":
+	case "XGMI", "X":
 		p.LinkType = "xgmi"
-	case "PCIE":
+	case "PCIE", "P":
 		p.LinkType = "pcie"
 	}
 }
@@ -110,9 +110,9 @@ func gpuSetLink(p *facts.Pair, word string) {
 func gpuSetAccess(p *facts.Pair, word string) {
 	var ok bool
 	switch strings.ToUpper(word) {
-	case "ENABLED", "TRUE":
+	case "ENABLED", "TRUE", "1":
 		ok = p.Accessible == nil || *p.Accessible
-	case "DISABLED", "FALSE":
+	case "DISABLED", "FALSE", "0":
 	default:
 		return
 	}

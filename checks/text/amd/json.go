@@ -204,7 +204,7 @@ func (r *jsonReader) system(n *yaml.Node) {
 		}
 		a, b := gpuAt(r.sink, parse.Number(m[2]), "", l), gpuAt(r.sink, parse.Number(m[3]), "", l)
 		if p := gpuPair(r.sink, a.Address, b.Address, l); p != nil {
-			rocmSMICell(p, m[1], text)
+			setCell(p, m[1], text)
 		}
 	})
 }

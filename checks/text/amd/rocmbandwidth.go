@@ -125,8 +125,8 @@ func (r *rocmBandwidthReport) cells(s *parse.Sink, m []string, l parse.Line) {
 	for i, cell := range cells[:min(len(cells), len(r.row))] {
 		to := r.row[i]
 		if r.bench == nil {
-			if p := gpuPair(s, r.at[from], r.at[to], l); p != nil {
-				rocmBandwidthCell(p, r.table, cell)
+			if p := gpuPair(s, r.at[from], r.at[to], l); p != nil && r.table != "" {
+				setCell(p, r.table, cell)
 			}
 			continue
 		}
@@ -135,21 +135,6 @@ func (r *rocmBandwidthReport) cells(s *parse.Sink, m []string, l parse.Line) {
 			continue
 		}
 		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
-	}
-}
-
-func rocmBandwidthCell(p *facts.Pair, table, cell string) {
-	switch {
-	case table == "Link Type" && cell == "X":
-		p.LinkType = "xgmi"
-	case table == "Link Type" && cell == "P":
-		p.LinkType = "pcie"
-	case table == "Link Hops":
-		p.Hops = gpuInt(cell)
-	case table == "Access" && cell == "0":
-		gpuSetAccess(p, "FALSE")
-	case table == "Access" && cell == "1":
-		gpuSetAccess(p, "TRUE")
 	}
 }
 

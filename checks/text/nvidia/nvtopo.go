@@ -28,14 +28,8 @@ var nvtopoKind = &parse.Kind{
 	Command: "nvidia-smi topo -m",
 	Gives:   []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
-	Begins: func(in *parse.Lines) bool {
-		lines := in.Ahead(2)
-		if nvtopoRow(lines[0].Text) != nil {
-			return true
-		}
-		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoRow(lines[1].Text) != nil
-	},
-	Read: nvtopoRead,
+	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoRow) },
+	Read:    nvtopoRead,
 }
 
 var (
@@ -82,23 +76,32 @@ func nvtopoRow(text string) []string {
 	return fields
 }
 
-func nvtopoRead(s *parse.Sink, in *parse.Lines) {
+// nvtopoBegins reports whether a matrix begins at the next line, with a header or without one. row
+// returns the fields of a row.
+func nvtopoBegins(in *parse.Lines, row func(text string) []string) bool {
+	lines := in.Ahead(2)
+	return row(lines[0].Text) != nil || nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && row(lines[1].Text) != nil
+}
+
+// nvtopoMatrix takes a matrix: the columns that its header names, if it has one, and its rows.
+func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []string, rows [][]string, lines []parse.Line) {
 	first, _ := in.Peek()
-	columns := nvtopoHeader(first.Text)
-	if columns != nil {
+	if columns = nvtopoHeader(first.Text); columns != nil {
 		in.Next()
 	}
-	var rows [][]string
-	var lines []parse.Line
-	for {
-		l, ok := in.Peek()
-		fields := nvtopoRow(l.Text)
-		if !ok || fields == nil || len(rows) >= nvtopoMost {
-			break
+	lines = in.While(func(l parse.Line) bool {
+		fields := row(l.Text)
+		if fields == nil || len(rows) >= nvtopoMost {
+			return false
 		}
-		rows, lines = append(rows, fields), append(lines, l)
-		in.Next()
-	}
+		rows = append(rows, fields)
+		return true
+	})
+	return columns, rows, lines
+}
+
+func nvtopoRead(s *parse.Sink, in *parse.Lines) {
+	columns, rows, lines := nvtopoMatrix(in, nvtopoRow)
 	if columns == nil { // The matrix is square: its rows name its columns.
 		for _, r := range rows {
 			columns = append(columns, r[0])
@@ -250,14 +253,8 @@ var nvtopoPeerKind = &parse.Kind{
 	Command: "nvidia-smi topo -p2p r",
 	Gives:   []string{"gpus", "links"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
-	Begins: func(in *parse.Lines) bool {
-		lines := in.Ahead(2)
-		if nvtopoPeerRow(lines[0].Text) != nil {
-			return true
-		}
-		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoPeerRow(lines[1].Text) != nil
-	},
-	Read: nvtopoPeerRead,
+	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoPeerRow) },
+	Read:    nvtopoPeerRead,
 }
 
 // nvtopoPeerWords are nvidia-smi's words for NVML's status.
@@ -293,19 +290,7 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 	if m := nvtopoPeerOption.FindStringSubmatch(in.Prompt().Command); m != nil {
 		what = m[1]
 	}
-	first, _ := in.Peek()
-	columns := nvtopoHeader(first.Text)
-	if columns != nil {
-		in.Next()
-	}
-	var rows [][]string
-	lines := in.While(func(l parse.Line) bool {
-		if fields := nvtopoPeerRow(l.Text); fields != nil && len(rows) < nvtopoMost {
-			rows = append(rows, fields)
-			return true
-		}
-		return false
-	})
+	columns, rows, lines := nvtopoMatrix(in, nvtopoPeerRow)
 	nvtopoLegend(in)
 	if what == "" && !nvtopoPeerPlain(rows) {
 		return
