@@ -46,7 +46,7 @@ func device(text string) (driver, address string) {
 // an event of what it says. form is its id, or what it shares with its twins.
 func classify(text, kind string) (event facts.KernelEvent, form string, ok bool) {
 	var few [8]uint16
-	for _, i := range forms().In([]byte(text), true, few[:0]) {
+	for _, i := range forms().In([]byte(text), few[:0]) {
 		row := message.KernelForms()[i]
 		if kind != "" && row.Kind != kind {
 			continue

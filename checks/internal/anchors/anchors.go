@@ -122,9 +122,8 @@ func (s *Set) link() {
 // endsHere marks a state in which keys end.
 const endsHere = 1 << 31
 
-// In appends, in their order, the owners of the anchors that a text holds: each once. If not
-// all is true, the last eight bytes of an anchor are enough.
-func (s *Set) In(text []byte, all bool, owners []uint16) []uint16 {
+// In appends, in their order, the owners of the anchors that a text holds: each once.
+func (s *Set) In(text []byte, owners []uint16) []uint16 {
 	from := len(owners)
 	next, class := s.next, &s.class
 	state := uint32(0)
@@ -135,7 +134,7 @@ func (s *Set) In(text []byte, all bool, owners []uint16) []uint16 {
 		}
 		state &^= endsHere
 		for _, found := range s.ending[state/uint32(s.columns)] {
-			if !slices.Contains(owners[from:], found.owner) && (found.before == "" || !all || endsWith(text[:i+1-keyBytes], found.before)) {
+			if !slices.Contains(owners[from:], found.owner) && (found.before == "" || endsWith(text[:i+1-keyBytes], found.before)) {
 				owners = append(owners, found.owner)
 			}
 		}

@@ -28,7 +28,7 @@ type Kind struct {
 	// follow in the prompt's line.
 	Commands []string
 	// Prefilter, if set, says what a line is to the kind before it is offered. It
-	// sees each plain line in which there is an anchor, and keeps none of them. It
+	// sees each line in which there is an anchor, and keeps none of them. It
 	// runs beside Line, Begins and Read, and only saves them work.
 	Prefilter func(line []byte) Relevance
 	// Files is true if it takes what scripts and other sources hold. No other kind is asked there: a

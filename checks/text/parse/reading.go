@@ -72,14 +72,10 @@ type anchorSet struct {
 	prefilters []func(line []byte) Relevance
 }
 
-// takersOf appends those to which a line is relevant. Of one that is not plain, an anchor's end may be all that
-// it holds: see scanner.next.
-func (a *anchorSet) takersOf(line []byte, plain bool, takers []uint16) []uint16 {
+// takersOf appends those to which a line is relevant.
+func (a *anchorSet) takersOf(line []byte, takers []uint16) []uint16 {
 	from := len(takers)
-	takers = a.In(line, plain, takers)
-	if !plain {
-		return takers
-	}
+	takers = a.In(line, takers)
 	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool {
 		return int(t) < len(a.prefilters) && a.prefilters[t] != nil && a.prefilters[t](line) == Irrelevant
 	})

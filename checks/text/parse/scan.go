@@ -28,7 +28,6 @@ type chunk struct {
 type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
-	plain    bool
 	// joins is how many of the chunk's joins begin with this line.
 	joins uint8
 	// broken is true if a screen of a usual width may have broken the line.
@@ -153,10 +152,6 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	}
 	l = Line{Number: s.number, index: s.at, takers: s.now.takers[before:place.takers:place.takers]}
 	text := string(s.now.data[place.from:place.to])
-	if !place.plain {
-		text = clean(s.now.data[place.from:place.to])
-		l.takers = s.anchors.Holding(text, l.takers)
-	}
 	l.of(text)
 	if place.broken {
 		l.piece = text

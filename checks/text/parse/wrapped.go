@@ -66,7 +66,7 @@ func (a *anchorSet) realign(c *chunk) {
 				l.from = int32(len(c.data))
 				c.data = append(c.data, squeezed...)
 				l.to = int32(len(c.data))
-				c.takers = a.takersOf(squeezed, l.plain, c.takers)
+				c.takers = a.takersOf(squeezed, c.takers)
 			} else {
 				c.takers = append(c.takers, takers...)
 			}
@@ -164,7 +164,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			}
 			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
 			j.sure = j.inWord && beginsAnew(text(i))
-			j.takers = a.Holding(j.text, a.takersOf([]byte(j.text), plain([]byte(j.text)), nil))
+			j.takers = a.takersOf([]byte(j.text), nil)
 			if len(j.takers) > 0 {
 				c.joins = append(c.joins, j)
 				lines[i].joins++
