@@ -4,6 +4,8 @@
 package parse
 
 import (
+	"slices"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -56,11 +58,11 @@ const (
 	Irrelevant
 )
 
-// BeginsLike is the Begins of a kind whose first line has a form of its own.
-func BeginsLike(form *lazy.Regexp) func(in *Lines) bool {
+// BeginsLike is the Begins of a kind whose first line has one of some forms.
+func BeginsLike(forms ...*lazy.Regexp) func(in *Lines) bool {
 	return func(in *Lines) bool {
 		l, ok := in.Peek()
-		return ok && form.MatchString(l.Text)
+		return ok && slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(l.Text) })
 	}
 }
 

@@ -45,7 +45,6 @@ type lineAt struct {
 type scanner struct {
 	anchors *anchorSet
 	chunks  <-chan *chunk
-	free    chan *chunk
 	stop    chan struct{}
 	now     *chunk
 	at      int // The next line of now.
@@ -61,7 +60,7 @@ type scanner struct {
 // scan begins to read a text.
 func (a *anchorSet) scan(r io.Reader) *scanner {
 	chunks := make(chan *chunk, chunksAhead)
-	s := &scanner{anchors: a, chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
+	s := &scanner{anchors: a, chunks: chunks, stop: make(chan struct{})}
 	go func() {
 		defer close(chunks)
 		s.err = a.split(r, s, chunks)
@@ -75,12 +74,7 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 	sp := splitter{anchors: a, numbered: true, first: true}
 	defer func() { s.cut, s.cutBytes = sp.cut, sp.cutBytes }()
 	for {
-		var c *chunk
-		select {
-		case c = <-s.free:
-		default:
-			c = spareChunks.Get().(*chunk)
-		}
+		c := spareChunks.Get().(*chunk)
 		// Lines that were looked at ahead keep their takers.
 		c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
 		c.data = append(c.data, rest...)
@@ -123,10 +117,7 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 func (s *scanner) fill() bool {
 	for s.now == nil || s.at == len(s.now.lines) {
 		if s.now != nil {
-			select {
-			case s.free <- s.now:
-			default:
-			}
+			spareChunks.Put(s.now)
 			s.now = nil
 		}
 		c, ok := <-s.chunks
@@ -196,9 +187,6 @@ func (s *scanner) close() {
 	}
 	if s.now != nil {
 		spareChunks.Put(s.now)
-	}
-	for len(s.free) > 0 {
-		spareChunks.Put(<-s.free)
 	}
 }
 

@@ -102,9 +102,6 @@ func (s *Sink) Settle() { s.ledger.close() }
 // Unwatch ends the watching of an object whose change no one line tells: a sum.
 func (s *Sink) Unwatch(object any) { s.ledger.drop(object) }
 
-// Rename carries new names of GPUs into the paths of what was told.
-func (s *Sink) Rename(names map[string]string) { s.ledger.rename(names) }
-
 // MaxDevices bounds the PCI functions and the GPUs, maxPairs the pairs of devices, and MaxEntries
 // each other list of the facts that texts fill.
 const (
