@@ -267,7 +267,7 @@ func (l *log) count(event facts.KernelEvent, form, message string) {
 	c.forms[event.ID]++
 }
 
-// key tells events apart: by their form, and all else that it takes out of the line but for the driver.
+// key distinguishes events: by their form, and by all else that it takes out of the line but the driver.
 func (l *log) key(e facts.KernelEvent, form string) string {
 	fields := maps.Clone(e.Fields)
 	delete(fields, driverField)

@@ -235,7 +235,7 @@ func nvsmiFabricState(g *facts.GPU, v *nvsmiValue) {
 	}
 }
 
-// nvsmiFabric makes the set of what is told of a fabric whose state is known.
+// nvsmiFabric makes the set of an attribute of a fabric whose state is known.
 func nvsmiFabric(set func(f *facts.Fabric, v *nvsmiValue)) nvsmiSet {
 	return func(g *facts.GPU, v *nvsmiValue) {
 		if g.Fabric != nil && v.text != "" {

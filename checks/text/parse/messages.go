@@ -70,7 +70,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
-	key := fmt.Sprintf("%s %q", id, fields) // What is said tells messages apart, not who says it.
+	key := fmt.Sprintf("%s %q", id, fields) // What is said distinguishes messages, not who says it.
 	h := m.found[key]
 	if h == nil {
 		if m.variants[id] >= maxVariants { // One more of its kind adds nothing: count it with the first.
