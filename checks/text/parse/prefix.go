@@ -83,10 +83,21 @@ var addressPort = lazy.New(`^\[[a-z_]+\d+\]:\d{4,5}(?:[ )]|$)`)
 // prefixLen is the length of the sure prefix that a text begins with; 0 if there is none.
 func prefixLen(text string) int {
 	head := text[:min(len(text), prefixBytes)]
-	if head == "" || head[0] != '[' && head[0] != '(' && !strings.Contains(head, " |") && !strings.Contains(head, "std") || addressPort.MatchString(head) {
+	if !maySure(head) || addressPort.MatchString(head) {
 		return 0
 	}
 	return len(surePrefix.FindString(head))
+}
+
+// maySure is false of most texts that have no sure prefix, and true of all that have one.
+func maySure(head string) bool {
+	switch {
+	case head == "":
+		return false
+	case head[0] == '[', head[0] == '(', strings.IndexByte(head, '|') >= 0, strings.IndexByte(head, '<') >= 0:
+		return true
+	}
+	return IsDigit(head[0]) && strings.Contains(head, " std")
 }
 
 // prefixForm is a form of prefix that is not sure.
