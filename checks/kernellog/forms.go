@@ -2,70 +2,25 @@ package kernellog
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// index finds the forms of which a message holds an anchor.
-type index struct {
-	// begun has a bit for each hash of the first bytes of an anchor.
-	begun [1 << 10]uint64
-	// anchors are those of all forms by their first bytes.
-	anchors map[uint32][]anchor
-}
-
-// anchor is a literal of a form, which has a number.
-type anchor struct {
-	text string
-	form int
-}
-
-// firstBytes of an anchor are looked up; no anchor is as short.
-const firstBytes = 4
-
-// slot is where the bit of four bytes is: Knuth's multiplicative hash, of which the upper
-// half is taken.
-func slot(b uint32) (word, bit uint32) {
-	h := b * 2654435761 >> 16
-	return h >> 6, h & 63
-}
-
-var forms = sync.OnceValue(func() *index {
-	x := &index{anchors: make(map[uint32][]anchor)}
-	for i, form := range message.KernelForms() {
-		for _, text := range form.Anchors {
-			begin := binary.LittleEndian.Uint32([]byte(text))
-			word, bit := slot(begin)
-			x.begun[word] |= 1 << bit
-			x.anchors[begin] = append(x.anchors[begin], anchor{text, i})
-		}
+// forms finds the forms of which a message holds an anchor.
+var forms = sync.OnceValue(func() *anchors.Set {
+	var all [][]string
+	for _, form := range message.KernelForms() {
+		all = append(all, form.Anchors)
 	}
-	return x
+	return anchors.New(all)
 })
-
-// in appends the numbers of the forms of which a message holds an anchor, in their order.
-func (x *index) in(message string, found []int) []int {
-	for i := 0; i+firstBytes <= len(message); i++ {
-		begin := uint32(message[i]) | uint32(message[i+1])<<8 | uint32(message[i+2])<<16 | uint32(message[i+3])<<24
-		if word, bit := slot(begin); x.begun[word]&(1<<bit) == 0 {
-			continue
-		}
-		for _, a := range x.anchors[begin] {
-			if strings.HasPrefix(message[i:], a.text) && !slices.Contains(found, a.form) {
-				found = append(found, a.form)
-			}
-		}
-	}
-	slices.Sort(found)
-	return found
-}
 
 // driverField is the field that holds what stands before a leading address.
 const driverField = "driver"
@@ -90,8 +45,8 @@ func device(text string) (driver, address string) {
 // classify finds the form of a message, of those of a kind where one is given, and makes
 // an event of what it says. form is its id, or what it shares with its twins.
 func classify(text, kind string) (event facts.KernelEvent, form string, ok bool) {
-	var few [8]int
-	for _, i := range forms().in(text, few[:0]) {
+	var few [8]uint16
+	for _, i := range forms().In([]byte(text), few[:0]) {
 		row := message.KernelForms()[i]
 		if kind != "" && row.Kind != kind {
 			continue

@@ -3,6 +3,7 @@ package kernellog
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -266,30 +267,19 @@ func (l *log) count(event facts.KernelEvent, form, message string) {
 	c.forms[event.ID]++
 }
 
+// key distinguishes events: by their form, and by all else that it takes out of the line but the driver.
 func (l *log) key(e facts.KernelEvent, form string) string {
-	var b strings.Builder
-	number := func(n *int) {
-		if n != nil {
-			b.WriteString(strconv.Itoa(*n))
-		}
-		b.WriteByte(' ')
+	fields := maps.Clone(e.Fields)
+	delete(fields, driverField)
+	return fmt.Sprintf("%s %d %d %t %s %q %s", form, orNone(e.Code), orNone(e.BAR), orNone(e.Fatal), e.Address, fields, l.host)
+}
+
+// orNone is a value in a list of one; an empty list if it is not known.
+func orNone[T any](v *T) []T {
+	if v == nil {
+		return nil
 	}
-	b.WriteString(form)
-	b.WriteByte(' ')
-	number(e.Code)
-	number(e.BAR)
-	if e.Fatal != nil {
-		b.WriteString(strconv.FormatBool(*e.Fatal))
-	}
-	b.WriteByte(' ')
-	b.WriteString(e.Address)
-	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		if name != driverField {
-			b.WriteString(" " + name + "=" + e.Fields[name])
-		}
-	}
-	b.WriteString(" " + l.host)
-	return b.String()
+	return []T{*v}
 }
 
 // events returns what was found. Of two forms that come along with each other

@@ -64,28 +64,16 @@ func dropUnplaced(machine, texts *facts.Facts) {
 	if machine.GPUs == nil || len(machine.GPUs.Devices) == 0 {
 		return
 	}
+	unplaced := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return facts.Address(name) == "" })
+	}
 	if g := texts.GPUs; g != nil {
-		onlyPlaced(reflect.ValueOf(&g.Devices).Elem())
-		onlyPlaced(reflect.ValueOf(&g.P2P).Elem())
+		g.Devices = slices.DeleteFunc(g.Devices, func(d facts.GPU) bool { return unplaced(d.Address) })
+		g.P2P = slices.DeleteFunc(g.P2P, func(p facts.GPUPeer) bool { return unplaced(p.A, p.B) })
 	}
 	if l := texts.Links; l != nil {
-		onlyPlaced(reflect.ValueOf(&l.Pairs).Elem())
+		l.Pairs = slices.DeleteFunc(l.Pairs, func(p facts.Pair) bool { return unplaced(p.A, p.B) })
 	}
-}
-
-// onlyPlaced keeps those entries of a list whose names are addresses.
-func onlyPlaced(list reflect.Value) {
-	kept := reflect.MakeSlice(list.Type(), 0, list.Len())
-	for i := range list.Len() {
-		placed := true
-		for name := range strings.FieldsSeq(keyOf(list.Index(i))) {
-			placed = placed && facts.Address(name) != ""
-		}
-		if placed {
-			kept = reflect.Append(kept, list.Index(i))
-		}
-	}
-	list.Set(kept)
 }
 
 // fillSection fills what a structure lacks. A list of what has an address, a number or two ends

@@ -9,19 +9,18 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
 )
 
-// unwrap removes what is around a text or its characters: an encoding other than
-// UTF-8, Docker's frames, leading zero bytes. It returns nil if there is nothing to remove.
+// unwrap removes what is around a text or its characters: UTF-16, Docker's frames, leading
+// zero bytes. It returns nil if there is nothing to remove. Of UTF-16 without a byte order mark, a reading
+// drops the zero bytes.
 func unwrap(r *bufio.Reader) io.Reader {
 	// What cannot be read is an error when the text is read.
 	head, _ := r.Peek(headBytes)
-	if e := encodingOf(head); e != nil {
-		return transform.NewReader(r, e.NewDecoder())
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return transform.NewReader(r, unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder())
 	}
 	if isFramed(head) {
 		return &unframer{from: r}
@@ -50,68 +49,6 @@ func skipZeros(r *bufio.Reader) {
 			return
 		}
 	}
-}
-
-// encodings are those other than UTF-8, with what a text in them is known by.
-var encodings = []struct {
-	encoding encoding.Encoding
-	mark     string
-	// width is how many bytes a character of ASCII takes, and at is which of them
-	// is not zero.
-	width, at int
-}{
-	// The mark of UTF-32 begins with that of UTF-16.
-	{utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), "\xff\xfe\x00\x00", 4, 0},
-	{utf32.UTF32(utf32.BigEndian, utf32.UseBOM), "\x00\x00\xfe\xff", 4, 3},
-	{unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "\xff\xfe", 2, 0},
-	{unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "\xfe\xff", 2, 1},
-}
-
-// sampleBytes is how much of a text's beginning tells its encoding, and leastSample
-// is too little for that.
-const (
-	sampleBytes = 1 << 10
-	leastSample = 8
-)
-
-// encodingOf is the encoding of a text: by its mark, or since the bytes that are
-// zero are those which ASCII has none in. nil is UTF-8, or not known.
-func encodingOf(head []byte) encoding.Encoding {
-	for _, e := range encodings {
-		if bytes.HasPrefix(head, []byte(e.mark)) {
-			return e.encoding
-		}
-	}
-	for _, e := range encodings {
-		sample := head[:min(len(head), sampleBytes)]
-		if sample = sample[:len(sample)-len(sample)%e.width]; len(sample) >= leastSample && isASCIIIn(sample, e.width, e.at) {
-			return e.encoding
-		}
-	}
-	return nil
-}
-
-// isASCIIIn reports whether a sample is of characters of a width, the first and four
-// fifths of which are ASCII, and none of which is zero.
-func isASCIIIn(sample []byte, width, at int) bool {
-	ascii := 0
-	for i := 0; i < len(sample); i += width {
-		zeros := 0
-		for j := range width {
-			if j != at && sample[i+j] == 0 {
-				zeros++
-			}
-		}
-		switch {
-		case zeros == width-1 && sample[i+at] == 0:
-			return false
-		case zeros == width-1:
-			ascii++
-		case i == 0: // Another encoding takes precedence, or it is not UTF-16.
-			return false
-		}
-	}
-	return ascii*width*5 >= len(sample)*4
 }
 
 // Docker's raw stream puts eight bytes before each piece: 1 for standard output or

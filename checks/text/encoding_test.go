@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/encoding/unicode/utf32"
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
@@ -61,17 +60,11 @@ var wrappings = map[string]func(string) string{
 	"CR":                 func(s string) string { return strings.ReplaceAll(s, "\n", "\r") },
 	"no end":             func(s string) string { return strings.TrimSuffix(s, "\n") },
 	"UTF-8 with a mark":  func(s string) string { return "\ufeff" + s },
-	"UTF-16LE":           encoded(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)),
-	"UTF-16BE":           encoded(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)),
 	"UTF-16LE with mark": encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)),
 	"UTF-16BE with mark": encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM)),
 	"UTF-16LE with CRLF": func(s string) string {
 		return encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))(strings.ReplaceAll(s, "\n", "\r\n"))
 	},
-	"UTF-32LE":                     encoded(utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)),
-	"UTF-32BE":                     encoded(utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)),
-	"UTF-32LE with mark":           encoded(utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)),
-	"UTF-32BE with mark":           encoded(utf32.UTF32(utf32.BigEndian, utf32.UseBOM)),
 	"Docker's frames, by line":     func(s string) string { return frames(strings.SplitAfter(strings.TrimSuffix(s, "\n"), "\n")...) },
 	"Docker's frames, small":       func(s string) string { return frames(inPieces(s, 7)...) },
 	"Docker's frames, large":       func(s string) string { return frames(inPieces(s, 16<<10)...) },

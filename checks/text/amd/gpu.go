@@ -88,57 +88,19 @@ func gpuSetArchitecture(g *facts.GPU, text string) {
 	}
 }
 
-// gpuPairs finds the pairs of GPUs, for tables that list all of them one
-// property after the other.
-type gpuPairs struct {
-	sink  *parse.Sink
-	known map[[2]string]int
-}
-
-func newGPUPairs(s *parse.Sink) *gpuPairs {
-	t := &gpuPairs{sink: s, known: make(map[[2]string]int)}
-	if s.Facts.Links != nil {
-		for i, p := range s.Facts.Links.Pairs {
-			t.known[gpuOrdered(p.A, p.B)] = i
-		}
-	}
-	return t
-}
-
-func gpuOrdered(a, b string) [2]string {
-	if b < a {
-		a, b = b, a
-	}
-	return [2]string{a, b}
-}
-
-// of returns the pair of two GPUs, new if need be; nil when there are too many
+// gpuPair returns the pair of two GPUs, new if need be; nil when there are too many
 // pairs or the two are one.
-func (t *gpuPairs) of(a, b string, l parse.Line) *facts.Pair {
-	if a == b || a == "" || b == "" {
-		return nil
-	}
-	links, name := t.sink.Links(), gpuOrdered(a, b)
-	i, ok := t.known[name]
-	if !ok {
-		if len(links.Pairs) >= parse.MaxEntries*2 {
-			return nil
-		}
-		i = len(links.Pairs)
-		t.known[name] = i
-		links.Pairs = append(links.Pairs, facts.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
-	}
-	t.sink.Watch("links.pairs["+name[0]+" -> "+name[1]+"]", &links.Pairs[i], l)
-	return &links.Pairs[i]
+func gpuPair(s *parse.Sink, a, b string, l parse.Line) *facts.Pair {
+	return s.Pair(min(a, b), max(a, b), "gpu-gpu", l)
 }
 
 // gpuSetLink notes how two GPUs are joined, in the tools' words: "XGMI",
 // "PCIE" (rsmi and amd-smi), "X" and "P" (rocm-bandwidth-test).
 func gpuSetLink(p *facts.Pair, word string) {
 	switch strings.ToUpper(word) {
-	case "XGMI":
+	case "XGMI", "X":
 		p.LinkType = "xgmi"
-	case "PCIE":
+	case "PCIE", "P":
 		p.LinkType = "pcie"
 	}
 }
@@ -148,9 +110,9 @@ func gpuSetLink(p *facts.Pair, word string) {
 func gpuSetAccess(p *facts.Pair, word string) {
 	var ok bool
 	switch strings.ToUpper(word) {
-	case "ENABLED", "TRUE":
+	case "ENABLED", "TRUE", "1":
 		ok = p.Accessible == nil || *p.Accessible
-	case "DISABLED", "FALSE":
+	case "DISABLED", "FALSE", "0":
 	default:
 		return
 	}

@@ -42,7 +42,6 @@ type rocmBandwidthReport struct {
 
 func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
 	r := &rocmBandwidthReport{names: make(map[int]string), at: make(map[int]string)}
-	pairs := newGPUPairs(s)
 	gpus, cpus := 0, 0
 	for {
 		l, ok := in.Peek()
@@ -88,7 +87,7 @@ func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
 			}
 			r.row = r.row[:min(len(r.row), gpuMax)]
 		case rocmBandwidthRow.MatchString(l.Text) && r.row != nil:
-			r.cells(pairs, rocmBandwidthRow.FindStringSubmatch(l.Text), l)
+			r.cells(s, rocmBandwidthRow.FindStringSubmatch(l.Text), l)
 		default:
 			r.finish(s)
 			return
@@ -120,14 +119,14 @@ func (r *rocmBandwidthReport) name(n int) string {
 	return "device " + strconv.Itoa(n)
 }
 
-func (r *rocmBandwidthReport) cells(pairs *gpuPairs, m []string, l parse.Line) {
+func (r *rocmBandwidthReport) cells(s *parse.Sink, m []string, l parse.Line) {
 	from := parse.Number(m[1])
 	cells := strings.Fields(m[2])
 	for i, cell := range cells[:min(len(cells), len(r.row))] {
 		to := r.row[i]
 		if r.bench == nil {
-			if p := pairs.of(r.at[from], r.at[to], l); p != nil {
-				rocmBandwidthCell(p, r.table, cell)
+			if p := gpuPair(s, r.at[from], r.at[to], l); p != nil && r.table != "" {
+				setCell(p, r.table, cell)
 			}
 			continue
 		}
@@ -136,21 +135,6 @@ func (r *rocmBandwidthReport) cells(pairs *gpuPairs, m []string, l parse.Line) {
 			continue
 		}
 		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
-	}
-}
-
-func rocmBandwidthCell(p *facts.Pair, table, cell string) {
-	switch {
-	case table == "Link Type" && cell == "X":
-		p.LinkType = "xgmi"
-	case table == "Link Type" && cell == "P":
-		p.LinkType = "pcie"
-	case table == "Link Hops":
-		p.Hops = gpuInt(cell)
-	case table == "Access" && cell == "0":
-		gpuSetAccess(p, "FALSE")
-	case table == "Access" && cell == "1":
-		gpuSetAccess(p, "TRUE")
 	}
 }
 

@@ -15,60 +15,21 @@ var rocmSMITopologyKind = &parse.Kind{
 	Name: "rocm-smi-topology", Title: "links between AMD GPUs, from rocm-smi --showtopo", Command: "rocm-smi --showtopo", Gives: []string{"gpus", "links"},
 	Anchors: []string{"between two GPUs ="},
 	Begins:  parse.BeginsLike(rocmSMIMatrix),
-	Read:    rocmSMITopologyRead,
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		readMatrix(s, in, rocmSMIMatrix, rocmSMINames, func(_ int, text string, l parse.Line) string {
+			number, ok := strings.CutPrefix(text, "GPU")
+			if !ok || parse.Number(number) >= gpuMax {
+				return ""
+			}
+			return gpuAt(s, parse.Number(number), "", l).Address
+		})
+	},
 }
 
 var (
 	rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
 	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
 )
-
-func rocmSMITopologyRead(s *parse.Sink, in *parse.Lines) {
-	title, _ := in.Next()
-	table := rocmSMIMatrix.FindStringSubmatch(title.Text)[1]
-	head, ok := in.Peek()
-	if !ok || !rocmSMINames.MatchString(head.Text) {
-		return
-	}
-	in.Next()
-	names := strings.Fields(head.Text)
-	names = names[:min(len(names), gpuMax)]
-	columns := make([]string, len(names))
-	for i, name := range names {
-		columns[i] = gpuAt(s, parse.Number(strings.TrimPrefix(name, "GPU")), "", head).Address
-	}
-	pairs := newGPUPairs(s)
-	for i := range columns {
-		l, ok := in.Peek()
-		if !ok {
-			return
-		}
-		cells := strings.Fields(l.Text)
-		if len(cells) < 2 || cells[0] != names[i] {
-			return
-		}
-		in.Next()
-		for j, cell := range cells[1:min(len(cells), len(columns)+1)] {
-			if p := pairs.of(columns[i], columns[j], l); p != nil {
-				rocmSMICell(p, table, cell)
-			}
-		}
-	}
-}
-
-// rocmSMICell notes what a matrix says about a pair.
-func rocmSMICell(p *facts.Pair, table, cell string) {
-	switch strings.ToLower(table) {
-	case "weight":
-		p.Weight = gpuInt(cell)
-	case "hops":
-		p.Hops = gpuInt(cell)
-	case "link type":
-		gpuSetLink(p, cell)
-	case "link accessibility":
-		gpuSetAccess(p, cell)
-	}
-}
 
 // rocmSMILineKind are the lines of rocm-smi by GPU: "GPU[0]  : GFX Version:
 // gfx90a".

@@ -15,7 +15,15 @@ var smiTopologyKind = &parse.Kind{
 	Name: "amd-smi-topology", Title: "links between AMD GPUs, from amd-smi topology", Command: "amd-smi topology", Gives: []string{"gpus", "links"},
 	Anchors: []string{"ACCESS TABLE", "WEIGHT TABLE", "HOPS TABLE", "LINK TYPE TABLE", "NUMA BW TABLE", "COHERANCY TABLE", "ATOMICS TABLE", "DMA TABLE", "DIRECTIONAL TABLE"},
 	Begins:  parse.BeginsLike(smiTopologyTitle),
-	Read:    smiTopologyRead,
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		readMatrix(s, in, smiTopologyTitle, smiTopologyNames, func(column int, text string, l parse.Line) string {
+			address := facts.Address(text)
+			if column >= 0 {
+				gpuAt(s, column, address, l)
+			}
+			return address
+		})
+	},
 }
 
 var (
@@ -23,58 +31,56 @@ var (
 	smiTopologyNames = lazy.New(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
 )
 
-// smiTopologyRead takes one table: its title, the names above its columns
-// and its rows.
-func smiTopologyRead(s *parse.Sink, in *parse.Lines) {
-	title, _ := in.Next()
-	table := smiTopologyTitle.FindStringSubmatch(title.Text)[1]
+// readMatrix takes one matrix: its title, the names above its columns and its rows. gpu gives the GPU
+// of a name, at the head of a column, or, for -1, of a row; it is empty for another word.
+func readMatrix(s *parse.Sink, in *parse.Lines, title, names *lazy.Regexp, gpu func(column int, text string, l parse.Line) string) {
+	first, _ := in.Next()
+	table := title.FindStringSubmatch(first.Text)[1]
 	head, ok := in.Peek()
-	if !ok || !smiTopologyNames.MatchString(head.Text) {
+	if !ok || !names.MatchString(head.Text) {
 		return
 	}
 	in.Next()
 	columns := strings.Fields(head.Text)
 	columns = columns[:min(len(columns), gpuMax)]
 	for i, name := range columns {
-		columns[i] = facts.Address(name)
-		gpuAt(s, i, columns[i], head)
+		columns[i] = gpu(i, name, head)
 	}
-	pairs := newGPUPairs(s)
 	for range columns {
 		l, ok := in.Peek()
-		if !ok {
+		cells := strings.Fields(l.Text)
+		if !ok || len(cells) < 2 {
 			return
 		}
-		cells := strings.Fields(l.Text)
-		if len(cells) < 2 || facts.Address(cells[0]) == "" {
+		row := gpu(-1, cells[0], l)
+		if row == "" {
 			return
 		}
 		in.Next()
-		row := facts.Address(cells[0])
 		for i, cell := range cells[1:min(len(cells), len(columns)+1)] {
-			if p := pairs.of(row, columns[i], l); p != nil {
-				smiTopologyCell(p, table, cell)
+			if p := gpuPair(s, row, columns[i], l); p != nil {
+				setCell(p, table, cell)
 			}
 		}
 	}
 }
 
-// smiTopologyCell notes what one cell says about a pair.
-func smiTopologyCell(p *facts.Pair, table, cell string) {
-	switch {
-	case strings.HasSuffix(table, "ACCESS"):
+// setCell notes what one cell of a matrix says about a pair.
+func setCell(p *facts.Pair, table, cell string) {
+	switch words := strings.Fields(strings.ToLower(table)); words[len(words)-1] {
+	case "access", "accessibility":
 		gpuSetAccess(p, cell)
-	case strings.HasSuffix(table, "WEIGHT"):
+	case "weight":
 		p.Weight = gpuInt(cell)
-	case strings.HasSuffix(table, "HOPS"):
+	case "hops":
 		p.Hops = gpuInt(cell)
-	case strings.HasSuffix(table, "LINK TYPE"):
+	case "type":
 		gpuSetLink(p, cell)
-	case strings.HasSuffix(table, "ATOMICS"):
+	case "atomics":
 		gpuSetAtomics(p, cell)
-	case strings.HasSuffix(table, "DMA"):
+	case "dma":
 		p.DMA = gpuWorst(p.DMA, cell)
-	case strings.HasSuffix(table, "DIRECTIONAL"):
+	case "directional":
 		p.Bidirectional = gpuWorst(p.Bidirectional, cell)
 	}
 }

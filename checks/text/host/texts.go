@@ -257,21 +257,15 @@ func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
 	host := s.HostFacts()
 	join := func(have *string, word string) { *have = escape.Printable(strings.TrimSpace(*have+" "+word), 256) }
 	board, bios := "", ""
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimSpace(l.Text)
 		m := dmidecodeField.FindStringSubmatch(l.Text)
 		switch {
 		case strings.HasSuffix(text, " Information") || strings.HasPrefix(l.Text, "Handle 0x"):
 			section = text
 		case m == nil:
-			if text != "" && l.Text[0] != '\t' && l.Text[0] != ' ' && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "Getting ") &&
-				!strings.HasPrefix(text, "SMBIOS ") {
-				goto done
-			}
+			return text == "" || l.Text[0] == '\t' || l.Text[0] == ' ' || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "Getting ") ||
+				strings.HasPrefix(text, "SMBIOS ")
 		case section == "Base Board Information" && (m[1] == "Manufacturer" || m[1] == "Product Name"):
 			join(&board, m[2])
 		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
@@ -283,9 +277,8 @@ func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
 			host.Product = cmp.Or(host.Product, escape.Printable(m[2], 256))
 			s.Told("host.product", host.Product, l)
 		}
-		in.Next()
-	}
-done:
+		return true
+	})
 	host.Board, host.BIOS = cmp.Or(host.Board, board), cmp.Or(host.BIOS, bios)
 }
 

@@ -2,8 +2,8 @@ package host
 
 import (
 	"cmp"
-	"encoding/xml"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,118 +26,66 @@ var xmlKind = &parse.Kind{
 
 var xmlFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
 
-const (
-	// xmlBytes bounds the size of a topology, xmlDepth how deep its
-	// elements are nested.
-	xmlBytes = 16 << 20
-	xmlDepth = 64
-)
-
 func xmlRead(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
 	end := "</system>"
 	if strings.Contains(first.Text, "<topology") {
 		end = "</topology>"
 	}
-	// The offsets at which lines begin tell the line of an element.
-	var b strings.Builder
-	var starts []int
-	for b.Len() < xmlBytes {
-		l, ok := in.Next()
-		if !ok {
-			break
-		}
-		starts = append(starts, b.Len())
-		b.WriteString(l.Text)
-		b.WriteByte('\n')
-		if strings.Contains(l.Text, end) {
-			break
-		}
-	}
-	r := &topology{s: s, first: first.Number, starts: starts, links: make(map[string]map[string]int)}
-	r.walk(b.String())
+	document, _ := parse.XMLDocument(in, end)
+	r := &topology{s: s, links: make(map[string]map[string]int)}
+	r.walk(document, xmlPlace{})
 	r.join()
 }
 
 // topology is the reading of one topology.
 type topology struct {
-	s      *parse.Sink
-	first  int
-	starts []int
-	// stack are the elements that are open.
-	stack []xmlElement
+	s *parse.Sink
 	// links are the NVLinks of each GPU by what they lead to.
 	links    map[string]map[string]int
 	switches bool
 	gpus     []string
 }
 
-// xmlElement is an open element and what it adds to those inside.
-type xmlElement struct {
-	node *int
-	// pci is the function that it is, bridge whether others hang on it.
-	pci  string
-	root string
+// xmlPlace is what the elements around others tell of these: the NUMA node, the root bus and
+// the functions above.
+type xmlPlace struct {
+	node  *int
+	root  string
+	above []string
 }
 
-func (r *topology) walk(text string) {
-	d := xml.NewDecoder(strings.NewReader(text))
-	d.Strict = false
-	for {
-		offset := int(d.InputOffset())
-		token, err := d.Token()
-		if err != nil {
-			return // The end, or what was cut off; what was read before stays.
+// function is the nearest function above; empty if there is none.
+func (p *xmlPlace) function() string {
+	if len(p.above) == 0 {
+		return ""
+	}
+	return p.above[len(p.above)-1]
+}
+
+// walk reads the elements in another one.
+func (r *topology) walk(n *parse.XMLNode, in xmlPlace) {
+	in.above = slices.Clip(in.above)
+	for _, n := range n.Nodes {
+		below := in
+		switch n.Name {
+		case "cpu":
+			r.cpu(&below, n.Attributes, n.Line)
+		case "pci":
+			r.pci(&below, n.Attributes, n.Line)
+		case "gpu":
+			r.gpu(below.function(), n.Attributes, n.Line)
+		case "nvlink":
+			r.nvlink(below.function(), n.Attributes)
+		case "object":
+			r.object(&below, n.Attributes, n.Line)
 		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			if len(r.stack) >= xmlDepth {
-				return
-			}
-			r.stack = append(r.stack, r.element(t, r.line(offset)))
-		case xml.EndElement:
-			if len(r.stack) > 0 {
-				r.stack = r.stack[:len(r.stack)-1]
-			}
-		}
+		r.walk(n, below)
 	}
-}
-
-// line is the line that holds an offset.
-func (r *topology) line(offset int) parse.Line {
-	i, found := slices.BinarySearch(r.starts, offset)
-	if !found {
-		i--
-	}
-	return parse.Line{Number: r.first + max(i, 0)}
-}
-
-func (r *topology) element(t xml.StartElement, l parse.Line) xmlElement {
-	a := make(map[string]string, len(t.Attr))
-	for _, attr := range t.Attr {
-		a[attr.Name.Local] = attr.Value
-	}
-	var e xmlElement
-	if n := len(r.stack); n > 0 {
-		e.node, e.root = r.stack[n-1].node, r.stack[n-1].root
-	}
-	switch t.Name.Local {
-	case "cpu":
-		r.cpu(&e, a, l)
-	case "pci":
-		r.pci(&e, a, l)
-	case "gpu":
-		r.gpu(a, l)
-	case "nvlink":
-		r.nvlink(a)
-	case "object":
-		r.object(&e, a, l)
-	}
-	return e
 }
 
 // cpu is NCCL's element of a NUMA node.
-func (r *topology) cpu(e *xmlElement, a map[string]string, l parse.Line) {
+func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 	id := parse.Optional(a["numaid"])
 	if id != nil && *id >= 0 {
 		e.node = id
@@ -164,12 +112,12 @@ func xmlMask(mask string) string {
 	}
 	var b strings.Builder
 	for i, word := range slices.Backward(words) {
-		bits, err := strconv.ParseUint(word, 16, 32)
+		set, err := strconv.ParseUint(word, 16, 32)
 		if err != nil {
 			return ""
 		}
 		for bit := range 32 {
-			if bits&(1<<bit) != 0 {
+			if set&(1<<bit) != 0 {
 				fmt.Fprintf(&b, "%d ", 32*(len(words)-1-i)+bit)
 			}
 		}
@@ -179,12 +127,12 @@ func xmlMask(mask string) string {
 
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
 // switch, so what lies around an element is not the whole list of ancestors.
-func (r *topology) pci(e *xmlElement, a map[string]string, l parse.Line) {
+func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 	address := facts.Address(a["busid"])
 	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
 		return // A switch that a static topology makes up.
 	}
-	e.pci = address
+	e.above = append(e.above, address)
 	d := r.s.Device(address, l)
 	xmlSet(&d.Class, a["class"], 8)
 	xmlSet(&d.Vendor, a["vendor"], 6)
@@ -211,19 +159,8 @@ func xmlSet(field *string, value string, length int) {
 
 var xmlHex = lazy.New(`^0x[0-9a-f]+$`)
 
-// above is the function around the element that is being read.
-func (r *topology) above() string {
-	for _, e := range slices.Backward(r.stack) {
-		if e.pci != "" {
-			return e.pci
-		}
-	}
-	return ""
-}
-
 // gpu is NCCL's element of a GPU inside its function's.
-func (r *topology) gpu(a map[string]string, l parse.Line) {
-	address := r.above()
+func (r *topology) gpu(address string, a map[string]string, l parse.Line) {
 	if address == "" {
 		return
 	}
@@ -242,8 +179,8 @@ func (r *topology) gpu(a map[string]string, l parse.Line) {
 }
 
 // nvlink is NCCL's element of the NVLinks from a GPU to one other end.
-func (r *topology) nvlink(a map[string]string) {
-	from, to := r.above(), facts.Address(a["target"])
+func (r *topology) nvlink(from string, a map[string]string) {
+	to := facts.Address(a["target"])
 	if from == "" || to == "" || r.links[from] == nil || len(r.links[from]) > 64 {
 		return
 	}
@@ -284,11 +221,10 @@ var (
 
 // object is hwloc's element of everything: packages, NUMA nodes, bridges and
 // PCI functions (hwloc/topology-xml.c).
-func (r *topology) object(e *xmlElement, a map[string]string, l parse.Line) {
+func (r *topology) object(e *xmlPlace, a map[string]string, l parse.Line) {
 	if m := xmlBit.FindStringSubmatch(a["nodeset"]); m != nil {
-		bits, err := strconv.ParseUint(m[1], 16, 32)
-		if err == nil && bits != 0 && bits&(bits-1) == 0 {
-			e.node = new(xmlLowest(bits))
+		if set, err := strconv.ParseUint(m[1], 16, 32); err == nil && bits.OnesCount64(set) == 1 {
+			e.node = new(bits.TrailingZeros64(set))
 		}
 	}
 	switch a["type"] {
@@ -311,23 +247,15 @@ func (r *topology) object(e *xmlElement, a map[string]string, l parse.Line) {
 	}
 }
 
-func xmlLowest(bits uint64) int {
-	n := 0
-	for bits > 1 {
-		bits >>= 1
-		n++
-	}
-	return n
-}
-
 // function notes a function that hwloc shows. hwloc leaves no bridge out above
 // a function that it keeps, unless it was asked to (topology-pci.c).
-func (r *topology) function(e *xmlElement, a map[string]string, class string, l parse.Line) {
+func (r *topology) function(e *xmlPlace, a map[string]string, class string, l parse.Line) {
 	address := facts.Address(a["pci_busid"])
 	if address == "" {
 		return
 	}
-	e.pci = address
+	above := e.above
+	e.above = append(e.above, address)
 	d := r.s.Device(address, l)
 	if m := xmlType.FindStringSubmatch(a["pci_type"]); m != nil {
 		xmlSet(&d.Class, "0x"+m[1]+"00", 8)
@@ -342,9 +270,7 @@ func (r *topology) function(e *xmlElement, a map[string]string, class string, l 
 		return
 	}
 	d.RootBus = e.root
-	for _, outer := range r.stack {
-		if outer.pci != "" {
-			d.Ancestors = append(d.Ancestors, outer.pci)
-		}
+	if len(above) > 0 {
+		d.Ancestors = above
 	}
 }

@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"cmp"
+	"math/big"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -30,8 +32,7 @@ func logKind(n *log) *parse.Kind {
 			// What people paste without its beginning.
 			" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
 		},
-		Prefilter: prefilter,
-		Line:      func(s *parse.Sink, l parse.Line) bool { return n.line(s, l) },
+		Line: func(s *parse.Sink, l parse.Line) bool { return n.line(s, l) },
 	}
 }
 
@@ -45,6 +46,8 @@ const (
 	maxTransports    = 256
 	maxRanks         = 1 << 18
 	maxHosts         = 8192
+	// maxValue bounds the value of a variable, in bytes.
+	maxValue = 4096
 	// maxIncomplete is what facts.Communicator promises.
 	maxIncomplete = 32
 )
@@ -241,12 +244,8 @@ func wordAfter(s, before string) string {
 	return word
 }
 
-// read takes what a line says; it reports whether it is a form it knows. mayTell
-// has to know each form from which it takes something.
+// read takes what a line says; it reports whether it is a form it knows.
 func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
-	if who.thread == "" { // The launcher's words may still stand before it.
-		body = stripLauncher(body)
-	}
 	switch {
 	case strings.HasPrefix(body, "Channel "), strings.HasPrefix(body, "Ring "), strings.HasPrefix(body, "Coll"):
 		return n.channel(s, l, body, who)
@@ -275,7 +274,7 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 		}
 		return true
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
-		return n.counts(s, body, who)
+		return n.counts(body, who)
 	}
 	if strings.Contains(body, " set ") && n.variable(s, l, body, who) {
 		return true
@@ -287,35 +286,6 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 		return n.version(s, l, body, who.host)
 	}
 	return false
-}
-
-// stripLauncher takes the words of launchers off a line without "NCCL INFO":
-// "0: ", "[1,0]<stdout>:", "[rank0]:", "(Worker pid=12) ".
-func stripLauncher(text string) string {
-	for range 4 {
-		text = strings.TrimLeft(text, " \t")
-		switch {
-		case strings.HasPrefix(text, "["), strings.HasPrefix(text, "("):
-			end := strings.IndexAny(text, "])")
-			if end < 0 || end > 120 {
-				return text
-			}
-			text = text[end+1:]
-			if strings.HasPrefix(text, "<std") {
-				_, text, _ = strings.Cut(text, ">")
-			}
-			text = strings.TrimPrefix(text, ":")
-		case len(text) > 1 && text[0] >= '0' && text[0] <= '9':
-			_, rest, ok := number(text)
-			if !ok || !strings.HasPrefix(rest, ": ") {
-				return text
-			}
-			text = rest[2:]
-		default:
-			return text
-		}
-	}
-	return text
 }
 
 // channel reads a channel and its way:
@@ -352,41 +322,41 @@ func (n *log) channel(s *parse.Sink, l parse.Line, body string, who speaker) boo
 	return true
 }
 
+// kinds are the ways of channels by the beginnings of what stands behind "via".
+var kinds = []struct{ begin, kind string }{
+	{"P2P/direct", "p2p-direct"},
+	{"P2P/common device", "p2p-direct"},
+	{"P2P/IPC", "p2p-ipc"},
+	{"P2P/CUMEM", "p2p-cumem"},
+	{"P2P/MNNVL", "p2p-mnnvl"},
+	{"P2P/indirect", "p2p-indirect"},
+	{"SHM/", "shm"},
+	{"direct shared memory", "shm"},
+	{"NET/", "net"},
+	{"COLLNET/", "collnet"},
+}
+
 // way finds the number of the way that stands behind "via".
 func (n *log) way(text string) (int32, bool) {
-	kind, network, gdr := "", "", false
-	switch {
-	case strings.HasPrefix(text, "P2P/direct"), strings.HasPrefix(text, "P2P/common device"):
-		kind = "p2p-direct"
-	case strings.HasPrefix(text, "P2P/IPC"):
-		kind = "p2p-ipc"
-	case strings.HasPrefix(text, "P2P/CUMEM"):
-		kind = "p2p-cumem"
-	case strings.HasPrefix(text, "P2P/MNNVL"):
-		kind = "p2p-mnnvl"
-	case strings.HasPrefix(text, "P2P/indirect"):
-		kind = "p2p-indirect"
-	case strings.HasPrefix(text, "SHM/"), strings.HasPrefix(text, "direct shared memory"):
-		kind = "shm"
-	case strings.HasPrefix(text, "NET/"):
-		kind = "net"
-		network, gdr = networkOf(text[len("NET/"):])
-	case strings.HasPrefix(text, "COLLNET/"):
-		kind = "collnet"
-		network, gdr = networkOf(text[len("COLLNET/"):])
-	default:
-		return 0, false
-	}
-	for i := range n.ways {
-		if w := &n.ways[i]; w.kind == kind && w.gdr == gdr && w.network == network {
-			return int32(i), true //nolint:gosec // at most maxTransports
+	var found way
+	for _, k := range kinds {
+		if rest, ok := strings.CutPrefix(text, k.begin); ok {
+			found.kind = k.kind
+			if strings.HasSuffix(k.begin, "NET/") {
+				found.network, found.gdr = networkOf(rest)
+			}
+			break
 		}
 	}
-	if len(n.ways) >= maxTransports {
-		return 0, false
+	i := slices.Index(n.ways, found)
+	if i < 0 {
+		if found.kind == "" || len(n.ways) >= maxTransports {
+			return 0, false
+		}
+		i, found.network = len(n.ways), strings.Clone(found.network)
+		n.ways = append(n.ways, found)
 	}
-	n.ways = append(n.ways, way{kind, strings.Clone(network), gdr})
-	return int32(len(n.ways) - 1), true //nolint:gosec // at most maxTransports
+	return int32(i), true //nolint:gosec // at most maxTransports
 }
 
 // networkOf reads "IB/0(6)/GDRDMA(PCI)/Shared". The name may hold blanks and
@@ -603,22 +573,13 @@ func (n *log) mark(c *comm, rank int, what uint8) {
 // counts reads the numbers of channels:
 //
 //	24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 32 p2p channels per peer
-func (n *log) counts(_ *parse.Sink, body string, who speaker) bool {
+func (n *log) counts(body string, who speaker) bool {
 	if !strings.Contains(body, " coll channels, ") {
 		return false
 	}
 	counts := make(map[string]int, 4)
-	for part := range strings.SplitSeq(body, ", ") {
-		v, rest, ok := number(part)
-		if !ok || strings.HasSuffix(rest, " per peer") {
-			continue
-		}
-		switch kind, word, _ := strings.Cut(strings.TrimSpace(rest), " "); kind {
-		case "coll", "collnet", "nvls", "p2p":
-			if word == "channels" {
-				counts[kind] = v
-			}
-		}
+	for _, m := range channelCounts.FindAllStringSubmatch(body, -1) {
+		counts[m[2]] = parse.Number(m[1])
 	}
 	c := n.byThread[who.thread]
 	switch {
@@ -629,6 +590,8 @@ func (n *log) counts(_ *parse.Sink, body string, who speaker) bool {
 	}
 	return true
 }
+
+var channelCounts = lazy.New(`(\d{1,9}) (coll|collnet|nvls|p2p) channels(?:, |$)`)
 
 // network notes "Using network IB".
 func (n *log) network(s *parse.Sink, l parse.Line, name, host string) {
@@ -652,24 +615,16 @@ func (n *log) network(s *parse.Sink, l parse.Line, name, host string) {
 //	Setting affinity for GPU 0 to 0-15,64-79                                 (2.27)
 //	ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-15,64-79. (GPU affinity = ...  (2.28 on)
 func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
-	_, rest, _ := strings.Cut(body, "ffinity for GPU ")
-	gpu, rest, ok := number(rest)
-	if !ok {
+	m := affinityForm.FindStringSubmatch(body)
+	if m == nil {
 		return false
 	}
-	mask, cpus := "", 0
-	if text, found := strings.CutPrefix(rest, " to "); found {
-		mask, _, _ = strings.Cut(text, " ")
-		if strings.Contains(mask, "-") {
-			cpus = listSize(mask)
-		} else {
-			cpus = maskSize(mask)
-		}
-	} else if text, found := strings.CutPrefix(rest, " is "); found {
-		mask, _, _ = strings.Cut(text, ". (")
-		cpus = listSize(mask)
+	gpu, mask := parse.Number(m[1]), m[2]+m[3]
+	cpus, ok := numa.CommonCPUs(mask, mask)
+	if m[2] != "" && !strings.Contains(mask, "-") {
+		cpus, ok = maskSize(mask)
 	}
-	if mask == "" || cpus <= 0 {
+	if !ok || cpus <= 0 {
 		return false
 	}
 	for i := range n.affinities {
@@ -683,43 +638,18 @@ func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
 	return true
 }
 
-// maskSize counts the bits of "ff,00000000"; -1 is no mask.
-func maskSize(mask string) int {
-	total := 0
-	for _, c := range []byte(mask) {
-		switch {
-		case c >= '0' && c <= '9':
-			total += bits.OnesCount8(c - '0')
-		case c >= 'a' && c <= 'f':
-			total += bits.OnesCount8(c - 'a' + 10)
-		case c == ',':
-		default:
-			return -1
-		}
-	}
-	return total
-}
+var affinityForm = lazy.New(`ffinity for GPU (\d{1,9})(?: to ([0-9a-f,-]+)(?: |$)| is ([\d,-]+)(?:\. \(|$))`)
 
-// listSize counts the CPUs of "0-15,64-79"; -1 if it is not a list.
-func listSize(list string) int {
-	total := 0
-	for part := range strings.SplitSeq(list, ",") {
-		from, rest, ok := number(part)
-		if !ok {
-			return -1
-		}
-		to := from
-		if strings.HasPrefix(rest, "-") {
-			if to, rest, ok = number(rest[1:]); !ok {
-				return -1
-			}
-		}
-		if rest != "" || to < from {
-			return -1
-		}
-		total += to - from + 1
+// maskSize counts the bits of "ff,00000000".
+func maskSize(mask string) (size int, ok bool) {
+	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
+	if !ok {
+		return 0, false
 	}
-	return total
+	for _, word := range set.Bits() {
+		size += bits.OnesCount(uint(word))
+	}
+	return size, true
 }
 
 // variable reads what NCCL took from the environment:
@@ -729,21 +659,11 @@ func listSize(list string) int {
 //	NCCL_IB_HCA set to mlx5_0
 //	TUNER/Plugin: NCCL_TUNER_PLUGIN set to /opt/tuner.so
 func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bool {
-	before, value, ok := strings.Cut(body, " set by environment to ")
-	if !ok {
-		if before, value, ok = strings.Cut(body, " set to "); !ok {
-			return false
-		}
-	}
-	name := before[strings.LastIndexByte(before, ' ')+1:]
-	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "RCCL_") || len(name) > 100 || len(value) > 4096 {
+	m := variableForm.FindStringSubmatch(body)
+	if m == nil || len(m[2]) > maxValue {
 		return false
 	}
-	for i := range len(name) {
-		if c := name[i]; c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
+	name, value := m[1], m[2]
 	value = strings.TrimSpace(value)
 	// Integers end with a full stop (src/misc/param.cc).
 	if v, found := strings.CutSuffix(value, "."); found && allDigits(strings.TrimPrefix(v, "-")) {
@@ -754,6 +674,8 @@ func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bo
 	return true
 }
 
+var variableForm = lazy.New(`(?:^| )([NR]CCL_[A-Z0-9_]{1,100}) set (?:by environment )?to (.*)$`)
+
 // version reads what NCCL and RCCL say of themselves:
 //
 //	NCCL version 2.21.5+cuda12.4
@@ -762,63 +684,40 @@ func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bo
 //	HIP version  : 6.2.41134-65d174c3e
 //	ROCm version : 6.2.1.0-90-20df1c0
 func (n *log) version(s *parse.Sink, l parse.Line, body, host string) bool {
-	if _, text, ok := strings.Cut(body, "RCCL version"); ok {
-		text = strings.TrimLeft(text, " :")
-		v := versionOf(text)
-		if v == "" {
-			return false
-		}
+	if m := rcclVersion.FindStringSubmatch(body); m != nil {
 		n.rccl = true
-		s.Package("rccl", v, host, "log", l)
-		if hip := versionOf(wordAfter(text, "+hip")); hip != "" {
-			s.Package("hip", hip, host, "log", l)
+		s.Package("rccl", trimmed(m[1]), host, "log", l)
+		if m[2] != "" {
+			s.Package("hip", trimmed(m[2]), host, "log", l)
 		}
 		return true
 	}
-	for _, form := range [...][2]string{{"HIP version", "hip"}, {"ROCm version", "rocm"}} {
-		text, ok := strings.CutPrefix(body, form[0])
-		if !ok {
-			continue
-		}
-		text, ok = strings.CutPrefix(strings.TrimLeft(text, " "), ": ")
-		if v := versionOf(text); ok && v != "" {
-			n.rccl = true
-			s.Package(form[1], v, host, "log", l)
-			return true
-		}
+	if m := rocmVersion.FindStringSubmatch(body); m != nil {
+		n.rccl = true
+		s.Package(strings.ToLower(m[1]), trimmed(m[2]), host, "log", l)
+		return true
 	}
-	before, text, ok := strings.Cut(body, "NCCL version ")
-	if !ok {
-		return false
-	}
-	v := versionOf(text)
-	if v == "" || !strings.Contains(v, ".") || strings.HasPrefix(text[len(v):], ", but is running") {
-		return false
-	}
-	cuda := wordAfter(text, "+cuda")
+	m := ncclVersion.FindStringSubmatch(body)
 	// Errors of PyTorch end with it; prose may name any version.
-	if before != "" && cuda == "" && !strings.Contains(before, "error") {
+	if m == nil || m[1] != "" && m[3] == "" && !strings.Contains(m[1], "error") || !strings.Contains(trimmed(m[2]), ".") || strings.HasPrefix(m[4], ", but is running") {
 		return false
 	}
-	s.Package("nccl", v, host, "log", l)
-	if cuda = versionOf(cuda); cuda != "" {
-		s.Package("cuda-runtime", cuda, host, "log", l)
+	s.Package("nccl", trimmed(m[2]), host, "log", l)
+	if m[3] != "" {
+		s.Package("cuda-runtime", trimmed(m[3]), host, "log", l)
 	}
 	return true
 }
 
-// versionOf takes a version off the front: digits and points, and what may
-// hang on the last number ("2.8.3rc1").
-func versionOf(s string) string {
-	end := 0
-	for end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == '.' && end > 0 || end > 0 && s[end] >= 'a' && s[end] <= 'z') {
-		end++
-	}
-	if end > 40 || end == 0 || s[0] < '0' || s[0] > '9' {
-		return ""
-	}
-	return strings.TrimRight(s[:end], ".")
-}
+// The versions begin with a digit, and something may hang on their last number ("2.8.3rc1").
+var (
+	rcclVersion = lazy.New(`RCCL version[ :]*(\d[\da-z.]{0,39})(?:\S*?\+hip(\d[\da-z.]{0,39}))?`)
+	rocmVersion = lazy.New(`^(HIP|ROCm) version *: (\d[\da-z.]{0,39})`)
+	ncclVersion = lazy.New(`^(.*?)NCCL version (\d[\da-z.]{0,39})(?:\S*?\+cuda(\d[\da-z.]{0,39}))?(.*)$`)
+)
+
+// trimmed is a version without the full stop of a sentence.
+func trimmed(version string) string { return strings.TrimRight(version, ".") }
 
 // nic reads the lists of network devices:
 //
@@ -829,10 +728,7 @@ func versionOf(s string) string {
 func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 	word, list, ok := strings.Cut(body, " Using")
 	if !ok {
-		if rest, found := strings.CutPrefix(body, "NET/IB: ["); found {
-			return n.port(s, l, rest, host)
-		}
-		return false
+		return n.port(s, l, body, host)
 	}
 	list = strings.TrimLeft(list, " ")
 	key := host + " " + word
@@ -847,8 +743,8 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 		enterPorts(s, l, devices, host)
 		list = oob
 	}
-	for item := range strings.SplitSeq(list, " ") {
-		enterInterface(s, l, item, host)
+	for _, m := range interfacesListed.FindAllStringSubmatch(list, -1) {
+		enterInterface(s, l, m[1], m[2], host)
 	}
 	return true
 }
@@ -856,18 +752,12 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 // enterPorts reads "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE", and the merged devices of
 // 2.20 to 2.23: "[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}".
 func enterPorts(s *parse.Sink, l parse.Line, list, host string) {
-	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return strings.ContainsRune(" ,{}[]=", r) }) {
-		device, link, ok := strings.Cut(item, "/")
-		if !ok {
-			continue
-		}
-		device, port, ok := strings.Cut(device, ":")
-		if !ok || device == "" || !allDigits(port) {
-			continue
-		}
-		enterPort(s, l, facts.RDMAPort{Device: device, Port: parse.Number(port), LinkLayer: linkLayer(link), Host: host})
+	for _, m := range portsListed.FindAllStringSubmatch(list, -1) {
+		enterPort(s, l, facts.RDMAPort{Device: m[1], Port: parse.Number(m[2]), LinkLayer: linkLayer(m[3]), Host: host})
 	}
 }
+
+var portsListed = lazy.New(`([^\s,{}\[\]=:/]+):(\d+)/(\w*)`)
 
 func linkLayer(word string) string {
 	switch {
@@ -879,30 +769,24 @@ func linkLayer(word string) string {
 	return ""
 }
 
-// port reads what follows "NET/IB: [".
-func (n *log) port(s *parse.Sink, l parse.Line, rest, host string) bool {
-	_, rest, ok := strings.Cut(rest, "] ")
-	if !ok {
+// port reads the line of one port.
+func (n *log) port(s *parse.Sink, l parse.Line, body, host string) bool {
+	m := portForm.FindStringSubmatch(body)
+	if m == nil {
 		return false
 	}
-	name, _, _ := strings.Cut(rest, " ")
-	device, link, ok := strings.Cut(name, "/")
-	if !ok {
-		return false
-	}
-	parts := strings.Split(device, ":") // The second one is the verbs device.
-	if len(parts) < 2 || parts[0] == "" || !allDigits(parts[len(parts)-1]) {
-		return false
-	}
-	p := facts.RDMAPort{Device: parts[0], Port: parse.Number(parts[len(parts)-1]), LinkLayer: linkLayer(link), Host: host}
-	if mbps, ok := numberAfter(rest, " speed="); ok {
+	p := facts.RDMAPort{Device: m[1], Port: parse.Number(m[2]), LinkLayer: linkLayer(m[3]), Host: host}
+	if mbps, ok := numberAfter(m[4], " speed="); ok {
 		p.RateGbps = float64(mbps) / 1000
 	}
-	path := wordAfter(rest, " pciPath=")
+	path := wordAfter(m[4], " pciPath=")
 	p.Address = facts.Address(path[strings.LastIndexByte(path, '/')+1:])
 	enterPort(s, l, p)
 	return true
 }
+
+// portForm may name the verbs device between the device and the port.
+var portForm = lazy.New(`^NET/IB: \[[^\]]*\] ([^\s:/]+)(?::[^\s:/]+)*:(\d+)/(\w*)(.*)`)
 
 // enterPort notes a port, or fills what is not known of it. NCCL takes only
 // ports that are active (ncclIbInit), so its list also shows that.
@@ -925,23 +809,11 @@ func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
 	nics.RDMA = append(nics.RDMA, p)
 }
 
-// enterInterface reads "[0]eth0:10.1.2.3<0>" and "eth0:fe80::1%eth0<0>".
-func enterInterface(s *parse.Sink, l parse.Line, item, host string) {
-	if strings.HasPrefix(item, "[") {
-		_, item, _ = strings.Cut(item, "]")
-	}
-	name, address, ok := strings.Cut(item, ":")
-	if !ok || name == "" || len(name) > 64 {
-		return
-	}
-	address, _, ok = strings.Cut(address, "<")
-	if !ok {
-		return
-	}
-	address, _, _ = strings.Cut(address, "%")
-	if address == "" || len(address) > 64 {
-		return
-	}
+// interfacesListed are "[0]eth0:10.1.2.3<0>" and "eth0:fe80::1%eth0<0>".
+var interfacesListed = lazy.New(`(?:^| )(?:\[[^\]]*\])?([^\s:]{1,64}):([^\s<%]{1,64})(?:%[^\s<]*)?<`)
+
+// enterInterface notes an address.
+func enterInterface(s *parse.Sink, l parse.Line, name, address, host string) {
 	nics := s.NICs()
 	for i := range nics.Interfaces {
 		known := &nics.Interfaces[i]

@@ -16,11 +16,8 @@ var bondingKind = &parse.Kind{
 	Name: "bonding", Title: "A bond of interfaces, from /proc/net/bonding", Command: "cat /proc/net/bonding/bond0", Gives: []string{"nics"},
 	Anchors:  []string{"Ethernet Channel Bonding Driver:", "Bonding Mode: "},
 	Commands: []string{"cat /proc/net/bonding"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (strings.HasPrefix(l.Text, "Ethernet Channel Bonding Driver:") || strings.HasPrefix(l.Text, "Bonding Mode: "))
-	},
-	Read: bondingRead,
+	Begins:   parse.BeginsLike(lazy.New(`^(?:Ethernet Channel Bonding Driver:|Bonding Mode: )`)),
+	Read:     bondingRead,
 }
 
 // bondingModes are the kernel's words for the modes and their short names

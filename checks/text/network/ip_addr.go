@@ -16,10 +16,7 @@ var ipAddrKind = &parse.Kind{
 	Name: "ip-addr", Title: "Network interfaces, from ip addr or ip link", Command: "ip addr", Gives: []string{"nics"},
 	Anchors:  []string{"> mtu ", "inet ", "inet6 "},
 	Commands: []string{"ip a", "ip addr", "ip address", "ip link", "ip l", "ip -4", "ip -6", "ip -d", "ip -s", "ip -o"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (ipAddrHead.MatchString(l.Text) || ipAddrOneLine.MatchString(l.Text) || ipAddrLabelled.MatchString(l.Text))
-	},
+	Begins:   parse.BeginsLike(ipAddrHead, ipAddrOneLine, ipAddrLabelled),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		var current string
 		for _, l := range in.While(ipAddrBelongs) {

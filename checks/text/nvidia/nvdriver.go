@@ -1,7 +1,6 @@
 package nvidia
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -53,10 +52,7 @@ var nvdriverParamsKind = &parse.Kind{
 		"EnableResizableBar: ", "DmaRemapPeerMmio: ", "GrdmaPciTopoCheckOverride: ", "RegistryDwords: ", "CoherentGPUMemoryMode: ", "ExcludedGpus: ",
 		"ImexChannelCount: ", "CreateImexChannel0: ", "EnableGpuFirmware: ",
 	},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvdriverParam.MatchString(l.Text)
-	},
+	Begins: parse.BeginsLike(nvdriverParam),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		d := &s.GPUs().Driver
 		if d.Parameters == nil {
@@ -87,10 +83,7 @@ var nvdriverModuleKind = &parse.Kind{
 	Command: "modinfo nvidia",
 	Gives:   []string{"software"},
 	Anchors: []string{"/nvidia.ko", "/nvidia-current.ko"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvdriverFile.MatchString(l.Text)
-	},
+	Begins:  parse.BeginsLike(nvdriverFile),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		in.While(func(l parse.Line) bool {
 			m := nvdriverField.FindStringSubmatch(l.Text)
@@ -130,55 +123,41 @@ var nvdriverGPUKind = &parse.Kind{
 	Read: nvdriverGPURead,
 }
 
-var nvdriverGPUField = lazy.New(`^([A-Z][A-Za-z ]+):\s*(.*?)\s*$`)
+var nvdriverGPUField = lazy.New(`^(Model|GPU UUID|Bus Location|IRQ|Video BIOS|Bus Type|DMA Size|DMA Mask|Device Minor|GPU Firmware|GPU Excluded|Blacklisted):\s*(.*?)\s*$`)
 
 func nvdriverGPURead(s *parse.Sink, in *parse.Lines) {
-	told := &facts.GPU{}
-	address := ""
-	first, _ := in.Peek()
 	models := 0
-	// The address stands below: until it is known the facts bear that of the
-	// place.
-	unnamed := lineAddress(s, first)
-	in.While(func(l parse.Line) bool {
-		s.Watch("gpus.devices["+unnamed+"]", told, l)
-		m := nvdriverGPUField.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
+	lines := in.While(func(l parse.Line) bool {
+		if strings.HasPrefix(l.Text, "Model:") {
+			models++
 		}
-		switch m[1] {
-		case "Model":
-			if models++; models > 1 {
-				return false
-			}
-			if m[2] != "Unknown" {
-				told.Name = m[2]
-			}
-		case "GPU UUID":
-			if strings.HasPrefix(m[2], "GPU-") && !strings.Contains(m[2], "?") {
-				told.UUID = m[2]
-			}
-		case "Bus Location":
-			address = facts.Address(m[2])
-		case "IRQ", "Video BIOS", "Bus Type", "DMA Size", "DMA Mask", "Device Minor", "GPU Firmware", "GPU Excluded", "Blacklisted":
-		default:
-			return false
-		}
-		return true
+		return models <= 1 && nvdriverGPUField.MatchString(l.Text)
 	})
+	told, address := &facts.GPU{}, ""
+	field := func(l parse.Line) (name, value string) {
+		m := nvdriverGPUField.FindStringSubmatch(l.Text)
+		return m[1], m[2]
+	}
+	for _, l := range lines { // The address stands below.
+		if name, value := field(l); name == "Bus Location" {
+			address = facts.Address(value)
+		}
+	}
 	if address == "" {
 		return
 	}
+	for _, l := range lines {
+		s.Watch("gpus.devices["+address+"]", told, l)
+		switch name, value := field(l); {
+		case name == "Model" && value != "Unknown":
+			told.Name = value
+		case name == "GPU UUID" && strings.HasPrefix(value, "GPU-") && !strings.Contains(value, "?"):
+			told.UUID = value
+		}
+	}
 	s.Settle()
-	s.Rename(map[string]string{unnamed: address})
-	g := s.GPU(address, first)
+	g := s.GPU(address, lines[0])
 	g.Vendor = "nvidia"
 	s.Settle()
 	parse.MergeGPU(g, told)
-}
-
-// lineAddress names a GPU whose address is not known yet by the place of its
-// description.
-func lineAddress(s *parse.Sink, first parse.Line) string {
-	return strings.NewReplacer("[", "", "]", "").Replace(s.Source()) + " line " + strconv.Itoa(first.Number)
 }

@@ -1,6 +1,8 @@
 package nvidia
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,67 +12,176 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// The long listings of nvidia-smi, text and XML, tell the same attributes under
-// other names. Each is brought to one name here ("pci.link.width.current"), and
-// nvsmiGPU fills a GPU from those.
-
-// nvsmiBusID is a GPU's address as nvidia-smi writes it, with four digits of
-// domain (before driver 384) or eight.
-
-// nvsmiValue returns a value, or nothing for the words that stand for none.
-func nvsmiValue(text string) string {
-	text = strings.TrimSpace(text)
-	switch strings.ToLower(strings.Trim(text, "[]")) {
-	case "", "n/a", "not supported", "requested functionality has been deprecated", "unknown error", "insufficient permissions", "gpu is lost":
-		return ""
-	}
-	return text
+// nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of
+// columns.
+type nvsmiAttribute struct {
+	// paths are the names below the GPU, with their headings: those of -q, or of the elements
+	// of -q -x where these differ by more than blanks, underscores and case. "|" separates them.
+	paths string
+	// columns are the names that --query-gpu takes, separated by "|".
+	columns string
+	set     nvsmiSet
 }
 
-// nvsmiNumber reads the number at the beginning of a value: "16x", "116 W".
-func nvsmiNumber(text string) (int64, bool) {
-	text = nvsmiValue(text)
-	end := 0
-	for end < len(text) && (text[end] >= '0' && text[end] <= '9') {
-		end++
-	}
-	n, err := strconv.ParseInt(text[:end], 10, 64)
-	return n, err == nil
+// nvsmiSet enters a value in what is told about a GPU.
+type nvsmiSet func(g *facts.GPU, v *nvsmiValue)
+
+// nvsmiAttributes are those that are of use.
+var nvsmiAttributes = []nvsmiAttribute{
+	{"Product Name", "name|gpu_name", func(g *facts.GPU, v *nvsmiValue) { g.Name = v.text }},
+	{"Product Architecture", "", func(g *facts.GPU, v *nvsmiValue) { g.Architecture = strings.TrimSuffix(v.word(), "-lovelace") }}, // NVML's word is "ada".
+	{"", "compute_cap", func(g *facts.GPU, v *nvsmiValue) { g.ComputeCapability = v.text }},
+	{"GPU UUID|uuid", "uuid|gpu_uuid", func(g *facts.GPU, v *nvsmiValue) { g.UUID = v.text }},
+	{"Persistence Mode", "persistence_mode", func(g *facts.GPU, v *nvsmiValue) { g.Persistence = v.on }},
+	{"MIG Mode/Current|mig_mode/current_mig", "mig.mode.current", func(g *facts.GPU, v *nvsmiValue) { g.MIG = v.on }},
+	{"MIG Mode/Pending|mig_mode/pending_mig", "mig.mode.pending", func(g *facts.GPU, v *nvsmiValue) { g.MIGPending = v.on }},
+	{"GPU Virtualization Mode/Virtualization Mode", "", func(g *facts.GPU, v *nvsmiValue) { g.VirtualizationMode = nvsmiVirtualization[v.word()] }},
+	{"GPU Recovery Action", "gpu_recovery_action", func(g *facts.GPU, v *nvsmiValue) { g.RecoveryAction = nvsmiRecovery[v.word()] }},
+	{"Compute Mode", "compute_mode", func(g *facts.GPU, v *nvsmiValue) { g.ComputeMode = v.word() }},
+	{"Performance State", "pstate", nvsmiPerformance},
+	{"Utilization/Gpu|utilization/gpu_util", "utilization.gpu", nvsmiUtilization},
+	{"FB Memory Usage/Total", "memory.total", nvsmiMemory(func(g *facts.GPU, bytes int64) { g.MemoryBytes = bytes })},
+	{"FB Memory Usage/Used", "memory.used", nvsmiMemory(func(g *facts.GPU, bytes int64) { g.MemoryUsedBytes = &bytes })},
+	{"BAR1 Memory Usage/Total", "", nvsmiMemory(func(g *facts.GPU, bytes int64) {
+		if bytes > 0 {
+			g.BAR1Bytes = &bytes
+		}
+	})},
+
+	{nvsmiGeneration + "Max|pci/pci_gpu_link_info/pcie_gen/max_link_gen", "pcie.link.gen.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxGeneration = n })},
+	{nvsmiGeneration + "Current|pci/pci_gpu_link_info/pcie_gen/current_link_gen", "pcie.link.gen.current|pcie.link.gen.gpucurrent", nvsmiLink(func(l *facts.GPULink, n int) { l.Generation = n })},
+	{nvsmiGeneration + "Device Max|pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "pcie.link.gen.gpumax", nvsmiLink(func(l *facts.GPULink, n int) { l.DeviceMaxGeneration = n })},
+	{nvsmiWidth + "Max|pci/pci_gpu_link_info/link_widths/max_link_width", "pcie.link.width.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxWidth = n })},
+	{nvsmiWidth + "Current|pci/pci_gpu_link_info/link_widths/current_link_width", "pcie.link.width.current", nvsmiLink(func(l *facts.GPULink, n int) { l.Width = n })},
+	{"PCI/Replays Since Reset|pci/replay_counter", "", nvsmiLink(func(l *facts.GPULink, n int) { l.Replays = &n })},
+
+	{"Fabric/State", "fabric.state", nvsmiFabricState},
+	{"Fabric/Status", "fabric.status", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.Status = strings.ToUpper(strings.ReplaceAll(v.text, " ", "_")) })},
+	{"Fabric/CliqueId", "", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.CliqueID = int(min(v.number, math.MaxInt32)) })},
+	{"Fabric/ClusterUUID", "", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.ClusterUUID = v.text })},
+	{"Fabric/Health/Bandwidth", "", nvsmiUnhealthy("degraded-bandwidth", func(v *nvsmiValue) bool { return strings.EqualFold(v.text, "degraded") })},
+	{"Fabric/Health/Route Recovery in progress", "", nvsmiUnhealthy("route-recovery", (*nvsmiValue).isOn)},
+	{"Fabric/Health/Route Unhealthy", "", nvsmiUnhealthy("route-unhealthy", (*nvsmiValue).isOn)},
+	{"Fabric/Health/Access Timeout Recovery", "", nvsmiUnhealthy("access-timeout-recovery", (*nvsmiValue).isOn)},
+	{"Fabric/Health/Incorrect Configuration", "", nvsmiUnhealthy("incorrect-configuration", func(v *nvsmiValue) bool {
+		return !strings.EqualFold(v.text, "none") && (v.on == nil || *v.on)
+	})},
+
+	{"ECC Mode/Current|ecc_mode/current_ecc", "ecc.mode.current", nvsmiECC(func(e *facts.ECC, on *bool) { e.Enabled = *cmp.Or(on, &e.Enabled) })},
+	{nvsmiErrors("Volatile", nvsmiCorrected), "ecc.errors.corrected.volatile.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.VolatileCorrected })},
+	{nvsmiErrors("Volatile", nvsmiUncorrected), "ecc.errors.uncorrected.volatile.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.VolatileUncorrected })},
+	{nvsmiErrors("Aggregate", nvsmiCorrected), "ecc.errors.corrected.aggregate.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.AggregateCorrected })},
+	{nvsmiErrors("Aggregate", nvsmiUncorrected), "ecc.errors.uncorrected.aggregate.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.AggregateUncorrected })},
+	{"ECC Errors/Aggregate/SRAM Threshold Exceeded|ECC Errors/SRAM Threshold Exceeded", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.SRAMThresholdExceeded = on })},
+	{"ECC Errors/Channel Repair Pending", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.ChannelRepairIsPending = on })},
+	{"ECC Errors/Unrepairable Memory", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.UnrepairableMemory = on })},
+	{
+		"Retired Pages/Pending Page Blacklist|Retired Pages/Pending|retired_pages/pending_retirement", "retired_pages.pending",
+		nvsmiECC(func(e *facts.ECC, on *bool) { e.RetiredPagesPending = on }),
+	},
+
+	{"Remapped Rows/Correctable Error|remapped_rows/remapped_row_corr", "remapped_rows.correctable", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Corrected = n })},
+	{"Remapped Rows/Uncorrectable Error|remapped_rows/remapped_row_unc", "remapped_rows.uncorrectable", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Uncorrected = n })},
+	{"Remapped Rows/Pending|remapped_rows/remapped_row_pending", "remapped_rows.pending", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Pending = n > 0 })},
+	{"Remapped Rows/Remapping Failure Occurred|remapped_rows/remapped_row_failure", "remapped_rows.failure", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Failed = n > 0 })},
 }
 
-// nvsmiMemory reads an amount of memory: "143771 MiB", "0MiB".
-func nvsmiMemory(text string) (int64, bool) {
-	n, ok := nvsmiNumber(text)
-	if !ok || n > 1<<40 {
+// Beginnings of paths. Of what a link tells, grep may have cut off the upper headings: nvsmiByPath finds it without them.
+const (
+	nvsmiAboveLink  = "PCI/GPU Link Info/"
+	nvsmiGeneration = nvsmiAboveLink + "PCIe Generation/"
+	nvsmiWidth      = nvsmiAboveLink + "Link Width/"
+)
+
+// The errors that -q lists one by one since Turing, those of SRAM and of DRAM, and as a sum before.
+var (
+	nvsmiCorrected   = []string{"SRAM Correctable", "DRAM Correctable", "Single Bit/Total"}
+	nvsmiUncorrected = []string{"SRAM Uncorrectable", "DRAM Uncorrectable", "SRAM Uncorrectable Parity", "SRAM Uncorrectable SEC-DED", "Double Bit/Total"}
+)
+
+// nvsmiErrors are the paths of counts of errors.
+func nvsmiErrors(since string, names []string) string {
+	begin := "ECC Errors/" + since + "/"
+	return begin + strings.Join(names, "|"+begin)
+}
+
+// nvsmiByPath finds an attribute by its path, as nvsmiPath writes it, and nvsmiByColumn by its column.
+var nvsmiByPath, nvsmiByColumn = nvsmiNames()
+
+func nvsmiNames() (byPath, byColumn map[string]*nvsmiAttribute) {
+	byPath, byColumn = make(map[string]*nvsmiAttribute), make(map[string]*nvsmiAttribute)
+	for i := range nvsmiAttributes {
+		a := &nvsmiAttributes[i]
+		for path := range strings.SplitSeq(a.paths, "|") {
+			byPath[nvsmiPath(path)] = a
+			if below, ok := strings.CutPrefix(path, nvsmiAboveLink); ok {
+				byPath[nvsmiPath(below)], byPath[nvsmiPath("GPU Link Info/"+below)] = a, a
+			}
+		}
+		for column := range strings.SplitSeq(a.columns, "|") {
+			byColumn[column] = a
+		}
+	}
+	delete(byPath, "")
+	delete(byColumn, "")
+	return byPath, byColumn
+}
+
+// nvsmiPath leaves out of a path that in which the forms and the versions of a listing differ.
+func nvsmiPath(path string) string { return strings.ToLower(nvsmiBetweenWords.Replace(path)) }
+
+var nvsmiBetweenWords = strings.NewReplacer(" ", "", "_", "", "-", "")
+
+// nvsmiValue is what stands behind a name.
+type nvsmiValue struct {
+	// text is empty for the words that stand for no value.
+	text string
+	// number stands at the beginning of the text: "16x", "116 W".
+	number   int64
+	isNumber bool
+	// on is what a switch says; nil for what is no switch.
+	on *bool
+	// added is set where the number was added to another one.
+	added bool
+}
+
+func nvsmiValueOf(text string) *nvsmiValue {
+	v := &nvsmiValue{text: strings.TrimSpace(text)}
+	switch strings.ToLower(strings.Trim(v.text, "[]")) {
+	case "n/a", "not supported", "requested functionality has been deprecated", "unknown error", "insufficient permissions", "gpu is lost":
+		v.text = ""
+	case "enabled", "on", "yes", "true", "active":
+		v.on = new(true)
+	case "disabled", "off", "no", "false", "not active":
+		v.on = new(false)
+	}
+	n, err := strconv.ParseInt(v.text[:len(v.text)-len(strings.TrimLeft(v.text, "0123456789"))], 10, 64)
+	v.number, v.isNumber = n, err == nil
+	return v
+}
+
+func (v *nvsmiValue) isOn() bool { return v.on != nil && *v.on }
+
+// word brings a value to the form of the facts: "Exclusive_Process" and
+// "Exclusive Process" are "exclusive-process".
+func (v *nvsmiValue) word() string {
+	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(v.text))
+}
+
+// bytes reads an amount of memory: "143771 MiB", "0MiB".
+func (v *nvsmiValue) bytes() (int64, bool) {
+	if !v.isNumber || v.number > 1<<40 {
 		return 0, false
 	}
-	unit := strings.TrimLeft(nvsmiValue(text), "0123456789 ")
-	switch {
+	switch unit := strings.TrimLeft(v.text, "0123456789 "); {
 	case strings.HasPrefix(unit, "KiB"):
-		return n << 10, true
+		return v.number << 10, true
 	case strings.HasPrefix(unit, "GiB"):
-		return n << 30, true
+		return v.number << 30, true
 	case strings.HasPrefix(unit, "MiB"), strings.HasPrefix(unit, "MB"), unit == "":
-		return n << 20, true
+		return v.number << 20, true
 	}
 	return 0, false
-}
-
-// nvsmiSwitch reads a switch: "Enabled", "Disabled", "On", "Off", "Yes", "No".
-func nvsmiSwitch(text string) *bool {
-	switch strings.ToLower(nvsmiValue(text)) {
-	case "enabled", "on", "yes", "true", "active":
-		return new(true)
-	case "disabled", "off", "no", "false", "not active":
-		return new(false)
-	}
-	return nil
-}
-
-// nvsmiWord brings a value to the form of the facts: "Exclusive_Process" and
-// "Exclusive Process" are "exclusive-process".
-func nvsmiWord(text string) string {
-	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(nvsmiValue(text)))
 }
 
 // nvsmiVirtualization are the words of the facts for nvidia-smi's.
@@ -84,238 +195,113 @@ var nvsmiRecovery = map[string]string{
 	"drain-p2p": "drain-p2p", "drain-and-reset": "drain-and-reset", "recover-imex-domain": "recover-imex-domain",
 }
 
-// nvsmiArchitecture is NVML's word for an architecture.
-func nvsmiArchitecture(text string) string {
-	word := nvsmiWord(text)
-	if word == "ada-lovelace" {
-		return "ada"
+func nvsmiPerformance(g *facts.GPU, v *nvsmiValue) {
+	if state, err := strconv.Atoi(strings.TrimPrefix(v.text, "P")); err == nil && state >= 0 && state <= 15 {
+		g.PerformanceState = &state
 	}
-	return word
 }
 
-// nvsmiFabricState brings the state of a fabric to the form of the facts.
-func nvsmiFabricState(text string) string {
-	switch word := nvsmiWord(text); word {
-	case "not-supported", "not-started", "in-progress", "completed":
-		return word
+func nvsmiUtilization(g *facts.GPU, v *nvsmiValue) {
+	if v.isNumber && v.number <= 100 {
+		g.UtilizationPercent = new(int(v.number))
 	}
-	return ""
 }
 
-// nvsmiSet enters one attribute of a GPU. One that it does not know it leaves.
-func nvsmiSet(g *facts.GPU, name, text string) {
-	value := nvsmiValue(text)
-	n, isNumber := nvsmiNumber(text)
-	bytes, isMemory := nvsmiMemory(text)
-	on := nvsmiSwitch(text)
-	switch name {
-	case "name":
-		g.Name = value
-	case "architecture":
-		g.Architecture = nvsmiArchitecture(value)
-	case "compute_capability":
-		g.ComputeCapability = value
-	case "uuid":
-		g.UUID = value
-	case "persistence":
-		g.Persistence = on
-	case "mig.current":
-		g.MIG = on
-	case "mig.pending":
-		g.MIGPending = on
-	case "virtualization":
-		g.VirtualizationMode = nvsmiVirtualization[nvsmiWord(value)]
-	case "recovery":
-		g.RecoveryAction = nvsmiRecovery[nvsmiWord(value)]
-	case "compute_mode":
-		g.ComputeMode = nvsmiWord(value)
-	case "performance":
-		if state, err := strconv.Atoi(strings.TrimPrefix(value, "P")); err == nil && state >= 0 && state <= 15 {
-			g.PerformanceState = &state
+// nvsmiMemory makes the set of an amount of memory.
+func nvsmiMemory(set func(g *facts.GPU, bytes int64)) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if bytes, ok := v.bytes(); ok {
+			set(g, bytes)
 		}
-	case "utilization":
-		if isNumber && n <= 100 {
-			g.UtilizationPercent = new(int(n))
-		}
-	case "memory.total":
-		if isMemory {
-			g.MemoryBytes = bytes
-		}
-	case "memory.used":
-		if isMemory {
-			g.MemoryUsedBytes = &bytes
-		}
-	case "bar1.total":
-		if isMemory && bytes > 0 {
-			g.BAR1Bytes = &bytes
-		}
-	case "fabric.state":
-		if state := nvsmiFabricState(value); state != "" {
-			g.Fabric = &facts.Fabric{State: state}
-		}
-	case "fabric.status":
-		if value != "" && g.Fabric != nil {
-			g.Fabric.Status = strings.ToUpper(strings.ReplaceAll(value, " ", "_"))
-		}
-	case "fabric.clique":
-		if isNumber && n < 1<<31 && g.Fabric != nil {
-			g.Fabric.CliqueID = int(n)
-		}
-	case "fabric.cluster":
-		if value != "" && g.Fabric != nil {
-			g.Fabric.ClusterUUID = value
-		}
-	default:
-		switch {
-		case strings.HasPrefix(name, "fabric.health."):
-			nvsmiHealth(g, strings.TrimPrefix(name, "fabric.health."), value)
-		case strings.HasPrefix(name, "pcie."):
-			nvsmiLink(g, strings.TrimPrefix(name, "pcie."), n, isNumber)
-		case strings.HasPrefix(name, "ecc."):
-			nvsmiECC(g, strings.TrimPrefix(name, "ecc."), n, isNumber, on)
-		case strings.HasPrefix(name, "remapped."):
-			nvsmiRemapped(g, strings.TrimPrefix(name, "remapped."), n, isNumber, on)
-		default:
+	}
+}
+
+// nvsmiLink makes the set of a number of the PCIe link.
+func nvsmiLink(set func(l *facts.GPULink, n int)) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if !v.isNumber || v.number > 1<<30 {
 			return
 		}
+		if g.PCIe == nil {
+			g.PCIe = &facts.GPULink{}
+		}
+		set(g.PCIe, int(v.number))
 	}
 }
 
-// nvsmiTold enters one attribute of a GPU in what a listing says about it, and
-// notes the line. A count that is added to another one has no line of its own.
-func nvsmiTold(s *parse.Sink, known, told *facts.GPU, name, text string, l parse.Line) {
-	s.Watch("gpus.devices["+known.Address+"]", told, l)
-	before := nvsmiCounts(told.ECC)
-	nvsmiSet(told, name, text)
-	for i, count := range nvsmiCounts(told.ECC) {
-		if before[i] > 0 && count > before[i] {
-			s.Unwatch(told)
+func nvsmiFabricState(g *facts.GPU, v *nvsmiValue) {
+	if word := v.word(); slices.Contains([]string{"not-supported", "not-started", "in-progress", "completed"}, word) {
+		g.Fabric = &facts.Fabric{State: word}
+	}
+}
+
+// nvsmiFabric makes the set of an attribute of a fabric whose state is known.
+func nvsmiFabric(set func(f *facts.Fabric, v *nvsmiValue)) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if g.Fabric != nil && v.text != "" {
+			set(g.Fabric, v)
 		}
 	}
-	s.Settle()
 }
 
-// nvsmiCounts are the counts of errors.
-func nvsmiCounts(e *facts.ECC) (counts [4]int64) {
-	if e == nil {
-		return counts
-	}
-	for i, count := range []*int64{e.VolatileCorrected, e.VolatileUncorrected, e.AggregateCorrected, e.AggregateUncorrected} {
-		if count != nil {
-			counts[i] = *count
+// nvsmiUnhealthy makes the set of a part of the fabric's health.
+func nvsmiUnhealthy(part string, isBad func(v *nvsmiValue) bool) nvsmiSet {
+	return nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) {
+		if isBad(v) && !slices.Contains(f.Unhealthy, part) {
+			f.Unhealthy = append(f.Unhealthy, part)
+		}
+	})
+}
+
+// nvsmiECC makes the set of a switch of memory protection.
+func nvsmiECC(set func(e *facts.ECC, on *bool)) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if v.isNumber || v.on != nil {
+			set(nvsmiECCOf(g), v.on)
 		}
 	}
-	return counts
 }
 
-// nvsmiHealth enters what nvidia-smi says about a part of the fabric's health.
-func nvsmiHealth(g *facts.GPU, part, value string) {
-	bad := ""
-	switch on := nvsmiSwitch(value); {
-	case part == "bandwidth" && strings.EqualFold(value, "degraded"):
-		bad = "degraded-bandwidth"
-	case part == "incorrect-configuration" && value != "" && !strings.EqualFold(value, "none") && (on == nil || *on):
-		bad = part
-	case part != "bandwidth" && part != "incorrect-configuration" && on != nil && *on:
-		bad = part
-	}
-	if bad == "" || g.Fabric == nil || len(g.Fabric.Unhealthy) >= 8 {
-		return
-	}
-	if slices.Contains(g.Fabric.Unhealthy, bad) {
-		return
-	}
-	g.Fabric.Unhealthy = append(g.Fabric.Unhealthy, bad)
-}
-
-func nvsmiLink(g *facts.GPU, name string, n int64, ok bool) {
-	if !ok || n > 1<<30 {
-		return
-	}
-	if g.PCIe == nil {
-		g.PCIe = &facts.GPULink{}
-	}
-	switch value := int(n); name {
-	case "generation.max":
-		g.PCIe.MaxGeneration = value
-	case "generation.current":
-		g.PCIe.Generation = value
-	case "generation.device_max":
-		g.PCIe.DeviceMaxGeneration = value
-	case "width.max":
-		g.PCIe.MaxWidth = value
-	case "width.current":
-		g.PCIe.Width = value
-	case "replays":
-		g.PCIe.Replays = &value
+// nvsmiCount makes the set of a count of errors, to which others may be added.
+func nvsmiCount(count func(e *facts.ECC) **int64) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if !v.isNumber {
+			return
+		}
+		e := nvsmiECCOf(g)
+		e.Enabled = true // It counts.
+		at := count(e)
+		before := *cmp.Or(*at, new(int64))
+		*at, v.added = new(before+v.number), before > 0 && v.number > 0
 	}
 }
 
-// nvsmiECC enters an attribute of memory protection. Counts of one kind are
-// added up: nvidia-smi lists those of SRAM and DRAM one by one since Turing.
-func nvsmiECC(g *facts.GPU, name string, n int64, isNumber bool, on *bool) {
-	if !isNumber && on == nil {
-		return
-	}
+func nvsmiECCOf(g *facts.GPU) *facts.ECC {
 	if g.ECC == nil {
 		g.ECC = &facts.ECC{}
 	}
-	add := func(count **int64) {
-		if !isNumber {
-			return
-		}
-		if *count == nil {
-			*count = new(int64)
-		}
-		g.ECC.Enabled = true // It counts.
-		**count += n
-	}
-	switch name {
-	case "mode":
-		if on != nil {
-			g.ECC.Enabled = *on
-		}
-	case "volatile.corrected":
-		add(&g.ECC.VolatileCorrected)
-	case "volatile.uncorrected":
-		add(&g.ECC.VolatileUncorrected)
-	case "aggregate.corrected":
-		add(&g.ECC.AggregateCorrected)
-	case "aggregate.uncorrected":
-		add(&g.ECC.AggregateUncorrected)
-	case "retirement_pending":
-		g.ECC.RetiredPagesPending = on
-	case "sram_threshold":
-		g.ECC.SRAMThresholdExceeded = on
-	case "unrepairable":
-		g.ECC.UnrepairableMemory = on
-	case "channel_repair":
-		g.ECC.ChannelRepairIsPending = on
-	}
+	return g.ECC
 }
 
-func nvsmiRemapped(g *facts.GPU, name string, n int64, isNumber bool, on *bool) {
-	if !isNumber && on == nil {
-		return
-	}
-	if g.RemappedRows == nil {
-		g.RemappedRows = &facts.RemappedRows{}
-	}
-	switch {
-	case name == "corrected" && n < 1<<30:
-		g.RemappedRows.Corrected = int(n)
-	case name == "uncorrected" && n < 1<<30:
-		g.RemappedRows.Uncorrected = int(n)
-	case name == "pending":
-		g.RemappedRows.Pending = on != nil && *on || isNumber && n > 0
-	case name == "failed":
-		g.RemappedRows.Failed = on != nil && *on || isNumber && n > 0
+// nvsmiRemapped makes the set of a number of remapped rows; "Yes" is 1.
+func nvsmiRemapped(set func(r *facts.RemappedRows, n int)) nvsmiSet {
+	return func(g *facts.GPU, v *nvsmiValue) {
+		if !v.isNumber && v.on == nil || v.number >= 1<<30 {
+			return
+		}
+		if g.RemappedRows == nil {
+			g.RemappedRows = &facts.RemappedRows{}
+		}
+		if v.isOn() {
+			v.number = 1
+		}
+		set(g.RemappedRows, int(v.number))
 	}
 }
 
 // nvsmiDriver notes the versions that nvidia-smi names.
 func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
-	if driver = nvsmiValue(driver); nvsmiDriverVersion.MatchString(driver) {
+	if driver = strings.TrimSpace(driver); nvsmiDriverVersion.MatchString(driver) {
 		d := &s.GPUs().Driver
 		if d.Version == "" {
 			d.Version = driver
@@ -323,7 +309,7 @@ func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
 		}
 		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
 	}
-	if cuda = nvsmiValue(cuda); nvsmiCUDAVersion.MatchString(cuda) {
+	if cuda = strings.TrimSpace(cuda); nvsmiCUDAVersion.MatchString(cuda) {
 		d := &s.GPUs().Driver
 		if d.CUDAVersion == "" {
 			d.CUDAVersion = cuda
@@ -359,14 +345,4 @@ func nvsmiAnswered(s *parse.Sink, l parse.Line) {
 		gpus.NVML = "ok"
 		s.Told("gpus.nvml", gpus.NVML, l)
 	}
-}
-
-// nvsmiReplace enters what one listing says about a GPU: it replaces what was
-// known, and what it does not tell stays.
-func nvsmiReplace(known, told *facts.GPU) {
-	if known == nil || told == nil {
-		return
-	}
-	parse.MergeGPU(told, known)
-	*known = *told
 }

@@ -38,25 +38,9 @@ var nvsmiCSVKind = &parse.Kind{
 	Read: nvsmiCSVRead,
 }
 
-// nvsmiCSVNames are the columns that are of use, under the names of nvsmiSet.
-// An empty name is a column that is known and of no use here.
-var nvsmiCSVNames = map[string]string{
+// nvsmiCSVKeys are the columns beside those of nvsmiAttributes, and what they tell of a row.
+var nvsmiCSVKeys = map[string]string{
 	"index": "index", "gpu_index": "index", "pci.bus_id": "address", "gpu_bus_id": "address", "driver_version": "driver",
-	"name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "compute_cap": "compute_capability",
-	"memory.total": "memory.total", "memory.used": "memory.used", "pstate": "performance", "utilization.gpu": "utilization", "persistence_mode": "persistence",
-	"compute_mode": "compute_mode", "mig.mode.current": "mig.current", "mig.mode.pending": "mig.pending",
-	"pcie.link.gen.max": "pcie.generation.max", "pcie.link.gen.current": "pcie.generation.current",
-	"pcie.link.gen.gpucurrent": "pcie.generation.current", "pcie.link.gen.gpumax": "pcie.generation.device_max",
-	"pcie.link.width.max": "pcie.width.max", "pcie.link.width.current": "pcie.width.current",
-	"ecc.mode.current":                       "ecc.mode",
-	"ecc.errors.corrected.volatile.total":    "ecc.volatile.corrected",
-	"ecc.errors.uncorrected.volatile.total":  "ecc.volatile.uncorrected",
-	"ecc.errors.corrected.aggregate.total":   "ecc.aggregate.corrected",
-	"ecc.errors.uncorrected.aggregate.total": "ecc.aggregate.uncorrected",
-	"retired_pages.pending":                  "ecc.retirement_pending",
-	"remapped_rows.correctable":              "remapped.corrected", "remapped_rows.uncorrectable": "remapped.uncorrected",
-	"remapped_rows.pending": "remapped.pending", "remapped_rows.failure": "remapped.failed",
-	"fabric.state": "fabric.state", "fabric.status": "fabric.status", "gpu_recovery_action": "recovery",
 }
 
 // nvsmiCSVColumn is a name of a column as nvidia-smi --help-query-gpu lists
@@ -77,7 +61,7 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 			return nil, false
 		}
 		name, _, _ := strings.Cut(field, " ")
-		if nvsmiCSVNames[name] != "" {
+		if nvsmiCSVKeys[name] != "" || nvsmiByColumn[name] != nil {
 			known++
 		}
 		columns = append(columns, name)
@@ -142,8 +126,7 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 	index, given := position, false
 	for i, column := range columns {
 		value := strings.TrimSpace(fields[i])
-		switch name := nvsmiCSVNames[column]; name {
-		case "":
+		switch nvsmiCSVKeys[column] {
 		case "index":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 0 || n > 1023 {
@@ -161,19 +144,15 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 			}
 			driver = value
 		default:
-			nvsmiSet(told, name, value)
+			if a := nvsmiByColumn[column]; a != nil {
+				a.set(told, nvsmiValueOf(value))
+			}
 		}
 	}
 	nvsmiDriver(s, driver, "", l)
-	var g *facts.GPU
-	switch {
-	case address == "":
-		g = nvsmiGPU(s, "", index, l)
-	case given:
-		g = nvsmiGPU(s, address, index, l)
-	default:
-		g = nvsmiGPU(s, address, -1, l)
+	if address != "" && !given {
+		index = -1
 	}
-	nvsmiReplace(g, told)
+	nvsmiReplace(nvsmiGPU(s, address, index, l), told)
 	return true
 }

@@ -17,11 +17,8 @@ var nvsmiListKind = &parse.Kind{
 	Command: "nvidia-smi -L",
 	Gives:   []string{"gpus"},
 	Anchors: []string{"(UUID: GPU-", "(UUID: MIG-"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvsmiListGPU.MatchString(l.Text)
-	},
-	Read: nvsmiListRead,
+	Begins:  parse.BeginsLike(nvsmiListGPU),
+	Read:    nvsmiListRead,
 }
 
 var (

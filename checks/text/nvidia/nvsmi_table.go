@@ -121,7 +121,7 @@ func nvsmiTableFirst(s *parse.Sink, g *facts.GPU, m []string, l parse.Line) {
 	if name := strings.TrimSpace(m[2]); name != "ERR!" && (g.Name == "" || !strings.HasSuffix(name, "...")) {
 		g.Name = name
 	}
-	if on := nvsmiSwitch(m[3]); on != nil {
+	if on := nvsmiValueOf(m[3]).on; on != nil {
 		g.Persistence = on
 	}
 	switch ecc := m[5]; ecc {
@@ -148,17 +148,15 @@ var nvsmiTableModes = map[string]string{
 }
 
 func nvsmiTableSecond(g *facts.GPU, m []string) {
-	if m[1] != "" {
-		nvsmiSet(g, "performance", m[1])
-	}
-	if n, ok := nvsmiMemory(m[2]); ok {
+	nvsmiPerformance(g, nvsmiValueOf(m[1]))
+	if n, ok := nvsmiValueOf(m[2]).bytes(); ok {
 		g.MemoryUsedBytes = &n
 	}
-	if n, ok := nvsmiMemory(m[3]); ok {
+	if n, ok := nvsmiValueOf(m[3]).bytes(); ok {
 		g.MemoryBytes = n
 	}
 	if g.PCIe == nil || g.PCIe.Generation == 0 { // Else it would be of another moment: parse.MergeGPU.
-		nvsmiSet(g, "utilization", strings.TrimSuffix(m[4], "%"))
+		nvsmiUtilization(g, nvsmiValueOf(m[4]))
 	}
 	if mode := nvsmiTableModes[m[5]]; mode != "" {
 		g.ComputeMode = mode
@@ -169,7 +167,7 @@ func nvsmiTableSecond(g *facts.GPU, m []string) {
 // a reset.
 func nvsmiTableMIG(g *facts.GPU, cell string) {
 	word, pending := strings.CutSuffix(cell, "*")
-	on := nvsmiSwitch(word)
+	on := nvsmiValueOf(word).on
 	if on == nil {
 		return
 	}
@@ -191,7 +189,7 @@ func nvsmiTableUser(s *parse.Sink, m []string, l parse.Line) {
 		return
 	}
 	p := facts.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])}
-	if n, ok := nvsmiMemory(m[5]); ok {
+	if n, ok := nvsmiValueOf(m[5]).bytes(); ok {
 		p.UsedBytes = &n
 	}
 	g.Processes = append(g.Processes, p)

@@ -28,14 +28,8 @@ var nvtopoKind = &parse.Kind{
 	Command: "nvidia-smi topo -m",
 	Gives:   []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
-	Begins: func(in *parse.Lines) bool {
-		lines := in.Ahead(2)
-		if nvtopoRow(lines[0].Text) != nil {
-			return true
-		}
-		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoRow(lines[1].Text) != nil
-	},
-	Read: nvtopoRead,
+	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoRow) },
+	Read:    nvtopoRead,
 }
 
 var (
@@ -82,23 +76,32 @@ func nvtopoRow(text string) []string {
 	return fields
 }
 
-func nvtopoRead(s *parse.Sink, in *parse.Lines) {
+// nvtopoBegins reports whether a matrix begins at the next line, with a header or without one. row
+// returns the fields of a row.
+func nvtopoBegins(in *parse.Lines, row func(text string) []string) bool {
+	lines := in.Ahead(2)
+	return row(lines[0].Text) != nil || nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && row(lines[1].Text) != nil
+}
+
+// nvtopoMatrix takes a matrix: the columns that its header names, if it has one, and its rows.
+func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []string, rows [][]string, lines []parse.Line) {
 	first, _ := in.Peek()
-	columns := nvtopoHeader(first.Text)
-	if columns != nil {
+	if columns = nvtopoHeader(first.Text); columns != nil {
 		in.Next()
 	}
-	var rows [][]string
-	var lines []parse.Line
-	for {
-		l, ok := in.Peek()
-		fields := nvtopoRow(l.Text)
-		if !ok || fields == nil || len(rows) >= nvtopoMost {
-			break
+	lines = in.While(func(l parse.Line) bool {
+		fields := row(l.Text)
+		if fields == nil || len(rows) >= nvtopoMost {
+			return false
 		}
-		rows, lines = append(rows, fields), append(lines, l)
-		in.Next()
-	}
+		rows = append(rows, fields)
+		return true
+	})
+	return columns, rows, lines
+}
+
+func nvtopoRead(s *parse.Sink, in *parse.Lines) {
+	columns, rows, lines := nvtopoMatrix(in, nvtopoRow)
 	if columns == nil { // The matrix is square: its rows name its columns.
 		for _, r := range rows {
 			columns = append(columns, r[0])
@@ -160,7 +163,6 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 		}
 		switched = switched || sum > nvtopoLinks
 	}
-	pairs := newNvtopoPairs(s)
 	for i, r := range rows {
 		m := nvtopoGPU.FindStringSubmatch(r[0])
 		if m == nil {
@@ -182,14 +184,14 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 			other := columns[j]
 			if b, ok := gpus[other]; ok {
 				if b > *a.Index {
-					pairs.path(parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
+					nvtopoPath(s, parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
 				}
 				continue
 			}
 			if name := nics[other]; name != "" {
 				other = name
 			}
-			pairs.path(parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
+			nvtopoPath(s, parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
 		}
 		nvtopoNUMA(s, *a.Index, r, len(columns), lines[i])
 	}
@@ -198,9 +200,9 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 // nvtopoPaths are the words for paths that newer versions have changed.
 var nvtopoPaths = map[string]string{"SOC": "SYS", "PSB": "PIX"}
 
-// path enters a cell of the matrix.
-func (t *nvtopoPairs) path(a, b, kind string, cell []string, switched bool, l parse.Line) {
-	p := t.pair(a, b, kind, l)
+// nvtopoPath enters a cell of the matrix.
+func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, l parse.Line) {
+	p := s.Pair(a, b, kind, l)
 	if p == nil {
 		return
 	}
@@ -214,38 +216,6 @@ func (t *nvtopoPairs) path(a, b, kind string, cell []string, switched bool, l pa
 	if kind == "gpu-gpu" {
 		p.NVLinks = new(int) // The matrix would show them.
 	}
-}
-
-// nvtopoPairs finds the pairs that are known while a matrix is entered.
-type nvtopoPairs struct {
-	sink  *parse.Sink
-	known map[[2]string]int
-}
-
-func newNvtopoPairs(s *parse.Sink) *nvtopoPairs {
-	t := &nvtopoPairs{sink: s, known: make(map[[2]string]int)}
-	if s.Facts.Links != nil {
-		for i, p := range s.Facts.Links.Pairs {
-			t.known[[2]string{p.A, p.B}] = i
-		}
-	}
-	return t
-}
-
-// pair returns a pair, new if need be; nil if there are too many.
-func (t *nvtopoPairs) pair(a, b, kind string, l parse.Line) *facts.Pair {
-	links := t.sink.Links()
-	i, ok := t.known[[2]string{a, b}]
-	if !ok {
-		if len(links.Pairs) >= parse.MaxEntries {
-			return nil
-		}
-		i = len(links.Pairs)
-		t.known[[2]string{a, b}] = i
-		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
-	}
-	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
-	return &links.Pairs[i]
 }
 
 // nvtopoNUMA enters the NUMA node of a GPU and the CPUs of that node. The
@@ -283,14 +253,8 @@ var nvtopoPeerKind = &parse.Kind{
 	Command: "nvidia-smi topo -p2p r",
 	Gives:   []string{"gpus", "links"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
-	Begins: func(in *parse.Lines) bool {
-		lines := in.Ahead(2)
-		if nvtopoPeerRow(lines[0].Text) != nil {
-			return true
-		}
-		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoPeerRow(lines[1].Text) != nil
-	},
-	Read: nvtopoPeerRead,
+	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoPeerRow) },
+	Read:    nvtopoPeerRead,
 }
 
 // nvtopoPeerWords are nvidia-smi's words for NVML's status.
@@ -326,24 +290,11 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 	if m := nvtopoPeerOption.FindStringSubmatch(in.Prompt().Command); m != nil {
 		what = m[1]
 	}
-	first, _ := in.Peek()
-	columns := nvtopoHeader(first.Text)
-	if columns != nil {
-		in.Next()
-	}
-	var rows [][]string
-	lines := in.While(func(l parse.Line) bool {
-		if fields := nvtopoPeerRow(l.Text); fields != nil && len(rows) < nvtopoMost {
-			rows = append(rows, fields)
-			return true
-		}
-		return false
-	})
+	columns, rows, lines := nvtopoMatrix(in, nvtopoPeerRow)
 	nvtopoLegend(in)
 	if what == "" && !nvtopoPeerPlain(rows) {
 		return
 	}
-	pairs := newNvtopoPairs(s)
 	for i, r := range rows {
 		for j, word := range r[1:] {
 			b := j
@@ -364,7 +315,7 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 				}
 			}
 			if word != "X" {
-				pairs.status(min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
+				nvtopoStatus(s, min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
 			}
 		}
 	}
@@ -382,9 +333,9 @@ func nvtopoPeerPlain(rows [][]string) bool {
 	return true
 }
 
-// status enters a cell of a matrix of peer access.
-func (t *nvtopoPairs) status(a, b int, what, word string, l parse.Line) {
-	p := t.pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
+// nvtopoStatus enters a cell of a matrix of peer access.
+func nvtopoStatus(s *parse.Sink, a, b int, what, word string, l parse.Line) {
+	p := s.Pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
 	if p == nil {
 		return
 	}

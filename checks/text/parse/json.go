@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The bounds of a JSON document among the lines of a text.
@@ -31,9 +33,15 @@ func (q *jsonQuotes) outside(c byte) bool {
 	return false
 }
 
+// IsJSON reports whether a line may be one of a JSON document.
+func IsJSON(line string) bool { return jsonLine.MatchString(line) }
+
+var jsonLine = lazy.New(`^\s*(?:[{}\[\]",:0-9-]|(?:true|false|null|NaN)\b|$)`)
+
 // JSONDocument takes the lines of a JSON object, from the next line to the one
 // in which its last brace closes, and returns it. Where the opening brace
-// stood in a line before, it is put back.
+// stood in a line before, it is put back. Where another line than one of JSON comes, the end is
+// cut off.
 func JSONDocument(in *Lines) string {
 	var text strings.Builder
 	var quotes jsonQuotes
@@ -44,10 +52,11 @@ func JSONDocument(in *Lines) string {
 		depth, opened = 1, true
 	}
 	for n := 0; n < maxJSONLines && text.Len() < maxJSONBytes; n++ {
-		l, ok := in.Next()
-		if !ok {
+		l, ok := in.Peek()
+		if !ok || !quotes.inside && !IsJSON(l.Text) {
 			break
 		}
+		in.Next()
 		for i, c := range []byte(l.Text) {
 			switch {
 			case !quotes.outside(c):

@@ -4,6 +4,8 @@
 package parse
 
 import (
+	"slices"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -28,7 +30,7 @@ type Kind struct {
 	// follow in the prompt's line.
 	Commands []string
 	// Prefilter, if set, says what a line is to the kind before it is offered. It
-	// sees each plain line in which there is an anchor, and keeps none of them. It
+	// sees each line in which there is an anchor, and keeps none of them. It
 	// runs beside Line, Begins and Read, and only saves them work.
 	Prefilter func(line []byte) Relevance
 	// Files is true if it takes what scripts and other sources hold. No other kind is asked there: a
@@ -52,17 +54,15 @@ type Relevance uint8
 const (
 	// Relevant lines are offered to the kind.
 	Relevant Relevance = iota
-	// Counted lines are those that Line takes without learning anything from them.
-	Counted
 	// Irrelevant lines are those that neither Line nor Begins takes.
 	Irrelevant
 )
 
-// BeginsLike is the Begins of a kind whose first line has a form of its own.
-func BeginsLike(form *lazy.Regexp) func(in *Lines) bool {
+// BeginsLike is the Begins of a kind whose first line has one of some forms.
+func BeginsLike(forms ...*lazy.Regexp) func(in *Lines) bool {
 	return func(in *Lines) bool {
 		l, ok := in.Peek()
-		return ok && form.MatchString(l.Text)
+		return ok && slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(l.Text) })
 	}
 }
 

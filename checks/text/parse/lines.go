@@ -273,16 +273,6 @@ func (in *Lines) skip() bool {
 	return true
 }
 
-// clean takes terminal escapes and control characters off a line that is not plain.
-func clean(b []byte) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return -1
-		}
-		return c
-	}, strings.ToValidUTF8(string(appendUnescaped(nil, b)), "\ufffd"))
-}
-
 // plain reports whether a line consists only of printable ASCII and tabs.
 func plain(b []byte) bool {
 	for ; len(b) >= wordBytes; b = b[wordBytes:] {

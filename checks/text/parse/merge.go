@@ -25,18 +25,19 @@ func MergeGPU(g, other *facts.GPU) {
 	}
 	if g.PCIe != nil && other.PCIe != nil {
 		link := *g.PCIe
-		fill(reflect.ValueOf(&link).Elem(), reflect.ValueOf(other.PCIe).Elem())
+		Fill(&link, other.PCIe)
 		g.PCIe = &link
 	}
-	fill(reflect.ValueOf(g).Elem(), reflect.ValueOf(other).Elem())
+	Fill(g, other)
 	g.UtilizationPercent = load
 }
 
-// fill sets each field of to that holds nothing from the same field of from.
-func fill(to, from reflect.Value) {
-	for i := range to.NumField() {
-		if to.Field(i).IsZero() {
-			to.Field(i).Set(from.Field(i))
+// Fill sets each field of a structure that holds nothing from the same field of another one.
+func Fill[T any](to, from *T) {
+	a, b := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for i := range a.NumField() {
+		if a.Field(i).IsZero() {
+			a.Field(i).Set(b.Field(i))
 		}
 	}
 }

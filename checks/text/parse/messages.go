@@ -2,7 +2,7 @@ package parse
 
 import (
 	"cmp"
-	"maps"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +73,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
 		m.sink.complained(id, who, l)
 	}
-	key := messageKey(id, fields)
+	key := fmt.Sprintf("%s %q", id, fields) // What is said distinguishes messages, not who says it.
 	h := m.found[key]
 	if h == nil {
 		if m.variants[id] >= maxVariants { // One more of its kind adds nothing: count it with the first.
@@ -107,20 +107,6 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if len(h.speakers) < maxSpeakers {
 		h.speakers[who.key()] = true
 	}
-}
-
-// messageKey distinguishes messages by what they say, not by who says it:
-// pointers, process ids and the like are no difference.
-func messageKey(id string, fields map[string]string) string {
-	var b strings.Builder
-	b.WriteString(id)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		b.WriteByte(0)
-		b.WriteString(name)
-		b.WriteByte('=')
-		b.WriteString(fields[name])
-	}
-	return b.String()
 }
 
 // messages returns what was found, in order.

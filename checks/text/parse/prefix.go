@@ -17,9 +17,6 @@ const maxPrefixes = 8
 // prefixBytes bounds one of them.
 const prefixBytes = 200
 
-// dateBytes is the length of a time as ctime(3) writes it.
-const dateBytes = len("Thu Aug 21 16:02:40 2025")
-
 // prefixesLen is the length of the sure prefixes of a line.
 func prefixesLen(line string) int {
 	at := 0
@@ -64,120 +61,43 @@ func withoutSuffix(line string) string {
 	return line
 }
 
-// prefixLen is the length of the sure prefix that a text begins with; 0 if there is none.
-func prefixLen(text string) int {
-	if text == "" {
-		return 0
-	}
-	head := text[:min(len(text), prefixBytes)]
-	switch c := head[0]; {
-	case c == '[':
-		return bracketLen(head)
-	case len(head) > dateBytes && head[dateBytes] == '[' && strings.Contains(head, "]<std"): // mpirun --timestamp-output
-		if n := bracketLen(head[dateBytes:]); n > 0 {
-			return dateBytes + n
-		}
-		return 0
-	case c == '(':
-		return rayLen(head)
-	case IsDigit(c):
-		if n := criLen(head); n > 0 {
-			return n
-		}
-		return composeLen(head)
-	case HostByte(c):
-		return composeLen(head)
-	}
-	return 0
-}
-
-// bracketLen is the length of "[1,0]<stdout>:" (mpirun --tag-output),
+// surePrefix are the forms of sure prefixes: "[1,0]<stdout>:" (mpirun --tag-output, behind a time with --timestamp-output),
 // "[prterun-node7-4021@1,0]<stderr>: " (Open MPI 5, schizo/ompi of PRRTE),
 // "[1,mpirank:0,algo-1]<stderr>:" (SageMaker), "[pod/train-0/pytorch] " (kubectl logs
-// --prefix), "[default0]:" (torchrun --tee, of torch/distributed/elastic/multiprocessing/tail_log.py)
-// and "[rank3]:" (torch/distributed, the hook for exceptions).
-func bracketLen(head string) int {
-	end := strings.IndexByte(head, ']')
-	if end < 2 {
-		return 0
-	}
-	inside, rest := head[1:end], head[end+1:]
-	switch {
-	case strings.HasPrefix(rest, "<std"):
-		for _, stream := range []string{"<stdout>:", "<stderr>:", "<stddiag>:"} {
-			if strings.HasPrefix(rest, stream) {
-				return end + 1 + len(stream) + blankIf(rest[len(stream):], strings.IndexByte(inside, '@') >= 0)
-			}
-		}
-	case strings.HasPrefix(inside, "pod/") && (rest == "" || rest[0] == ' '):
-		return end + 1 + blankIf(rest, true)
-	case strings.HasPrefix(rest, ":"):
-		role := strings.TrimRight(inside, "0123456789")
-		if role == "" || role == inside || strings.ContainsFunc(role, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }) {
-			return 0
-		}
-		if port, behind := leadingDigits(rest[1:]); (len(port) == 4 || len(port) == 5) && (behind == "" || behind[0] == ' ' || behind[0] == ')') {
-			return 0 // "[node1]:29500 has timed out" is an address.
-		}
-		return end + 2 + blankIf(rest[1:], role == "rank")
-	}
-	return 0
-}
-
-// blankIf is the length of the blank at the beginning of a text, where one belongs to
-// the prefix before it.
-func blankIf(text string, belongs bool) int {
-	if belongs && strings.HasPrefix(text, " ") {
-		return 1
-	}
-	return 0
-}
-
-// rayLen is the length of "(Worker pid=12, ip=10.0.0.2) " (Ray, python/ray/_private/worker.py,
-// print_worker_logs) and "(EngineCore_0 pid=382) " (vLLM, vllm/utils/system_utils.py,
-// decorate_logs).
-func rayLen(head string) int {
-	end := strings.Index(head, ") ")
-	if end < 0 && strings.HasSuffix(head, ")") {
-		end = len(head) - 1
-	}
-	if end < 0 || !strings.Contains(head[:end], "pid=") && !strings.HasPrefix(head, "(raylet") && !strings.HasPrefix(head, "(autoscaler") {
-		return 0
-	}
-	return min(end+len(") "), len(head))
-}
-
-// criLen is the length of "2025-08-21T16:02:40.1Z stdout F ", the head of a line of the
-// Kubernetes CRI (kubelet, pkg/kubelet/kuberuntime/logs).
-func criLen(head string) int {
-	time, rest, _ := strings.Cut(head, " ")
-	if !isTime(time) || len(rest) < len("stdout F") || rest[:len("std")] != "std" {
-		return 0
-	}
-	switch tag := rest[:len("stdout F")]; tag {
-	case "stdout F", "stderr F", "stdout P", "stderr P":
-		return len(time) + 1 + len(tag) + blankIf(rest[len(tag):], true)
-	}
-	return 0
-}
-
-// composeLen is the length of "trainer-1  | ", as docker compose writes it: a name
+// --prefix), "[default0]:" (torchrun --tee, of torch/distributed/elastic/multiprocessing/tail_log.py),
+// "[rank3]:" (torch/distributed, the hook for exceptions),
+// "(Worker pid=12, ip=10.0.0.2) " (Ray, python/ray/_private/worker.py, print_worker_logs) and "(EngineCore_0 pid=382) "
+// (vLLM, vllm/utils/system_utils.py, decorate_logs), "2025-08-21T16:02:40.1Z stdout F ", the head of a line of the
+// Kubernetes CRI (kubelet, pkg/kubelet/kuberuntime/logs), and "trainer-1  | ", as docker compose writes it: a name
 // that ends in a number, blanks that align the names, and a bar.
-func composeLen(head string) int {
-	i := 0
-	for i < len(head) && HostByte(head[i]) {
-		i++
-	}
-	if i == 0 || i+1 >= len(head) || head[i] != ' ' || !IsDigit(head[i-1]) || strings.TrimRight(head[:i], "0123456789") == "" {
+var surePrefix = lazy.New(`^(?:` +
+	`(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})?\[(?:[^\]@]+\]<std(?:out|err|diag)>:|[^\]]+\]<std(?:out|err|diag)>: ?)` +
+	`|\[pod/[^\]]*\](?: |$)|\[rank\d+\]: ?|\[[a-z_]+\d+\]:` +
+	`|\((?:[^)]*pid=|raylet|autoscaler)[^)]*\)(?: |$)` +
+	`|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* std(?:out|err) [FP](?: |$)` +
+	`|\d*[A-Za-z_.-][\w.-]*\d +[|](?: |$))`)
+
+// addressPort is what looks like such a prefix and is the address of a process: "[node1]:29500 has timed out".
+var addressPort = lazy.New(`^\[[a-z_]+\d+\]:\d{4,5}(?:[ )]|$)`)
+
+// prefixLen is the length of the sure prefix that a text begins with; 0 if there is none.
+func prefixLen(text string) int {
+	head := text[:min(len(text), prefixBytes)]
+	if !maySure(head) || addressPort.MatchString(head) {
 		return 0
 	}
-	for i < len(head) && head[i] == ' ' {
-		i++
+	return len(surePrefix.FindString(head))
+}
+
+// maySure is false of most texts that have no sure prefix, and true of all that have one.
+func maySure(head string) bool {
+	switch {
+	case head == "":
+		return false
+	case head[0] == '[', head[0] == '(', strings.IndexByte(head, '|') >= 0, strings.IndexByte(head, '<') >= 0:
+		return true
 	}
-	if i == len(head) || head[i] != '|' || i+1 < len(head) && head[i+1] != ' ' {
-		return 0
-	}
-	return min(i+len("| "), len(head))
+	return IsDigit(head[0]) && strings.Contains(head, " std")
 }
 
 // prefixForm is a form of prefix that is not sure.
@@ -240,18 +160,13 @@ func mayBeTime(line string) bool {
 // mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN"
 // tells who wrote the line.
 func mayBeNamed(line string) bool {
-	i := 0
-	for i < len(line) && (HostByte(line[i]) || line[i] == '/' || line[i] == '@') {
-		i++
-	}
-	if i == 0 || i == len(line) || line[i] != ':' {
-		return false
-	}
-	pid, rest := leadingDigits(line[i+1:])
-	rest, ok := strings.CutPrefix(rest, ":")
-	tid, rest := leadingDigits(rest)
-	return pid == "" || !ok || tid == "" || !strings.HasPrefix(rest, " [")
+	return wordWithColon.MatchString(line) && !processForm.MatchString(line)
 }
+
+var (
+	wordWithColon = lazy.New(`^[\w./@-]+:`)
+	processForm   = lazy.New(`^[\w./@-]+:\d+:\d+ \[`)
+)
 
 // trim takes this form off a line, and returns what it took; that is empty if the line
 // does not have it.

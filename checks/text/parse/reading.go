@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
@@ -64,6 +65,23 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 	return r
 }
 
+// anchorSet finds those who may take a line.
+type anchorSet struct {
+	*anchors.Set
+	// prefilters are the Prefilter of each kind; other takers have none.
+	prefilters []func(line []byte) Relevance
+}
+
+// takersOf appends those to which a line is relevant.
+func (a *anchorSet) takersOf(line []byte, takers []uint16) []uint16 {
+	from := len(takers)
+	takers = a.In(line, takers)
+	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool {
+		return int(t) < len(a.prefilters) && a.prefilters[t] != nil && a.prefilters[t](line) == Irrelevant
+	})
+	return takers[:from+len(kept)]
+}
+
 // Kinds is every kind of text that is recognised.
 func (r *Registry) Kinds() []*Kind {
 	var all []*Kind
@@ -74,18 +92,16 @@ func (r *Registry) Kinds() []*Kind {
 }
 
 func (r *Registry) anchorsOfAll() *anchorSet {
-	var anchors [][]string
+	var all [][]string
 	var prefilters []func(line []byte) Relevance
 	for _, k := range r.Kinds() {
-		anchors = append(anchors, k.Anchors)
+		all = append(all, k.Anchors)
 		prefilters = append(prefilters, k.Prefilter)
 	}
 	for _, t := range message.Statements() {
-		anchors = append(anchors, t.Anchors)
+		all = append(all, t.Anchors)
 	}
-	set := newAnchorSet(append(anchors, promptSigns))
-	set.prefilters = prefilters
-	return set
+	return &anchorSet{anchors.New(append(all, promptSigns)), prefilters}
 }
 
 // NewReading begins a reading.
@@ -129,7 +145,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {
-			s.pass(r.count)
+			s.pass()
 		}
 		in.ended = false
 		l, ok := in.Peek()
@@ -433,13 +449,6 @@ func (r *Reading) statementOf(line string, takers []uint16) (row *message.Statem
 
 // TextUnderWay is the text that is being read.
 func (r *Reading) TextUnderWay() *facts.Text { return &r.Sink.Facts.Texts[r.current] }
-
-// count counts a line that a kind takes without learning anything from it.
-func (r *Reading) count(kind uint16, line int) {
-	if r.reads(int(kind), "") {
-		r.recognised(r.kinds[kind].Name, line, 1)
-	}
-}
 
 // recognised counts lines as understood, of which the first has a number.
 func (r *Reading) recognised(kind string, first, lines int) {

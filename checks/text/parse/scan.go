@@ -28,13 +28,10 @@ type chunk struct {
 type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
-	plain    bool
 	// joins is how many of the chunk's joins begin with this line.
 	joins uint8
 	// broken is true if a screen of a usual width may have broken the line.
 	broken bool
-	// counted is true if the one who takes the line only counts it.
-	counted bool
 	// numbered is true if the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
@@ -48,7 +45,6 @@ type lineAt struct {
 type scanner struct {
 	anchors *anchorSet
 	chunks  <-chan *chunk
-	free    chan *chunk
 	stop    chan struct{}
 	now     *chunk
 	at      int // The next line of now.
@@ -64,7 +60,7 @@ type scanner struct {
 // scan begins to read a text.
 func (a *anchorSet) scan(r io.Reader) *scanner {
 	chunks := make(chan *chunk, chunksAhead)
-	s := &scanner{anchors: a, chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
+	s := &scanner{anchors: a, chunks: chunks, stop: make(chan struct{})}
 	go func() {
 		defer close(chunks)
 		s.err = a.split(r, s, chunks)
@@ -78,12 +74,7 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 	sp := splitter{anchors: a, numbered: true, first: true}
 	defer func() { s.cut, s.cutBytes = sp.cut, sp.cutBytes }()
 	for {
-		var c *chunk
-		select {
-		case c = <-s.free:
-		default:
-			c = spareChunks.Get().(*chunk)
-		}
+		c := spareChunks.Get().(*chunk)
 		// Lines that were looked at ahead keep their takers.
 		c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
 		c.data = append(c.data, rest...)
@@ -126,10 +117,7 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 func (s *scanner) fill() bool {
 	for s.now == nil || s.at == len(s.now.lines) {
 		if s.now != nil {
-			select {
-			case s.free <- s.now:
-			default:
-			}
+			spareChunks.Put(s.now)
 			s.now = nil
 		}
 		c, ok := <-s.chunks
@@ -155,10 +143,6 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	}
 	l = Line{Number: s.number, index: s.at, takers: s.now.takers[before:place.takers:place.takers]}
 	text := string(s.now.data[place.from:place.to])
-	if !place.plain {
-		text = clean(s.now.data[place.from:place.to])
-		l.takers = s.anchors.holding(text, l.takers)
-	}
 	l.of(text)
 	if place.broken {
 		l.piece = text
@@ -170,22 +154,18 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	return l, place.overwritten, true
 }
 
-// pass goes over lines that nobody takes, and counts those that are only counted.
-func (s *scanner) pass(count func(taker uint16, number int)) {
+// pass goes over lines that nobody takes.
+func (s *scanner) pass() {
 	for s.fill() {
 		before := s.takersBefore()
 		for s.at < len(s.now.lines) {
 			l := &s.now.lines[s.at]
-			if (l.takers != before && !l.counted) || l.joins > 0 {
+			if l.takers != before || l.joins > 0 {
 				return
 			}
 			if l.numbered {
 				s.number++
 			}
-			if l.counted {
-				count(s.now.takers[before], s.number)
-			}
-			before = l.takers
 			s.at++
 		}
 	}
@@ -207,9 +187,6 @@ func (s *scanner) close() {
 	}
 	if s.now != nil {
 		spareChunks.Put(s.now)
-	}
-	for len(s.free) > 0 {
-		spareChunks.Put(<-s.free)
 	}
 }
 

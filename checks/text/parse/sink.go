@@ -27,7 +27,11 @@ type Sink struct {
 	devices map[string]*facts.PCIDevice
 	gpus    map[string]*facts.GPU
 	order   []string
-	ledger  ledger
+	// pairs are the places of pairs of devices in the facts, by their names in order; those of the first
+	// listed are known.
+	pairs  map[[2]string]int
+	listed int
+	ledger ledger
 	// partialPCI is set until a text lists the whole PCI tree.
 	partialPCI bool
 
@@ -44,6 +48,7 @@ func NewSink() *Sink {
 		Facts:      &facts.Facts{Schema: facts.FactsSchema},
 		devices:    make(map[string]*facts.PCIDevice),
 		gpus:       make(map[string]*facts.GPU),
+		pairs:      make(map[[2]string]int),
 		partialPCI: true,
 	}
 	s.messages = newMessageLog(s)
@@ -98,14 +103,12 @@ func (s *Sink) Settle() { s.ledger.close() }
 // Unwatch ends the watching of an object whose change no one line tells: a sum.
 func (s *Sink) Unwatch(object any) { s.ledger.drop(object) }
 
-// Rename carries new names of GPUs into the paths of what was told.
-func (s *Sink) Rename(names map[string]string) { s.ledger.rename(names) }
-
-// MaxDevices bounds the PCI functions and the GPUs, MaxEntries each list of
-// the facts that texts fill.
+// MaxDevices bounds the PCI functions and the GPUs, maxPairs the pairs of devices, and MaxEntries
+// each other list of the facts that texts fill.
 const (
 	MaxDevices = 8192
 	MaxEntries = 4096
+	maxPairs   = 2 * MaxEntries
 )
 
 // Device returns the PCI function at an address ("0000:3b:00.0", in the form
@@ -168,6 +171,30 @@ func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
 		g.Index = &index
 	}
 	return g
+}
+
+// Pair returns the pair of two devices, whichever comes first, new if need be; nil when there
+// are too many pairs, or the two are one.
+func (s *Sink) Pair(a, b, kind string, l Line) *facts.Pair {
+	if a == b || a == "" || b == "" {
+		return nil
+	}
+	links, key := s.Links(), [2]string{min(a, b), max(a, b)}
+	for ; s.listed < len(links.Pairs); s.listed++ {
+		p := &links.Pairs[s.listed]
+		s.pairs[[2]string{min(p.A, p.B), max(p.A, p.B)}] = s.listed
+	}
+	i, known := s.pairs[key]
+	if !known {
+		if len(links.Pairs) >= maxPairs {
+			return nil
+		}
+		i = len(links.Pairs)
+		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
+	}
+	p := &links.Pairs[i]
+	s.Watch("links.pairs["+p.A+" -> "+p.B+"]", p, l)
+	return p
 }
 
 // GPUName is the name of a GPU of which only the index is known.

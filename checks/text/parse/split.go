@@ -138,16 +138,16 @@ func (s *splitter) segment(c *chunk, from, to int, feed, carriage bool) {
 // line takes a line, or those that it stands for, and finds those who may take it.
 func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 	text := c.data[from:to]
-	l := lineAt{from: int32(from), to: int32(to), plain: plain(text), numbered: s.numbered, overwritten: overwritten}
+	l := lineAt{from: int32(from), to: int32(to), numbered: s.numbered, overwritten: overwritten}
 	s.numbered = false
-	if !s.mayBeEscaped(text, l.plain) {
+	if plain(text) && !s.mayBeEscaped(text) {
 		s.add(c, l)
 		return
 	}
-	for part := range bytes.SplitSeq(s.unescape(text, l.plain), []byte("\n")) {
+	for _, part := range s.unescape(text) {
 		l.from = int32(len(c.data))
 		c.data = append(c.data, part...)
-		l.to, l.plain = int32(len(c.data)), plain(part)
+		l.to = int32(len(c.data))
 		s.add(c, l)
 		l.numbered = false
 	}
@@ -155,7 +155,7 @@ func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 
 // add adds a line to a chunk.
 func (s *splitter) add(c *chunk, l lineAt) {
-	c.takers, l.counted = s.anchors.takersOf(c.data[l.from:l.to], l.plain, c.takers)
+	c.takers = s.anchors.takersOf(c.data[l.from:l.to], c.takers)
 	l.takers = int32(len(c.takers))
 	c.lines = append(c.lines, l)
 }

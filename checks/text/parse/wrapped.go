@@ -66,7 +66,7 @@ func (a *anchorSet) realign(c *chunk) {
 				l.from = int32(len(c.data))
 				c.data = append(c.data, squeezed...)
 				l.to = int32(len(c.data))
-				c.takers, l.counted = a.takersOf(squeezed, l.plain, c.takers)
+				c.takers = a.takersOf(squeezed, c.takers)
 			} else {
 				c.takers = append(c.takers, takers...)
 			}
@@ -164,8 +164,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			}
 			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
 			j.sure = j.inWord && beginsAnew(text(i))
-			j.takers, _ = a.takersOf([]byte(j.text), plain([]byte(j.text)), nil)
-			j.takers = a.holding(j.text, j.takers)
+			j.takers = a.takersOf([]byte(j.text), nil)
 			if len(j.takers) > 0 {
 				c.joins = append(c.joins, j)
 				lines[i].joins++
@@ -234,7 +233,7 @@ func beginsAnew(line []byte) bool {
 		return true
 	}
 	word, _, _ := strings.Cut(head, " ")
-	host, _, _, ok := ncclSpeaker(word + " ")
+	host, _, _, ok := ncclSpeakerOf(word + " ")
 	return ok && strings.HasPrefix(word, host)
 }
 
@@ -290,8 +289,6 @@ func (l Line) withText(j join) Line {
 
 // saysAlone reports whether a piece by itself is the same message.
 func (r *Reading) saysAlone(piece string, takers []uint16, id string, fields map[string]string) bool {
-	row, found, ok := r.statementIn(piece, slices.DeleteFunc(slices.Clone(takers), func(t uint16) bool {
-		return int(t) < len(r.kinds) || t == r.promptTaker || !slices.ContainsFunc(r.anchors.anchors[t], func(a string) bool { return strings.Contains(piece, a) })
-	}))
+	row, found, ok := r.statementIn(piece, r.anchors.Holding(piece, slices.Clone(takers)))
 	return ok && row.ID == id && maps.Equal(found, fields)
 }

@@ -16,7 +16,7 @@ func lspciTreeKind(t *tree) *parse.Kind {
 	return &parse.Kind{
 		Name: "lspci-tree", Title: "PCI tree, from lspci -tv", Command: "sudo lspci -tvnn", Gives: []string{"pci"},
 		Anchors: []string{"-[0000:", "-+-0", "-+-1", "+-0", "+-1", "\\-0", "\\-1", "]----", "]--+-"},
-		Begins:  lspciTreeBegins,
+		Begins:  parse.BeginsLike(lspciTreeLine),
 		Read:    func(s *parse.Sink, in *parse.Lines) { lspciTreeRead(s, t, in) },
 	}
 }
@@ -29,11 +29,6 @@ var (
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
 	lspciTreeToken = lazy.New(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
 )
-
-func lspciTreeBegins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	return ok && lspciTreeLine.MatchString(l.Text)
-}
 
 // lspciTreeBus is a bus at which a line of the tree is.
 type lspciTreeBus struct {

@@ -60,18 +60,7 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 		folder, name = file[:i], file[i+1:]
 	}
 	switch {
-	case file == "state":
-		p.State = rdma.State(value)
-	case file == "phys_state":
-		p.PhysicalState = rdma.PhysicalState(value)
-	case file == "rate":
-		p.RateGbps = rdma.Rate(value)
-	case file == "link_layer":
-		p.LinkLayer = rdma.LinkLayer(value)
-	case file == "lid":
-		p.LID = rdma.LID(value)
-	case file == "sm_lid":
-		p.SMLID = rdma.LID(value)
+	case setField(&p, file, value):
 	case folder == "counters" || folder == "hw_counters":
 		// Congestion notifications belong to RoCE: a port that has counted some
 		// is not InfiniBand. Both kinds of ports have the counters.

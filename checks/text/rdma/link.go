@@ -34,22 +34,14 @@ func linkRead(s *parse.Sink, l parse.Line) bool {
 	known := false
 	for i := 0; i+1 < len(words); i += 2 {
 		switch key, value := words[i], words[i+1]; key {
-		case "state":
-			p.State, known = rdma.State(value), true
-		case "physical_state":
-			p.PhysicalState, known = rdma.PhysicalState(value), true
 		case "netdev":
 			p.Netdev = value
 			p.LinkLayer = netdevLayer(value)
-		case "lid":
-			p.LID = rdma.LID(value)
-		case "sm_lid":
-			p.SMLID = rdma.LID(value)
 		case "subnet_prefix":
 			p.LinkLayer = "InfiniBand"
 		case "netdev_index":
 		default:
-			known = rdma.Counter(&p, key, value) || known
+			known = setField(&p, key, value) && strings.HasSuffix(key, "state") || rdma.Counter(&p, key, value) || known
 		}
 	}
 	if !known {

@@ -17,11 +17,8 @@ var lsmodKind = &parse.Kind{
 	Gives:    []string{"nics"},
 	Anchors:  []string{"Used by", "nvidia_peermem", "nv_peer_mem", "ib_core", "ib_uverbs", "mlx5_ib", "mlx5_core", "gdrdrv", "nvidia_fs", "amdgpu", "nvidia_uvm", "rdma_cm", "rdma_ucm", "ib_umad", "ib_ipoib"},
 	Commands: []string{"lsmod", "cat /proc/modules"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (lsmodHead.MatchString(l.Text) || lsmodRow.MatchString(l.Text))
-	},
-	Read: lsmodRead,
+	Begins:   parse.BeginsLike(lsmodHead, lsmodRow),
+	Read:     lsmodRead,
 }
 
 // lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing

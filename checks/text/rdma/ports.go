@@ -10,36 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ports reads a listing of ports below the devices that they belong to.
-type ports struct {
-	sink *parse.Sink
-	// device is what the lines above the ports say; each port begins with it.
-	device facts.RDMAPort
-	// port is the one under way, and at is where it began.
-	port *facts.RDMAPort
-	at   parse.Line
-}
-
-// begin returns the port under way, or begins one.
-func (r *ports) begin(l parse.Line) *facts.RDMAPort {
-	if r.port == nil {
-		r.port, r.at = new(r.device), l
-	}
-	return r.port
-}
-
-// stated reports whether the state of the port under way was told: another one
-// is of the next port, whose head a filter hid.
-func (r *ports) stated() bool { return r.port != nil && r.port.State != "" }
-
-// flush ends the port under way.
-func (r *ports) flush() {
-	if r.port != nil {
-		Merge(r.sink, *r.port, r.at)
-		r.port = nil
-	}
-}
-
 // Merge adds what a text says about a port of an RDMA device. Texts that
 // agree are one port; where two contradict each other they describe different
 // machines, or of different times, and both stay.
@@ -54,7 +24,13 @@ func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	nics := s.NICs()
 	for i := range nics.RDMA {
 		if known := &nics.RDMA[i]; agree(known, &p) {
-			fill(known, &p)
+			for _, g := range p.GIDs {
+				addGID(known, g)
+			}
+			if known.Counters != nil {
+				maps.Copy(known.Counters, p.Counters)
+			}
+			parse.Fill(known, &p)
 			rdma.NameTypes(known)
 			return
 		}
@@ -72,22 +48,9 @@ func agree(a, b *facts.RDMAPort) bool {
 	if a.Device != b.Device || a.Port != b.Port || a.Host != b.Host {
 		return false
 	}
-	for _, pair := range [][2]string{
-		{a.LinkLayer, b.LinkLayer},
-		{a.State, b.State},
-		{a.PhysicalState, b.PhysicalState},
-		{a.Netdev, b.Netdev},
-		{a.Firmware, b.Firmware},
-		{a.Address, b.Address},
-	} {
-		if pair[0] != "" && pair[1] != "" && pair[0] != pair[1] {
-			return false
-		}
-	}
-	if a.MTU != 0 && b.MTU != 0 && a.MTU != b.MTU || a.LID != nil && b.LID != nil && *a.LID != *b.LID {
-		return false
-	}
-	if a.NetdevUp != nil && b.NetdevUp != nil && *a.NetdevUp != *b.NetdevUp {
+	if contradict(a.LinkLayer, b.LinkLayer) || contradict(a.State, b.State) || contradict(a.PhysicalState, b.PhysicalState) || contradict(a.Netdev, b.Netdev) ||
+		contradict(a.Firmware, b.Firmware) || contradict(a.Address, b.Address) || contradict(a.MTU, b.MTU) ||
+		a.LID != nil && b.LID != nil && *a.LID != *b.LID || a.NetdevUp != nil && b.NetdevUp != nil && *a.NetdevUp != *b.NetdevUp {
 		return false
 	}
 	for _, g := range b.GIDs {
@@ -100,6 +63,12 @@ func agree(a, b *facts.RDMAPort) bool {
 	return true
 }
 
+// contradict reports whether two values are known and differ.
+func contradict[T comparable](a, b T) bool {
+	var unknown T
+	return a != unknown && b != unknown && a != b
+}
+
 // sameGID compares two spellings of a GID: programs print it in full or
 // shortened as an IPv6 address.
 func sameGID(a, b string) bool {
@@ -109,51 +78,6 @@ func sameGID(a, b string) bool {
 	}
 	y, err := netip.ParseAddr(b)
 	return err == nil && x == y
-}
-
-// fill adds to a port what another report knows beyond it.
-func fill(to, from *facts.RDMAPort) {
-	for _, f := range []struct{ to, from *string }{
-		{&to.LinkLayer, &from.LinkLayer},
-		{&to.State, &from.State},
-		{&to.PhysicalState, &from.PhysicalState},
-		{&to.Netdev, &from.Netdev},
-		{&to.Firmware, &from.Firmware},
-		{&to.Model, &from.Model},
-		{&to.Address, &from.Address},
-		{&to.DefaultRoCE, &from.DefaultRoCE},
-	} {
-		if *f.to == "" {
-			*f.to = *f.from
-		}
-	}
-	if to.RateGbps == 0 {
-		to.RateGbps = from.RateGbps
-	}
-	if to.MTU == 0 {
-		to.MTU = from.MTU
-	}
-	if to.MaxMTU == 0 {
-		to.MaxMTU = from.MaxMTU
-	}
-	if to.LID == nil {
-		to.LID = from.LID
-	}
-	if to.SMLID == nil {
-		to.SMLID = from.SMLID
-	}
-	if to.NetdevUp == nil {
-		to.NetdevUp = from.NetdevUp
-	}
-	for _, g := range from.GIDs {
-		addGID(to, g)
-	}
-	if len(from.Counters) > 0 {
-		if to.Counters == nil {
-			to.Counters = make(map[string]int64)
-		}
-		maps.Copy(to.Counters, from.Counters)
-	}
 }
 
 // maxGIDs bounds the GIDs of one port. A table has 256 entries at most on

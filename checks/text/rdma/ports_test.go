@@ -308,8 +308,3 @@ func TestIBStatFragments(t *testing.T) {
 		{Device: "mlx5_7", Port: 1, State: "down", PhysicalState: "Disabled"},
 	})
 }
-
-func TestIBStatGUIDsTellNothing(t *testing.T) {
-	f := texttest.Parse("ibstat.txt", "VM_hostname node1\n0aaabbbbccccdddd\n0aaabbbbccccddde\nVM_hostname node2\n0aaabbbbccccdddf\n\n")
-	expect.That(t, f.NICs == nil && len(f.Texts[0].Kinds) == 1 && f.Texts[0].Kinds[0].Lines == 5, "got %+v, %+v", f.NICs, f.Texts[0])
-}

@@ -8,7 +8,6 @@ func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		ibvDevinfoKind,
 		ibstatKind,
-		ibstatGUIDsKind,
 		ibstatusKind,
 		ibdev2netdevKind,
 		showGIDsKind,

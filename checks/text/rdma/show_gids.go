@@ -19,11 +19,8 @@ var showGIDsKind = &parse.Kind{
 	Gives:    []string{"nics"},
 	Anchors:  []string{"INDEX", ":0000:", ":ffff:"},
 	Commands: []string{"show_gids"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (showGIDsHead.MatchString(l.Text) || showGIDsRow.MatchString(l.Text))
-	},
-	Read: showGIDsRead,
+	Begins:   parse.BeginsLike(showGIDsHead, showGIDsRow),
+	Read:     showGIDsRead,
 }
 
 var (

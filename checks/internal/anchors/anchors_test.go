@@ -1,4 +1,4 @@
-package parse
+package anchors
 
 import (
 	"slices"
@@ -22,16 +22,14 @@ func FuzzAnchors(f *testing.F) {
 		if len(anchors) == 0 {
 			return
 		}
-		set := newAnchorSet(anchors)
-		exact, keys := set.in([]byte(line), true, nil), set.in([]byte(line), false, nil)
+		set := New(anchors)
+		found := set.In([]byte(line), nil)
+		var all []uint16
 		for i, list := range anchors {
-			taker, key := uint16(i), list[0][max(0, len(list[0])-keyBytes):]
-			if got, want := slices.Contains(exact, taker), strings.Contains(line, list[0]); got != want {
-				t.Errorf("%q found in %q: %t, want %t", list[0], line, got, want)
-			}
-			got, want := slices.Contains(keys, taker), strings.Contains(line, key)
-			expect.That(t, got == want, "the key %q found in %q: %t, want %t", key, line, got, want)
+			all = append(all, uint16(i))
+			got, want := slices.Contains(found, uint16(i)), strings.Contains(line, list[0])
+			expect.That(t, got == want, "%q found in %q: %t, want %t", list[0], line, got, want)
 		}
-		expect.NoDiff(t, exact, set.holding(line, keys), "%q holds", line)
+		expect.That(t, slices.Equal(found, set.Holding(line, all)), "%q holds %v", line, found)
 	})
 }
