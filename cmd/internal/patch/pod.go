@@ -44,6 +44,7 @@ func proposeYAML(f *file) error {
 		return ErrKind
 	}
 	for _, c := range chosen(all) {
+		d.from = c.from
 		f.write(c.name, func(w *Want) {
 			if f.concernsContainer(c, w) {
 				d.give(c)
@@ -129,8 +130,6 @@ func (d *document) give(c *container) {
 	case w.Kind == plan.Device && c.spec != nil:
 		d.noteDevices(c)
 	case has(c.launch, w):
-	case c.node.Style&yaml.FlowStyle != 0:
-		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Capability && !isRoot(c.launch.User):
 		note := "It runs as user " + c.launch.User + ", for whom an added capability is not in force."
 		if c.spec != nil {
@@ -182,14 +181,14 @@ func (d *document) variable(c *container) {
 	case fits:
 	case isSet && (at == nil || by == nil || by.Tag == "!!null" || !stated(by.Value) || d.shared[env] || d.shared[at] || at.Kind == yaml.AliasNode):
 		d.fail(cmp.Or(at, env, c.node), "its value comes from elsewhere, or other parts of the file share it")
-	case isSet && c.node.Style&yaml.FlowStyle != 0:
-		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Unset:
 		d.cut(c.node, key, env, at)
+	case at != nil && isList && !d.isOnOneLine(by):
+		d.fail(by, "its value has another form there")
 	case at != nil && isList && c.spec == nil:
-		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(w.Name+"="+escaped)))
+		d.exchange(env, by, fresh(strconv.Quote(w.Name+"="+escaped)))
 	case at != nil && isList:
-		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(escaped)))
+		d.exchange(env, by, fresh(strconv.Quote(escaped)))
 	case isList && c.spec == nil:
 		d.merge(c.node, fresh("environment: ["+strconv.Quote(w.Name+"="+escaped)+"]"))
 	case c.spec == nil:
@@ -240,7 +239,7 @@ func (d *document) pod(c *container) {
 			spec = without(spec, "volumes")
 		}
 	}
-	inContainer, inPod := d.merging(c.node, "", c.node, node), d.merging(c.spec, "", c.spec, spec)
+	inContainer, inPod := d.merging(c.node, node), d.merging(c.spec, spec)
 	if inContainer != nil && inPod != nil {
 		inContainer()
 		inPod()
@@ -275,9 +274,7 @@ func (d *document) enlarge(c *container, mount, by *yaml.Node) {
 	if _, empty := own(volume, "emptyDir"); empty == nil { // Of another kind, whose size is not known here.
 		return
 	}
-	if do := d.merging(c.spec, "volumes", volume, by); do != nil {
-		do()
-	}
+	d.merge(volume, by)
 }
 
 // noteDevices tells that a pod gets RDMA devices from a plugin of the cluster, unless it asks

@@ -40,9 +40,6 @@ type script struct {
 	scriptForm
 	commands []command
 	runs     []*run // Of each command; nil for one that starts no container.
-	isShell  bool
-	// checks counts how often the script was read again without a command.
-	checks int
 	// added are the lines that set variables, behind a line; said is the last reason among them.
 	added  []string
 	behind int
@@ -118,7 +115,7 @@ func (form scriptForm) propose(f *file) error {
 	if form.plain {
 		s.commands = s.plainCommands()
 	} else if read := shell.Parse(s.Text); read.Whole {
-		s.commands, s.isShell = read.Commands, true
+		s.commands = read.Commands
 	} else {
 		return ErrQuote
 	}
@@ -506,25 +503,16 @@ func (s *script) cut(a assigned, first int) (edit udiff.Edit, gap string) {
 // dropCommand removes a command with its lines, and what was removed from it before.
 func (s *script) dropCommand(c *command, at int) {
 	from, to := s.lineOf(c.Words[0].From), s.lineOf(c.Words[len(c.Words)-1].To-1)
-	edit := s.removal(from, to-from+1)
-	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
-	edits = append(edits, edit)
 	before := strings.TrimRight(s.Text[:s.starts[from]], " \t\n")
-	isPart := !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|")
-	if isPart || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
+	switch {
+	case !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|"):
 		s.byHand(at, "it does not stand on a line of its own")
-		return
+	case c.Block > 0 || c.Maybe:
+		s.byHand(at, "it may be the only command of a branch or a loop")
+	default:
+		edit := s.removal(from, to-from+1)
+		s.edits = slices.DeleteFunc(s.edits, func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
+		s.edits = append(s.edits, edit)
+		s.changed(at)
 	}
-	s.edits = edits
-	s.changed(at)
-}
-
-// maxChecks bounds how often a script is read again.
-const maxChecks = 50
-
-// isWhole reports whether the script is one with edits.
-func (s *script) isWhole(edits []udiff.Edit) bool {
-	s.checks++
-	left, err := udiff.Apply(s.Text, edits)
-	return s.checks <= maxChecks && err == nil && shell.Parse(left).Whole
 }
