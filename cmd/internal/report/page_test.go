@@ -68,8 +68,8 @@ func TestShade(t *testing.T) {
 		{"100", probe.OK}, {"99.0?", probe.Unknown}, {"50", probe.OK}, {"0.1", probe.OK}, {"?", probe.Unknown}, {"30!", probe.Slow},
 	}}}
 	var got []string
-	for _, c := range m.Rows()[0].Cells {
-		got = append(got, c.Class)
+	for _, c := range m.Cells[0] {
+		got = append(got, m.Shade(c))
 	}
 	expect.NoDiff(t, []string{"heat4", "heat4", "heat2", "heat0", "", "slow"}, got, "it")
 }
