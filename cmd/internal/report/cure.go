@@ -119,7 +119,7 @@ func (t *text) blocks(margin, lead string, blocks []block) (hidden int) {
 				hidden++
 				continue
 			}
-			t.step(margin, lead, where+l, b.ByHand())
+			t.step(margin, lead, where+l, b.IsByHand())
 			lead, where = inner, strings.Repeat(" ", len(where))
 		}
 		t.remark(margin+inner, ansi.Dim, "", b.Effort)

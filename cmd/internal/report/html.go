@@ -114,7 +114,7 @@ func (p *page) First() *first {
 		f := &p.Found[i]
 		if len(f.Remedies) > 0 {
 			r := f.Remedies[0]
-			if typed := slices.DeleteFunc(slices.Clone(r.Blocks), block.ByHand); len(typed) > 0 {
+			if typed := slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand); len(typed) > 0 {
 				r.Blocks = typed // What is said beside it stands with the finding.
 			}
 			return &first{f, &r}

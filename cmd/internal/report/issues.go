@@ -170,7 +170,7 @@ func (r *remedy) inOneLine() string {
 	var todo []string
 	for _, b := range r.Typed() {
 		separator := "; "
-		if b.ByHand() {
+		if b.IsByHand() {
 			separator = " "
 		}
 		todo = append(todo, after(b.Where, ": ")+strings.Join(b.Lines, separator))
