@@ -117,7 +117,7 @@ func (t *text) machine() {
 	if indent > t.width/3 {
 		indent = 6
 	}
-	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), t.wrapItems(punctuated(t.v.Machine, ","), first, indent))
+	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
 	t.texts()
 }
 
