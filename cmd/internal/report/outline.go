@@ -30,7 +30,7 @@ func outlineOf(f *facts.Facts) []section {
 		switch isSection := n.Parent != nil && n.Parent.Parent == nil; {
 		case n.Parent == nil:
 			return true
-		case n.Field.OmitEmpty && n.Value.IsZero() && !n.Pointed && !n.Element, isSection && n.Value.Kind() == reflect.String:
+		case isSection && n.Value.Kind() == reflect.String, n.Field.OmitEmpty && !n.Element && !n.Pointed && (n.Value.IsZero() || n.Value.Kind() == reflect.Slice && n.Value.Len() == 0):
 			return false
 		case isSection:
 			all = append(all, section{Name: n.Field.Name})
@@ -40,11 +40,11 @@ func outlineOf(f *facts.Facts) []section {
 			rows[n], s.Rows = len(s.Rows), append(s.Rows, outlined{Path: n.Path()})
 		}
 		if text := outlinedText(n); text != "" {
-			owner := n
-			for isRow := false; !isRow; _, isRow = rows[owner] {
-				owner = owner.Parent
+			i, isRow := rows[n]
+			for owner := n.Parent; !isRow; owner = owner.Parent {
+				i, isRow = rows[owner]
 			}
-			row := &all[len(all)-1].Rows[rows[owner]]
+			row := &all[len(all)-1].Rows[i]
 			row.Fields = append(row.Fields, pair{strings.TrimPrefix(strings.TrimPrefix(n.Path(), row.Path), "."), text})
 		}
 		return true

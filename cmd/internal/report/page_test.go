@@ -14,7 +14,7 @@ import (
 
 func TestOutline(t *testing.T) {
 	f := &facts.Facts{
-		Schema: "v1",
+		Schema: "v1", Unknown: []facts.Unknown{}, Origins: []facts.Origin{{Fact: "a", Source: "b", Line: 1}},
 		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{
 			{Address: "0000:01:00.0", Kind: "gpu", Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16}, Ancestors: []string{"a", "\u202eb"}}, {Address: "0000:02:00.0"},
 		}},
@@ -37,7 +37,7 @@ func TestOutline(t *testing.T) {
 		expect.That(t, slices.Contains(got, want), "%q is missing in %q", want, got)
 	}
 	expect.That(t, !slices.ContainsFunc(got, func(s string) bool {
-		return strings.Contains(s, "schema") || strings.Contains(s, "0000:02:00.0]: link")
+		return strings.Contains(s, "schema") || strings.Contains(s, "unknown") || strings.Contains(s, "0000:02:00.0]: link")
 	}), "what is not known is listed: %q", got)
 }
 
