@@ -9,6 +9,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
 // newHost describes the machine in short.
@@ -184,47 +186,17 @@ func joined(f *facts.Facts) []string {
 	if len(pairs) == 0 {
 		return nil
 	}
-	linked, least, xgmi := 0, math.MaxInt, 0
-	for _, p := range pairs {
-		if p.LinkType == "xgmi" {
-			xgmi++
-		}
-		if p.NVLinks != nil && *p.NVLinks > 0 {
-			linked, least = linked+1, min(least, *p.NVLinks)
-		}
-	}
-	name := "NVLink"
-	if v := nvlinkVersion(f); v > 0 {
-		name = fmt.Sprintf("NVLink %d", v)
+	linked, least, name := 0, math.MaxInt, ""
+	for _, j := range topology.Joins(f) {
+		linked, least, name = linked+len(j.Pairs), min(least, j.Links), cmp.Or(name, j.Name)
 	}
 	switch {
-	case linked == len(pairs) && least == 1:
-		return []string{name + " all to all (1 link)"}
 	case linked == len(pairs):
-		return []string{fmt.Sprintf("%s all to all (%d links)", name, least)}
+		return []string{name + " all to all" + after(behind(" (", map[bool]string{true: lines.Count(least, "link")}[least > 0]), ")")}
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
-	case xgmi == len(pairs):
-		return []string{"xGMI all to all"}
-	case xgmi > 0:
-		return []string{fmt.Sprintf("xGMI between %d of %d pairs", xgmi, len(pairs))}
 	}
 	return pcie(f, pairs)
-}
-
-// nvlinkVersion is the generation of the GPUs' NVLinks, 0 when not known.
-func nvlinkVersion(f *facts.Facts) int {
-	if f.GPUs == nil {
-		return 0
-	}
-	for _, g := range f.GPUs.Devices {
-		for _, l := range g.NVLinks {
-			if l.Active && l.Version > 0 {
-				return l.Version
-			}
-		}
-	}
-	return 0
 }
 
 // pcie describes GPUs that are joined only by PCIe.

@@ -131,10 +131,7 @@ func (n *Node) PCI() string {
 
 // New draws a machine; nil where no GPU is known, or nothing of how they are connected.
 func New(f *facts.Facts, faults []Fault) *Machine {
-	b := &builder{
-		facts: f, faults: faults,
-		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
-	}
+	b := newBuilder(f, faults)
 	leaves := b.leaves()
 	if len(b.names) == 0 {
 		return nil
@@ -185,6 +182,13 @@ type builder struct {
 	links map[string]string
 	// oneModel is true where all GPUs are of one model.
 	oneModel bool
+}
+
+func newBuilder(f *facts.Facts, faults []Fault) *builder {
+	return &builder{
+		facts: f, faults: faults,
+		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
+	}
 }
 
 // The vendors of GPUs that compute; another display adapter is a console.
