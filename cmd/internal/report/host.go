@@ -142,7 +142,7 @@ func summarize(f *facts.Facts, h Host) []string {
 	default:
 		parts = append(parts, after(h.Container, " container"))
 	}
-	return nonEmpty(parts)
+	return lines.NonEmpty(parts...)
 }
 
 // ofImage gives the parts of the line of an image.
@@ -151,7 +151,7 @@ func ofImage(i *facts.ImageFacts) []string {
 	if n := len(i.Layers); n > 0 {
 		parts = append(parts, plural(n, "layer"))
 	}
-	return nonEmpty(append(parts, plural(i.Files, "file")))
+	return lines.NonEmpty(append(parts, plural(i.Files, "file"))...)
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its
@@ -201,7 +201,7 @@ func joined(f *facts.Facts) []string {
 
 // pcie describes GPUs that are joined only by PCIe.
 func pcie(f *facts.Facts, pairs []facts.Pair) []string {
-	parts := nonEmpty([]string{pcieLink(f)})
+	parts := lines.NonEmpty(pcieLink(f))
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
 		return append(parts, "PCIe paths hidden")
 	}
@@ -214,7 +214,7 @@ func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 	if slices.ContainsFunc(pairs, func(p facts.Pair) bool { return p.Path != path }) {
 		return append(parts, "mixed PCIe paths")
 	}
-	return nonEmpty(append(parts, words[path]))
+	return lines.NonEmpty(append(parts, words[path])...)
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -184,7 +186,7 @@ func (p *page) About() []pair {
 	}
 	all := []pair{
 		{"Host", p.Host.Hostname},
-		{"System", joinedWith(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
+		{"System", lines.Joined(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
 		{"Processor", p.Host.CPU},
 		{"Measured", strings.Join(p.Figures, "; ")},
 		{"Examined", strings.Join(p.Sources, ", ")},

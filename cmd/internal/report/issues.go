@@ -228,7 +228,7 @@ func (d *Document) isFile(source string) bool {
 
 // conclusion is the verdict in one line.
 func (r *ciReport) conclusion() string {
-	return joinedWith(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
+	return lines.Joined(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
 }
 
 // spokenOf are the rules that findings name, in order of id.

@@ -214,7 +214,7 @@ func (t *text) some(names []string, most int) string {
 	if t.style.Verbose {
 		most = len(names)
 	}
-	return some(names, most)
+	return lines.Some(names, most)
 }
 
 // evidence writes what led to a finding.

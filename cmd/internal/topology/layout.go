@@ -2,7 +2,8 @@ package topology
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Picture is a machine as a page shows it.
@@ -47,10 +48,10 @@ func (m *Machine) Picture() *Picture {
 
 // shape draws a node, and those below it that are shown.
 func (m *Machine) shape(n *Node, shown func(*Node) bool) *Shape {
-	s := &Shape{Node: n, Class: strings.Join(filled("node", string(n.Kind), m.worst(n.Faults), n.joined()), " ")}
+	s := &Shape{Node: n, Class: lines.Joined(" ", "node", string(n.Kind), m.worst(n.Faults), n.joined())}
 	faults := n.Faults
 	if n.Up != nil {
-		s.LinkClass = strings.Join(filled("link", m.worst(n.Up.Faults), map[bool]string{true: "short"}[n.Up.Short]), " ")
+		s.LinkClass = lines.Joined(" ", "link", m.worst(n.Up.Faults), map[bool]string{true: "short"}[n.Up.Short])
 		faults = slices.Concat(faults, n.Up.Faults)
 	}
 	for _, f := range m.Faults {
@@ -95,13 +96,8 @@ func (n *Node) Link() string {
 	if n.Up == nil {
 		return ""
 	}
-	return strings.Join(filled(n.Up.Speed, n.Up.Rate), ", ")
+	return lines.Joined(", ", n.Up.Speed, n.Up.Rate)
 }
 
 // More is what else is known of a node.
-func (n *Node) More() string { return strings.Join(filled(n.Detail, n.Links), ", ") }
-
-// filled are the texts that are not empty.
-func filled(all ...string) []string {
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-}
+func (n *Node) More() string { return lines.Joined(", ", n.Detail, n.Links) }

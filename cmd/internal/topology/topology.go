@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -119,7 +120,7 @@ var addresses = lazy.New(`\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU
 func Addresses(text string) []string { return addresses.FindAllString(text, -1) }
 
 // Label names a node with its address.
-func (n *Node) Label() string { return strings.Join(filled(n.Name, n.PCI()), "  ") }
+func (n *Node) Label() string { return lines.Joined("  ", n.Name, n.PCI()) }
 
 // PCI is the address of a node; empty where it has none, or a text tells only the number of a GPU.
 func (n *Node) PCI() string {
