@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -74,7 +75,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	}
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
-			if node := resolved(item); node != nil {
+			if node := parse.YAMLResolve(item); node != nil {
 				d.keep(all, &container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
 			}
 		}
@@ -95,7 +96,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 // keep keeps a container that the reader of texts knows at a line.
 func (d *document) keep(all *[]*container, c *container, at *yaml.Node, number int) {
 	i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == c.kind })
-	if node := resolved(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
+	if node := parse.YAMLResolve(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
 		c.launch, c.from, c.to = &d.launches[i], at.Line, d.limits[at]
 		*all = append(*all, c)
 	}
@@ -155,7 +156,7 @@ func entryOf(env *yaml.Node, name string) (at, by *yaml.Node) {
 		}
 		if text(item, "name") == name {
 			at = item
-			_, by = own(resolved(item), "value")
+			_, by = own(parse.YAMLResolve(item), "value")
 		}
 	}
 	return at, by
@@ -270,7 +271,7 @@ func (d *document) enlarge(c *container, mount, by *yaml.Node) {
 		d.fail(mount, "its volume is not among those of the pod")
 		return
 	}
-	volume := resolved(items(c.spec, "volumes")[i])
+	volume := parse.YAMLResolve(items(c.spec, "volumes")[i])
 	if _, empty := own(volume, "emptyDir"); empty == nil { // Of another kind, whose size is not known here.
 		return
 	}

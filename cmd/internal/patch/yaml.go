@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -9,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // document is a YAML file. What a setting changes in its nodes is changed in the text at their places: lines are added behind an entry,
@@ -129,14 +129,6 @@ func (d *document) end(key *yaml.Node) int {
 	return end
 }
 
-// resolved follows an alias.
-func resolved(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
 // own is the own key and value of a mapping, the last one of the name; nil where it has none.
 func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; m != nil && m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
@@ -150,40 +142,13 @@ func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 // value is the value at a path of keys, where the mappings have it or merge it in; nil for none.
 func value(n *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
-		n = merged(resolved(n), name, new(maxMerges))
+		n = parse.YAMLMapping(n)[name]
 	}
-	return resolved(n)
-}
-
-// maxMerges bounds the mappings in which a key is looked for: the same one may be merged in many times.
-const maxMerges = 1000
-
-// merged is the value of a mapping, or of the first of those that it merges in.
-func merged(m *yaml.Node, name string, left *int) *yaml.Node {
-	_, v := own(m, name)
-	_, sources := own(m, "<<")
-	if *left--; v != nil || sources == nil || *left < 0 {
-		return v
-	}
-	all := []*yaml.Node{sources}
-	if sources.Kind == yaml.SequenceNode {
-		all = sources.Content
-	}
-	for _, source := range all {
-		if v := merged(resolved(source), name, left); v != nil {
-			return v
-		}
-	}
-	return nil
+	return parse.YAMLResolve(n)
 }
 
 // text is the plain value at a path of keys; empty for other nodes.
-func text(n *yaml.Node, path ...string) string {
-	if n = value(n, path...); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return ""
-	}
-	return n.Value
-}
+func text(n *yaml.Node, path ...string) string { return parse.YAMLText(value(n, path...)) }
 
 // items are those of a list.
 func items(n *yaml.Node, path ...string) []*yaml.Node {
@@ -280,7 +245,7 @@ func (d *document) grow(m *yaml.Node, added ...*yaml.Node) {
 			d.explain(m)
 		}
 	case !isSaid:
-		added[0].HeadComment = "# " + strings.Join(strings.Fields(d.want.comment()), " ") // On one line, until its margin is known.
+		added[0].HeadComment = d.want.comment() // Until its margin is known.
 	}
 	if m.Column > 0 {
 		a := d.addition(m)
@@ -366,7 +331,7 @@ func (d *document) exchange(m, v, by *yaml.Node) {
 	}
 	v.Value, v.Tag = by.Value, by.Tag
 	if to > 0 {
-		d.replace(from, to, d.inBrackets(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{v}}))
+		d.replace(from, to, inBrackets(yaml.SequenceNode, v))
 		if d.said[m] != d.want.comment() {
 			d.explain(v)
 		}
@@ -410,12 +375,11 @@ func (d *document) finish() error {
 		return cmp.Or(b.to.Column-a.to.Column, int(a.to.Kind)-int(b.to.Kind))
 	})
 	for _, a := range d.additions {
-		n := &yaml.Node{Kind: a.to.Kind, Content: a.nodes}
 		if a.to.Style&yaml.FlowStyle == 0 {
-			d.insert(a.line, d.encoded(n, strings.Repeat(" ", a.to.Column-1)))
+			d.insert(a.line, d.block(&yaml.Node{Kind: a.to.Kind, Content: a.nodes}, strings.Repeat(" ", a.to.Column-1)))
 		} else {
 			at := d.at(a.to) + 1
-			d.replace(at, at, d.inBrackets(n)+a.comma)
+			d.replace(at, at, inBrackets(a.to.Kind, a.nodes...)+a.comma)
 		}
 	}
 	d.edits = append(d.edits, d.reasons...)
@@ -433,31 +397,55 @@ func saysSame(a, b *yaml.Node) bool {
 	return isSame && slices.EqualFunc(a.Content, b.Content, saysSame)
 }
 
-// encoded is a node as lines behind a margin, with its reasons as comments.
-func (d *document) encoded(n *yaml.Node, margin string) (all []string) {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(d.step)
-	if d.isCompact {
-		encoder.CompactSeqIndent()
-	}
-	if err := encoder.Encode(n); err != nil {
-		return nil // The check of the text fails.
-	}
-	for l := range strings.Lines(b.String()) {
-		l = margin + strings.TrimSuffix(l, "\n")
-		if why, ok := strings.CutPrefix(strings.TrimSpace(l), "# "); ok {
-			all = append(all, d.reason(marginOf(l), why)...)
-		} else {
-			all = append(all, l)
+// block is a mapping or list as lines behind a margin, with the reasons as comments.
+func (d *document) block(n *yaml.Node, margin string) (all []string) {
+	for i := 0; i < len(n.Content); i++ {
+		key := n.Content[i]
+		all = append(all, d.reason(margin, key.HeadComment)...)
+		key.HeadComment = ""
+		switch isItem := n.Kind == yaml.SequenceNode; {
+		case isItem && key.Kind == yaml.MappingNode && key.Style == 0:
+			item := d.block(key, margin+"  ")
+			all = append(append(all, margin+"- "+strings.TrimLeft(item[0], " ")), item[1:]...)
+		case isItem:
+			all = append(all, encoded(margin, yaml.SequenceNode, key)...)
+		default:
+			i++
+			all = append(all, d.pair(key, n.Content[i], margin)...)
 		}
 	}
 	return all
 }
 
+// pair is a key with its value as lines behind a margin.
+func (d *document) pair(key, v *yaml.Node, margin string) []string {
+	if v.Kind == yaml.ScalarNode || v.Style != 0 || len(v.Content) == 0 {
+		return encoded(margin, yaml.MappingNode, key, v)
+	}
+	below := margin + strings.Repeat(" ", d.step)
+	if d.isCompact && v.Kind == yaml.SequenceNode {
+		below = margin
+	}
+	return append([]string{margin + key.Value + ":"}, d.block(v, below)...)
+}
+
+// encoded is a mapping or list as the library writes it, behind a margin.
+func encoded(margin string, kind yaml.Kind, nodes ...*yaml.Node) (all []string) {
+	raw, err := yaml.Marshal(&yaml.Node{Kind: kind, Content: nodes})
+	if err != nil {
+		return nil // The check of the text fails.
+	}
+	for l := range strings.Lines(string(raw)) {
+		all = append(all, margin+strings.TrimSuffix(l, "\n"))
+	}
+	return all
+}
+
 // inBrackets is a mapping or list as it stands in brackets, without these.
-func (d *document) inBrackets(n *yaml.Node) string {
-	n.Style = yaml.FlowStyle
-	text := strings.Join(d.encoded(n, ""), " ")
-	return text[min(1, len(text)):max(len(text)-1, 0)]
+func inBrackets(kind yaml.Kind, nodes ...*yaml.Node) string {
+	raw, err := yaml.Marshal(&yaml.Node{Kind: kind, Style: yaml.FlowStyle, Content: nodes})
+	if err != nil || len(raw) < len("[]\n") {
+		return "" // The check of the text fails.
+	}
+	return string(raw[1 : len(raw)-len("]\n")])
 }
