@@ -44,13 +44,12 @@ type script struct {
 	added  []string
 	behind int
 	said   string
-	// reasons stand above commands, by the line, and gone are the words that are removed, by the byte at which they begin.
-	reasons map[int][]string
-	gone    map[int]bool
+	// gone are the words that are removed, by the byte at which they begin.
+	gone map[int]bool
 }
 
 func newScript(f *file, form scriptForm) *script {
-	return &script{file: f, scriptForm: form, reasons: map[int][]string{}, gone: map[int]bool{}}
+	return &script{file: f, scriptForm: form, gone: map[int]bool{}}
 }
 
 // begin is the first of the lines that a backslash joins to one.
@@ -256,11 +255,11 @@ func (s *script) option(r *run) {
 	s.insert(r, remedies.Quote(flag(w, r.engine)))
 }
 
-// explain writes the reason above a command, unless it stands there, or none may.
-func (s *script) explain(c *command) {
+// touched notes that a command has the setting, with the reason above it if one may stand there.
+func (s *script) touched(c *command) {
 	at := s.lineOf(c.Words[0].From)
 	if c.First && s.begin(at) == at {
-		s.reasons[at] = appendNew(s.reasons[at], s.want.comment())
+		s.explain(at)
 	}
 	s.changed(at)
 }
@@ -272,7 +271,7 @@ func (s *script) change(c *command, old word, by string) {
 		return
 	}
 	s.replace(old.From, old.To, by)
-	s.explain(c)
+	s.touched(c)
 }
 
 // insert adds an option in front of the image, on a line of its own where the image has one.
@@ -285,7 +284,7 @@ func (s *script) insert(r *run, option string) {
 	} else {
 		s.replace(behind, behind, " "+option)
 	}
-	s.explain(r.command)
+	s.touched(r.command)
 }
 
 // setters are the words behind which assignments stand, and options those among them that go with the assignment.
@@ -414,11 +413,7 @@ func (s *script) finish(isApart bool) {
 		s.added = append([]string{""}, s.added...)
 	}
 	s.file.insert(at, s.added)
-	for line, all := range s.reasons {
-		for _, why := range all {
-			s.file.insert(line, s.reason(marginOf(s.lines[line]), why))
-		}
-	}
+	s.writeReasons()
 }
 
 // unset removes a variable wherever the script sets it so. It reports whether it is set.

@@ -32,8 +32,6 @@ type document struct {
 	said map[*yaml.Node]string
 	// additions are what mappings and lists of the text get.
 	additions []*addition
-	// reasons are lines above others.
-	reasons []udiff.Edit
 }
 
 // addition is new entries of a mapping or new items of a list.
@@ -237,14 +235,12 @@ func (d *document) fill(key, v, added *yaml.Node) {
 
 // grow adds a key and its value to a mapping, or items to a list.
 func (d *document) grow(m *yaml.Node, added ...*yaml.Node) {
-	at, isFlow, isSaid := len(m.Content), m.Style&yaml.FlowStyle != 0, d.said[m] == d.want.comment()
+	at, isFlow := len(m.Content), m.Style&yaml.FlowStyle != 0
 	switch {
 	case isFlow:
 		bracketed(added, m.Line)
-		if !isSaid {
-			d.explain(m)
-		}
-	case !isSaid:
+		d.explain(m.Line - 1)
+	case d.said[m] != d.want.comment():
 		added[0].HeadComment = d.want.comment() // Until its margin is known.
 	}
 	if m.Column > 0 {
@@ -287,12 +283,6 @@ func (d *document) addition(m *yaml.Node) *addition {
 	return a
 }
 
-// explain writes the reason above the line at which a node begins.
-func (d *document) explain(n *yaml.Node) {
-	at, above := d.starts[n.Line-1], d.reason(marginOf(d.lines[n.Line-1]), d.want.comment())
-	d.reasons = append(d.reasons, udiff.Edit{Start: at, End: at, New: strings.Join(append(above, ""), "\n")})
-}
-
 // at is the byte at which a node begins.
 func (d *document) at(n *yaml.Node) int {
 	line := []rune(d.lines[n.Line-1])
@@ -333,7 +323,7 @@ func (d *document) exchange(m, v, by *yaml.Node) {
 	if to > 0 {
 		d.replace(from, to, inBrackets(yaml.SequenceNode, v))
 		if d.said[m] != d.want.comment() {
-			d.explain(v)
+			d.explain(v.Line - 1)
 		}
 	}
 	d.said[m] = d.want.comment()
@@ -382,7 +372,7 @@ func (d *document) finish() error {
 			d.replace(at, at, inBrackets(a.to.Kind, a.nodes...)+a.comma)
 		}
 	}
-	d.edits = append(d.edits, d.reasons...)
+	d.writeReasons()
 	if text, err := udiff.Apply(d.Text, slices.Clone(d.edits)); err == nil {
 		if roots, err := documentsOf(text); err == nil && slices.EqualFunc(roots, d.roots, saysSame) {
 			return nil
