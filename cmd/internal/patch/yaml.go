@@ -79,8 +79,11 @@ func parseYAML(f *file) (d *document, err error) {
 func (d *document) measure(n *yaml.Node, limit int) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	d.limits[n] = limit
-	if n.Kind == yaml.AliasNode {
+	switch {
+	case n.Kind == yaml.AliasNode:
 		d.shared[n.Alias] = true
+	case n.Kind == yaml.SequenceNode && n.Anchor != "": // It begins at its anchor, so that the column of its items is not known.
+		d.shared[n] = true
 	}
 	size := 1
 	if n.Kind == yaml.MappingNode {
