@@ -55,7 +55,9 @@ func walk(n *Node, visit func(*Node) bool) {
 			walk(&Node{Parent: n, Field: f, Value: n.Value.Field(f.index)}, visit)
 		}
 	case reflect.Map:
-		for _, key := range n.Value.MapKeys() {
+		keys := n.Value.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
 			walk(&Node{Parent: n, Field: n.Field, Key: key.String(), Element: true, Value: n.Value.MapIndex(key)}, visit)
 		}
 	case reflect.Slice:

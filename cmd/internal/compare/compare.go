@@ -200,40 +200,28 @@ func (i Item) worse() bool {
 	return after != nil && after.Severity.Rank() <= rules.High.Rank() && (before == nil || after.Severity.Rank() < before.Severity.Rank())
 }
 
-// folded is 1 for a finding that another one explains on each side that has it, else 0.
-func (i Item) folded() int {
-	if slices.ContainsFunc(i.said(), func(s *Said) bool { return s.Under == "" }) {
-		return 0
-	}
-	return 1
-}
-
-// severity is the worse one of the two sides of a finding, as a rank.
-func (i Item) severity() int {
-	rank := rules.Info.Rank() + 1
-	for _, said := range i.said() {
-		rank = min(rank, said.Severity.Rank())
-	}
-	return rank
-}
-
 // said are the sides that have the finding.
 func (i Item) said() []*Said {
 	return slices.DeleteFunc([]*Said{i.BeforeFinding, i.AfterFinding}, func(s *Said) bool { return s == nil })
 }
 
-func (i Item) compare(other Item) int {
-	changes := []Change{New, Gone, Changed}
+// order is by what differences are ordered: rank, consequences of other findings last, the worse severity of the two sides, and the change.
+func (i Item) order() []int {
+	folded, severity, changes := 1, rules.Info.Rank()+1, []Change{New, Gone, Changed}
+	for _, said := range i.said() {
+		severity = min(severity, said.Severity.Rank())
+		if said.Under == "" {
+			folded = 0
+		}
+	}
 	if i.Kind == Part {
 		changes = []Change{Gone, New, Changed}
 	}
-	return cmp.Or(
-		cmp.Compare(i.rank(), other.rank()),
-		cmp.Compare(i.folded(), other.folded()),
-		cmp.Compare(i.severity(), other.severity()),
-		cmp.Compare(slices.Index(changes, i.Change), slices.Index(changes, other.Change)),
-		cmp.Compare(i.Path, other.Path),
-	)
+	return []int{i.rank(), folded, severity, slices.Index(changes, i.Change)}
+}
+
+func (i Item) compare(other Item) int {
+	return cmp.Or(slices.Compare(i.order(), other.order()), cmp.Compare(i.Path, other.Path))
 }
 
 // foldLost puts what came or went with a GPU or an adapter under it.

@@ -3,7 +3,7 @@ package patch
 import (
 	"slices"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )

@@ -131,8 +131,9 @@ type file struct {
 	// want is the setting that is being written, and where the container that gets it; empty for the file.
 	want  *Want
 	where string
-	// bare are the characters that comments must not contain.
+	// bare are the characters that comments must not contain, and reasons stand above lines, counted from 0.
 	bare    string
+	reasons map[int][]string
 	edits   []udiff.Edit
 	changes []Remark
 	manual  []Remark
@@ -141,7 +142,7 @@ type file struct {
 
 // newFile splits a text into lines.
 func newFile(r Request) *file {
-	f := &file{Request: r}
+	f := &file{Request: r, reasons: map[int][]string{}}
 	at := 0
 	for l := range strings.Lines(f.Text) {
 		f.starts = append(f.starts, at)
@@ -220,6 +221,18 @@ func (f *file) reason(margin, text string) (all []string) {
 		all = append(all, margin+l)
 	}
 	return all
+}
+
+// explain has the reason of the setting written above a line, counted from 0, unless it stands there.
+func (f *file) explain(at int) { f.reasons[at] = appendNew(f.reasons[at], f.want.comment()) }
+
+// writeReasons writes the reasons above their lines, behind what is added there.
+func (f *file) writeReasons() {
+	for line, all := range f.reasons {
+		for _, why := range all {
+			f.insert(line, f.reason(marginOf(f.lines[line]), why))
+		}
+	}
 }
 
 // removal is the edit that removes lines, with the comment directly above that says why they are there. A

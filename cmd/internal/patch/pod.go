@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -44,6 +45,7 @@ func proposeYAML(f *file) error {
 		return ErrKind
 	}
 	for _, c := range chosen(all) {
+		d.from = c.from
 		f.write(c.name, func(w *Want) {
 			if f.concernsContainer(c, w) {
 				d.give(c)
@@ -73,7 +75,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	}
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
-			if node := resolved(item); node != nil {
+			if node := parse.YAMLResolve(item); node != nil {
 				d.keep(all, &container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
 			}
 		}
@@ -94,7 +96,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 // keep keeps a container that the reader of texts knows at a line.
 func (d *document) keep(all *[]*container, c *container, at *yaml.Node, number int) {
 	i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == c.kind })
-	if node := resolved(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
+	if node := parse.YAMLResolve(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
 		c.launch, c.from, c.to = &d.launches[i], at.Line, d.limits[at]
 		*all = append(*all, c)
 	}
@@ -129,8 +131,6 @@ func (d *document) give(c *container) {
 	case w.Kind == plan.Device && c.spec != nil:
 		d.noteDevices(c)
 	case has(c.launch, w):
-	case c.node.Style&yaml.FlowStyle != 0:
-		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Capability && !isRoot(c.launch.User):
 		note := "It runs as user " + c.launch.User + ", for whom an added capability is not in force."
 		if c.spec != nil {
@@ -156,7 +156,7 @@ func entryOf(env *yaml.Node, name string) (at, by *yaml.Node) {
 		}
 		if text(item, "name") == name {
 			at = item
-			_, by = own(resolved(item), "value")
+			_, by = own(parse.YAMLResolve(item), "value")
 		}
 	}
 	return at, by
@@ -182,14 +182,14 @@ func (d *document) variable(c *container) {
 	case fits:
 	case isSet && (at == nil || by == nil || by.Tag == "!!null" || !stated(by.Value) || d.shared[env] || d.shared[at] || at.Kind == yaml.AliasNode):
 		d.fail(cmp.Or(at, env, c.node), "its value comes from elsewhere, or other parts of the file share it")
-	case isSet && c.node.Style&yaml.FlowStyle != 0:
-		d.fail(c.node, "it stands in brackets")
 	case w.Kind == plan.Unset:
 		d.cut(c.node, key, env, at)
+	case at != nil && isList && !d.isOnOneLine(by):
+		d.fail(by, "its value has another form there")
 	case at != nil && isList && c.spec == nil:
-		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(w.Name+"="+escaped)))
+		d.exchange(env, by, fresh(strconv.Quote(w.Name+"="+escaped)))
 	case at != nil && isList:
-		d.exchange(c.node, key, env, at, by, fresh(strconv.Quote(escaped)))
+		d.exchange(env, by, fresh(strconv.Quote(escaped)))
 	case isList && c.spec == nil:
 		d.merge(c.node, fresh("environment: ["+strconv.Quote(w.Name+"="+escaped)+"]"))
 	case c.spec == nil:
@@ -240,7 +240,7 @@ func (d *document) pod(c *container) {
 			spec = without(spec, "volumes")
 		}
 	}
-	inContainer, inPod := d.merging(c.node, "", c.node, node), d.merging(c.spec, "", c.spec, spec)
+	inContainer, inPod := d.merging(c.node, node), d.merging(c.spec, spec)
 	if inContainer != nil && inPod != nil {
 		inContainer()
 		inPod()
@@ -271,13 +271,11 @@ func (d *document) enlarge(c *container, mount, by *yaml.Node) {
 		d.fail(mount, "its volume is not among those of the pod")
 		return
 	}
-	volume := resolved(items(c.spec, "volumes")[i])
+	volume := parse.YAMLResolve(items(c.spec, "volumes")[i])
 	if _, empty := own(volume, "emptyDir"); empty == nil { // Of another kind, whose size is not known here.
 		return
 	}
-	if do := d.merging(c.spec, "volumes", volume, by); do != nil {
-		do()
-	}
+	d.merge(volume, by)
 }
 
 // noteDevices tells that a pod gets RDMA devices from a plugin of the cluster, unless it asks

@@ -40,20 +40,16 @@ type script struct {
 	scriptForm
 	commands []command
 	runs     []*run // Of each command; nil for one that starts no container.
-	isShell  bool
-	// checks counts how often the script was read again without a command.
-	checks int
 	// added are the lines that set variables, behind a line; said is the last reason among them.
 	added  []string
 	behind int
 	said   string
-	// reasons stand above commands, by the line, and gone are the words that are removed, by the byte at which they begin.
-	reasons map[int][]string
-	gone    map[int]bool
+	// gone are the words that are removed, by the byte at which they begin.
+	gone map[int]bool
 }
 
 func newScript(f *file, form scriptForm) *script {
-	return &script{file: f, scriptForm: form, reasons: map[int][]string{}, gone: map[int]bool{}}
+	return &script{file: f, scriptForm: form, gone: map[int]bool{}}
 }
 
 // begin is the first of the lines that a backslash joins to one.
@@ -118,7 +114,7 @@ func (form scriptForm) propose(f *file) error {
 	if form.plain {
 		s.commands = s.plainCommands()
 	} else if read := shell.Parse(s.Text); read.Whole {
-		s.commands, s.isShell = read.Commands, true
+		s.commands = read.Commands
 	} else {
 		return ErrQuote
 	}
@@ -259,11 +255,11 @@ func (s *script) option(r *run) {
 	s.insert(r, remedies.Quote(flag(w, r.engine)))
 }
 
-// explain writes the reason above a command, unless it stands there, or none may.
-func (s *script) explain(c *command) {
+// touched notes that a command has the setting, with the reason above it if one may stand there.
+func (s *script) touched(c *command) {
 	at := s.lineOf(c.Words[0].From)
 	if c.First && s.begin(at) == at {
-		s.reasons[at] = appendNew(s.reasons[at], s.want.comment())
+		s.explain(at)
 	}
 	s.changed(at)
 }
@@ -275,7 +271,7 @@ func (s *script) change(c *command, old word, by string) {
 		return
 	}
 	s.replace(old.From, old.To, by)
-	s.explain(c)
+	s.touched(c)
 }
 
 // insert adds an option in front of the image, on a line of its own where the image has one.
@@ -288,7 +284,7 @@ func (s *script) insert(r *run, option string) {
 	} else {
 		s.replace(behind, behind, " "+option)
 	}
-	s.explain(r.command)
+	s.touched(r.command)
 }
 
 // setters are the words behind which assignments stand, and options those among them that go with the assignment.
@@ -417,11 +413,7 @@ func (s *script) finish(isApart bool) {
 		s.added = append([]string{""}, s.added...)
 	}
 	s.file.insert(at, s.added)
-	for line, all := range s.reasons {
-		for _, why := range all {
-			s.file.insert(line, s.reason(marginOf(s.lines[line]), why))
-		}
-	}
+	s.writeReasons()
 }
 
 // unset removes a variable wherever the script sets it so. It reports whether it is set.
@@ -506,25 +498,16 @@ func (s *script) cut(a assigned, first int) (edit udiff.Edit, gap string) {
 // dropCommand removes a command with its lines, and what was removed from it before.
 func (s *script) dropCommand(c *command, at int) {
 	from, to := s.lineOf(c.Words[0].From), s.lineOf(c.Words[len(c.Words)-1].To-1)
-	edit := s.removal(from, to-from+1)
-	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
-	edits = append(edits, edit)
 	before := strings.TrimRight(s.Text[:s.starts[from]], " \t\n")
-	isPart := !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|")
-	if isPart || s.isShell && (c.Block > 0 || c.Maybe) && !s.isWhole(edits) { // A branch or loop needs a command.
+	switch {
+	case !c.First || !c.Last || s.begin(from) != from || strings.HasSuffix(before, "&&") || strings.HasSuffix(before, "|"):
 		s.byHand(at, "it does not stand on a line of its own")
-		return
+	case c.Block > 0 || c.Maybe:
+		s.byHand(at, "it may be the only command of a branch or a loop")
+	default:
+		edit := s.removal(from, to-from+1)
+		s.edits = slices.DeleteFunc(s.edits, func(e udiff.Edit) bool { return edit.Start <= e.Start && e.End <= edit.End })
+		s.edits = append(s.edits, edit)
+		s.changed(at)
 	}
-	s.edits = edits
-	s.changed(at)
-}
-
-// maxChecks bounds how often a script is read again.
-const maxChecks = 50
-
-// isWhole reports whether the script is one with edits.
-func (s *script) isWhole(edits []udiff.Edit) bool {
-	s.checks++
-	left, err := udiff.Apply(s.Text, edits)
-	return s.checks <= maxChecks && err == nil && shell.Parse(left).Whole
 }

@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -9,15 +8,19 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-	"github.com/aymanbagabas/go-udiff/lcs"
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// document is a YAML file. Settings are written into its nodes, and the library writes the entries of containers and pods again that
-// have others. Of their lines, those that say the same stay as they are in the text, as do comments and blank lines.
+// document is a YAML file. What a setting changes in its nodes is changed in the text at their places: lines are added behind an entry,
+// items behind an opening bracket, a plain value that stands on one line is replaced, and lines of an entry are removed. All else stays as it is.
 type document struct {
 	*file
 	roots []*yaml.Node
+	// from is the line of the container that is changed.
+	from int
 	// limits are, by node, the line before which it ends, counted from 0.
 	limits map[*yaml.Node]int
 	// shared are the nodes to which aliases point.
@@ -25,19 +28,19 @@ type document struct {
 	// step is by how much a mapping is indented below its key, and isCompact true if a list is not.
 	step                   int
 	isCompact, isListKnown bool
-	// said are the last reasons given in mappings and lists, whys all of them as comments on one line.
+	// said are the last reasons given in mappings and lists.
 	said map[*yaml.Node]string
-	whys map[string]bool
-	// parts are the entries that are written again or added.
-	parts []*part
+	// additions are what mappings and lists of the text get.
+	additions []*addition
 }
 
-// part is an entry of a container or pod.
-type part struct {
-	holder *yaml.Node
-	name   string
-	// reasons stand above it.
-	reasons []string
+// addition is new entries of a mapping or new items of a list.
+type addition struct {
+	to *yaml.Node
+	// line is the one before which they go, counted from 0, and comma what stands behind them in brackets.
+	line  int
+	comma string
+	nodes []*yaml.Node
 }
 
 // fail notes that the setting is left to a person, because of a node.
@@ -61,7 +64,7 @@ func documentsOf(text string) (roots []*yaml.Node, err error) {
 
 // parseYAML reads the documents of a file.
 func parseYAML(f *file) (d *document, err error) {
-	d = &document{file: f, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}, said: map[*yaml.Node]string{}, whys: map[string]bool{}}
+	d = &document{file: f, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}, said: map[*yaml.Node]string{}}
 	if d.roots, err = documentsOf(f.Text); err != nil {
 		return nil, err
 	}
@@ -76,8 +79,11 @@ func parseYAML(f *file) (d *document, err error) {
 func (d *document) measure(n *yaml.Node, limit int) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	d.limits[n] = limit
-	if n.Kind == yaml.AliasNode {
+	switch {
+	case n.Kind == yaml.AliasNode:
 		d.shared[n.Alias] = true
+	case n.Kind == yaml.SequenceNode && n.Anchor != "": // It begins at its anchor, so that the column of its items is not known.
+		d.shared[n] = true
 	}
 	size := 1
 	if n.Kind == yaml.MappingNode {
@@ -124,14 +130,6 @@ func (d *document) end(key *yaml.Node) int {
 	return end
 }
 
-// resolved follows an alias.
-func resolved(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
 // own is the own key and value of a mapping, the last one of the name; nil where it has none.
 func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; m != nil && m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
@@ -145,40 +143,13 @@ func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 // value is the value at a path of keys, where the mappings have it or merge it in; nil for none.
 func value(n *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
-		n = merged(resolved(n), name, new(maxMerges))
+		n = parse.YAMLMapping(n)[name]
 	}
-	return resolved(n)
-}
-
-// maxMerges bounds the mappings in which a key is looked for: the same one may be merged in many times.
-const maxMerges = 1000
-
-// merged is the value of a mapping, or of the first of those that it merges in.
-func merged(m *yaml.Node, name string, left *int) *yaml.Node {
-	_, v := own(m, name)
-	_, sources := own(m, "<<")
-	if *left--; v != nil || sources == nil || *left < 0 {
-		return v
-	}
-	all := []*yaml.Node{sources}
-	if sources.Kind == yaml.SequenceNode {
-		all = sources.Content
-	}
-	for _, source := range all {
-		if v := merged(resolved(source), name, left); v != nil {
-			return v
-		}
-	}
-	return nil
+	return parse.YAMLResolve(n)
 }
 
 // text is the plain value at a path of keys; empty for other nodes.
-func text(n *yaml.Node, path ...string) string {
-	if n = value(n, path...); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return ""
-	}
-	return n.Value
-}
+func text(n *yaml.Node, path ...string) string { return parse.YAMLText(value(n, path...)) }
 
 // items are those of a list.
 func items(n *yaml.Node, path ...string) []*yaml.Node {
@@ -206,23 +177,19 @@ func unplaced(all []*yaml.Node) {
 	}
 }
 
-// merge makes a container say what another says.
-func (d *document) merge(holder, by *yaml.Node) {
-	if do := d.merging(holder, "", holder, by); do != nil {
+// merge makes a mapping say what another says.
+func (d *document) merge(m, by *yaml.Node) {
+	if do := d.merging(m, by); do != nil {
 		do()
 	}
 }
 
-// merging is what makes a mapping, in an entry of a container or pod or that itself, say what another says: keys and items are added, plain values
-// replaced. It is nil where that must be done by hand.
-func (d *document) merging(holder *yaml.Node, entry string, m, by *yaml.Node) func() {
-	if holder.Style&yaml.FlowStyle != 0 {
-		return d.fail(holder, "it stands in brackets")
-	}
+// merging is what makes a mapping say what another says: keys and items are added, plain values replaced. It is nil where that must be
+// done by hand.
+func (d *document) merging(m, by *yaml.Node) func() {
 	var all []func()
 	for i := 0; i+1 < len(by.Content); i += 2 {
 		name, added := by.Content[i].Value, by.Content[i+1]
-		in := cmp.Or(entry, name)
 		key, v := own(m, name)
 		isScalar := added.Kind == yaml.ScalarNode
 		var do func()
@@ -230,24 +197,23 @@ func (d *document) merging(holder *yaml.Node, entry string, m, by *yaml.Node) fu
 		case key == nil && !isScalar && value(m, name) != nil:
 			return d.fail(m, name+" is merged in from another part of the file")
 		case key == nil:
-			do = func() { d.grow(holder, in, m, by.Content[i], added) }
+			do = func() { d.grow(m, by.Content[i], added) }
 		case v.Kind == yaml.AliasNode || d.shared[v]:
 			return d.fail(v, "other parts of the file share "+name)
-		case v.Tag == "!!null" && !isScalar:
-			do = func() {
-				*v = yaml.Node{Kind: added.Kind, Tag: added.Tag}
-				d.grow(holder, in, v, added.Content...)
-			}
+		case v.Tag == "!!null" && v.Value == "" && !isScalar:
+			do = func() { d.fill(key, v, added) }
 		case v.Kind != added.Kind:
 			return d.fail(v, name+" has another form there")
 		case isScalar && !stated(v.Value):
 			return d.fail(v, "its value refers to a variable")
+		case isScalar && !d.isOnOneLine(v):
+			return d.fail(v, "its value has another form there")
 		case isScalar:
-			do = func() { d.exchange(holder, in, m, key, v, added) }
+			do = func() { d.exchange(m, v, added) }
 		case added.Kind == yaml.SequenceNode:
-			do = func() { d.grow(holder, in, v, added.Content...) }
+			do = func() { d.grow(v, added.Content...) }
 		default:
-			do = d.merging(holder, in, v, added)
+			do = d.merging(v, added)
 		}
 		if do == nil {
 			return nil
@@ -261,59 +227,110 @@ func (d *document) merging(holder *yaml.Node, entry string, m, by *yaml.Node) fu
 	}
 }
 
-// grow adds a key and its value to a mapping, or items to a list, in quotes where the last one is.
-func (d *document) grow(holder *yaml.Node, entry string, m *yaml.Node, added ...*yaml.Node) {
-	if n := len(m.Content); m.Kind == yaml.SequenceNode && n > 0 && added[0].Kind == yaml.ScalarNode && added[0].Style == 0 {
-		added[0].Style = m.Content[n-1].Style & (yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle)
+// fill gives a key without a value a mapping or a list.
+func (d *document) fill(key, v, added *yaml.Node) {
+	*v = yaml.Node{Kind: added.Kind, Tag: added.Tag, Line: key.Line, Column: key.Column + d.step}
+	if d.isCompact && added.Kind == yaml.SequenceNode {
+		v.Column = key.Column
 	}
-	if m.Style&yaml.FlowStyle != 0 {
-		bracketed(added)
+	d.grow(v, added.Content...)
+}
+
+// grow adds a key and its value to a mapping, or items to a list.
+func (d *document) grow(m *yaml.Node, added ...*yaml.Node) {
+	at, isFlow := len(m.Content), m.Style&yaml.FlowStyle != 0
+	switch {
+	case isFlow:
+		bracketed(added, m.Line)
+		d.explain(m.Line - 1)
+	case d.said[m] != d.want.comment():
+		added[0].HeadComment = d.want.comment() // Until its margin is known.
 	}
-	m.Content = append(m.Content, added...)
-	d.touch(holder, entry, m, added[0])
+	if m.Column > 0 {
+		a := d.addition(m)
+		if isFlow {
+			at = len(a.nodes)
+		}
+		a.nodes = append(a.nodes, added...)
+	}
+	m.Content = slices.Insert(m.Content, at, added...)
+	d.changed(max(m.Line, d.from) - 1)
+	d.said[m] = d.want.comment()
 	for ; len(added) > 0; added = added[len(added)-1].Content { // The reason counts for what is in it.
 		d.said[added[len(added)-1]] = d.want.comment()
 	}
 }
 
-// bracketed puts nodes into brackets.
-func bracketed(all []*yaml.Node) {
+// bracketed puts new nodes into brackets that are on a line.
+func bracketed(all []*yaml.Node, line int) {
 	for _, n := range all {
-		n.Style |= yaml.FlowStyle
-		bracketed(n.Content)
+		n.Style, n.Line = n.Style|yaml.FlowStyle, line
+		bracketed(n.Content, line)
 	}
 }
 
-// exchange replaces a plain value, in the quotes that it has. It belongs to a key, or is an item itself.
-func (d *document) exchange(holder *yaml.Node, entry string, m, key, v, by *yaml.Node) {
+// addition is what a mapping or list of the text gets.
+func (d *document) addition(m *yaml.Node) *addition {
+	if i := slices.IndexFunc(d.additions, func(a *addition) bool { return a.to == m }); i >= 0 {
+		return d.additions[i]
+	}
+	a := &addition{to: m, line: m.Line}
+	if n := len(m.Content); n > 0 {
+		a.comma = ", "
+		if m.Kind == yaml.MappingNode {
+			n--
+		}
+		a.line = d.end(m.Content[n-1])
+	}
+	d.additions = append(d.additions, a)
+	return a
+}
+
+// at is the byte at which a node begins.
+func (d *document) at(n *yaml.Node) int {
+	line := []rune(d.lines[n.Line-1])
+	return d.starts[n.Line-1] + len(string(line[:min(n.Column-1, len(line))]))
+}
+
+// quotation is a value in quotes on one line.
+var quotation = lazy.New(`^(?:"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\n]|'')*')`)
+
+// written is a plain value as the text has it; empty if it stands on several lines or has a tag or an anchor.
+func (d *document) written(v *yaml.Node) string {
+	text := d.Text[d.at(v):]
+	if v.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return quotation.FindString(text)
+	}
+	if v.Style == 0 && strings.HasPrefix(text, v.Value) {
+		return v.Value
+	}
+	return ""
+}
+
+// isOnOneLine reports whether a value can be replaced.
+func (d *document) isOnOneLine(v *yaml.Node) bool { return v.Column == 0 || d.written(v) != "" }
+
+// exchange replaces a plain value of a mapping or list, in the quotes that it has.
+func (d *document) exchange(m, v, by *yaml.Node) {
 	if v.Value == by.Value && v.Tag == by.Tag {
 		return
+	}
+	from, to := 0, 0
+	if v.Column > 0 {
+		from, to = d.at(v), d.at(v)+len(d.written(v))
 	}
 	if by.Tag != "!!str" {
 		v.Style = 0
 	}
 	v.Value, v.Tag = by.Value, by.Tag
-	d.touch(holder, entry, m, key)
-}
-
-// touch notes that an entry is another one. The reason stands above what is new in a mapping or list, or above the entry, unless it is the last that was given there.
-func (d *document) touch(holder *yaml.Node, entry string, m, n *yaml.Node) {
-	i := slices.IndexFunc(d.parts, func(p *part) bool { return p.holder == holder && p.name == entry })
-	if i < 0 {
-		i = len(d.parts)
-		d.parts = append(d.parts, &part{holder: holder, name: entry})
-	}
-	key, _ := own(holder, entry)
-	switch comment := d.want.comment(); {
-	case comment == "" || m != holder && d.said[m] == comment:
-	case key.Line > 0 && (n == nil || n == key || m.Style&yaml.FlowStyle != 0):
-		d.parts[i].reasons = appendNew(d.parts[i].reasons, comment)
-	default:
-		n.HeadComment = "# " + strings.Join(strings.Fields(comment), " ") // On one line, until its margin is known.
-		d.whys[n.HeadComment] = true
+	if to > 0 {
+		d.replace(from, to, inBrackets(yaml.SequenceNode, v))
+		if d.said[m] != d.want.comment() {
+			d.explain(v.Line - 1)
+		}
 	}
 	d.said[m] = d.want.comment()
-	d.changed(max(n.Line, key.Line, holder.Line) - 1)
+	d.changed(max(v.Line, d.from) - 1)
 }
 
 // cut removes an item of a list, or a key with its value, from an entry of a container. The entry goes with the last one.
@@ -322,49 +339,44 @@ func (d *document) cut(holder *yaml.Node, entry string, m, n *yaml.Node) {
 	if m.Kind == yaml.MappingNode {
 		size = 2
 	}
-	at := slices.Index(m.Content, n)
-	if len(m.Content) > size || m.Style&yaml.FlowStyle != 0 {
-		m.Content = slices.Delete(m.Content, at, at+size)
-		d.said[m] = d.want.comment() // Nothing is left that it could stand above.
-		d.touch(holder, entry, m, n)
+	from := n
+	if len(m.Content) == size {
+		from, _ = own(holder, entry)
+		m, size = holder, 2
+	}
+	before := d.Text[d.starts[from.Line-1]:d.at(from)]
+	if size == 1 {
+		before = strings.Replace(before, "-", "", 1)
+	}
+	switch {
+	case m.Style&yaml.FlowStyle != 0:
+		d.fail(n, "it stands in brackets")
+		return
+	case strings.TrimSpace(before) != "":
+		d.fail(n, "something else stands in front of it")
 		return
 	}
-	key, _ := own(holder, entry)
-	d.edits = append(d.edits, d.removal(key.Line-1, d.end(key)-key.Line+1))
+	d.edits = append(d.edits, d.removal(from.Line-1, d.end(from)-from.Line+1))
 	d.changed(n.Line - 1)
-	at = slices.Index(holder.Content, key)
-	holder.Content = slices.Delete(holder.Content, at, at+2)
+	at := slices.Index(m.Content, from)
+	m.Content = slices.Delete(m.Content, at, at+size)
 }
 
-// finish writes what is new into the text, as few lines as possible. If that says something else, whole entries are written.
+// finish writes what is new into the text, and checks that it then says what its nodes say.
 func (d *document) finish() error {
-	removals := d.edits
-	place := func(p *part) int { // Behind one line, what stands in a container comes before what stands in its pod, and what an entry gets before others.
-		if key, _ := own(p.holder, p.name); key != nil && key.Line == 0 {
-			return 1 - 2*p.holder.Column
+	slices.SortStableFunc(d.additions, func(a, b *addition) int { // Behind one line, what stands deeper comes first, and items before keys.
+		return cmp.Or(b.to.Column-a.to.Column, int(a.to.Kind)-int(b.to.Kind))
+	})
+	for _, a := range d.additions {
+		if a.to.Style&yaml.FlowStyle == 0 {
+			d.insert(a.line, d.block(&yaml.Node{Kind: a.to.Kind, Content: a.nodes}, strings.Repeat(" ", a.to.Column-1)))
+		} else {
+			at := d.at(a.to) + 1
+			d.replace(at, at, inBrackets(a.to.Kind, a.nodes...)+a.comma)
 		}
-		return -2 * p.holder.Column
 	}
-	slices.SortStableFunc(d.parts, func(a, b *part) int { return place(a) - place(b) })
-	for _, isWhole := range []bool{false, true} {
-		d.edits = slices.Clone(removals)
-		for _, p := range d.parts {
-			if key, v := own(p.holder, p.name); key != nil && key.Line > 0 {
-				d.rewrite(p, key, v, isWhole)
-			} else if key != nil {
-				last := p.holder.Content[0]
-				for i := 0; i < len(p.holder.Content); i += 2 {
-					if k := p.holder.Content[i]; k.Line > 0 {
-						last = k
-					}
-				}
-				d.insert(d.end(last), d.written(key, v, last.Column-1))
-			}
-		}
-		text, err := udiff.Apply(d.Text, d.edits)
-		if err != nil {
-			continue
-		}
+	d.writeReasons()
+	if text, err := udiff.Apply(d.Text, slices.Clone(d.edits)); err == nil {
 		if roots, err := documentsOf(text); err == nil && slices.EqualFunc(roots, d.roots, saysSame) {
 			return nil
 		}
@@ -378,99 +390,55 @@ func saysSame(a, b *yaml.Node) bool {
 	return isSame && slices.EqualFunc(a.Content, b.Content, saysSame)
 }
 
-// written is an entry, written by the library, below an indentation.
-func (d *document) written(key, v *yaml.Node, indent int) (all []string) {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(d.step)
-	if d.isCompact {
-		encoder.CompactSeqIndent()
-	}
-	if err := encoder.Encode(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, v}}); err != nil {
-		return nil // The check of the text fails.
-	}
-	for l := range strings.Lines(b.String()) {
-		l = strings.TrimRight(strings.Repeat(" ", indent)+strings.TrimSuffix(l, "\n"), " ")
-		if t := strings.TrimSpace(l); d.whys[t] {
-			all = append(all, d.reason(marginOf(l), t[len("# "):])...)
-		} else {
-			all = append(all, l)
+// block is a mapping or list as lines behind a margin, with the reasons as comments.
+func (d *document) block(n *yaml.Node, margin string) (all []string) {
+	for i := 0; i < len(n.Content); i++ {
+		key := n.Content[i]
+		all = append(all, d.reason(margin, key.HeadComment)...)
+		key.HeadComment = ""
+		switch isItem := n.Kind == yaml.SequenceNode; {
+		case isItem && key.Kind == yaml.MappingNode && key.Style == 0:
+			item := d.block(key, margin+"  ")
+			all = append(append(all, margin+"- "+strings.TrimLeft(item[0], " ")), item[1:]...)
+		case isItem:
+			all = append(all, encoded(margin, yaml.SequenceNode, key)...)
+		default:
+			i++
+			all = append(all, d.pair(key, n.Content[i], margin)...)
 		}
 	}
 	return all
 }
 
-// rewrite writes an entry again: all of its lines, or those that say something else.
-func (d *document) rewrite(p *part, key, v *yaml.Node, isWhole bool) {
-	lines, begin, end := d.written(key, v, key.Column-1), key.Line-1, d.end(key)
-	if len(lines) == 0 {
-		return
+// pair is a key with its value as lines behind a margin.
+func (d *document) pair(key, v *yaml.Node, margin string) []string {
+	if v.Kind == yaml.ScalarNode || v.Style != 0 || len(v.Content) == 0 {
+		return encoded(margin, yaml.MappingNode, key, v)
 	}
-	for _, why := range p.reasons {
-		d.insert(begin, d.reason(marginOf(d.lines[begin]), why))
+	below := margin + strings.Repeat(" ", d.step)
+	if d.isCompact && v.Kind == yaml.SequenceNode {
+		below = margin
 	}
-	if first := d.lines[begin]; strings.HasPrefix(strings.TrimSpace(first), "- ") { // It is the first of an item.
-		lines[0] = first[:min(key.Column-1, len(first))] + strings.TrimSpace(lines[0])
-	}
-	isWhole = isWhole && !slices.ContainsFunc(d.lines[begin:end], func(l string) bool { return strings.Contains(l, "#") }) // It may be a comment, which would go.
-	var old []int
-	var before, after []string
-	for at := begin; at < end; at++ {
-		if t := strings.TrimSpace(d.lines[at]); isWhole || t != "" && t[0] != '#' {
-			old, before = append(old, at), append(before, essence(d.lines[at]))
-		}
-	}
-	for _, l := range lines {
-		after = append(after, essence(l))
-	}
-	diffs := lcs.DiffLines(before, after)
-	if isWhole {
-		diffs = []lcs.Diff{{End: len(old), ReplEnd: len(lines)}}
-	}
-	for _, diff := range diffs {
-		d.replaceLines(old[diff.Start:diff.End], old[max(diff.Start-1, 0)]+1, lines[diff.ReplStart:diff.ReplEnd])
-	}
+	return append([]string{margin + key.Value + ":"}, d.block(v, below)...)
 }
 
-// replaceLines writes lines instead of others, or at a line. A comment behind a value stays behind the one in its place.
-func (d *document) replaceLines(old []int, at int, lines []string) {
-	var gone []int
-	for _, line := range old {
-		text := d.lines[line]
-		i := slices.IndexFunc(lines, func(l string) bool { return label(l) != "" && label(l) == label(text) })
-		if i < 0 {
-			gone = append(gone, line)
-			continue
-		}
-		by := strings.Join(lines[:i+1], "\n")
-		if said, comment, ok := strings.Cut(text, " #"); ok && !strings.ContainsAny(comment, `"'`) {
-			by += text[len(strings.TrimRight(said, " ")):]
-		}
-		d.replace(d.starts[line], d.starts[line]+len(text), by)
-		lines, at = lines[i+1:], line+1
+// encoded is a mapping or list as the library writes it, behind a margin.
+func encoded(margin string, kind yaml.Kind, nodes ...*yaml.Node) (all []string) {
+	raw, err := yaml.Marshal(&yaml.Node{Kind: kind, Content: nodes})
+	if err != nil {
+		return nil // The check of the text fails.
 	}
-	d.insert(at, lines)
-	for len(gone) > 0 {
-		n := 1
-		for n < len(gone) && gone[n] == gone[0]+n {
-			n++
-		}
-		d.edits = append(d.edits, d.removal(gone[0], n))
-		gone = gone[n:]
+	for l := range strings.Lines(string(raw)) {
+		all = append(all, margin+strings.TrimSuffix(l, "\n"))
 	}
+	return all
 }
 
-// label is the key at which a line begins; empty for an item.
-func label(line string) string {
-	key, _, ok := strings.Cut(line, ":")
-	if t := strings.TrimSpace(key); !ok || t == "-" || strings.HasPrefix(t, "- ") || strings.HasPrefix(t, "#") {
-		return ""
+// inBrackets is a mapping or list as it stands in brackets, without these.
+func inBrackets(kind yaml.Kind, nodes ...*yaml.Node) string {
+	raw, err := yaml.Marshal(&yaml.Node{Kind: kind, Style: yaml.FlowStyle, Content: nodes})
+	if err != nil || len(raw) < len("[]\n") {
+		return "" // The check of the text fails.
 	}
-	return key
-}
-
-// essence is what a line says, without blanks and comments.
-func essence(line string) string {
-	said, _, _ := strings.Cut(strings.TrimLeft(line, " "), " #")
-	return marginOf(line) + strings.Join(strings.Fields(said), "")
+	return string(raw[1 : len(raw)-len("]\n")])
 }

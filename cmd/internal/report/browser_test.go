@@ -70,7 +70,7 @@ var hosts = []struct{ name, from string }{
 type seen struct {
 	// Wide is by how many pixels the page is wider than the window.
 	Wide int
-	// Overlaps are pairs of labels of the picture that cover each other, Outside those that leave the picture.
+	// Overlaps are pairs of labels of the picture that cover each other, Outside those that leave their box.
 	Overlaps, Outside []string
 	// Labels is how many labels were compared.
 	Labels int
@@ -169,7 +169,7 @@ func (b *tab) searches(t *testing.T, file string) {
 func (b *tab) followsBadge(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
-	b.do(t, chromedp.Focus(chromedp.CSS("svg.wide a.badge")), chromedp.KeyEvent("\r"))
+	b.do(t, chromedp.Focus(chromedp.CSS(".picture a.badge")), chromedp.KeyEvent("\r"))
 	expect.Equal(t, "finding-1", value[string](t, b, `document.querySelector(":target")?.id ?? ""`), "the mark leads to")
 }
 

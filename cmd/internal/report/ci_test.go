@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // TestSARIFTexts checks that no text from a machine becomes a link or a placeholder.
@@ -26,7 +27,7 @@ func TestSARIFTexts(t *testing.T) {
 func TestLabelsAreSafe(t *testing.T) {
 	waiver := waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
 	var b bytes.Buffer
-	writePrometheus(&b, &ciReport{view: &view{Document: &Document{}}, issues: []issue{{Rule: "a", Terms: waiver.Terms(), waiver: waiver}}})
+	writePrometheus(&b, &ciReport{view: &view{Document: &Document{}}, issues: []issue{{Finding: rules.Finding{Rule: "a"}, Terms: waiver.Terms(), waiver: waiver}}})
 	got := b.String()
 	expect.That(t, !strings.Contains(got, "\x1b") && strings.Contains(got, "[31mme") && strings.Contains(got, ".yaml:1"), "%q", got)
 }

@@ -119,7 +119,7 @@ func (t *text) blocks(margin, lead string, blocks []block) (hidden int) {
 				hidden++
 				continue
 			}
-			t.step(margin, lead, where+l, b.ByHand())
+			t.step(margin, lead, where+l, b.IsByHand())
 			lead, where = inner, strings.Repeat(" ", len(where))
 		}
 		t.remark(margin+inner, ansi.Dim, "", b.Effort)
@@ -153,5 +153,5 @@ func (t *text) labelled(margin, label, said string) { t.step(margin, t.label(lab
 // not broken.
 func (t *text) pointer(margin, label, said, command string) {
 	indent := len(margin) + labelWidth
-	t.lines(margin+t.label(label), strings.Repeat(" ", indent), t.wrapItems(append(strings.Fields(said), command), indent, indent))
+	t.lines(margin+t.label(label), strings.Repeat(" ", indent), lines.Fill(append(strings.Fields(said), command), t.width-indent, t.width-indent))
 }

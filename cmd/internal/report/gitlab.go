@@ -9,20 +9,16 @@ import (
 // gitLabIssue is an entry of a report on code quality
 // (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format).
 type gitLabIssue struct {
-	Description string         `json:"description"`
-	CheckName   string         `json:"check_name"`
-	Fingerprint string         `json:"fingerprint"`
-	Severity    string         `json:"severity"`
-	Location    gitLabLocation `json:"location"`
-}
-
-type gitLabLocation struct {
-	Path  string      `json:"path"`
-	Lines gitLabLines `json:"lines"`
-}
-
-type gitLabLines struct {
-	Begin int `json:"begin"`
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
 }
 
 // gitLabSeverities are GitLab's names.
@@ -34,10 +30,9 @@ var gitLabSeverities = map[rules.Severity]string{
 func writeGitLab(b *bytes.Buffer, r *ciReport) {
 	all := []gitLabIssue{}
 	add := func(check, fingerprint, severity, text string, p place) {
-		all = append(all, gitLabIssue{
-			Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity,
-			Location: gitLabLocation{Path: r.shown(p), Lines: gitLabLines{Begin: max(p.line, 1)}},
-		})
+		one := gitLabIssue{Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity}
+		one.Location.Path, one.Location.Lines.Begin = r.shown(p), max(p.line, 1)
+		all = append(all, one)
 	}
 	for _, i := range r.issues {
 		if i.waived() {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
 // newHost describes the machine in short.
@@ -140,7 +142,7 @@ func summarize(f *facts.Facts, h Host) []string {
 	default:
 		parts = append(parts, after(h.Container, " container"))
 	}
-	return nonEmpty(parts)
+	return lines.NonEmpty(parts...)
 }
 
 // ofImage gives the parts of the line of an image.
@@ -149,7 +151,7 @@ func ofImage(i *facts.ImageFacts) []string {
 	if n := len(i.Layers); n > 0 {
 		parts = append(parts, plural(n, "layer"))
 	}
-	return nonEmpty(append(parts, plural(i.Files, "file")))
+	return lines.NonEmpty(append(parts, plural(i.Files, "file"))...)
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its
@@ -184,52 +186,22 @@ func joined(f *facts.Facts) []string {
 	if len(pairs) == 0 {
 		return nil
 	}
-	linked, least, xgmi := 0, math.MaxInt, 0
-	for _, p := range pairs {
-		if p.LinkType == "xgmi" {
-			xgmi++
-		}
-		if p.NVLinks != nil && *p.NVLinks > 0 {
-			linked, least = linked+1, min(least, *p.NVLinks)
-		}
-	}
-	name := "NVLink"
-	if v := nvlinkVersion(f); v > 0 {
-		name = fmt.Sprintf("NVLink %d", v)
+	linked, least, name := 0, math.MaxInt, ""
+	for _, j := range topology.Joins(f) {
+		linked, least, name = linked+len(j.Pairs), min(least, j.Links), cmp.Or(name, j.Name)
 	}
 	switch {
-	case linked == len(pairs) && least == 1:
-		return []string{name + " all to all (1 link)"}
 	case linked == len(pairs):
-		return []string{fmt.Sprintf("%s all to all (%d links)", name, least)}
+		return []string{name + " all to all" + after(behind(" (", map[bool]string{true: lines.Count(least, "link")}[least > 0]), ")")}
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
-	case xgmi == len(pairs):
-		return []string{"xGMI all to all"}
-	case xgmi > 0:
-		return []string{fmt.Sprintf("xGMI between %d of %d pairs", xgmi, len(pairs))}
 	}
 	return pcie(f, pairs)
 }
 
-// nvlinkVersion is the generation of the GPUs' NVLinks, 0 when not known.
-func nvlinkVersion(f *facts.Facts) int {
-	if f.GPUs == nil {
-		return 0
-	}
-	for _, g := range f.GPUs.Devices {
-		for _, l := range g.NVLinks {
-			if l.Active && l.Version > 0 {
-				return l.Version
-			}
-		}
-	}
-	return 0
-}
-
 // pcie describes GPUs that are joined only by PCIe.
 func pcie(f *facts.Facts, pairs []facts.Pair) []string {
-	parts := nonEmpty([]string{pcieLink(f)})
+	parts := lines.NonEmpty(pcieLink(f))
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
 		return append(parts, "PCIe paths hidden")
 	}
@@ -242,7 +214,7 @@ func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 	if slices.ContainsFunc(pairs, func(p facts.Pair) bool { return p.Path != path }) {
 		return append(parts, "mixed PCIe paths")
 	}
-	return nonEmpty(append(parts, words[path]))
+	return lines.NonEmpty(append(parts, words[path])...)
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".

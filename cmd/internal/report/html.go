@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -114,7 +116,7 @@ func (p *page) First() *first {
 		f := &p.Found[i]
 		if len(f.Remedies) > 0 {
 			r := f.Remedies[0]
-			if typed := slices.DeleteFunc(slices.Clone(r.Blocks), block.ByHand); len(typed) > 0 {
+			if typed := slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand); len(typed) > 0 {
 				r.Blocks = typed // What is said beside it stands with the finding.
 			}
 			return &first{f, &r}
@@ -184,7 +186,7 @@ func (p *page) About() []pair {
 	}
 	all := []pair{
 		{"Host", p.Host.Hostname},
-		{"System", joinedWith(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
+		{"System", lines.Joined(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
 		{"Processor", p.Host.CPU},
 		{"Measured", strings.Join(p.Figures, "; ")},
 		{"Examined", strings.Join(p.Sources, ", ")},

@@ -35,12 +35,9 @@ type ciReport struct {
 
 // issue is a finding as these formats show it: one entry with a place and a fingerprint.
 type issue struct {
-	Rule, Subject, Title string
-	Severity             rules.Severity
-	Confidence           rules.Confidence
-	// Message is what was found, in one line, and Details are what follows from it and
-	// what to do, a line each.
-	Message string
+	// Of the finding, the message names the subject, and the subject the part of a file. It has nothing else that is shown.
+	rules.Finding
+	// Details are what follows from it and what to do, a line each.
 	Details []string
 	// Terms are what the waiver says; empty for a finding that is not waived.
 	Terms string
@@ -107,9 +104,8 @@ func (d *Document) issues(ascii bool) []issue {
 // issue describes a finding. seen counts the findings with the same rule and subject, which
 // a number distinguishes.
 func (d *Document) issue(f rules.Finding, seen map[string]int, w waivers.Waiver, terms string, ascii bool) issue {
-	i := lines.Clean(issue{
-		Rule: f.Rule, Subject: f.About(), Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Message: withSubject(f), Details: d.details(f), Terms: terms,
-	}, ascii)
+	shown := rules.Finding{Rule: f.Rule, Subject: f.About(), Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Message: withSubject(f)}
+	i := lines.Clean(issue{Finding: shown, Details: d.details(f), Terms: terms}, ascii)
 	i.place, i.waiver = d.placeOf(f), w
 	i.fails = !i.waived() && d.FailOn.reaches(worst(f))
 	variable, _ := f.Params["variable"].(string)
@@ -170,7 +166,7 @@ func (r *remedy) inOneLine() string {
 	var todo []string
 	for _, b := range r.Typed() {
 		separator := "; "
-		if b.ByHand() {
+		if b.IsByHand() {
 			separator = " "
 		}
 		todo = append(todo, after(b.Where, ": ")+strings.Join(b.Lines, separator))
@@ -228,7 +224,7 @@ func (d *Document) isFile(source string) bool {
 
 // conclusion is the verdict in one line.
 func (r *ciReport) conclusion() string {
-	return joinedWith(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
+	return lines.Joined(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
 }
 
 // spokenOf are the rules that findings name, in order of id.

@@ -85,7 +85,7 @@ func (t *text) items(margin string, c ansi.Color, parts []string) {
 	if len(parts) == 0 {
 		return
 	}
-	for _, line := range t.wrapItems(punctuated(parts, ";"), len(margin), len(margin)) {
+	for _, line := range lines.Fill(punctuated(parts, ";"), t.width-len(margin), t.width-len(margin)) {
 		t.wrapped(margin, c, line)
 	}
 }
@@ -115,24 +115,4 @@ func (t *text) wrappedAfter(c ansi.Color, first, second string) {
 		}
 		t.line(t.paint(c, head), tail)
 	}
-}
-
-// wrapItems fills lines with items, each unbroken, the first line beginning
-// at column first and the others at column rest.
-func (t *text) wrapItems(items []string, first, rest int) []string {
-	var lines []string
-	line, room := "", t.width-first
-	for _, item := range items {
-		n := utf8.RuneCountInString(item)
-		switch {
-		case line == "":
-			line = item
-		case utf8.RuneCountInString(line)+1+n <= room:
-			line += " " + item
-		default:
-			lines = append(lines, line)
-			line, room = item, t.width-rest
-		}
-	}
-	return append(lines, line)
 }

@@ -363,7 +363,7 @@ func byReason(title, thing string, all []pair) reasonTable {
 func (m *markdown) Provenance() []pair {
 	all := []pair{
 		{"examined", m.inline(strings.Join(m.Sources, ", "))},
-		{"system", m.inline(joinedWith(", ", m.Host.Distribution, m.Host.Kernel, m.Host.Arch, m.Host.CPU))},
+		{"system", m.inline(lines.Joined(", ", m.Host.Distribution, m.Host.Kernel, m.Host.Arch, m.Host.CPU))},
 		{"start", m.inline(m.SlowStart)},
 		{"passed", m.codes(m.Passed)},
 		{"rules", m.rulesInNumbers()},
@@ -379,5 +379,5 @@ func recognised(t facts.Text) string {
 	for _, k := range t.Kinds {
 		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
 	}
-	return cmp.Or(joinedWith("; ", append(kinds, t.Problem)...), "not recognized")
+	return cmp.Or(lines.Joined("; ", append(kinds, t.Problem)...), "not recognized")
 }

@@ -123,7 +123,7 @@ func (t *text) objects() {
 	}
 	for _, o := range shown {
 		lead := t.paint(colorOf(string(o.severity())), lines.Pad(o.Standing(), width))
-		t.lines(lead, strings.Repeat(" ", width), t.wrapItems(strings.Fields(o.Place()), width, width))
+		t.lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.width-width, t.width-width))
 	}
 	if rest != "" {
 		t.wrapped("", ansi.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -23,83 +22,52 @@ type outlined struct {
 	Fields []pair
 }
 
-// outlineOf lists all that facts hold: a row for each object, with its fields.
-func outlineOf(facts any) []section {
-	raw, err := json.Marshal(facts)
-	if err != nil {
-		panic(fmt.Sprintf("encode facts: %v", err)) // They were decoded from JSON, or can be.
-	}
+// outlineOf lists all that facts hold: a row for each section and each element of a list, with its fields.
+func outlineOf(f *facts.Facts) []section {
 	var all []section
-	gjson.ParseBytes(raw).ForEach(func(name, v gjson.Result) bool {
-		s := section{Name: name.Str}
-		if s.flatten(name.Str, v); v.Type != gjson.String && len(s.Rows) > 0 {
-			all = append(all, s)
+	rows := map[*facts.Node]int{} // The row of each node that has one, in the last section.
+	facts.Walk("", f, func(n *facts.Node) bool {
+		switch isSection := n.Parent != nil && n.Parent.Parent == nil; {
+		case n.Parent == nil:
+			return true
+		case isSection && n.Value.Kind() == reflect.String, n.Field.OmitEmpty && !n.Element && !n.Pointed && (n.Value.IsZero() || n.Value.Kind() == reflect.Slice && n.Value.Len() == 0):
+			return false
+		case isSection:
+			all = append(all, section{Name: n.Field.Name})
+			fallthrough
+		case n.Element && n.Value.Kind() == reflect.Struct:
+			s := &all[len(all)-1]
+			rows[n], s.Rows = len(s.Rows), append(s.Rows, outlined{Path: n.Path()})
+		}
+		if text := outlinedText(n); text != "" {
+			i, isRow := rows[n]
+			for owner := n.Parent; !isRow; owner = owner.Parent {
+				i, isRow = rows[owner]
+			}
+			row := &all[len(all)-1].Rows[i]
+			row.Fields = append(row.Fields, pair{strings.TrimPrefix(strings.TrimPrefix(n.Path(), row.Path), "."), text})
 		}
 		return true
 	})
-	return lines.Clean(all, false)
+	for i := range all {
+		all[i].Rows = slices.DeleteFunc(all[i].Rows, func(r outlined) bool { return len(r.Fields) == 0 })
+	}
+	return lines.Clean(slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 }), false)
 }
 
-// flatten adds the rows of a value: one for its plain fields, and one for each object
-// in a list of it.
-func (s *section) flatten(path string, v gjson.Result) {
-	at := len(s.Rows)
-	s.Rows = append(s.Rows, outlined{Path: path})
-	if s.plainFields(at, "", v); len(s.Rows[at].Fields) == 0 {
-		s.Rows = append(s.Rows[:at], s.Rows[at+1:]...)
+// outlinedText is a plain value, or a list of them, as text; empty for what has parts of its own, and what is not known.
+func outlinedText(n *facts.Node) string {
+	switch kind := n.Value.Kind(); {
+	case kind == reflect.String:
+		return n.Value.String()
+	case kind != reflect.Slice && n.IsLeaf():
+		return valueOf(n.Value.Interface())
+	case kind != reflect.Slice || n.Value.IsNil():
+		return ""
+	case n.Value.Len() == 0:
+		return "none"
+	case !n.IsLeaf():
+		return ""
 	}
-}
-
-// plainFields adds the fields of a value that stand in its own row, which is that at a place; the others
-// become rows.
-func (s *section) plainFields(at int, name string, v gjson.Result) {
-	add := func(text string) { s.Rows[at].Fields = append(s.Rows[at].Fields, pair{name, text}) }
-	switch {
-	case v.Type == gjson.Null:
-	case v.IsObject():
-		v.ForEach(func(key, value gjson.Result) bool {
-			s.plainFields(at, strings.TrimPrefix(name+"."+key.Str, "."), value)
-			return true
-		})
-	case v.IsArray():
-		var plain []string
-		items := v.Array()
-		for i, item := range items {
-			if item.IsObject() {
-				s.flatten(fmt.Sprintf("%s[%s]", strings.TrimSuffix(s.Rows[at].Path+"."+name, "."), keyOfObject(item, i)), item)
-			} else {
-				plain = append(plain, plainOf(item))
-			}
-		}
-		if len(plain) > 0 || len(items) == 0 {
-			add(cmp.Or(strings.Join(plain, " "), "none"))
-		}
-	default:
-		add(plainOf(v))
-	}
-}
-
-// plainOf is a plain value as text, a number with all its digits.
-func plainOf(v gjson.Result) string {
-	if v.Type == gjson.String {
-		return v.Str
-	}
-	return v.Raw
-}
-
-// keyOfObject names an object in a list as evidence does: by its address or name, else by its
-// place.
-func keyOfObject(v gjson.Result, i int) string {
-	for _, names := range [][]string{{"address"}, {"a", "b"}, {"source", "destination"}, {"name"}, {"id"}} {
-		var parts []string
-		for _, name := range names {
-			if s := plainOf(v.Get(name)); s != "" {
-				parts = append(parts, s)
-			}
-		}
-		if len(parts) == len(names) {
-			return strings.Join(parts, " ")
-		}
-	}
-	return fmt.Sprint(i)
+	return strings.Trim(fmt.Sprint(n.Value.Interface()), "[]")
 }

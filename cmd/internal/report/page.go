@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -34,42 +33,19 @@ var pageText string
 // compiled is the template.
 var compiled = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"csp":      func() string { return pagePolicy },
-		"style":    func() template.CSS { return template.CSS(pageStyle) },
-		"script":   func() template.JS { return template.JS(pageScript) },
-		"pictures": pictures,
-		"radius":   func() int { return topology.BadgeRadius },
-		"shell":    func(command string) block { return block{Language: "sh", Lines: []string{command}} },
-		"lines":    func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
-		"words":    func(line string) []string { return strings.Split(line, " ") },
-		"join":     func(list []string) string { return strings.Join(list, ", ") },
-		"parts":    parts,
-		"count":    lines.Count,
-		"spans":    spans,
-		"favour":   func(c rules.Candidate) string { return inFavour(c, strings.TrimSpace, strings.TrimSpace) },
+		"csp":    func() string { return pagePolicy },
+		"style":  func() template.CSS { return template.CSS(pageStyle) },
+		"script": func() template.JS { return template.JS(pageScript) },
+		"shell":  func(command string) block { return block{Language: "sh", Lines: []string{command}} },
+		"lines":  func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
+		"words":  func(line string) []string { return strings.Split(line, " ") },
+		"join":   func(list []string) string { return strings.Join(list, ", ") },
+		"parts":  parts,
+		"count":  lines.Count,
+		"spans":  spans,
+		"favour": func(c rules.Candidate) string { return inFavour(c, strings.TrimSpace, strings.TrimSpace) },
 	}).Parse(pageText))
 })
-
-// picture is the machine laid out at one width.
-type picture struct {
-	*topology.Drawing
-	// Class says where the style sheet shows it.
-	Class string
-	// ViewWidth and ViewHeight have room for the strokes at the edges.
-	ViewWidth, ViewHeight int
-}
-
-// pictures lays the machine out in pixels for a page on a screen or on paper, and for
-// a phone of 360 pixels and more. The style sheet shows one of them.
-func pictures(m *topology.Machine) []picture {
-	var all []picture
-	for _, p := range []picture{{Class: "wide", ViewWidth: 896}, {Class: "narrow", ViewWidth: 328}} {
-		p.Drawing = m.Draw(p.ViewWidth - 2)
-		p.ViewWidth, p.ViewHeight = p.Width+2, p.Height+2
-		all = append(all, p)
-	}
-	return all
-}
 
 // parts are those of a word of a command between which it may break: behind commas and
 // semicolons.
@@ -95,46 +71,26 @@ func spans(s string) []markup.Span {
 	return all
 }
 
-// shadedRow is a row of a matrix on a page.
-type shadedRow struct {
-	Label, Device string
-	Cells         []shadedCell
-}
-
-// shadedCell is a number or a mark. Class is "bad", "slow", "self", "ok" or a shade.
-type shadedCell struct{ Text, Class, Title string }
-
 // shades is how many shades the style sheet has: heat0 to heat4.
 const shades = 5
 
-// Rows are the rows as a page shows them. A number that is well has the shade of its share of the greatest.
-func (m matrix) Rows() []shadedRow {
-	most := 0.0
-	for _, c := range slices.Concat(m.Cells...) {
-		most = max(most, c.number())
+// Shade is the class of a cell on a page. A number that is well has the shade of its share of the greatest.
+func (m matrix) Shade(c cell) string {
+	switch n := c.number(); {
+	case c.Text == ".":
+		return "self"
+	case c.Outcome.Failed():
+		return "bad"
+	case c.Outcome == probe.Slow:
+		return "slow"
+	case c.Text == string(probe.OK):
+		return "ok"
+	case n > 0:
+		most := n
+		m.any(func(o cell) bool { most = max(most, o.number()); return false })
+		return fmt.Sprintf("heat%d", min(int(n/most*shades), shades-1))
 	}
-	var rows []shadedRow
-	for i, cells := range m.Cells {
-		row := shadedRow{Label: m.Labels[i], Device: m.Devices[i]}
-		for j, c := range cells {
-			shown := shadedCell{Text: c.Text, Title: m.Devices[i] + " -> " + m.Columns[j]}
-			switch n := c.number(); {
-			case c.Text == ".":
-				shown = shadedCell{Text: "–", Class: "self"}
-			case c.Outcome.Failed():
-				shown.Class = "bad"
-			case c.Outcome == probe.Slow:
-				shown.Class = "slow"
-			case c.Text == string(probe.OK):
-				shown.Class = "ok"
-			case n > 0:
-				shown.Class = fmt.Sprintf("heat%d", min(int(n/most*shades), shades-1))
-			}
-			row.Cells = append(row.Cells, shown)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return ""
 }
 
 // number is what a cell begins with; 0 where that is no number. A mark stands behind it.
@@ -147,14 +103,12 @@ func (c cell) number() float64 {
 }
 
 // Explained explains the numbers at the edges of a table on a page, the shades and the marks.
-func (m matrix) Explained(rows []shadedRow) string {
+func (m matrix) Explained() string {
 	said := "Rows are GPUs."
 	if slices.Equal(m.Devices, m.Columns) {
 		said = "Rows and columns are GPUs."
 	}
-	if slices.ContainsFunc(rows, func(r shadedRow) bool {
-		return slices.ContainsFunc(r.Cells, func(c shadedCell) bool { return strings.HasPrefix(c.Class, "heat") })
-	}) {
+	if m.any(func(c cell) bool { return strings.HasPrefix(m.Shade(c), "heat") }) {
 		said += " The stronger the shade, the higher the number."
 	}
 	if m.Legend != "" {

@@ -411,7 +411,7 @@ func errorsOf(bad paths) string {
 	for _, t := range bad.deciding() {
 		names = append(names, cmp.Or(t.ErrorName, t.Reason))
 	}
-	return behind(": ", joinedWith(", ", lines.Unique(names)...)) + inTests(bad)
+	return behind(": ", lines.Joined(", ", lines.Unique(names)...)) + inTests(bad)
 }
 
 // figures sums up the tests beyond the plain copy, one part each.

@@ -118,7 +118,7 @@ func (t *text) machine() {
 	if indent > t.width/3 {
 		indent = 6
 	}
-	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), t.wrapItems(punctuated(t.v.Machine, ","), first, indent))
+	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
 	t.texts()
 }
 
@@ -230,7 +230,7 @@ func (t *text) some(names []string, most int) string {
 	if t.style.Verbose {
 		most = len(names)
 	}
-	return some(names, most)
+	return lines.Some(names, most)
 }
 
 // evidence writes what led to a finding.

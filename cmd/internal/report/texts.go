@@ -72,12 +72,12 @@ const jobFailed = "job-failed"
 // wanted lists the texts that would decide the rules that could not be judged, most
 // useful first.
 func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
-	severity := make(map[string]rules.Severity, len(known))
+	severity := map[string]rules.Severity{}
 	for _, r := range known {
 		severity[r.ID] = r.Severity
 	}
-	value := map[string]int{}
-	all := map[string]*Wanted{}
+	worth := func(id string) int { return weights[severity[id]] }
+	value, all := map[string]int{}, map[string]*Wanted{}
 	for _, s := range d.Skipped {
 		for _, lack := range s.Lacks {
 			section := lack.Section()
@@ -85,35 +85,30 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 			if !ok || d.sent(asked) {
 				continue
 			}
-			w := all[asked.send]
-			if w == nil {
-				w = &Wanted{Section: section, Send: asked.send}
-				all[asked.send] = w
+			if all[asked.send] == nil {
+				all[asked.send] = &Wanted{Section: section, Send: asked.send}
 			}
-			if !slices.Contains(w.Settles, s.Rule) {
+			if w := all[asked.send]; !slices.Contains(w.Settles, s.Rule) {
 				w.Settles = append(w.Settles, s.Rule)
-				value[asked.send] += weights[severity[s.Rule]]
+				value[asked.send] += worth(s.Rule)
 			}
+		}
+	}
+	for _, w := range all {
+		slices.SortFunc(w.Settles, func(a, b string) int { return cmp.Or(worth(b)-worth(a), cmp.Compare(a, b)) })
+	}
+	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
+		// The log of the communication library says most about a failed job.
+		delete(all, logWish)
+		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
+			all[logWish], value[logWish] = &Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}}, 1000
 		}
 	}
 	list := make([]Wanted, 0, len(all))
 	for _, w := range all {
-		slices.SortFunc(w.Settles, func(a, b string) int {
-			return cmp.Or(-cmp.Compare(weights[severity[a]], weights[severity[b]]), cmp.Compare(a, b))
-		})
 		list = append(list, *w)
 	}
-	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
-		// The log of the communication library says most about a failed job.
-		list = slices.DeleteFunc(list, func(w Wanted) bool { return w.Section == "logs" })
-		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
-			list = append(list, Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}})
-			value[logWish] = 1000
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Wanted) int {
-		return cmp.Or(-cmp.Compare(value[a.Send], value[b.Send]), cmp.Compare(a.Section, b.Section))
-	})
+	slices.SortFunc(list, func(a, b Wanted) int { return cmp.Or(value[b.Send]-value[a.Send], cmp.Compare(a.Section, b.Section)) })
 	return list
 }
 

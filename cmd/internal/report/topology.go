@@ -68,7 +68,7 @@ func (t *text) tree(m *topology.Machine) {
 		} else if r.Up != nil && r.Up.Speed != "" {
 			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
 		}
-		detail := joinedWith(", ", below...)
+		detail := lines.Joined(", ", below...)
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
 			line, detail = line+"  "+detail, ""
 		}

@@ -624,7 +624,7 @@ func (d *Document) verdictInWords() string {
 	v := &d.Verdict
 	said := []string{v.Tally()}
 	if v.State != Findings {
-		said[0] = joinedWith("; ", string(v.State), v.Tally())
+		said[0] = lines.Joined("; ", string(v.State), v.Tally())
 	}
 	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
 		said = append(said, paths)

@@ -116,25 +116,15 @@ type remedy struct {
 	Links []string
 }
 
-// block is lines to type, or steps for a person if it has no language.
-type block struct {
-	Where, Language, Effort string
-	Lines                   []string
-}
+type block = apply.Instruction
 
 // Typed are the blocks without the steps for a person, which are remarks beside what can be typed.
 func (r *remedy) Typed() []block {
 	if len(r.Blocks) < 2 {
 		return r.Blocks
 	}
-	return slices.DeleteFunc(slices.Clone(r.Blocks), block.ByHand)
+	return slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand)
 }
-
-// ByHand reports whether a block is for a person.
-func (b block) ByHand() bool { return b.Language == "" }
-
-// Short reports whether it is one line to type.
-func (b block) Short() bool { return !b.ByHand() && len(b.Lines) == 1 }
 
 // has reports whether a label is among those of the remedies.
 func (f *finding) has(label string) bool {
@@ -278,7 +268,7 @@ func (v *viewer) terms(f *finding) string {
 	for _, r := range f.Remedies {
 		texts = append(texts, r.Title, sentence(r.Caution))
 		for _, b := range r.Typed() {
-			if b.ByHand() {
+			if b.IsByHand() {
 				texts = append(texts, b.Lines...)
 			}
 		}
@@ -317,20 +307,9 @@ func (v *viewer) remedy(l labelledAdvice) remedy {
 		r.Same = v.shown[key]
 	}
 	runs := v.d.runsOf(a)
-	primary, others := apply.Instructions(a.Apply, runs)
-	efforts := apply.Efforts(primary, a.Needs, a.Lasts)
-	r.PerBlock = efforts != nil
-	for at, i := range primary {
-		b := block{Where: i.Where, Language: i.Language, Lines: i.Lines}
-		if r.PerBlock {
-			b.Effort = efforts[at]
-		}
-		r.Blocks = append(r.Blocks, b)
-	}
-	for _, i := range others {
-		r.More = append(r.More, block{Where: i.Where, Language: i.Language, Lines: i.Lines})
-	}
-	r.OfContainer = !r.Workaround && apply.InContainer(primary, runs)
+	r.Blocks, r.More = apply.Instructions(a.Apply, runs)
+	r.PerBlock = apply.Efforts(r.Blocks, a.Needs, a.Lasts)
+	r.OfContainer = !r.Workaround && apply.InContainer(r.Blocks, runs)
 	for _, link := range a.Links {
 		if strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://") {
 			r.Links = append(r.Links, link)

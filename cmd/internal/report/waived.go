@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -39,7 +40,7 @@ func (v Verdict) Tally() string {
 	if v.Waived == 0 {
 		return v.Counts.String()
 	}
-	return joinedWith(", ", v.Counts.String(), fmt.Sprintf("%d waived", v.Waived))
+	return lines.Joined(", ", v.Counts.String(), fmt.Sprintf("%d waived", v.Waived))
 }
 
 // unused says of a waiver that it matches no finding.

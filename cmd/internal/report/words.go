@@ -49,24 +49,6 @@ func behind(separator, text string) string {
 	return separator + text
 }
 
-// joinedWith joins the parts that are not empty.
-func joinedWith(separator string, parts ...string) string {
-	return strings.Join(nonEmpty(parts), separator)
-}
-
-// nonEmpty are the texts that are not empty.
-func nonEmpty(texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
-}
-
-// some lists the first of several names, and counts the others.
-func some(names []string, most int) string {
-	if rest := len(names) - most; rest > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", rest)
-	}
-	return strings.Join(names, ", ")
-}
-
 // inWords lists names: "a, b and c".
 func inWords(names []string) string {
 	if n := len(names); n > 1 {

@@ -10,6 +10,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
+// Joins are the links between GPUs that are not PCIe, those that are alike as one.
+func Joins(f *facts.Facts) []Join {
+	b := newBuilder(f, nil)
+	b.leaves()
+	return b.joins()
+}
+
 // joins gathers the links between GPUs that are not PCIe, those that are alike as one.
 func (b *builder) joins() []Join {
 	if b.facts.Links == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -72,10 +73,7 @@ func devices(near []affinity.Near) string {
 		names = append(names, n.Name())
 		slowest = min(slowest, n.GBps)
 	}
-	said := strings.Join(names[:min(len(names), maxNear)], ", ")
-	if len(names) > maxNear {
-		said += fmt.Sprintf(" and %d more", len(names)-maxNear)
-	}
+	said := lines.Some(names, maxNear)
 	if slowest == 0 {
 		return fmt.Sprintf("%s (%s)", said, near[0].Path)
 	}
@@ -142,21 +140,13 @@ func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 		if len(gpus) > len(places[what]) {
 			shared = ", which GPUs share"
 		}
-		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, some(places[what]), shared)
+		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.Some(places[what], maxNear), shared)
 	})
 }
 
 // precise writes a rate with the digits by which people know those of PCIe: "15.75 GB/s".
 func precise(gbps float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", gbps), "0"), ".") + " GB/s"
-}
-
-// some names the first of several places.
-func some(places []string) string {
-	if len(places) > maxNear {
-		return fmt.Sprintf("%s and %d more", strings.Join(places[:maxNear], ", "), len(places)-maxNear)
-	}
-	return strings.Join(places, ", ")
 }
 
 // variable is a variable's value in force; empty where it is not set.
@@ -268,7 +258,7 @@ func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
 			for _, n := range g.NICs {
 				names = append(names, n.Name())
 			}
-			key := some(names)
+			key := lines.Some(names, maxNear)
 			shared.add(key, b.names[g.Address])
 			count[key] = len(names)
 		}

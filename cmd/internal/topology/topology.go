@@ -1,6 +1,6 @@
 // Package topology is the picture of a machine: its NUMA nodes, root ports, PCIe
 // switches, GPUs and NICs, the links between them, and what is wrong where. It is
-// drawn as a tree of text for a terminal and as shapes for a page.
+// drawn as a tree of text for a terminal and as nested boxes for a page.
 package topology
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -118,20 +119,20 @@ var addresses = lazy.New(`\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU
 // Addresses are the places that a text names.
 func Addresses(text string) []string { return addresses.FindAllString(text, -1) }
 
-// Label names a node with its address. Of some GPUs a text tells the number alone.
-func (n *Node) Label() string {
-	if n.Address == "" || strings.HasPrefix(n.Address, "GPU") {
-		return n.Name
+// Label names a node with its address.
+func (n *Node) Label() string { return lines.Joined("  ", n.Name, n.PCI()) }
+
+// PCI is the address of a node; empty where it has none, or a text tells only the number of a GPU.
+func (n *Node) PCI() string {
+	if strings.HasPrefix(n.Address, "GPU") {
+		return ""
 	}
-	return n.Name + "  " + n.Address
+	return n.Address
 }
 
 // New draws a machine; nil where no GPU is known, or nothing of how they are connected.
 func New(f *facts.Facts, faults []Fault) *Machine {
-	b := &builder{
-		facts: f, faults: faults,
-		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
-	}
+	b := newBuilder(f, faults)
 	leaves := b.leaves()
 	if len(b.names) == 0 {
 		return nil
@@ -182,6 +183,13 @@ type builder struct {
 	links map[string]string
 	// oneModel is true where all GPUs are of one model.
 	oneModel bool
+}
+
+func newBuilder(f *facts.Facts, faults []Fault) *builder {
+	return &builder{
+		facts: f, faults: faults,
+		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
+	}
 }
 
 // The vendors of GPUs that compute; another display adapter is a console.

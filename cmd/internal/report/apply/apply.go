@@ -17,10 +17,18 @@ import (
 type Instruction struct {
 	// Where says what the lines are for; empty for a shell.
 	Where string
-	// Language names them for a fenced block of Markdown.
+	// Language names them for a fenced block of Markdown; empty for steps for a person.
 	Language string
 	Lines    []string
+	// Effort is what it takes, where the instructions of a remedy take different things.
+	Effort string
 }
+
+// IsByHand reports whether it is for a person.
+func (i Instruction) IsByHand() bool { return i.Language == "" }
+
+// IsShort reports whether it is one line to type.
+func (i Instruction) IsShort() bool { return !i.IsByHand() && len(i.Lines) == 1 }
 
 // ByHand is the instruction for a person, and UntilBoot that for a shell where
 // what lasts stands beside it.
@@ -69,17 +77,17 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		shell, commands = append(shell, commands...), nil
 	}
 	all := []Instruction{
-		{"", "sh", shell},
-		{"program's arguments", "text", arguments},
-		{UntilBoot, "sh", commands},
-		{"sysctl.d", "text", kernel},
-		{"edit", "text", edits(a.Edits)},
-		{"kernel command line", "text", join(bootParameters(a.KernelCommandLine))},
-		{"modprobe.d", "text", eachLine(a.Modprobe)},
+		{Language: "sh", Lines: shell},
+		{Where: "program's arguments", Language: "text", Lines: arguments},
+		{Where: UntilBoot, Language: "sh", Lines: commands},
+		{Where: "sysctl.d", Language: "text", Lines: kernel},
+		{Where: "edit", Language: "text", Lines: edits(a.Edits)},
+		{Where: "kernel command line", Language: "text", Lines: join(bootParameters(a.KernelCommandLine))},
+		{Where: "modprobe.d", Language: "text", Lines: eachLine(a.Modprobe)},
 		ofContainer(a, runs),
-		{slurm, "text", eachLine(a.Slurm)},
-		{kubernetes, "yaml", Block(a.Kubernetes)},
-		{ByHand, "", eachLine(a.Steps)},
+		{Where: slurm, Language: "text", Lines: eachLine(a.Slurm)},
+		{Where: kubernetes, Language: "yaml", Lines: Block(a.Kubernetes)},
+		{Where: ByHand, Lines: eachLine(a.Steps)},
 	}
 	all = slices.DeleteFunc(all, func(i Instruction) bool { return len(i.Lines) == 0 })
 	isElsewhere := func(i Instruction) bool { return elsewhere[i.Where] }
@@ -126,13 +134,13 @@ var elsewhere = func() map[string]bool {
 func ofContainer(a remedies.Apply, runs string) Instruction {
 	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
 		if runtimes[name] == runs {
-			return Instruction{runs, "text", join(a.Runtimes[name])}
+			return Instruction{Where: runs, Language: "text", Lines: join(a.Runtimes[name])}
 		}
 	}
-	if strings.HasSuffix(runs, " run") {
-		return Instruction{runs, "text", join(a.Docker)}
+	if !strings.HasSuffix(runs, " run") {
+		runs = docker
 	}
-	return Instruction{docker, "text", join(a.Docker)}
+	return Instruction{Where: runs, Language: "text", Lines: join(a.Docker)}
 }
 
 // RunsBy is how the job is started, as instructions names it: by what a text
@@ -204,7 +212,7 @@ func Lines(a remedies.Apply) []string {
 	primary, others := Instructions(a, "")
 	all := slices.Concat(primary, others)
 	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
-		all = append(all, Instruction{cmp.Or(runtimes[name], name), "text", join(a.Runtimes[name])})
+		all = append(all, Instruction{Where: cmp.Or(runtimes[name], name), Language: "text", Lines: join(a.Runtimes[name])})
 	}
 	var lines []string
 	for _, i := range all {
@@ -259,25 +267,24 @@ func Effort(needs []remedies.Need, lasts string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Efforts are what each of the instructions of a remedy takes, in their order, where one of
+// Efforts notes what each of the instructions of a remedy takes, where one of
 // them holds until the next boot only: that one takes effect at once, without a reboot.
-// Those for a person have none of their own. It is nil where all take the same.
-func Efforts(all []Instruction, needs []remedies.Need, lasts string) []string {
+// Those for a person have none of their own. It reports whether they take different things.
+func Efforts(all []Instruction, needs []remedies.Need, lasts string) bool {
 	if !slices.ContainsFunc(all, func(i Instruction) bool { return i.Where == UntilBoot }) {
-		return nil
+		return false
 	}
-	efforts := make([]string, len(all))
-	for i, one := range all {
-		switch one.Where {
+	for i := range all {
+		switch all[i].Where {
 		case ByHand:
 		case UntilBoot:
 			atOnce := slices.DeleteFunc(slices.Clone(needs), func(n remedies.Need) bool { return n == remedies.NeedReboot })
-			efforts[i] = Effort(atOnce, "") + ", takes effect at once"
+			all[i].Effort = Effort(atOnce, "") + ", takes effect at once"
 		default:
-			efforts[i] = Effort(needs, lasts)
+			all[i].Effort = Effort(needs, lasts)
 		}
 	}
-	return efforts
+	return true
 }
 
 // Proof says in words what was measured here of a remedy.

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +20,13 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	}
 	primary, others := Instructions(a, "")
 	want := []Instruction{
-		{"", "sh", []string{"export A=1", "export B=2", "unset C"}},
-		{"until the next boot", "sh", []string{"one", "two", "sysctl -w kernel.numa_balancing=0"}},
-		{"sysctl.d", "text", []string{"kernel.numa_balancing = 0"}},
-		{"edit", "text", []string{"remove D=1 from /etc/nccl.conf, line 3"}},
-		{"kernel command line", "text", []string{"iommu=pt amd_iommu=on"}},
-		{"modprobe.d", "text", []string{"options nvidia a=b"}},
-		{"by hand", "", []string{"Open the lid."}},
+		{Language: "sh", Lines: []string{"export A=1", "export B=2", "unset C"}},
+		{Where: "until the next boot", Language: "sh", Lines: []string{"one", "two", "sysctl -w kernel.numa_balancing=0"}},
+		{Where: "sysctl.d", Language: "text", Lines: []string{"kernel.numa_balancing = 0"}},
+		{Where: "edit", Language: "text", Lines: []string{"remove D=1 from /etc/nccl.conf, line 3"}},
+		{Where: "kernel command line", Language: "text", Lines: []string{"iommu=pt amd_iommu=on"}},
+		{Where: "modprobe.d", Language: "text", Lines: []string{"options nvidia a=b"}},
+		{Where: "by hand", Lines: []string{"Open the lid."}},
 	}
 	diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{}))
 	expect.That(t, diff == "", "primary (-want +got):\n%s", diff)
@@ -84,21 +83,19 @@ func TestEfforts(t *testing.T) {
 	both := 0
 	for _, r := range set.Remedies() {
 		primary, _ := Instructions(r.Apply, "")
-		efforts := Efforts(primary, r.Needs, r.Lasts)
-		if atOnce := slices.ContainsFunc(primary, func(i Instruction) bool { return i.Where == UntilBoot }); atOnce != (efforts != nil) {
-			t.Errorf("%s: efforts of its own: %q", r.ID, efforts)
+		if !Efforts(primary, r.Needs, r.Lasts) {
 			continue
 		}
-		for i, effort := range efforts {
+		for _, i := range primary {
 			want := Effort(r.Needs, r.Lasts)
-			switch primary[i].Where {
+			switch i.Where {
 			case ByHand:
 				want = ""
 			case UntilBoot:
 				want = "root, takes effect at once"
 				both++
 			}
-			expect.Equal(t, want, effort, "%s, %s", r.ID, primary[i].Where)
+			expect.Equal(t, want, i.Effort, "%s, %s", r.ID, i.Where)
 		}
 	}
 	expect.AtLeast(t, 2, both, "remedies hold until the next boot and for good")

@@ -84,7 +84,7 @@ func text(all []part) string {
 	var said []string
 	for _, p := range all {
 		if p.rows != nil {
-			said = append(said, after(p.title, "\n")+lines.Table(p.rows))
+			said = append(said, lines.Joined("\n", p.title, lines.Table(p.rows)))
 		} else if len(p.lines) > 0 {
 			said = append(said, strings.Join(p.lines, "\n")+"\n")
 		}
@@ -96,7 +96,7 @@ func text(all []part) string {
 func markdown(all []part) string {
 	var b strings.Builder
 	for at, p := range all {
-		b.WriteString(after(gfm.Inline(p.title), ":\n\n") + gfm.Table(p.rows))
+		b.WriteString(lines.Joined(":\n\n", gfm.Inline(p.title), gfm.Table(p.rows)))
 		for _, line := range p.lines {
 			if at == 0 {
 				b.WriteString(gfm.Inline(line) + "\n\n")
@@ -108,27 +108,13 @@ func markdown(all []part) string {
 	return b.String()
 }
 
-// after is a text with what is behind it; nothing if it is empty.
-func after(s, behind string) string {
-	if s == "" {
-		return ""
-	}
-	return s + behind
-}
-
 // head says what was run, a line each.
 func head(c *probe.Collectives) []string {
 	if c == nil {
 		return []string{"The collectives were not run."}
 	}
 	name := strings.ToUpper(cmp.Or(c.Library, "nccl"))
-	line := name
-	if c.Version != "" {
-		line += " " + c.Version
-	}
-	if at := c.Path; at != "" {
-		line += ", " + at
-	}
+	line := lines.Joined(", ", lines.Joined(" ", name, c.Version), c.Path)
 	if why := foundBy[c.FoundBy]; why != "" {
 		line += " (" + why + ")"
 	}

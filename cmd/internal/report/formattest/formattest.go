@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -34,8 +33,7 @@ var sarifSchema []byte
 
 // Entry is a finding as a reader sees it. What a format does not hold is empty.
 type Entry struct {
-	Rule, Text, Fingerprint, File string
-	Line                          int
+	Rule, Text string
 	// Fails is true where the finding makes the exit code 1.
 	Fails bool
 	// Waived is true for a waived finding.
@@ -122,18 +120,10 @@ func readSARIF(raw []byte) (r Report, err error) {
 		if !described[one.RuleId] || len(one.Locations) != 1 || one.Suppressions == nil || len(one.PartialFingerprints) != 1 {
 			return r, fmt.Errorf("a result of %s lacks its rule, location, suppressions or fingerprint", one.RuleId)
 		}
-		at := one.Locations[0].PhysicalLocation
-		e := Entry{
-			Rule: one.RuleId, Text: strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text), File: at.ArtifactLocation.Uri,
+		r.Entries = append(r.Entries, Entry{
+			Rule: one.RuleId, Text: strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text),
 			Fails: (*one.Properties)["failsGate"] == true, Waived: len(one.Suppressions) > 0,
-		}
-		if at.Region != nil {
-			e.Line = at.Region.StartLine
-		}
-		for _, print := range one.PartialFingerprints {
-			e.Fingerprint = print
-		}
-		r.Entries = append(r.Entries, e)
+		})
 	}
 	r.AllPassed = len(r.Entries)+len(r.Gaps) == 0 && !r.Broken
 	return r, nil
@@ -192,7 +182,7 @@ func readJUnit(raw []byte) (r Report, err error) {
 }
 
 // command matches a workflow command with its properties.
-var command = lazy.New(`^::(error|warning|notice) (?:file=([^,:]+),)?(?:line=(\d+),)?title=([^,:]+)::(.*)$`)
+var command = lazy.New(`^::(error|warning|notice) (?:file=[^,:]+,)?(?:line=\d+,)?title=([^,:]+)::(.*)$`)
 
 // readGitHub decodes workflow commands.
 func readGitHub(raw []byte) (r Report, err error) {
@@ -202,7 +192,7 @@ func readGitHub(raw []byte) (r Report, err error) {
 		if m == nil {
 			return r, fmt.Errorf("no command: %q", line)
 		}
-		title, text := decode(m[4]), strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n").Replace(m[5])
+		title, text := decode(m[2]), strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n").Replace(m[3])
 		code, isGap := strings.CutPrefix(title, "gpudoctor: ")
 		switch {
 		case isGap && m[1] == "notice":
@@ -216,15 +206,11 @@ func readGitHub(raw []byte) (r Report, err error) {
 				return r, fmt.Errorf("the level of %q does not fit", line)
 			}
 		default:
-			e := Entry{Text: text, File: decode(m[2]), Fails: m[1] == "error"}
-			e.Line, _ = strconv.Atoi(m[3]) // 0 where there is none.
-			_, e.Waived = strings.CutPrefix(title, "Waived: ")
 			rule := ruleInTitle.FindStringSubmatch(title)
 			if rule == nil {
 				return r, fmt.Errorf("no rule in %q", title)
 			}
-			e.Rule = rule[1]
-			r.Entries = append(r.Entries, e)
+			r.Entries = append(r.Entries, Entry{Rule: rule[1], Text: text, Fails: m[1] == "error", Waived: strings.HasPrefix(title, "Waived: ")})
 		}
 	}
 	r.AllPassed = len(r.Entries)+len(r.Gaps) == 0 && !r.Broken
@@ -265,10 +251,7 @@ func readGitLab(raw []byte) (r Report, err error) {
 		case isGap:
 			r.Gaps = append(r.Gaps, code)
 		default:
-			r.Entries = append(r.Entries, Entry{
-				Rule: one.Check, Text: one.Description, Fingerprint: one.Fingerprint, File: one.Location.Path, Line: one.Location.Lines.Begin,
-				Waived: strings.HasPrefix(one.Description, "waived until "),
-			})
+			r.Entries = append(r.Entries, Entry{Rule: one.Check, Text: one.Description, Waived: strings.HasPrefix(one.Description, "waived until ")})
 		}
 	}
 	r.AllPassed = len(all) == 0

@@ -7,50 +7,39 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// number is what a unit belongs to, and unit a unit with the punctuation behind it; what
-// is behind the number of "5.0 x16" is one as well.
-var (
-	number = lazy.New(`^[(~<>=±-]*[0-9][0-9.,]*$`)
-	unit   = lazy.New(`^(?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)[).,;:]*$`)
-	// measured is a number with its unit in a text.
-	measured = lazy.New(`([0-9]) ((?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)(?:[^0-9A-Za-z/]|$))`)
-)
+// measured is a number with its unit in a text; what is behind the number of "5.0 x16" is one as well.
+var measured = lazy.New(`([0-9]) ((?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)(?:[^0-9A-Za-z/]|$))`)
+
+// unbreaking is a blank that does not break.
+const unbreaking = "\u00a0"
 
 // KeepUnits puts a blank that does not break between a number and its unit.
-func KeepUnits(s string) string { return measured.ReplaceAllString(s, "$1\u00a0$2") }
-
-// words are those of a text, a number with its unit as one.
-func words(s string) []string {
-	var all []string
-	for word := range strings.FieldsSeq(s) {
-		if n := len(all); n > 0 && unit.MatchString(word) && number.MatchString(all[n-1]) {
-			all[n-1] += " " + word
-			continue
-		}
-		all = append(all, word)
-	}
-	return all
-}
+func KeepUnits(s string) string { return measured.ReplaceAllString(s, "$1"+unbreaking+"$2") }
 
 // Wrap breaks a text at its blanks into lines of at most width characters, not between a
 // number and its unit. A word that is longer gets a line of its own, unbroken.
 func Wrap(s string, width int) []string {
-	var lines []string
-	line, used := "", 0
-	for _, word := range words(s) {
-		n := utf8.RuneCountInString(word)
+	text := KeepUnits(strings.Join(strings.Fields(s), " "))
+	return Fill(strings.Split(text, " "), width, width)
+}
+
+// Fill fills lines with items, each unbroken: the first line up to a width, and the others up to another.
+func Fill(items []string, first, rest int) []string {
+	var all []string
+	line, room := "", first
+	for _, item := range items {
+		item = strings.ReplaceAll(item, unbreaking, " ")
 		switch {
-		case used == 0:
-			line, used = word, n
-		case used+1+n <= width:
-			line += " " + word
-			used += 1 + n
+		case line == "":
+			line = item
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(item) <= room:
+			line += " " + item
 		default:
-			lines = append(lines, line)
-			line, used = word, n
+			all = append(all, line)
+			line, room = item, rest
 		}
 	}
-	return append(lines, line)
+	return append(all, line)
 }
 
 // Paragraphs breaks a text like Wrap, and where it has line breaks of its own.

@@ -16,62 +16,18 @@ type Span struct {
 	Code bool
 }
 
-// programs are the programs that sentences name, with the words beside options, paths and
-// values that belong to a command of theirs.
-var programs = map[string][]string{
-	"all_reduce_perf":   nil,
-	"amd-smi":           {"list", "metric", "reset", "static", "topology"},
-	"apt-get":           {"install"},
-	"cat":               nil,
-	"compute-sanitizer": nil,
-	"df":                nil,
-	"dkms":              {"build", "status"},
-	"dmesg":             nil,
-	"dnf":               {"install"},
-	"docker":            {"run", "all", "ubuntu", "nvidia-smi"},
-	"dpkg":              nil,
-	"dracut":            nil,
-	"env":               nil,
-	"fi_info":           {"efa"},
-	"gpudoctor":         {"check", "explain", "facts", "snapshot", "topo", "probe", "diff", "full", "quick"},
-	"grep":              nil,
-	"ib_write_bw":       nil,
-	"ibportstate":       nil,
-	"ibqueryerrors":     nil,
-	"ibstat":            nil,
-	"ibv_devinfo":       nil,
-	"ip":                {"addr", "link", "route", "set", "up", "mtu"},
-	"journalctl":        {"nvidia-fabricmanager"},
-	"kubectl":           {"describe", "get", "node", "pod"},
-	"ldd":               {"libnccl-net.so"},
-	"lsmod":             nil, "readlink": nil, "lscpu": nil,
-	"lspci":                nil,
-	"mlnx_qos":             {"dscp"},
-	"modinfo":              {"nvidia", "amdgpu"},
-	"modprobe":             {"nvidia", "nvidia-peermem", "amdgpu", "ib_umad"},
-	"mount":                {"tmpfs"},
-	"mpirun":               nil,
-	"numactl":              {"bash"},
-	"nv-fabricmanager":     nil,
-	"nvidia-bug-report.sh": nil,
-	"nvidia-ctk":           {"runtime", "configure", "cdi", "generate"},
-	"nvidia-smi":           {"mig", "nvlink", "r", "rw", "topo"},
-	"ping":                 {"do"},
-	"pip":                  {"install", "list", "torch"},
-	"rdma":                 {"link"},
-	"rocm-smi":             nil,
-	"rocminfo":             nil,
-	"sbatch":               nil,
-	"setpci":               nil,
-	"show_gids":            nil,
-	"sminfo":               nil,
-	"srun":                 nil,
-	"sysctl":               nil,
-	"unset":                nil, "firewall-cmd": nil, "fuser": nil, "gpasswd": {"render", "video"}, "grubby": nil, "ldconfig": nil, "nc": nil, "python": nil, "update-grub": nil, "usermod": {"render", "video"}, "systemctl": {"daemon-reload", "disable", "enable", "opensm", "restart", "start", "status", "stop", "nvidia-fabricmanager"},
-	"torchrun":         nil,
-	"ulimit":           nil,
-	"update-initramfs": nil,
-}
+// programs are the programs that sentences name.
+var programs = strings.Fields(`
+all_reduce_perf amd-smi apt-get cat compute-sanitizer df dkms dmesg dnf docker dpkg dracut env fi_info firewall-cmd fuser gpasswd gpudoctor grep
+grubby ib_write_bw ibportstate ibqueryerrors ibstat ibv_devinfo ip journalctl kubectl ldconfig ldd lscpu lsmod lspci mlnx_qos modinfo modprobe mount
+mpirun nc numactl nv-fabricmanager nvidia-bug-report.sh nvidia-ctk nvidia-smi ping pip python rdma readlink rocm-smi rocminfo sbatch setpci show_gids
+sminfo srun sysctl systemctl torchrun ulimit unset update-grub update-initramfs usermod`)
+
+// operands are the words beside options, paths and values that belong to a command of theirs.
+var operands = strings.Fields(`
+addr all amdgpu bash build cdi check configure daemon-reload describe diff disable do dscp efa enable explain facts full generate get ib_umad install
+libnccl-net.so link list metric mig mtu node nvidia nvidia-fabricmanager nvidia-peermem nvidia-smi nvlink opensm pod probe quick r render reset
+restart route run runtime rw set snapshot start static status stop tmpfs topo topology torch ubuntu up video`)
 
 // english are programs whose names are words: alone they are none.
 var english = []string{"cat", "df", "docker", "env", "grep", "ip", "mount", "ping", "pip", "python", "rdma", "unset"}
@@ -126,7 +82,7 @@ func Spans(s string) []Span {
 		}
 		w := wordOf(tokens[i])
 		n := 0
-		if _, known := programs[w.core]; known {
+		if slices.Contains(programs, w.core) {
 			n = command(tokens[i:])
 		} else if w.isCode() {
 			n = 1
@@ -174,7 +130,7 @@ func quotation(tokens []string) int {
 // command is how many of the tokens are a command; the first is a program.
 func command(tokens []string) int {
 	first := wordOf(tokens[0])
-	n, with := 1, programs[first.core]
+	n := 1
 	for last := first; last.after == "" && n < len(tokens); n++ {
 		w := wordOf(tokens[n])
 		if quoted := quotation(tokens[n:]); quoted > 0 {
@@ -184,11 +140,8 @@ func command(tokens []string) int {
 			continue
 		}
 		open := n > 1 && tokens[n-1] == "|" || slices.Contains(valued, tokens[n-1])
-		if w.before != "" || w.core == "" || !slices.Contains(with, w.core) && !argument.MatchString(w.core) && !open {
+		if w.before != "" || w.core == "" || !slices.Contains(operands, w.core) && !argument.MatchString(w.core) && !open {
 			break
-		}
-		if own, known := programs[w.core]; open && known {
-			with = own
 		}
 		last = w
 	}

@@ -3,25 +3,16 @@
   const root = document.documentElement;
   const wide = root.scrollWidth - root.clientWidth;
 
-  // What stands in the picture that is shown: its labels, and the marks of faults.
+  // What stands in the boxes of the picture: labels, and the marks of faults. Each stays in its box.
   const labels = [];
   const outside = [];
-  for (const picture of document.querySelectorAll("svg.picture")) {
-    if (!picture.checkVisibility()) continue;
-    const frame = picture.getBoundingClientRect();
-    for (const part of picture.querySelectorAll("text:not(.number), circle")) {
+  for (const node of document.querySelectorAll(".picture .node, .picture .join")) {
+    const frame = node.getBoundingClientRect();
+    for (const part of node.querySelectorAll(":scope span:not(:has(*)), :scope code, :scope a")) {
       const box = part.getBoundingClientRect();
-      const name = part.textContent || `mark ${part.parentElement.textContent}`;
-      labels.push({ name, box });
-      if (box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom) outside.push(name);
-    }
-    // A label of a box stays in it.
-    for (const rect of picture.querySelectorAll("rect.box")) {
-      const box = rect.getBoundingClientRect();
-      for (const label of labels) {
-        const within = label.box.left >= box.left && label.box.left < box.right && label.box.top >= box.top && label.box.top < box.bottom;
-        if (within && (label.box.right > box.right + 1 || label.box.bottom > box.bottom + 1)) outside.push(label.name);
-      }
+      if (box.width === 0) continue;
+      if (part.closest(".node, .join") === node) labels.push({ name: part.textContent, box });
+      if (box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom) outside.push(part.textContent);
     }
   }
   const overlaps = [];
