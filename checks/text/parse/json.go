@@ -139,6 +139,14 @@ func YAMLBelow(n *yaml.Node, keys ...string) *yaml.Node {
 	return YAMLResolve(n)
 }
 
+// YAMLItem is an entry of a list.
+func YAMLItem(n *yaml.Node, i int) *yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode || i >= len(n.Content) {
+		return nil
+	}
+	return YAMLResolve(n.Content[i])
+}
+
 // YAMLResolve follows an alias.
 func YAMLResolve(n *yaml.Node) *yaml.Node {
 	for range 8 {
