@@ -114,11 +114,11 @@ func TestDenied(t *testing.T) {
 		"check --from job.log --policy locked":     "gpudoctor: --policy locked: permission denied",
 		"check --from job.log --policy policy":     "gpudoctor: --policy policy/locked: permission denied",
 		"explain acs-redirect --policy locked/x":   "gpudoctor: --policy locked/x: permission denied",
-		"check --from job.log -o read-only/r.md":   "gpudoctor: -o read-only/r.md: permission to write to read-only denied",
+		"check --from job.log -o read-only/r.md":   "gpudoctor: -o read-only/r.md: folder read-only: permission denied",
 		"check --from job.log -o read-only/old.md": "gpudoctor: -o read-only/old.md: permission denied",
 		"check --from job.log -o locked/r.md":      "gpudoctor: -o locked/r.md: permission denied",
-		"snapshot -o read-only/host.txtar":         "gpudoctor: -o read-only/host.txtar: permission to write to read-only denied",
-		"check --from job.log -o r.md":             "gpudoctor: -o r.md: permission to write to . denied",
+		"snapshot -o read-only/host.txtar":         "gpudoctor: -o read-only/host.txtar: folder read-only: permission denied",
+		"check --from job.log -o r.md":             "gpudoctor: -o r.md: folder .: permission denied",
 	} {
 		c, asOther := asNobody(program, dir, line)
 		if !asOther && strings.HasSuffix(line, "-o r.md") {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
@@ -88,25 +87,15 @@ func filesOf(all []output) []string {
 // writable rejects a file that cannot be written, before any work is done. The flag names
 // it.
 func writable(flag, file string) error {
-	err := outfile.Check(file)
-	at, inFolder := errors.AsType[*outfile.FolderError](err)
-	switch {
+	switch err := outfile.Check(file); {
 	case err == nil:
 		return nil
 	case errors.Is(err, outfile.ErrFolder):
 		return complaint.Hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
-	case inFolder && errors.Is(err, fs.ErrPermission):
-		return complaint.Hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
-	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return complaint.Hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
-	case inFolder:
-		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
+	default:
+		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, err), "name another file, such as one in "+os.TempDir())
 	}
-	return complaint.Hinted(fmt.Errorf("%s %s: %s", flag, file, complaint.Reason(err, "file")), "name another file")
 }
-
-// otherFolder is the hint for a folder in which nothing can be written.
-func otherFolder() string { return "name another folder, such as " + os.TempDir() }
 
 // input is a file that is read, with the flag that names it.
 type input struct {
@@ -116,38 +105,28 @@ type input struct {
 
 // apart rejects outputs that would overwrite the input or each other.
 func apart(files []string, inputs []input, stdout io.Writer) error {
-	type taken struct {
-		outfile.Place
-		by string
-	}
-	var all []taken
-	add := func(by string, place outfile.Place, err error) {
-		if err == nil { // What cannot be read or written is refused elsewhere.
-			all = append(all, taken{place, by})
-		}
-	}
+	type use struct{ name, by string }
+	var taken []use
 	for _, in := range inputs {
-		place, err := outfile.Find(in.name)
+		by := "the input --" + in.flag + " " + complaint.Quote(in.name)
 		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
-			place, err = outfile.PlaceOf(f)
+			in.name = f.Name()
 		}
-		add("the input --"+in.flag+" "+complaint.Quote(in.name), place, err)
+		taken = append(taken, use{in.name, by})
 	}
 	if f, ok := stdio.Plain(stdout).(*os.File); ok {
-		place, err := outfile.PlaceOf(f)
-		add("standard output", place, err)
+		taken = append(taken, use{f.Name(), "standard output"})
 	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
 			return complaint.Hinted(fmt.Errorf("-o %s is given twice", complaint.Quote(file)), "name it once")
 		}
-		place, err := outfile.Find(file)
-		for _, t := range all {
-			if err == nil && place.Same(t.Place) {
-				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), t.by), "name another file")
+		for _, other := range taken {
+			if outfile.Same(file, other.name) {
+				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), other.by), "name another file")
 			}
 		}
-		add("-o "+complaint.Quote(file), place, err)
+		taken = append(taken, use{file, "-o " + complaint.Quote(file)})
 	}
 	return nil
 }
@@ -222,17 +201,8 @@ func firstOf(all []error) error {
 
 // writeFile writes a file completely or not at all. Its error says what is left.
 func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) error {
-	err := outfile.Write(ctx, file, data, perm)
-	failed, ok := errors.AsType[*outfile.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case !ok:
-		return err
+	if err := outfile.Write(ctx, file, data, perm); err != nil {
+		return complaint.Hinted(err, "name another file")
 	}
-	hint := "nothing was written; name another file"
-	if failed.Incomplete {
-		hint = "name another file"
-	}
-	return complaint.Hinted(err, hint)
+	return nil
 }
