@@ -148,41 +148,6 @@ expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 	count(collectives.apart) == 0
 }
 
-# works is what a rank may do alone while the others wait, often longer than a watchdog
-# does (NeMo Automodel pull 3108, torchtune issue 2093).
-works := {
-	"checkpoint-writing": "wrote a checkpoint", "rank-evaluates": "ran an evaluation",
-	"rank-compiles": "compiled code", "rank-loads": "loaded or prepared data",
-}
-
-# busy is the last such work shortly before the watchdog aborted the collective.
-busy := [m | some [_, m] in sort(doing)][count(doing) - 1]
-
-doing := {[m.order, m] |
-	some id, _ in works
-	some m in logs.by_id[id]
-	m.source == expired.source
-	m.line < expired.line
-	expired.line - m.line <= 50
-}
-
-occupied if busy
-
-worker := sprintf("Rank %d", [busy.rank]) if {
-	is_number(busy.rank)
-} else := "A rank"
-
-findings contains {
-	"id": "waited",
-	"subject": "job",
-	"message": sprintf("%s %s shortly before the others aborted a collective after %d s: they may have waited for it. Do not run such work on a single rank between collectives, or give the group a longer timeout", [worker, works[busy.id], round(number(expired.fields.timeout_ms) / 1000)]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": logs.all_evidence({expired, busy}),
-	"remedies": ["nccl-timeout", "fix-application"],
-	"order": expired.order,
-}
-
 findings contains {
 	"id": "waited",
 	"subject": "job",
@@ -193,7 +158,6 @@ findings contains {
 	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count(reporting) != 1],
 } if {
 	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
-	not occupied
 }
 
 # reporting are the ranks whose watchdog gave up. Where the others are silent, the reason is with them.
@@ -222,28 +186,6 @@ findings contains {
 	b.jobs > 1
 }
 
-# first_calls are the first collectives of communicators, by the number of ranks. All ranks of one communicator must
-# begin with the same call. A process may have several communicators of one size: only where as many processes as there
-# are ranks made one such call each, and not one made two, it is one.
-first_calls[m.fields.nranks] contains m if some m in logs.by_id["nccl-first-collective"]
-
-findings contains {
-	"subject": "job",
-	"message": sprintf("Ranks start with different collectives in a communicator of %s ranks: %s", [nranks, concat(" and ", sort({call(m) | some m in ms}))]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": ms,
-	"params": {"out_of_step": "yes"},
-	"remedies": ["fix-application"],
-} if {
-	some nranks, ms in first_calls
-	count(ms) > 1
-	count({[object.get(m, "host", ""), object.get(m, "pid", 0)] | some m in ms}) == count(ms)
-	sum([m.ranks | some m in ms]) == to_number(nranks)
-}
-
-call(m) := sprintf("%s of %s elements of type %s", [m.fields.op, m.fields.count, m.fields.type])
-
 # The desynchronization report lists what ranks began at one number in neighbouring lines.
 findings contains {
 	"subject": "job",
@@ -261,24 +203,4 @@ findings contains {
 	a.fields.op != b.fields.op
 }
 
-# More processes came than the job has ranks.
-findings contains {
-	"subject": "job",
-	"message": sprintf("%s processes joined a job of %s ranks: processes of another or an earlier job use the same address and port, or the launcher counts differently", [m.fields.joined, m.fields.world]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": {m},
-	"remedies": ["fix-application"],
-} if {
-	m := logs.first({m |
-		some m in logs.messages(["torch-store-barrier-timeout", "torch-store-barrier-waiting"])
-		number(m.fields.joined) > number(m.fields.world)
-	})
-}
-
 number(text) := to_number(text) if regex.match(`^[0-9]{1,9}$`, text)
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	not input.logs
-	count(findings) == 0
-}

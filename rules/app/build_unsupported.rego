@@ -20,7 +20,3 @@
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported
-
-import data.gpudoctor.lib.logs
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

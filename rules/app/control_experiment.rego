@@ -77,28 +77,27 @@ chosen_otherwise(h) if {
 	s.on == h["with"]
 }
 
-findings contains object.union(compared(h["with"], h.without, false), {
-	"id": "other",
-	"subject": h.name,
-	"message": sprintf("%s with %s and %s without it. The fault is in what that disables, or in what it changes in the program's timing.", [
-		better(false), assignment(h.name, h["with"]), verb(h.without, false),
-	]),
-	"confidence": "possible",
-	"severity": "high",
-	"remedies": ["other"],
-}) if some h in trials.helpful
-
-# A GPU that all failing runs have in common.
+# Runs on some GPUs fail: a GPU that all of these have in common is at fault, or else a path between them.
 findings contains object.union(compared(first_good, first_bad, false), {
-	"id": "gpu-fault",
-	"subject": sprintf("GPU %s", [suspect]),
-	"affects": addresses({suspect}),
-	"message": sprintf("Every run on GPU %s fails, and runs on other GPUs work (%s): the GPU or its slot is at fault.", [suspect, shown(trials.failing)]),
-	"candidates": [{"cause": "gpu-fault", "for": sprintf("GPU %s is in every failing run and in no other", [suspect])}],
-	"remedies": ["reset-gpu", "replace-hardware"],
+	"id": blamed.cause,
+	"subject": sprintf("%s %s", [blamed.what, concat(", ", sort(blamed.gpus))]),
+	"affects": [g.address | some g in facts.named; sprintf("%d", [g.index]) in blamed.gpus],
+	"message": sprintf("Runs on some GPUs work (%s) and on others they do not (%s): %s.", [shown(trials.working), shown(trials.failing), blamed.words]),
+	"candidates": [{"cause": blamed.cause, "for": blamed.words}],
+	"remedies": blamed.remedies,
 }) if {
-	some suspect in trials.suspects
+	count(trials.working) > 0
+	count(trials.failing) > 0
+}
+
+blamed := {
+	"cause": "gpu-fault", "what": "GPU", "gpus": trials.suspects, "words": "the GPU of all failing runs, or its slot, is at fault",
+	"remedies": ["reset-gpu", "replace-hardware"],
+} if {
 	one_suspect
+} else := {
+	"cause": "p2p-broken-platform", "what": "GPUs", "gpus": union(trials.failing), "words": "the path between these, or one of them, is at fault",
+	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "reset-gpu"],
 }
 
 one_suspect if {
@@ -111,31 +110,11 @@ one_suspect if {
 	count(s) == 1
 }
 
-# Pairs of GPUs of which one fails.
-findings contains object.union(compared(first_good, first_bad, false), {
-	"id": "p2p-broken-platform",
-	"subject": sprintf("GPUs %s", [concat(", ", sort(union(trials.failing)))]),
-	"affects": addresses(union(trials.failing)),
-	"message": sprintf("Runs on some GPUs work (%s) and on others they do not (%s): the path between these, or one of them, is at fault.", [shown(trials.working), shown(trials.failing)]),
-	"candidates": [
-		{"cause": "p2p-broken-platform", "for": "the same program works between other GPUs"},
-		{"cause": "gpu-fault", "for": "one of these GPUs may be at fault"},
-	],
-	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "reset-gpu"],
-}) if {
-	count(trials.working) > 0
-	count(trials.failing) > 0
-	not one_suspect
-}
-
 shown(sets) := concat("; ", sort({concat(", ", sort(s)) | some s in sets}))
 
 first_good := sort({r | some r in trials.sets; r.outcome == "ok"})[0]
 
 first_bad := sort({r | some r in trials.sets; trials.bad(r)})[0]
-
-# addresses are the GPUs that have these indexes.
-addresses(devices) := [g.address | some g in facts.named; sprintf("%d", [g.index]) in devices]
 
 # More GPUs or more nodes, and nothing else, make it fail.
 findings contains object.union(compared(g.few, g.many, false), {
@@ -227,17 +206,7 @@ reason(run) := sprintf(" (%s)", [run.why]) if run.why
 
 default reason(_) := ""
 
-# Facts that were cut: the comparison names a variable, and neither run has it.
-missing contains {"fact": "runs[].variables", "words": sprintf("the value of %s is not known", [c.name])} if {
-	some i, c in input.comparisons
-	c.kind == "variable"
-	every p in trials.pairs[i] {
-		trials.value(p.one, c.name) == ""
-	}
-}
+asks contains "runs[].variables" if by_variable
+asks contains "comparisons[].name" if by_variable
 
-missing contains {"fact": "comparisons[].name", "words": "the variable in which two runs differ is not known"} if {
-	some c in input.comparisons
-	c.kind == "variable"
-	not c.name
-}
+by_variable if "variable" in {c.kind | some c in input.comparisons}

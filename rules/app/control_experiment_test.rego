@@ -67,11 +67,6 @@ test_fires_for_twice_the_bandwidth if {
 	{f.severity | some f in fs} == {"medium"}
 }
 
-test_fires_for_an_unknown_variable if {
-	fs := found(with_and_without("CUDA_LAUNCH_BLOCKING", "1", "failed", "ok"))
-	{f.id | some f in fs} == {"other"}
-}
-
 test_confidence if {
 	every t in [[true, false, "confirmed"], [false, false, "likely"], [true, true, "possible"]] {
 		bad := run({}, "failed", {"told": t[0], "stated": t[1]})
@@ -140,12 +135,3 @@ test_silent if {
 }
 
 test_unresolvable if found({}) == set()
-
-test_unresolvable_without_values if {
-	count(control_experiment.missing) == 1 with input as pair("variable", "NCCL_P2P_DISABLE", run({}, "hung", {}), run({}, "ok", {}))
-	control_experiment.missing == set() with input as with_and_without("NCCL_P2P_DISABLE", "1", "hung", "ok")
-}
-
-test_unresolvable_without_names if {
-	count(control_experiment.missing) == 1 with input as pair("variable", "", run({}, "hung", {}), run({"A": "1"}, "ok", {}))
-}

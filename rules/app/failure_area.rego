@@ -19,6 +19,8 @@
 #   explains: [job-failed]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     placed: "{program} {verb}[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line names {variables}.]"
 package gpudoctor.rules.failure_area
 
 import data.gpudoctor.lib.logs
@@ -122,27 +124,20 @@ beside := {m |
 
 findings contains {
 	"subject": logs.who(chosen.m),
-	"message": concat(" ", array.concat([where], array.concat(coded, named))),
+	"grade": "placed",
+	"about": {
+		"program": program_of(chosen.m),
+		"verb": verb,
+		"area": [area.words | some area in areas.areas; area.name == chosen.m.place.area],
+		"file": [file | file := chosen.m.place.file; file != ""],
+		"codes": [code.name | some code in chosen.m.place.codes],
+		"variables": object.get(chosen.m.place, "variables", []),
+	},
 	"severity": severity,
 	"confidence": confidence,
 	"messages": ({chosen.m} | beside),
 	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
 	"params": params,
-}
-
-# A warning that names a failure and comes from nowhere in particular is shown as it is.
-findings contains {
-	"subject": logs.who(first),
-	"message": sprintf("%s reports a failure that gpudoctor does not know%s. It may be harmless.", [program_of(first), concat("", [sprintf(" (%s)", [file]) | file := first.place.file])]),
-	"severity": "low",
-	"confidence": "possible",
-	"messages": unplaced,
-} if {
-	count(placed) == 0
-	not logs.failed
-	unplaced := logs.messages({"nccl-warning"} | passing)
-	count(unplaced) > 0
-	first := logs.first(unplaced)
 }
 
 default params := {}
@@ -168,6 +163,10 @@ severity := "high" if {
 	chosen.m.id == "nccl-warning"
 }
 
+default verb := "warns of something"
+
+verb := "failed" if logs.failed
+
 library := {
 	"nccl": "NCCL", "ofi": "The plugin for libfabric", "ucx": "UCX", "libfabric": "libfabric",
 	"c10d": "PyTorch", "container-toolkit": "The NVIDIA container toolkit",
@@ -178,21 +177,3 @@ program_of(m) := library[m.place.library] if {
 } else := "RCCL" if {
 	m.program == "rccl"
 } else := "A program"
-
-verb := "failed" if {
-	logs.failed
-} else := "warns of something"
-
-where := sprintf("%s %s in its code for %s%s.", [program_of(chosen.m), verb, area.words, concat("", [sprintf(" (%s)", [file]) | file := chosen.m.place.file; file != ""])]) if {
-	some area in areas.areas
-	area.name == chosen.m.place.area
-} else := "A program failed."
-
-coded := [sprintf("The error is %s.", [concat(" and ", names)]) |
-	names := [code.name | some code in chosen.m.place.codes]
-	count(names) > 0
-]
-
-named := [sprintf("The line names %s.", [concat(" and ", chosen.m.place.variables)]) | chosen.m.place.variables]
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

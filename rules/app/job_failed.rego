@@ -49,5 +49,3 @@ remark := "It is a consequence: something failed before, on this rank or on anot
 } else := "It is a category of errors, not a cause" if {
 	first.role == "category"
 } else := "It is a fault that no rule knows yet"
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

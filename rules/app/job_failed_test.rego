@@ -9,11 +9,6 @@ said(role, order) := {
 
 log(messages) := {"logs": {"messages": messages}}
 
-test_unresolvable if {
-	count(job_failed.findings) == 0 with input as {}
-	count(job_failed.missing) == 1 with input as {}
-}
-
 test_fires_first_rank if {
 	seen := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "13", "host": "node7", "exitcode": "-7", "signal": "SIGBUS"}})
 	some f in job_failed.findings with input as log([said("consequence", 0), seen])

@@ -14,7 +14,6 @@
 #   confidence: possible
 #   needs: [container.inside, container.private_ipc]
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, other]
-#   explains: [one-gpu-each > gpu-visibility/gpu-of-another, one-gpu-each > ipc-namespace/unopened, one-gpu-each > ipc-namespace/memory-of-another]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -35,20 +34,6 @@
 #       text: >-
 #         NCCL's own check finds that processes on one host cannot map each other's GPU memory ({handles}, {pairs}). The
 #         usual cause is ranks in containers with separate namespaces or GPUs
-#     over-network:
-#       severity: medium
-#       confidence: likely
-#       text: >-
-#         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on
-#         different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have
-#         separate IPC namespaces
-#     one-gpu-each:
-#       severity: critical
-#       confidence: likely
-#       text: >-
-#         {title} has only its own GPU, and {opener} opens the memory of a GPU in another container ({at}), which CUDA
-#         allows only if both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace,
-#         and select GPUs in the program
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts
@@ -119,11 +104,8 @@ contained if facts.in_container
 
 # walled are the pairs of GPUs of which one process cannot map the memory of the other, by NCCL's own check. cudaIpc
 # needs a PID and an IPC namespace in common, and that each process sees the other's GPU; cuMem hands a file
-# descriptor over a socket of the network namespace (src/misc/ipcsocket.cc).
-walled := {m |
-	some m in logs.by_id["nccl-diag-p2p-import"]
-	m.fields.handle in {"LEGACY_CUDA_IPC", "CUMEM_POSIX_FD", "CUMEM_OTHER"}
-}
+# descriptor over a socket of the network namespace (src/misc/ipcsocket.cc). Fabric handles need neither.
+walled := {m | some m in logs.by_id["nccl-diag-p2p-import"]; m.fields.handle != "CUMEM_FABRIC"}
 
 findings contains {
 	"grade": "walled",
@@ -133,100 +115,7 @@ findings contains {
 	"messages": walled,
 } if count(walled) > 0
 
-# Ranks of one host that use the network although no setting requires it.
-over_network := {t | some t in input.logs.transports; t.kind == "net"; t.same_host == true}
-
-findings contains {
-	"grade": "over-network",
-	"subject": "IPC namespace",
-	"about": {"channels": sum([t.channels | some t in detours]), "networks": {object.get(t, "network", "NET") | some t in detours}},
-	"remedies": ["share-ipc"],
-	"evidence": array.concat(
-		[{"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)} | some t in detours],
-		[{"fact": sprintf("launches[%s].ipc", [object.get(l, "name", l.kind)]), "value": object.get(l, "ipc", "private"), "source": logs.at(l)} | some l in separate],
-	),
-} if {
-	count(detours) > 0
-	not shm_off
-}
-
-# detours are those channels, or, if the log does not distinguish hosts, those of containers that one file starts side
-# by side.
-detours := over_network if {
-	count(over_network) > 0
-} else := {t | some t in input.logs.transports; t.kind == "net"; not t.same_host == false} if {
-	count(separate) > 1
-	count({l.source | some l in separate}) == 1
-	{l.kind | some l in separate} == {"docker-run"}
-}
-
-# Two containers in one file that are ranks of one job, each with its own /dev/shm and IPC namespace, and channels
-# over the network: if the log does not distinguish hosts, the descriptions do.
-separate contains l if {
-	some l in launches.containers
-	launches.with_gpu(l)
-	not launches.shares(l)
-	not l.shm_mounted
-	count({v | some v in object.get(l, "mounts", []); endswith(v, ":/dev/shm")}) == 0
-}
-
-# shm_off is true where variables forbid what would serve such ranks.
-shm_off if "1" in {facts.env[name] | some name in ["NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE"]}
-
-# lone are the containers that each have one GPU, or named ones.
-lone contains l if {
-	some l in launches.containers
-	l.gpus == 1
-}
-
-lone contains l if {
-	some l in launches.containers
-	regex.match(`^[0-9]$`, l.variables.NVIDIA_VISIBLE_DEVICES)
-}
-
-# unshared are failures of opening a GPU's memory in another process: CUDA does that only where a process sees both
-# GPUs.
-unshared contains m if some m in logs.messages({"nccl-ipc-open-failed", "ucx-ipc-open-failed"})
-
-unshared contains m if {
-	some m in logs.messages({"nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"})
-	regex.match(`(^|/)(p2p|transport)\.cc$`, m.fields.file)
-}
-
-findings contains {
-	"id": "one-gpu-each",
-	"subject": "IPC namespace",
-	"about": {"title": launches.title(sort(lone)[0]), "opener": opener[0], "at": logs.at(first)},
-	"remedies": array.concat(["share-ipc", "fix-visible-devices"], opener[1]),
-	"messages": unshared,
-	"evidence": [launches.evidence(l) | some l in sort(lone)],
-} if {
-	first := logs.first(unshared)
-
-	# The libraries that say so, each with what makes it do without.
-	opener := {"nccl": ["NCCL", ["nccl-p2p-disable"]], "ucx": ["UCX", []]}[split(first.id, "-")[0]]
-}
-
-missing contains {"fact": "container", "words": "namespaces were not read"} if not input.container
-
-missing contains {"fact": "container.inside", "words": "it is not known whether this is a container"} if {
-	input.container
-	not inside_known
-}
-
-inside_known if is_boolean(input.container.inside)
-
-missing contains {"fact": "container.private_ipc", "words": "it is not known whether the IPC namespace is shared"} if {
-	part_of_machine
-	not private_known
-}
-
-private_known if is_boolean(input.container.private_ipc)
-
-missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
-	facts.in_container
-	not surroundings.usable
-}
+asks contains "gpus.devices" if facts.in_container
 
 not_applicable contains "not in a container" if input.container.inside == false
 

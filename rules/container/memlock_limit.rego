@@ -15,7 +15,6 @@
 #   confidence: likely
 #   needs: [container.memlock_soft_bytes, container.device_nodes]
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
-#   first_of: [refused, unexplained]
 #   explains: [refused > memlock-limit/raise-refused]
 #   profiles: [training]
 #   since: "0.1"
@@ -23,20 +22,8 @@
 #     limit: >-
 #       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and
 #       RDMA devices are available ({nodes}): {consequence}
-#     in-use: "The limit on locked memory is {soft:bytes} here, and RDMA is in use ({users}): {consequence}"
 #     registration: "Registering memory of the host with {device} was refused ({attempt}). {remark}"
-#     locking:
-#       severity: medium
-#       text: >-
-#         Locking {bytes:bytes} of memory was refused here ({attempt}), and RDMA devices are available ({nodes}): memory
-#         registration with the NIC probably fails as well
-#     note:
-#       severity: info
-#       text: >-
-#         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it,
-#         but memory registration with an RDMA NIC would fail
-#     unexplained: "An allocation of memory or of a NIC queue failed ({at}), and the line gives no reason. {remark}"
-#     refused: {severity: critical, text: "Memory registration with a NIC failed ({at}). {remark}"}
+#     refused: {severity: critical, text: "A NIC did not get the locked memory that it needs ({at}). {remark}"}
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
@@ -119,74 +106,42 @@ findings contains finding("registration", {
 	graded := {true: ["high", "confirmed"], false: ["medium", "likely"]}[in_force]
 }
 
-# The kernel refused to lock memory, although the limit allows it.
-findings contains finding("locking", {
-	"about": {"bytes": denied.bytes, "attempt": attempts.told(denied), "nodes": surroundings.rdma_nodes},
-	"evidence": tried,
-}) if {
-	count(surroundings.rdma_nodes) > 0
-	denied
-	not in_force
-	count(gpudirect.unlocked) == 0
-}
-
-# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
-# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c). In a container that has less than
-# the kernel's default, it is worth a note: NVIDIA's guide asks for it, and the next container may be given a NIC.
-findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence, "evidence": array.concat(limits, tried)}) if {
-	surroundings.isolated
-	count(surroundings.usable) > 0
-	count(surroundings.rdma_nodes) == 0
-	count(failed | users) == 0
-	in_force
-	soft < table.memlock_default_bytes
-}
-
-# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
-refused := logs.messages([
+# stated are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
+stated := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
 	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
 ])
 
-# unexplained are the messages that a queue of the NIC could not be made, without the kernel's reason. A limit that is
-# too low is the first of them: queues are made of locked memory, before anything else is.
-unexplained contains m if some m in logs.by_id["mpi-queue-refused"]
+refused contains m if some m in stated
 
-unexplained contains m if {
-	some m in logs.by_id["nccl-ib-create-failed"]
+# A queue of the NIC is made of locked memory before anything else is: where the kernel gives no reason, a limit that is
+# too low is the first one. Memory of a buffer has more reasons, so that a low limit must be known.
+refused contains m if {
+	some m in logs.messages({"mpi-queue-refused", "nccl-ib-create-failed"})
 	object.get(m, ["fields", "error"], "") == ""
+	not unlimited
 }
 
-# Memory of a buffer has more reasons to be refused, and so has UCX: a low limit must be known.
-unexplained contains m if {
+refused contains m if {
 	some m in logs.messages({"nccl-ib-register-failed", "ucx-worker-failed"})
 	object.get(m, ["fields", "error"], "") == ""
 	low
 }
 
-failed := refused | unexplained
-
-findings contains failure("unexplained", unexplained, {true: "likely", false: "possible"}[low]) if not unlimited
-
-findings contains failure("refused", refused, refusal_confidence)
-
-failure(id, messages, certainty) := finding(id, {
-	"id": id,
+findings contains finding("refused", {
+	"id": "refused",
 	"about": {"at": logs.at(first), "remark": remark},
-	"confidence": certainty,
-	"evidence": array.concat(array.slice(logs.all_evidence(messages), 0, 4), limits),
+	"confidence": refusal_confidence,
+	"evidence": array.concat(array.slice(logs.all_evidence(refused), 0, 4), limits),
 	"remedies": failure_remedies,
 	"order": first.order,
-}) if first := logs.first(messages)
+}) if first := logs.first(refused)
 
 # remark and refusal_confidence: with the limit lifted, other limits of the NIC's driver are left.
 remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
 	soft >= 0
 } else := "Locked memory is unlimited there, so check the free memory, the size of huge pages and the limits of the NIC's driver" if {
 	unlimited
-} else := sprintf("The line itself names a limit of %s KiB", [kib]) if {
-	some m in refused
-	kib := m.fields.kbytes
 } else := "The usual cause is the limit on locked memory: ulimit -l in the same session or service shows it"
 
 # Unlimited here, or by the description of the job.
@@ -195,40 +150,10 @@ unlimited if {l.memlock_bytes | some l in input.launches} == {-1}
 
 refusal_confidence := "confirmed" if {
 	low
+	count(stated) > 0
 } else := "possible" if {
 	unlimited
-} else := "confirmed" if {
-	some m in refused
-	limit_told(m)
 } else := "likely"
-
-limit_told(m) if m.id == "ibv-memlock-warning"
-limit_told(m) if m.fields.kbytes
-
-# Only the limit, as a text showed it, where texts mention RDMA and no list of device nodes was given.
-findings contains finding("in-use", {
-	"about": {"soft": soft, "users": users, "consequence": consequence},
-	"severity": {true: "medium", false: "low"}[too_low],
-	"confidence": confidence,
-	"evidence": limits,
-	"remedies": failure_remedies,
-}) if {
-	in_force
-	not surroundings.rdma_nodes
-	count(failed) == 0
-	count(users) > 0
-}
-
-# users are the signs of RDMA.
-users contains "NCCL's network IB" if {
-	some n in input.logs.networks
-	startswith(n.name, "IB")
-}
-
-users contains "active RDMA ports" if {
-	some p in input.nics.rdma
-	p.state == "active"
-}
 
 # enroot and Apptainer hand on the limit of the session. A pod's description has no field for the limit.
 remedies := ["add-ipc-lock", "raise-memlock"] if {
@@ -255,25 +180,6 @@ confidence := "confirmed" if {
 
 consequence := {true: "memory registration with the NIC fails", false: "a job with many connections exceeds it"}[too_low]
 
-missing contains {"fact": "container", "words": "limits were not read"} if {
-	not input.container
-	count(failed) == 0
-}
-
-missing contains {"fact": "container.memlock_soft_bytes", "words": "the limit on locked memory is not known"} if {
-	input.container
-	not soft
-	count(failed) == 0
-}
-
-missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are available"} if {
-	input.container
-	not surroundings.rdma_nodes
-	not enough
-	count(failed | users) == 0
-}
-
-enough if soft < 0
-enough if soft >= table.memlock_low_bytes
-
+# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
+# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c).
 not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if count(surroundings.rdma_nodes) == 0

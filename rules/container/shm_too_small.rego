@@ -38,7 +38,6 @@
 #       severity: medium
 #       confidence: possible
 #       text: "{who}: A process died of a bus error. With several GPUs, the most frequent cause is too little space in /dev/shm"
-#     wordless-full: "{who}: NCCL failed in a system call, without details, and /dev/shm is full ({free} free)"
 #     wordless:
 #       confidence: possible
 #       text: "{who}: NCCL failed in a system call, without details{small}: in containers, the usual cause is too little shared memory"
@@ -50,7 +49,6 @@
 #     launch:
 #       confidence: possible
 #       text: "{title} {shm}, and the job uses several GPUs: shared memory transfers, and data loaders with several workers, fail there"
-#     size: {severity: medium, text: "/dev/shm has {size:bytes}, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB"}
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.attempts
@@ -127,8 +125,6 @@ exhausted if {
 refusals := {
 	"EACCES": "this user, or a security module, may not write there",
 	"EPERM": "a seccomp filter or a security module forbids it",
-	"SIGSYS": "shared memory fails",
-	"EROFS": "it is read-only",
 	"ENOSPC": "the number of its files, or its space, is used up",
 	"EDQUOT": "the quota of this user is used up",
 	"ENOMEM": "memory ran out, or the memory limit of the container or job",
@@ -136,8 +132,6 @@ refusals := {
 	"ENFILE": "the machine's limit on open files is reached",
 	"EFBIG": "the limit on the size of a file is lower (ulimit -f)",
 	"ENOTSUP": "its file system cannot reserve space for a file, which NCCL needs",
-	"ENOTDIR": "it is no folder",
-	"ENOENT": "it does not exist",
 }
 
 refused_remedies := ["raise-process-limits"] if {
@@ -165,19 +159,11 @@ absent_severity := "low" if {
 
 severity := absent_severity if {
 	place.free_bytes < need
-} else := "medium" if {
-	# A second communicator (tensor and data parallel, say) takes as much again.
-	absent_severity == "high"
-	place.free_bytes < need * 2
 } else := "low"
 
-use := "With one GPU, only data loaders with several workers need it" if {
-	count(surroundings.usable) == 1
-} else := "NVLink connects all GPUs here, so only data loaders with several workers need it, and NCCL between machines; the recommended minimum is 1 GiB" if {
-	surroundings.all_nvlinked
-} else := sprintf(
-	"One NCCL communicator over %d GPUs uses about %s when traffic goes through shared memory, and data loaders need more; the recommended minimum is 1 GiB",
-	[count(surroundings.usable), facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
+use := sprintf(
+	"One NCCL communicator over the GPUs here uses about %s when traffic goes through shared memory, and data loaders need more; the recommended minimum is 1 GiB",
+	[facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
 )
 
 # Messages of programs, with the launches that confirm them.
@@ -188,7 +174,6 @@ findings contains {
 	"about": {
 		"who": logs.who(first),
 		"size": [facts.bytes(to_number(b)) | b := first.fields.bytes],
-		"free": [facts.bytes(b) | b := place.free_bytes],
 		"small": [words | words := small],
 		"implied": [words | words := implied],
 	},
@@ -239,15 +224,7 @@ explained := {m |
 	m.id != "nccl-unhandled-system-error"
 }
 
-told contains ["implied", "wordless-full", wordless] if used_up
-
-told contains ["implied", "wordless", wordless] if {
-	small
-	not used_up
-}
-
-# used_up is true where less is free than the default of container runtimes.
-used_up if place.free_bytes < thresholds.shm_default_bytes
+told contains ["implied", "wordless", wordless] if small
 
 # A full device without its path.
 full := logs.messages({"no-space-left"})
@@ -266,6 +243,8 @@ implied := small if {
 
 small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
 	place.size_bytes < thresholds.shm_recommended_bytes
+} else := sprintf(", and /dev/shm has only %s free", [facts.bytes(place.free_bytes)]) if {
+	place.free_bytes < thresholds.shm_default_bytes
 } else := sprintf(", and %s %s", [launches.title(l), launches.shm_words(l)]) if {
 	l := sort(launches.small_shm)[0]
 } else := ", and NVIDIA's image found the default of 64 MB there at startup" if logs.said("ngc-shm-default")
@@ -303,26 +282,6 @@ launch_severity := "medium" if {
 
 cause_stated if "cause" in {m.role | some m in input.logs.messages}
 
-# The size from a text, if no text shows GPUs.
-findings contains {
-	"id": "launch",
-	"grade": "size",
-	"subject": "/dev/shm",
-	"about": {"size": place.size_bytes},
-	"remedies": ["increase-shm", "share-ipc"],
-	"evidence": [{"fact": "container.shm.size_bytes", "value": place.size_bytes, "source": "/dev/shm"}],
-} if {
-	place.size_bytes < thresholds.shm_recommended_bytes
-	not counted
-	launches.several
-}
-
-counted if count(surroundings.usable) > 0
-
-missing contains {"fact": "container", "words": "/dev/shm and limits were not read"} if not input.container
-
-missing contains {"fact": "gpus", "words": "it is not known how many GPUs are used here"} if not surroundings.usable
-
 missing contains {"fact": "container.shm", "words": "the size of /dev/shm is not known"} if {
 	input.container
 	not input.container.shm
@@ -331,11 +290,7 @@ missing contains {"fact": "container.shm", "words": "the size of /dev/shm is not
 }
 
 # If it was not tried at all, sizes and mounts are judged.
-missing contains {"fact": "container.attempts.shared_memory", "words": "it is not known whether a file can be made in /dev/shm"} if {
-	input.container.attempts
-	not input.container.attempts.shared_memory
-	not no_gpu
-}
+asks contains "container.attempts.shared_memory" if input.container.attempts
 
 not_applicable contains "no GPU is visible here" if no_gpu
 

@@ -84,24 +84,10 @@ nvlinks_known if {
 	}
 }
 
-missing contains {"fact": "container", "words": "mounts were not read"} if not input.container
-
-missing contains {"fact": "container.sys_mounted", "words": "it is not known whether /sys is mounted"} if {
-	input.container
-	not mounted_known
-}
-
-missing contains {"fact": "gpus", "words": "it is not known whether there are GPUs"} if {
-	input.container
-	not surroundings.usable
-}
-
 missing contains {"fact": "links.pairs[].nvlinks", "words": "it is not known which GPUs NVLink connects"} if {
 	input.links.virtual_topology == true
 	count(surroundings.usable) > 1
 	not nvlinks_known
 }
-
-mounted_known if is_boolean(input.container.sys_mounted)
 
 not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0

@@ -22,8 +22,8 @@
 #   confidence: likely
 #   areas: [gpus, environment]
 #   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
-#   explains: [build-unsupported/no-kernels]
-#   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
+#   explains: [build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another]
+#   remedies: [fix-visible-devices, share-ipc, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]
 #   since: "0.1"
@@ -36,9 +36,7 @@
 #       text: >-
 #         {subject}={value}, set {where}, has the entry "{entry|}", which matches none of {total:GPU} here (indices
 #         start at 0), so that entry and all after it are dropped: {kept} of {listed} remain
-#     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
 #     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
-#     none-requested: '{subject}="{value|}", set {where}, requests no GPU from the container toolkit; this machine has {total}'
 #     capabilities: >-
 #       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and
 #       there is none here
@@ -64,18 +62,6 @@
 #       text: >-
 #         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is
 #         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
-#     choosing-pod: >-
-#       {title} requests {gpus|some} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
-#       chose, so pods share one GPU while others are idle
-#     privileged-pod:
-#       severity: medium
-#       text: >-
-#         {title} requests {gpus} of {total:GPU} and is privileged, so it sees all GPUs of the node, including those of
-#         other pods, and programs use the first ones. Remove privileged and add only the capabilities it needs, or set
-#         NVIDIA_VISIBLE_DEVICES to what the device plugin chose
-#     guessed: >-
-#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call
-#       torch.cuda.set_device(local_rank), or pass a device_id to init_process_group, before the first barrier
 #     integrated: >-
 #       Programs use the integrated GPU[ ({integrated:comma})] as well as {cards:card} unless *_VISIBLE_DEVICES excludes
 #       it[, and a program {crashed}]: it is slow, and ROCm's libraries do not support it. Set HIP_VISIBLE_DEVICES to the
@@ -106,19 +92,13 @@ setting(grade, name, fields) := finding(grade, name, name, object.union_n([
 # A list that hides all GPUs, by the variables and the GPUs alone.
 findings contains setting("hides", name, {
 	"about": {"entry": entry},
-	"confidence": hidden_confidence(name),
+	"confidence": {true: "confirmed", false: "likely"}[count(probe_evidence) > 0],
 	"evidence": probe_evidence,
 }) if {
 	some name, left in visible.kept
 	count(left) == 0
 	entry := visible.entries[name][0]
 }
-
-# The probe obeys the same variables.
-hidden_confidence(name) := "confirmed" if {
-	name != "ROCR_VISIBLE_DEVICES"
-	count(probe_evidence) > 0
-} else := "likely"
 
 probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
 	input.transfers.error_code == driver_errors.code.NO_DEVICE
@@ -136,15 +116,6 @@ findings contains setting("cut", name, {
 	list := visible.entries[name]
 }
 
-# An entry twice: CUDA then offers no GPU.
-findings contains setting("twice", name, {"about": {"twice": twice}}) if {
-	some name, left in visible.kept
-	name != "ROCR_VISIBLE_DEVICES"
-	count(surroundings.offered) == 0
-	twice := {e | some i, e in left; e in array.slice(left, i + 1, count(left))}
-	count(twice) > 0
-}
-
 # Fewer than there are, as the variable requires: reported so that the number does not surprise.
 findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	some name, left in visible.kept
@@ -152,19 +123,6 @@ findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	count(left) < visible.filters[name]
 	not visible.ends[name]
 	not startswith(left[0], "MIG-")
-}
-
-# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin added them, and the value has
-# no effect.
-findings contains setting("none-requested", "NVIDIA_VISIBLE_DEVICES", {
-	"about": {"total": surroundings.on_host},
-	"evidence": [{"fact": "container.device_nodes", "value": [], "source": "/dev"}],
-	"remedies": ["pass-device-nodes"],
-}) if {
-	facts.in_container
-	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
-	count(surroundings.nvidia_nodes) == 0
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"} | {d | some d in surroundings.driver_devices}) > 0
 }
 
 # Capabilities that leave out what CUDA and NVML need.
@@ -236,7 +194,7 @@ findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"about": {"said": words(beyond_sight)},
 	"messages": beyond_sight,
 	"evidence": visible.evidence,
-	"remedies": ["fix-visible-devices", "nccl-p2p-disable", "fix-application"],
+	"remedies": array.concat(["share-ipc" | count(lone) > 0], ["fix-visible-devices", "nccl-p2p-disable", "fix-application"]),
 }) if count(beyond_sight) > 0
 
 # beyond_sight are GPUs that a peer named and this process does not see: NCCL opens the memory of a peer's GPU
@@ -253,19 +211,27 @@ beyond_sight contains m if {
 	m.fields.error in {"10", "101"}
 }
 
-# Slurm gives each task only one GPU, which its control group then hides from the others.
+# With one visible GPU a process can open the memory of no other; older drivers call that an invalid argument.
 beyond_sight contains m if {
-	some m in logs.by_id["openmpi-cuda-ipc-failed"]
+	one_visible
+	some m in logs.messages({"nccl-ipc-open-failed", "openmpi-cuda-ipc-failed", "ucx-ipc-open-failed"})
+}
+
+one_visible if visible.alone
+one_visible if count(lone) > 0
+
+# Slurm gives each task only one GPU, which its control group then hides from the others.
+one_visible if {
 	some l in logs.launches
 	l.kind == "slurm"
 	l.gpus == 1
 	l.processes > 1
 }
 
-# With one visible GPU a process can open the memory of no other; older drivers call that an invalid argument.
-beyond_sight contains m if {
-	visible.alone
-	some m in logs.by_id["nccl-ipc-open-failed"]
+# lone are the containers that each have one GPU.
+lone contains l if {
+	some l in launches.containers
+	l.gpus == 1
 }
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set
@@ -282,52 +248,6 @@ findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	l := sort(launches.enclosed)[0]
 }
 
-# A pod's own value takes the place of what the device plugin chose: the kubelet adds the pod's variables behind the
-# plugin's (pkg/kubelet/kubelet_pods.go, GenerateRunContainerOptions).
-findings contains finding("choosing-pod", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", {
-	"about": {"title": launches.title(l), "gpus": l.resources["nvidia.com/gpu"], "value": value},
-	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": launches.place_of(l, "variables[NVIDIA_VISIBLE_DEVICES]")}],
-	"remedies": ["fix-visible-devices", "unset-env"],
-}) if {
-	some l in input.launches
-	l.kind == "kubernetes"
-	l.resources["nvidia.com/gpu"] != "0"
-	value := l.variables.NVIDIA_VISIBLE_DEVICES
-	regex.match(`^(\d|GPU-)`, value)
-}
-
-# A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's choice is then without
-# effect, as a privileged container gets every device of its node (kubernetes issue 81256, k8s-device-plugin issue
-# 1294).
-findings contains finding("privileged-pod", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
-	"about": {"title": launches.title(l), "gpus": l.gpus, "total": total},
-	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": total, "source": "NVML"}],
-}) if {
-	total := count(surroundings.nvml_gpus)
-	l := sort({pod | some pod in input.launches; pod.kind == "kubernetes"; pod.privileged; pod.gpus > 0; pod.gpus < total})[0]
-}
-
-# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their first collective does not
-# end, they share one.
-findings contains finding("guessed", "GPUs", visible.chooser, {
-	"about": {"ranks": who, "gpu": gpu},
-	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),
-	"order": stuck.order,
-	"remedies": ["fix-application", "fix-visible-devices"],
-}) if {
-	some gpu, ms in guessed
-	who := {m.fields.who | some m in ms}
-	not logs.said("nccl-duplicate-gpu")
-	stuck := logs.first({m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq in {"0", "1", "2"}})
-
-	# Neighbours are surely on one machine: ranks of two machines guess alike.
-	some rank in who
-	sprintf("%d", [to_number(rank) + 1]) in who
-}
-
-# guessed are ranks that chose no GPU, and take one by their number among those that they see, by that number.
-guessed[m.fields.gpu] contains m if some m in logs.by_id["torch-device-guessed"]
-
 # An integrated GPU next to cards: programs take it for one more, though it is slow, has no memory of its own and is
 # not supported by ROCm's libraries.
 findings contains finding("integrated", "GPUs", "HIP_VISIBLE_DEVICES", {
@@ -338,7 +258,7 @@ findings contains finding("integrated", "GPUs", "HIP_VISIBLE_DEVICES", {
 		"crashed": ["crashed" | crashed],
 	},
 	"severity": integrated_severity,
-	"confidence": {true: "likely", false: "possible"}[integrated_sure],
+	"confidence": {true: "likely", false: "possible"}[count(taken | unbuilt) > 0],
 	"messages": ((taken | unbuilt) | amd.crashes),
 	"evidence": architectures,
 }) if integrated_used
@@ -355,6 +275,7 @@ default crashed := false
 
 crashed if count(amd.crashes) > 0
 
+# A program shows that it used it; without a list in force, one that crashed may have.
 integrated_used if {
 	count(taken) > 0
 	count(cards) > 0
@@ -365,27 +286,11 @@ integrated_used if {
 	count(amd.discrete) > 0
 }
 
-# Without a list in force, a program that crashed may have used it, and one that takes the first GPU does where HIP
-# counts it as device 0, in the order of the compute driver's nodes.
 integrated_used if {
 	count(amd.integrated) > 0
 	count(amd.discrete) > 0
 	count(visible.chosen) == 0
-	integrated_first
-}
-
-integrated_first if crashed
-
-integrated_first if {
-	input.transfers.api == "hip"
-	input.transfers.devices[0].address in amd.integrated
-}
-
-integrated_first if {
-	count(surroundings.offered) == 0
-	nodes := {g.kfd.node | some g in amd.gpus; g.address in amd.integrated; g.kfd}
-	others := {g.kfd.node | some g in amd.gpus; g.address in amd.discrete; g.kfd}
-	min(nodes) < min(others)
+	crashed
 }
 
 integrated_severity := "critical" if {
@@ -395,30 +300,11 @@ integrated_severity := "critical" if {
 	crashed
 } else := "low"
 
-default integrated_sure := true
-
-integrated_sure := false if {
-	count(taken | unbuilt) == 0
-	crashed
-	count({m.program | some m in amd.crashes} & {"rocr", "hip", "rocblas"}) == 0
-}
-
 architectures := [{"fact": sprintf("gpus.devices[%s].architecture", [g.address]), "value": g.architecture, "source": "rocminfo"} |
 	some g in amd.gpus
 	g.address in amd.integrated
 	g.architecture
 ]
-
-missing contains {"fact": "env", "words": "variables were not read"} if {
-	not input.env
-	count(findings) == 0
-}
-
-missing contains {"fact": "gpus", "words": "it is not known whether there are GPUs"} if {
-	count(findings) == 0
-	not input.gpus
-	not input.container
-}
 
 not_applicable contains "no GPU on this machine" if {
 	count(facts.gpus) == 0

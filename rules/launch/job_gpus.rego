@@ -16,7 +16,6 @@ package gpudoctor.rules.job_gpus
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.visible_devices as visible
-import data.tables.launch_files as words
 
 # lists are the entries that count of each list of GPUs: those before the first that names none.
 lists[l][name] := array.slice(all, 0, min({i | some i, e in all; names_none(l, e)} | {count(all)})) if {
@@ -102,23 +101,6 @@ of_number(l, evidence, more) := object.union(found, more) if found := {
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
 starts(run) if not job.shows(run, {"processes", "tensor_parallel"})
-
-# Fewer: GPUs that are paid for, and idle.
-findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": sprintf(
-	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
-	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
-)}) if {
-	some l in (job.parts - job.headers)
-	used(l) > 1
-	used(l) < job.stated(l)
-	count(object.get(lists, [l], {})) == 0
-	not shell(l)
-	count(job.runs) == 1
-}
-
-# used counts the GPUs that one program uses, and shell is true of a command that may start several programs.
-used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if job.shows(l, {"data_parallel"})
-shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
 findings contains of_number(l, [], {

@@ -13,12 +13,9 @@
 #   since: "0.4"
 package gpudoctor.rules.job_network
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.networks
 import data.tables.launch_files as words
-
-interfaces := ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
 
 # An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may move one of the host into
 # the pod.
@@ -27,7 +24,7 @@ findings contains job.of_setting(l, name, {
 	"message": sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, job.title(l), words.lacking.network[l.kind]]),
 }) if {
 	some l, all in job.judged
-	some name in interfaces
+	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
 	value := all[name].value
 	value != ""
 	not networks.excludes(value)
@@ -38,36 +35,6 @@ findings contains job.of_setting(l, name, {
 	job.shows(l, {"resources"})
 	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
 }
-
-# A name that the target does not have, in what has its interfaces and devices.
-findings contains job.of_setting(l, name, {
-	"remedies": offer.remedies, "evidence": [job.setting_fact(l, name), {"fact": offer.fact, "value": sort(offer.names), "source": "--target"}],
-	"message": sprintf("%s=%s of %s matches no %s of the target: there are %s", [name, value, job.title(l), offer.what, facts.list(offer.names)]),
-}) if {
-	some l, all in job.judged
-	on_host(l)
-	some offer in offers
-	some name in offer.variables
-	value := all[name].value
-	value != ""
-	every there in offer.names {
-		not networks.selects(value, there)
-	}
-}
-
-on_host(l) if l.network == "host"
-on_host(l) if not l.kind in job.boxes
-
-# offers are what the target has for variables to name.
-offers contains {
-	"variables": interfaces, "what": "interface", "fact": "nics.interfaces", "names": {n.name | some n in host},
-	"remedies": ["unset-env", "set-socket-ifname"],
-} if some host in networks.listed
-
-offers contains {
-	"variables": ["NCCL_IB_HCA"], "what": "RDMA device", "fact": "nics.rdma", "names": {p.device | some p in input.nics.rdma},
-	"remedies": ["set-ib-hca", "unset-env"],
-} if count(input.nics.rdma) > 0
 
 # Containers of an engine without a network between hosts: their addresses hold on one machine only.
 findings contains {

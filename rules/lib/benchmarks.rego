@@ -2,7 +2,6 @@
 package gpudoctor.lib.benchmarks
 
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.rdma
 
 # low are, for each table, its values below what counts as good.
 low[i] contains p if {
@@ -48,25 +47,3 @@ wrong contains b if {
 	some b in input.benchmarks
 	b.wrong > 0
 }
-
-# collapsed are measurements of collectives over RoCE whose bus bandwidth breaks down as messages grow: to a quarter of
-# what smaller ones had reached, or less. Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
-# network that drops packets under load does that (NVIDIA/nccl#378). A message of 1 MiB is beyond the change of
-# protocols, which makes smaller steps.
-collapsed contains {"benchmark": b, "peak": best, "worst": last} if {
-	rdma.link in {"roce", "mixed"}
-	rdma_in_use
-	some b in input.benchmarks
-	b.what == "collective"
-	large := [p | some p in b.points; p.bytes >= 1048576; p.gbps > 0]
-	count(large) >= 3
-	last := large[count(large) - 1]
-	some best in large
-	best.gbps == max([q.gbps | some q in large])
-	best.bytes < last.bytes
-	best.gbps >= 1
-	last.gbps * 4 <= best.gbps
-}
-
-# rdma_in_use leaves out jobs that went over TCP.
-rdma_in_use if count({n | some n in input.logs.networks; n.name == "Socket"}) == 0

@@ -120,16 +120,11 @@ indirect(o) if {
 }
 
 # unclear are the reads that were refused directly, and not enough is known to tell whether it matters.
-unclear contains r if {
-	some r in input.gpudirect.reads
-	r.direct.outcome == "refused"
-	not r.configured.outcome
-}
+unclear := {r | some r in input.gpudirect.reads; r.direct.outcome == "refused"; not decided(r)}
 
-unclear contains r if {
-	some r in input.gpudirect.reads
-	r.direct.outcome == "refused"
-	not r.direct.error
+decided(r) if {
+	r.configured.outcome
+	r.direct.error
 }
 
 # told says what refused a read: "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED".

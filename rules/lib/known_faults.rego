@@ -66,15 +66,8 @@ holds("arm") if {
 
 holds("mixed-gpus") if count(architectures - {""}) > 1
 
-holds("several-hosts") if {
-	some c in input.logs.communicators
-	c.nodes > 1
-}
-
-holds("several-hosts") if {
-	some c in input.logs.communicators
-	count(c.hosts) > 1
-}
+holds("several-hosts") if input.logs.communicators[_].nodes > 1
+holds("several-hosts") if count(input.logs.communicators[_].hosts) > 1
 
 holds("nvswitch") if surroundings.nvswitch
 
@@ -90,33 +83,13 @@ holds("cubemesh") if {
 	gpu_models.model[_].name in {"V100 SXM2", "P100 SXM2"}
 }
 
-holds("launch-blocking") if {
-	some v in input.env.variables
-	v.name == "CUDA_LAUNCH_BLOCKING"
-	v.value == "1"
-}
+holds("launch-blocking") if facts.env.CUDA_LAUNCH_BLOCKING == "1"
+holds("gdr-off") if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "0"}
+holds("expandable-segments") if contains(lower(facts.env.PYTORCH_CUDA_ALLOC_CONF), "expandable_segments:true")
+holds("expandable-segments") if contains(lower(facts.env.PYTORCH_ALLOC_CONF), "expandable_segments:true")
 
-holds("gdr-off") if {
-	some v in input.env.variables
-	v.name == "NCCL_NET_GDR_LEVEL"
-	v.value in {"LOC", "0"}
-}
-
-holds("expandable-segments") if {
-	some v in input.env.variables
-	v.name in {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
-	contains(lower(v.value), "expandable_segments:true")
-}
-
-holds("net-plugin") if {
-	some n in input.logs.networks
-	not n.name in {"IB", "Socket"}
-}
-
-holds("split") if {
-	some m in input.logs.messages
-	contains(m.text, "ncclCommSplit")
-}
+holds("net-plugin") if count({n.name | some n in input.logs.networks} - {"IB", "Socket"}) > 0
+holds("split") if contains(input.logs.messages[_].text, "ncclCommSplit")
 
 holds("numa-unknown") if {
 	some d in input.pci.devices
@@ -124,10 +97,7 @@ holds("numa-unknown") if {
 	d.no_numa_node == true
 }
 
-holds("serving") if {
-	some p in input.software
-	p.name in {"vllm", "sglang"}
-}
+holds("serving") if input.software[_].name in {"vllm", "sglang"}
 
 holds("wsl") if input.host.virtualization.kind == "wsl"
 holds("wsl") if contains(lower(input.host.kernel), "microsoft")
@@ -135,22 +105,12 @@ holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
 
 # RCCL names the kernel in its log.
-holds("kernel-6-8") if {
-	some p in input.software
-	p.name == "kernel"
-	surroundings.version(p.version) >= [6, 8]
-}
-
-holds("pollara") if {
-	some d in input.pci.devices
-	d.vendor == "0x1dd8"
-	d.kind == "nic"
-}
+holds("kernel-6-8") if surroundings.version(logs.versions.kernel[_]) >= [6, 8]
+holds("pollara") if "0x1dd8" in {d.vendor | some d in input.pci.devices; d.kind == "nic"}
 
 # symptoms are the messages of each symptom.
 symptoms := {
-	"hang": {m | some id in ["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]; some m in logs.by_id[id]},
-	"stall": set(),
+	"hang": logs.messages(["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]),
 	"crash": logs.messages(["process-segmentation-fault"]),
 	"fail": {m | some m in logs.complaints; m.program in {"nccl", "pytorch", "frameworks", "cuda", "vllm"}; m.role != "consequence"},
 	"corrupt": logs.messages(["model-output-degenerate"]),

@@ -85,17 +85,6 @@ harmful contains {"name": c.name, "with": p.one, "without": p.other} if {
 	beats(p.other, p.one)
 }
 
-# helpful are variables that are in no table, and without which a run fails.
-helpful contains {"name": c.name, "with": p.one, "without": p.other} if {
-	some i, c in input.comparisons
-	c.kind == "variable"
-	not switch[c.name]
-	some p in pairs[i]
-	value(p.one, c.name) != ""
-	value(p.other, c.name) == ""
-	beats(p.one, p.other)
-}
-
 # cleared are the causes that an experiment rules out: the run fails alike with and without
 # what they are about, and no other experiment supports them.
 cleared := {cause |

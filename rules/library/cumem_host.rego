@@ -25,7 +25,6 @@
 package gpudoctor.rules.cumem_host
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
@@ -61,7 +60,6 @@ untested contains use if {
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL shares host memory through cuMem, and CUDA denies a GPU access to it (%s). Peer access between GPUs is not the problem, because this path does not use it. With NCCL_CUMEM_HOST_ENABLE=0, NCCL uses /dev/shm", [m.text]),
-	"severity": "critical",
 	"confidence": {true: "confirmed", false: "likely"}[m.id == "nccl-cuda-peer-access-unsupported"],
 	"messages": {m},
 	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
@@ -74,7 +72,6 @@ findings contains {
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
-	"severity": {true: "critical", false: "high"}[m in host_memory],
 	"confidence": "likely",
 	"messages": {m},
 	"evidence": [use.evidence],
@@ -85,29 +82,6 @@ findings contains {
 	some use in untested
 }
 
-findings contains {
-	"subject": "nccl",
-	"message": "A rank received a shared memory file name that is invalid, and the size 0: one rank found that host memory through cuMem works, and another that it does not",
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": logs.all_evidence({m} | fallbacks),
-	"remedies": ["nccl-cumem-host-disable", "add-sys-nice"],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["nccl-shm-handle-garbled"])
-	not switched_off
-	not too_old
-}
-
-fallbacks := logs.messages({"nccl-cumem-host-fallback"})
-
-host_memory := {m | some m in refused; known_faults.of_host_memory(m)}
-
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not input.logs
-}
 
 not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if switched_off

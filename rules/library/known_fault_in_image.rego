@@ -73,8 +73,6 @@ held(library) := {[l.version, l] | some [_, l] in image_files.copies(kinds[libra
 
 held("rocm") := image_files.rocm
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
 missing contains {"fact": "libraries.files[].version", "words": sprintf("the version of %s is not known", [l.path])} if {
 	some l in image_files.files
 	l.kind in {"libnccl", "librccl"}

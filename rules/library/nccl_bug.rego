@@ -57,11 +57,6 @@ missing contains {"fact": "software", "words": "no text shows the version of NCC
 	count(findings) == 0
 }
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not input.logs
-}
-
 missing contains {"fact": "libraries.files[].version", "words": "the installed versions of NCCL differ, and which one a job loads is not known"} if {
 	not input.texts
 	not library_versions.version_known.nccl

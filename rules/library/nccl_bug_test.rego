@@ -12,8 +12,6 @@ test_a_table_of_wrong_values_has_no_order if {
 	not f.order
 }
 
-test_unresolvable if count(nccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-
 test_fires_under_wsl if {
 	failed := message("nccl-unhandled-system-error", 1)
 	some f in nccl_bug.findings with input as {"host": {"kernel": "4.19.128-microsoft-standard"}, "software": loaded("2.8.3"), "logs": {"messages": [failed]}}

@@ -94,34 +94,6 @@ grade := ["critical", "likely"] if {
 	logs.failed
 } else := ["low", "possible"]
 
-# A network plugin on a part of the hosts: the others fall back to what is built in, and the two do not understand each
-# other's connections (NVIDIA/nccl issue 1634). Of one text, as the logs of two runs may well differ.
-by_network[n.source][n.name] contains n.host if {
-	some n in input.logs.networks
-	n.host != ""
-}
-
-split_networks[source] := by_name if {
-	some source, by_name in by_network
-	some plugin, hosts in by_name
-	not plugin in {"IB", "Socket", "RoCE"}
-	some builtin in {"IB", "Socket"}
-	count(by_name[builtin]) > 0
-	count(hosts & by_name[builtin]) == 0
-}
-
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("The hosts of this job use different network plugins (%s): only some of them find the plugin (LD_LIBRARY_PATH, loaded modules, or NCCL_NET_PLUGIN), and the two kinds cannot connect to each other", [
-		concat("; ", sort({sprintf("%s: %s", [name, concat(", ", array.slice(sort(hosts), 0, 4))]) | some name, hosts in split_networks[source]})),
-	]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("logs.networks[%s]", [n.host]), "value": n.name, "source": logs.at(n)} | some n in sort({n | some n in input.logs.networks; n.source == source})],
-	"remedies": ["same-nccl-everywhere", "unset-env"],
-	"params": {"variable": "LD_LIBRARY_PATH"},
-} if source := sort(object.keys(split_networks))[0]
-
 # Garbage only: different versions, or a foreign process at the port.
 findings contains {
 	"subject": "nccl",
@@ -164,15 +136,4 @@ findings contains {
 
 loader_variable := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD"}
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not input.logs
-	count(versions) == 0
-}
-
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
-missing contains {"fact": "software", "words": "no text shows the versions of NCCL by host"} if {
-	count(garbage) > 0
-	count(versions) == 0
-}

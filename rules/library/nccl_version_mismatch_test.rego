@@ -19,20 +19,9 @@ test_garbage_alone_is_possible if {
 	document := {"logs": {"messages": [message("nccl-address-family-unknown")]}}
 	some f in nccl_version_mismatch.findings with input as document
 	f.confidence == "possible"
-	{"fact": "software", "words": "no text shows the versions of NCCL by host"} in nccl_version_mismatch.missing with input as document
 }
-
-test_unresolvable if count(nccl_version_mismatch.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 
 network(host, name, source) := {"host": host, "name": name, "source": source, "line": 3, "count": 1}
-
-test_fires_where_a_part_of_the_hosts_has_the_plugin if {
-	document := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "IBext_v8", "a.log")]}}
-	some f in nccl_version_mismatch.findings with input as document
-	[f.severity, f.confidence, f.remedies[0]] == ["high", "likely", "same-nccl-everywhere"]
-	contains(f.message, "IBext_v8: n2")
-	count(f.evidence) == 2
-}
 
 test_silent_on_plugins_of_two_runs if {
 	tried := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n1", "IBext_v8", "a.log")]}}

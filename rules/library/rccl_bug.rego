@@ -21,6 +21,7 @@
 #   since: "0.1"
 package gpudoctor.rules.rccl_bug
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
@@ -63,21 +64,10 @@ several_ranks if {
 	p.manager == "log"
 }
 
-several_ranks if {
-	some c in input.logs.communicators
-	c.ranks > 1
-}
+several_ranks if input.logs.communicators[_].ranks > 1
+several_ranks if input.launches[_].tensor_parallel > 1
 
-several_ranks if {
-	some l in input.launches
-	l.tensor_parallel > 1
-}
-
-workaround_set if {
-	some v in input.env.variables
-	v.name == "NCCL_PROTO"
-	lower(v.value) == "simple"
-}
+workaround_set if lower(facts.env.NCCL_PROTO) == "simple"
 
 # If neither the bug's own message nor a hanging job was seen, it is the next thing to check.
 grade(f) := [object.get(f.row, "severity", "high"), f.row.confidence] if {
@@ -106,11 +96,9 @@ of_rccl(_) if {
 	m.fields.error == "unhandled cuda error"
 }
 
-architectures := {sprintf(" (%s)", [concat(", ", names_)]) | names_ := sort({g.architecture | some g in input.gpus.devices; g.architecture}); count(names_) > 0}
-
 findings contains {
 	"subject": "rccl",
-	"message": sprintf("RCCL has no code for a GPU here%s (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU", [concat("", architectures)]),
+	"message": "RCCL has no code for a GPU here (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU",
 	"severity": "high",
 	"confidence": "possible",
 	"messages": codeless,
@@ -122,11 +110,6 @@ missing contains {"fact": "software", "words": "no text shows the version of ROC
 	library_versions.on_amd
 	logs.failed
 	count(library_versions.used.rocm) + count(library_versions.used.rccl) == 0
-}
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if {
-	input.texts
-	not input.logs
 }
 
 not_applicable contains "the GPUs are NVIDIA's" if {

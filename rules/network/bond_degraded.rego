@@ -26,13 +26,8 @@ import data.gpudoctor.lib.rdma
 
 no_partner := "00:00:00:00:00:00"
 
-# ports_over are the names of the RDMA ports by host and interface, and speeds those of the interfaces.
+# ports_over are the names of the RDMA ports by host and interface.
 ports_over[networks.host_of(p)][p.netdev] contains rdma.plain_name(p) if some p in rdma.ports
-
-speeds[networks.host_of(n)][n.name] contains n.speed_gbps if {
-	some n in input.nics.interfaces
-	n.speed_gbps > 0
-}
 
 # ports_of are the RDMA ports that a bond carries.
 ports_of(b) := object.get(ports_over, [networks.host_of(b), b.name], set())
@@ -48,16 +43,12 @@ grade(b) := "medium" if {
 
 up(b) := {m | some m in b.members} - {m | some m in object.get(b, "down", [])}
 
-rate(b) := concat("", [sprintf(" of %v Gb/s each", [slowest]) |
-	slowest := min({speed | some m in up(b); some speed in speeds[networks.host_of(b)][m]})
-])
-
 shown(b, field) := {"fact": sprintf("nics.bonds[%s].%s", [b.name, field]), "value": b[field], "source": logs.at(b)}
 
 findings contains {
 	"id": "member-down",
 	"subject": b.name,
-	"message": sprintf("No link at %s of the bond %s: it uses %d of %d links%s.%s", [facts.few(b.down), b.name, count(up(b)), count(b.members), rate(b), carries(b)]),
+	"message": sprintf("No link at %s of the bond %s: it uses %d of %d links.%s", [facts.few(b.down), b.name, count(up(b)), count(b.members), carries(b)]),
 	"evidence": [shown(b, "down"), shown(b, "members")],
 	"severity": grade(b),
 	"confidence": "confirmed",
@@ -76,31 +67,23 @@ lacp contains b if {
 	count(up(b)) > 0
 }
 
-findings contains {
-	"id": "no-partner",
-	"subject": b.name,
-	"message": sprintf("No switch speaks LACP with the bond %s (802.3ad), so it uses one link: the switch ports belong to no port channel, or to one without LACP.%s", [b.name, carries(b)]),
-	"evidence": [shown(b, "partner")],
-	"severity": grade(b),
-	"remedies": ["fix-bond"],
-} if {
-	some b in lacp
-	b.partner == no_partner
-	count(up(b)) > 1
-}
-
+# Without a switch that speaks LACP, the bond uses one link.
 findings contains {
 	"id": "not-joined",
 	"subject": b.name,
-	"message": sprintf("LACP joined %d of the %d links of the bond %s that are up: the others are connected to another switch or to another port channel.%s", [b.aggregated, count(up(b)), b.name, carries(b)]),
-	"evidence": [shown(b, "aggregated"), shown(b, "members")],
+	"message": sprintf("LACP (802.3ad) joined %d of the %d links of the bond %s that are up: the switch ports belong to no port channel, to another one, or to one without LACP.%s", [joined, count(up(b)), b.name, carries(b)]),
+	"evidence": [shown(b, "partner"), shown(b, "members")],
 	"severity": grade(b),
 	"remedies": ["fix-bond"],
 } if {
 	some b in lacp
-	b.aggregated < count(up(b))
-	b.partner != no_partner
+	joined := links_joined(b)
+	joined < count(up(b))
 }
+
+links_joined(b) := 1 if {
+	b.partner == no_partner
+} else := b.aggregated
 
 # spreads are the bonds under RDMA that distribute connections over several links.
 spreads contains b if {
@@ -110,80 +93,62 @@ spreads contains b if {
 	b.mode in {"802.3ad", "balance-xor"}
 }
 
+# one_pair is true where NCCL uses one queue pair for a connection, its default.
+one_pair if not facts.env.NCCL_IB_QPS_PER_CONNECTION
+one_pair if facts.env.NCCL_IB_QPS_PER_CONNECTION == "1"
+
+# A policy by addresses sends all connections between two hosts over one link, and any policy one queue pair.
 findings contains {
-	"id": "hash",
+	"id": "one-link",
 	"subject": b.name,
-	"message": sprintf("The bond %s distributes by %s, so that all connections between two hosts use one of its %d links%s; layer3+4 distributes by connection. NICs that bond RDMA themselves (RoCE LAG) may do so differently: measure it.%s", [b.name, b.hash_policy, count(up(b)), rate(b), carries(b)]),
-	"evidence": [shown(b, "hash_policy")],
+	"message": sprintf("A connection over the bond %s uses one of its %d links: it distributes by %s, and NCCL uses one queue pair for a connection. With layer3+4 and NCCL_IB_QPS_PER_CONNECTION=%d it can use all, unless NICs that bond RDMA themselves (RoCE LAG) do: measure it.%s", [b.name, count(up(b)), b.hash_policy, count(up(b)), carries(b)]),
+	"evidence": [shown(b, "hash_policy"), shown(b, "members")],
 	"severity": "low",
 	"confidence": "possible",
 	"remedies": ["fix-bond"],
 } if {
 	some b in spreads
-	b.hash_policy in {"layer2", "layer2+3", "encap2+3", "vlan+srcmac"}
+	by_addresses_or_pair(b)
 }
 
-# one_pair is true where NCCL uses one queue pair for a connection, its default.
-one_pair if not facts.env.NCCL_IB_QPS_PER_CONNECTION
-one_pair if facts.env.NCCL_IB_QPS_PER_CONNECTION == "1"
+by_addresses_or_pair(b) if b.hash_policy in {"layer2", "layer2+3", "encap2+3", "vlan+srcmac"}
 
-findings contains {
-	"id": "one-queue-pair",
-	"subject": b.name,
-	"message": sprintf("RDMA runs over the bond %s of %d links%s, and one queue pair uses one of them: with NCCL_IB_QPS_PER_CONNECTION=%d, a connection of NCCL can use all.%s", [b.name, count(up(b)), rate(b), count(up(b)), carries(b)]),
-	"evidence": [shown(b, "hash_policy"), shown(b, "members")],
-	"severity": "info",
-	"confidence": "possible",
-	"remedies": ["fix-bond"],
-} if {
-	some b in spreads
+by_addresses_or_pair(b) if {
 	b.hash_policy in {"layer3+4", "encap3+4"}
 	is_array(input.env.variables)
 	one_pair
 }
 
-missing contains {"fact": "nics.bonds", "words": sprintf("the %s of the bond %s is not known", [concat(" and the ", sort(lacks)), b.name])} if {
+missing contains {"fact": "nics.bonds", "words": sprintf("the members, the mode, the LACP partner (shown only to root) or the hash policy of the bond %s is not known", [b.name])} if {
 	some b in input.nics.bonds
-	lacks := lacking(b)
-	count(lacks) > 0
+	incomplete(b)
 }
 
-lacking(b) := ({word |
-	some field, word in {"members": "list of members", "mode": "mode"}
-	object.get(b, field, null) == null
-} | {word |
-	word := "LACP partner (shown only to root)"
+incomplete(b) if not b.members
+incomplete(b) if not b.mode
+
+incomplete(b) if {
 	rdma.of_machine(b)
 	b.mode == "802.3ad"
 	object.get(b, "partner", "") == ""
-}) | {word |
-	word := "hash policy"
+}
+
+incomplete(b) if {
 	b in spreads
 	object.get(b, "hash_policy", "") == ""
 }
 
+asks contains "nics.rdma" if count(input.nics.bonds) > 0
+
+# Of a port of RoCE, its interface shows whether a bond carries it.
 missing contains {"fact": "nics.rdma", "words": "it is not known which RDMA ports a bond carries"} if {
 	count(input.nics.bonds) > 0
-	not carried
+	some p in input.nics.rdma
+	object.get(p, "link_layer", "") == "Ethernet"
+	not p.netdev
 }
 
-# carried is true where the RDMA ports are known, and the interfaces of those of RoCE.
-carried if {
-	is_array(input.nics.rdma)
-	every p in input.nics.rdma {
-		placed(p)
-	}
-}
-
-placed(p) if p.netdev
-placed(p) if object.get(p, "link_layer", "") != "Ethernet"
-
-missing contains {"fact": "env.variables", "words": "it is not known how many queue pairs NCCL uses for a connection"} if {
-	count(spreads) > 0
-	not variables_known
-}
-
-variables_known if is_array(input.env.variables)
+asks contains "env.variables" if count(spreads) > 0
 
 not_applicable contains "no bond of interfaces" if {
 	is_array(input.nics.bonds)

@@ -7,11 +7,10 @@ source := "/sys/class/net/bond0/bonding"
 bond(more) := object.union({"name": "bond0", "mode": "802.3ad", "hash_policy": "layer3+4", "members": ["eth1", "eth2"], "source": source, "line": 0}, more)
 
 port := {"device": "mlx5_bond_0", "port": 1, "link_layer": "Ethernet", "state": "active", "netdev": "bond0", "source": "/sys/class/infiniband/mlx5_bond_0/ports/1", "line": 0}
-interfaces := [{"name": name, "speed_gbps": 200, "source": "x", "line": 0} | some name in ["eth1", "eth2"]]
 
 machine(b, ports, pairs) := {
 	"env": {"variables": [{"name": "NCCL_IB_QPS_PER_CONNECTION", "value": pairs, "source": "environment", "effective": true}]},
-	"nics": {"bonds": [b], "rdma": ports, "interfaces": interfaces},
+	"nics": {"bonds": [b], "rdma": ports},
 }
 
 ids(m) := found if found := {f.id | some f in bond_degraded.findings} with input as m
@@ -31,8 +30,6 @@ test_unresolvable if {
 	lacks(machine(known, [port], "2")) == set()
 	lacks(machine(object.remove(known, ["partner"]), [port], "2")) == {"nics.bonds"}
 	lacks(machine(known, [object.remove(port, ["netdev"])], "2")) == {"nics.rdma"}
-	lacks({"nics": {"bonds": [known]}}) == {"nics.rdma"}
-	lacks(object.remove(machine(known, [port], "2"), ["env"])) == {"env.variables"}
 	infiniband := {"device": "mlx5_0", "port": 1, "link_layer": "InfiniBand", "source": "x", "line": 1}
 	lacks(machine(known, [infiniband], "2")) == set()
 	count(bond_degraded.findings) == 0 with input as object.remove(machine(bond({}), [port], "1"), ["env"])

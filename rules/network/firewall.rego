@@ -27,7 +27,6 @@ package gpudoctor.rules.firewall
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 
@@ -104,8 +103,7 @@ doubtful_severity(f) := "high" if {
 } else := "medium"
 
 # astray is true when the ranks took interfaces that do not lead to each other: then nothing needs to block them.
-astray if connections.scattered
-astray if count(((connections.bad_choices | connections.narrow_used) | meetings.off_meeting)) > 0
+astray if count(connections.bad_choices) > 0
 
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
@@ -114,39 +112,18 @@ support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-i
 # port or requires encryption. A rank sees a connection that was established and then lost.
 findings contains {
 	"subject": "service mesh",
-	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and %s: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(logs.first(proxies)), observed]),
+	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and a connection between ranks was reset or refused: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(logs.first(proxies))]),
 	"severity": "high",
-	"confidence": confidence,
 	"remedies": ["open-firewall", "other"],
-	"messages": (seen | {logs.first(proxies)}),
+	"messages": {m, logs.first(proxies)},
 } if {
-	count(proxies) > 0
-	[observed, confidence, seen] := held_up
-}
-
-proxies := logs.by_id["kubernetes-sidecar"]
-
-held_up := ["a connection between ranks was reset or refused", "likely", {m}] if {
-	m := logs.first(broken)
+	proxies := logs.by_id["kubernetes-sidecar"]
+	m := logs.first(logs.messages({
+		"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
+		"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
+	}))
 	not connections.died_before(m)
 }
 
-# The same without a message: the ranks started to build a communicator over several pods
-# and nothing followed (NVIDIA/nccl issue 1638).
-held_up := ["ranks on several of them started to build a communicator, with no further messages", "possible", set()] if {
-	networks.multi_node
-	not logs.failed
-	some c in input.logs.communicators
-	c.started > c.completed
-}
-
-# broken are connections that were established and lost, or were refused.
-broken := logs.messages({
-	"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
-	"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
-})
-
 # A process cannot reach itself.
 findings contains object.union({"subject": "network"}, found) if some found in own_connection.blocked
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

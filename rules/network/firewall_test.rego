@@ -10,7 +10,6 @@ failed(remote, error) := {"id": "nccl-connect-failed", "text": "NCCL WARN Connec
 oom := {"id": "pytorch-cuda-oom", "program": "pytorch", "text": "CUDA out of memory"}
 
 setting(id, more) := object.union({"id": id, "program": "kernel", "role": "setting", "text": id}, more)
-using(host, interfaces) := {"id": "nccl-bootstrap-interface", "role": "setting", "host": host, "text": "Bootstrap : Using x", "fields": {"interfaces": interfaces}}
 
 # grades are those of the metadata where a finding has none.
 grades(document) := {[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in told(document)}
@@ -39,11 +38,7 @@ test_doubts_what_has_other_reasons if {
 # The address of a bridge, or interfaces in different networks, explain it.
 test_leaves_wrong_interfaces_to_their_rule if {
 	grades(log([failed("172.17.0.1", "Connection timed out")])) == set()
-	apart := [using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), failed("10.0.0.4", "Connection timed out")]
-	grades(log(apart)) == {["critical", "possible"]}
 }
-
-test_unresolvable if count(firewall.missing) == 1 with input as {}
 
 sidecar := setting("kubernetes-sidecar", {"program": "kubernetes"})
 
@@ -53,12 +48,4 @@ test_fires_on_a_service_mesh if {
 	document := log([sidecar, store("recvValue failed on SocketImpl: failed to recv, got 0 bytes")])
 	grades(document) == {["high", "likely"]}
 	grades(log([oom, sidecar, store("failed to recv, got 0 bytes")])) == set()
-}
-
-began(completed) := {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": completed, "ranks": 2}]}}
-
-test_suspects_a_service_mesh_of_silence if {
-	grades(object.union(log([sidecar]), began(0))) == {["high", "possible"]}
-	grades(object.union(log([sidecar]), began(2))) == set()
-	grades(object.union(log([sidecar, oom]), began(0))) == set()
 }

@@ -24,9 +24,7 @@
 #   first_of:
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > disabled > no-module
-#     - disabled > no-client
 #     - registration > no-module
-#     - registration > no-client
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
 
@@ -69,8 +67,6 @@ why := sprintf("; yet %s registers memory of %s here, %s, so look at what the jo
 	rdma.peermem_loaded
 } else := "; NCCL_DMABUF_ENABLE=0 disables DMA-BUF" if {
 	facts.env.NCCL_DMABUF_ENABLE == "0"
-} else := "; the driver supports DMA-BUF, but the RDMA stack does not" if {
-	dmabuf_seen
 } else := ": nvidia-peermem is not loaded and DMA-BUF is not available"
 
 # On one machine nothing goes over the NICs; RCCL says it at every start.
@@ -83,44 +79,34 @@ disabled_severity(m) := "low" if {
 	count(rdma.verbs_channels) == 0
 } else := "medium"
 
-# Channels over verbs without GPUDirect RDMA, and a list of modules without it.
+# Channels over verbs without GPUDirect RDMA, and a list of modules without it, or a person's look at the directory of
+# modules that registered with the RDMA stack, which is not there. Other machines of the job may have it.
 findings contains {
 	"id": "no-module",
 	"subject": "GPUDirect RDMA",
 	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA (channels NET/IB without /GDRDMA), and nvidia-peermem is not loaded",
-	"evidence": array.concat(rdma.module_evidence, rdma.channel_evidence(rdma.verbs_channels)),
-	"severity": "medium",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
-	count(rdma.verbs_channels) > 0
-	count(rdma.direct_channels) == 0
-	rdma.peermem_absent
-	not dmabuf_seen
-	count(gpudirect.registered) == 0
-}
-
-# What a person looked at: the directory of modules that registered with the RDMA stack is not there, and channels go
-# without. Other machines of the job may have it: their channels then are direct.
-findings contains {
-	"id": "no-client",
-	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module is registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [
-		logs.at(m),
-		{true: " on this machine, but is loaded on another machine of the job, whose channels bypass host memory", false: ""}[count(rdma.direct_channels) > 0],
-	]),
-	"messages": {m},
-	"evidence": rdma.channel_evidence(indirect),
+	"messages": {m | m := logs.first(logs.by_id["peermem-no-clients"])},
+	"evidence": array.concat(rdma.module_evidence, rdma.channel_evidence(indirect)),
 	"severity": "medium",
 	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
 } if {
 	count(indirect) > 0
+	without_module
 	not dmabuf_seen
-	not rdma.peermem_loaded
 	count(gpudirect.registered) == 0
-	m := logs.first(logs.by_id["peermem-no-clients"])
 }
 
 indirect := rdma.verbs_channels - rdma.direct_channels
+
+without_module if {
+	rdma.peermem_absent
+	count(rdma.direct_channels) == 0
+}
+
+without_module if {
+	logs.said("peermem-no-clients")
+	not rdma.peermem_loaded
+}
 
 # A machine with active ports and NVIDIA GPUs that offers neither way. DMA-BUF needs the open kernel
 # modules, which the driver's version file tells, and kernel 5.12.
@@ -145,8 +131,8 @@ findings contains {
 	"id": "registration",
 	"subject": "GPUDirect RDMA",
 	"affects": sort({p.gpu.address | some p in gpudirect.refused; facts.is_address(p.gpu.address)}),
-	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s%s", [
-		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem), others,
+	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s: jobs over several machines move their data through host memory", [
+		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem),
 	]),
 	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
@@ -158,8 +144,6 @@ findings contains {
 }
 
 refusal := sort(gpudirect.refused)[0]
-
-others := sprintf(". %d of %d pairs of a GPU and a NIC that were tried are refused; jobs over several machines move their data through host memory there", [count(gpudirect.refused), count(gpudirect.pairs)])
 
 live_ports := {p | some p in rdma.active_ports; rdma.of_machine(p)}
 
@@ -194,19 +178,7 @@ missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a 
 	count(gpudirect.doubtful) > 0
 }
 
-missing contains {"fact": "nics.rdma", "words": "it is not known whether an RDMA port is active"} if {
-	rdma.peermem_absent
-	not logs.given
-	not states_known
-	not rdma.no_device
-}
-
-states_known if {
-	is_array(input.nics.rdma)
-	every p in input.nics.rdma {
-		p.state
-	}
-}
+asks contains "nics.rdma[].state" if rdma.peermem_absent
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
 

@@ -28,12 +28,6 @@
 #         NCCL does not use GPUDirect RDMA, because the PCI tree of this virtual machine shows no NIC near a GPU.
 #         NCCL_TOPO_FILE, set to the topology file that the cloud's image brings, tells NCCL which are (Azure ND H100
 #         v5: ndv5-topo.xml)
-#     beyond:
-#       confidence: possible
-#       remedies: [set-net-gdr-level, other]
-#       text: >-
-#         No NIC is near {beyond} of {gpus:GPU}: every path crosses the sockets (SYS). Their traffic between machines
-#         goes through host memory and the link between the sockets
 #     slow:
 #       severity: medium
 #       text: >-
@@ -44,8 +38,7 @@
 #       confidence: confirmed
 #       remedies: [other]
 #       text: >-
-#         {subject}: {gbps} of {port} Gb/s from the memory of {gpus}, whose path to it crosses {crossing}: normal for
-#         such a path[; nearer: {nearer}]
+#         {subject}: up to {gbps} of {port} Gb/s from the memory of {gpus}, which is what the path between them allows
 package gpudoctor.rules.gdr_topology
 
 import data.gpudoctor.lib.facts
@@ -153,23 +146,6 @@ all_across if {
 	count(across) == count(nic_paths)
 }
 
-# beyond are those that have no NIC at their own socket.
-beyond := {gpu | some gpu, paths in nic_paths; paths == {"SYS"}}
-
-findings contains {
-	"grade": "beyond",
-	"subject": "topology",
-	"affects": sort([gpu | some gpu in beyond; facts.is_address(gpu)]),
-	"about": {"beyond": count(beyond), "gpus": count(nic_paths)},
-	"evidence": [{"fact": sprintf("links.pairs[%s]", [gpu]), "value": "SYS to every NIC", "source": "topology"} | some gpu in sort(beyond)],
-	"severity": {true: "info", false: "low"}[harmless],
-	"params": {"gdr_level": "SYS"},
-} if {
-	count(beyond) > 0
-	count(rdma.verbs_channels | rdma.active_ports) > 0
-	not by_way
-}
-
 # Slow from a GPU's memory, and not slow from the host's: the path between NIC and GPU is at fault. If the host's was
 # not measured, the network may be slow itself.
 findings contains {
@@ -178,24 +154,11 @@ findings contains {
 	"about": {"words": rdma.network_words(n)},
 	"evidence": [rdma.network_evidence(n)],
 	"confidence": {true: "likely", false: "possible"}[n.point.a in good_from_host],
-	"remedies": array.concat(["disable-acs", "iommu-pt"], avoidances(n.point)),
-	"params": {"gdr_level": {true: "PXB", false: "LOC"}[beyond_default(n.point)]},
+	"remedies": ["disable-acs", "iommu-pt", "set-net-gdr-level"],
+	"params": {"gdr_level": "LOC"},
 } if {
 	some n in rdma.slow_networks.gpu
 	not n.point.a in {slow.point.a | some slow in rdma.slow_networks.host}
-}
-
-# avoidances keep NCCL from a slow path. One beyond the default limit it takes only where a variable says so.
-avoidances(point) := ["nccl-topo-file"] if {
-	beyond_default(point)
-	not facts.env.NCCL_NET_GDR_LEVEL
-} else := ["set-net-gdr-level"]
-
-default beyond_default(_) := false
-
-beyond_default(point) if {
-	path := between[gpu_name(point.b)][point.a]
-	not direct({path})
 }
 
 good_from_host contains p.a if {
@@ -206,8 +169,8 @@ good_from_host contains p.a if {
 }
 
 # far are the values of ib_write_bw from a GPU's memory that reach what their path allows, and not what the port
-# carries, by NIC and what their path crosses.
-far[[p.a, crossing[between[gpu_name(p.b)][p.a]]]] contains {"benchmark": b, "point": p} if {
+# carries, by NIC.
+far[p.a] contains {"benchmark": b, "point": p} if {
 	some b in input.benchmarks
 	b.what == "network"
 	b.memory == "gpu"
@@ -218,30 +181,22 @@ far[[p.a, crossing[between[gpu_name(p.b)][p.a]]]] contains {"benchmark": b, "poi
 	p.gbps < p.expected_gbps * rates.network
 }
 
-crossing := {"PHB": "the processor", "NODE": "the processor", "SYS": "the link between the processors"}
-
 findings contains {
 	"grade": "far",
 	"subject": nic,
-	"affects": sort({gpu | some p in points; gpu := gpu_name(p.point.b); facts.is_address(gpu)}),
 	"about": {
-		"gbps": concat(" to ", [sprintf("%d", [x]) | some x in sort({round(min(measured) * 8), round(max(measured) * 8)})]),
+		"gbps": round(max({p.point.gbps | some p in points}) * 8),
 		"port": round(max({p.point.expected_gbps | some p in points}) * 8),
 		"gpus": {p.point.b | some p in points},
-		"crossing": crosses,
-		"nearer": {other | some p in points; gpu := gpu_name(p.point.b); not nic in nearest[gpu]; some other in nearest[gpu]},
 	},
 	"evidence": array.slice([e | some p in sort(points); e := rdma.network_evidence(p)], 0, 4),
-} if {
-	some [nic, crosses], points in far
-	measured := {p.point.gbps | some p in points}
-}
+} if some nic, points in far
 
 missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known"} if {
 	count(too_far | near) == 0
 	count(nic_paths) == 0
 	count(rdma.direct_channels) == 0
-	count(object.get(rdma.slow_networks, "gpu", set())) == 0
+	not rdma.slow_networks.gpu
 	not no_gpu
 	not rdma.no_device
 }
@@ -283,39 +238,3 @@ nic_paths[p.a] contains p.path if {
 direct(types) if count(types & {path | some path in array.slice(rates.paths, 0, reach)}) > 0
 
 reach := [n | some i, path in rates.paths; path == rates.gdr_path; n := i + 1][0]
-
-# nearest are the NICs at the shortest distance of each GPU, by the name of the RDMA device where it is known. NICs
-# without RDMA are left out where RDMA devices are known.
-nearest[p.a] contains nic(p.b) if {
-	some p in input.links.pairs
-	p.kind == "gpu-nic"
-	p.path == [path | some path in rates.paths; path in nic_paths[p.a]][0]
-	usable(p.b)
-}
-
-nic(name) := min(object.get(device, name, {name}))
-
-device[p.address] contains p.device if {
-	some p in input.nics.rdma
-	p.address != ""
-}
-
-usable(name) if device[name]
-usable(name) if name in {p.device | some p in input.nics.rdma}
-usable(_) if count({p | some p in input.nics.rdma}) == 0
-
-# between is the type of the path between a GPU and a NIC, by the names that tools print.
-between[p.a][nic(p.b)] := p.path if {
-	some p in input.links.pairs
-	p.kind == "gpu-nic"
-	p.path != ""
-}
-
-# gpu_name is how pairs name a GPU that a tool names by its number.
-gpu_name(name) := name if {
-	nic_paths[name]
-} else := address if {
-	some g in input.gpus.devices
-	sprintf("GPU%d", [g.index]) == name
-	address := g.address
-} else := name

@@ -65,38 +65,22 @@ others_failed := {m | some m in logs.complaints; not m in lost}
 
 # The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
 findings contains {
-	"subject": cable_subject(m),
-	"message": sprintf("The kernel reports for a NIC: %s. %s", [trouble(m), cable_advice]),
+	"subject": object.get(m, ["fields", "address"], subject(m)),
+	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s)%s", [logs.at(m), {true: ", and the job failed at the network", false: ": an unused port may have no link"}[count(broken) > 0]]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
-	"severity": cable_grade(m)[0],
-	"confidence": cable_grade(m)[1],
+	"severity": {true: "critical", false: "medium"}[count(broken) > 0],
 	"remedies": ["bring-port-up"],
 } if {
 	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
 	not up_again(m)
+	not unplugged(m)
 }
 
-cable_subject(m) := object.get(m, ["fields", "address"], subject(m))
-
-trouble(m) := {
-	"mlx5-cable": sprintf("cable %s", [lower(object.get(m, ["fields", "problem"], ""))]),
-	"mlx5-link-down": "the link is down",
-	"mlx5-health": "its firmware or hardware failed",
-}[m.id]
-
-cable_advice := {
-	true: "The job failed at the network, and this is where its link went down",
-	false: "An unused port may have no link",
-}[count(broken) > 0]
-
-cable_grade(m) := ["critical", "likely"] if {
-	count(broken) > 0
-} else := ["high", "likely"] if {
-	m.id == "mlx5-health"
-} else := ["medium", "likely"] if {
-	startswith(m.fields.problem, "error")
-} else := ["info", "possible"]
+unplugged(m) if {
+	m.fields.problem == "unplugged"
+	count(broken) == 0
+}
 
 # up_again is true of a link that came up later, unless a job failed meanwhile.
 up_again(m) if {
@@ -142,13 +126,9 @@ findings contains {
 reason(p) := "The link is up, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
 	p.state in {"init", "armed"}
 	p.link_layer == "InfiniBand"
-} else := "It waits for the other end: check the cable and the switch port" if {
-	p.physical_state == "Polling"
 } else := sprintf("It had a link before and lost it (link_downed: %d): check the cable, the transceiver and the switch port", [p.counters.link_downed]) if {
 	went_down(p)
-} else := "It is switched off, or nothing is plugged in" if {
-	p.physical_state == "Disabled"
-} else := "It has no link"
+} else := "It is switched off, nothing is plugged in, or the other end does not answer: check the cable and the switch port"
 
 grade(p) := ["critical", "likely"] if {
 	needed(p)
@@ -158,13 +138,9 @@ grade(p) := ["critical", "likely"] if {
 } else := ["high", "possible"] if {
 	count(broken) > 0
 } else := ["medium", "likely"] if {
-	alone(p)
-	signs_of_use(p)
-} else := ["medium", "possible"] if {
-	went_down(p)
+	used(p)
 } else := ["info", "possible"] if {
 	not alone(p)
-	p.state == "down"
 } else := ["low", "possible"]
 
 # went_down is true of a port of this machine that had a link since the driver was loaded, and lost it (PortCounters
@@ -182,11 +158,19 @@ needed(p) if alone(p)
 failed_at_network if count(broken) > 0
 failed_at_network if without_network
 
-# signs_of_use: a port that a subnet manager knows, or with a link that waits for
-# configuration, is in use.
-signs_of_use(p) if p.state in {"init", "armed"}
-signs_of_use(p) if went_down(p)
-signs_of_use(_) if networks.multi_node
+# used is true of a port that had a link, and of the only ones of a machine if a subnet manager knows them, or if the job
+# needs them.
+used(p) if went_down(p)
+
+used(p) if {
+	alone(p)
+	p.state in {"init", "armed"}
+}
+
+used(p) if {
+	alone(p)
+	networks.multi_node
+}
 
 # Transfers that were never answered, on a fabric where only a dead link, a dead peer or routing can be the reason.
 findings contains {

@@ -48,31 +48,26 @@ uses_network if count(image_files.kinds & {"libnccl", "librccl"}) > 0
 
 target_evidence := image_files.of_target("rdma", input.target.rdma)
 
-findings contains {
-	"subject": "aws-ofi-nccl",
-	"message": "The target has EFA devices, and the image lacks the plugin aws-ofi-nccl: NCCL uses TCP between machines",
-	"evidence": [target_evidence],
-	"remedies": ["install-ofi-plugin"],
-} if {
-	uses_network
+# needed are the libraries by which NCCL uses the devices of the target: {subject, what it is, remedy}.
+needed contains ["aws-ofi-nccl", "the plugin aws-ofi-nccl for EFA", "install-ofi-plugin"] if {
 	"efa" in input.target.rdma
 	count(plugins) == 0
 }
 
-verbs := {device | some device in input.target.rdma; device != "efa"}
-
-findings contains {
-	"subject": "libibverbs",
-	"message": sprintf("The target has RDMA NICs (%s), and the image lacks libibverbs: NCCL uses TCP between machines", [facts.list(verbs)]),
-	"evidence": [target_evidence],
-	"remedies": ["install-rdma-libraries"],
-} if {
-	uses_network
+needed contains ["libibverbs", "libibverbs", "install-rdma-libraries"] if {
 	count(verbs) > 0
 	not "libibverbs" in image_files.kinds
 }
 
-# providers are the drivers of libibverbs in the image.
+needed contains [sprintf("lib%s", [device]), sprintf("the provider of %s for libibverbs (lib%s-rdmav*.so)", [device, device]), "install-rdma-libraries"] if {
+	"libibverbs" in image_files.kinds
+	some device in verbs
+	not device in providers
+}
+
+verbs := {device | some device in input.target.rdma; device != "efa"}
+
+# providers are the drivers of libibverbs, by the names of the files: libmlx5-rdmav34.so.
 providers contains name if {
 	some l in image_files.files
 	l.kind == "rdma-provider"
@@ -80,18 +75,14 @@ providers contains name if {
 }
 
 findings contains {
-	"subject": sprintf("lib%s", [device]),
-	"message": sprintf("The target has RDMA NICs of the driver %s, and the image lacks their provider for libibverbs (lib%s-rdmav*.so): NCCL finds no RDMA device", [device, device]),
+	"subject": subject,
+	"message": sprintf("The target has RDMA devices (%s), and the image lacks %s: NCCL uses TCP between machines", [facts.list({device | some device in input.target.rdma}), what]),
 	"evidence": [target_evidence],
-	"remedies": ["install-rdma-libraries"],
+	"remedies": [remedy],
 } if {
 	uses_network
-	"libibverbs" in image_files.kinds
-	some device in verbs
-	not device in providers
+	some [subject, what, remedy] in needed
 }
-
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 not_applicable contains "no target is given (--target), and the image holds no plugin for libfabric" if {
 	input.libraries

@@ -20,4 +20,3 @@ test_silent if {
 }
 
 test_silent_other_plugin if subjects({"libraries": {"files": [nccl, lib("nccl-net", "/opt/hpcx/lib/libnccl-net.so")]}}) == set()
-test_unresolvable if count(r.missing) == 1 with input as {}

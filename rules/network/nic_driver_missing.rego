@@ -33,9 +33,20 @@ adapters contains d if {
 	not d.off_bus == true
 }
 
-without_driver contains d.address if {
+# unusable are those without a driver, and those whose driver is there and mlx5_ib is not. With link aggregation, several
+# adapters or functions of one have one RDMA device.
+unusable contains d.address if {
+	drivers_known
 	some d in adapters
 	not d.driver
+}
+
+unusable contains d.address if {
+	some d in adapters
+	d.driver == "mlx5_core"
+	count(input.nics.rdma) == 0
+	is_array(input.nics.modules)
+	count({m | some m in input.nics.modules; m == "mlx5_ib"}) == 0
 }
 
 # drivers_known is true where a device shows its driver: a machine on which none does was recorded without them.
@@ -49,50 +60,24 @@ live if is_array(input.nics.rdma)
 
 findings contains {
 	"id": "no-driver",
-	"subject": subject(without_driver),
-	"message": sprintf("No driver is bound to %s (%s), which no program can use", [facts.counted(count(without_driver), "RDMA adapter"), facts.few(without_driver)]),
-	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": "", "source": sprintf("/sys/bus/pci/devices/%s/driver", [address])} | some address in sort(without_driver)],
+	"subject": {true: min(unusable), false: "network"}[count(unusable) == 1],
+	"message": sprintf("%s (%s) cannot be used for RDMA: no driver is bound to them, or mlx5_ib is not loaded", [facts.counted(count(unusable), "RDMA adapter"), facts.few(unusable)]),
+	"evidence": array.concat(
+		[{"fact": sprintf("pci.devices[%s].driver", [d.address]), "value": object.get(d, "driver", ""), "source": sprintf("/sys/bus/pci/devices/%s/driver", [d.address])} | some d in adapters; d.address in unusable],
+		rdma.module_evidence,
+	),
 	"severity": severity,
 	"remedies": ["load-rdma-driver"],
 } if {
 	live
-	drivers_known
-	count(without_driver) > 0
+	count(unusable) > 0
 }
 
 default severity := "medium"
 
 severity := "low" if facts.is_passthrough_host == true
 
-subject(set_) := min(set_) if {
-	count(set_) == 1
-} else := "network"
-
-# ethernet_only are the adapters whose driver is there and whose RDMA device is not. With link
-# aggregation, several adapters or functions of one have one RDMA device.
-ethernet_only contains d.address if {
-	some d in adapters
-	d.driver == "mlx5_core"
-	count(input.nics.rdma) == 0
-}
-
-findings contains {
-	"id": "no-rdma",
-	"subject": subject(ethernet_only),
-	"message": sprintf("%s (%s) has the driver mlx5_core, but no RDMA device: mlx5_ib is not loaded, so NCCL uses TCP", [facts.counted(count(ethernet_only), "RDMA adapter"), facts.few(ethernet_only)]),
-	"evidence": rdma.module_evidence,
-	"severity": "low",
-	"remedies": ["load-rdma-driver"],
-} if {
-	count(ethernet_only) > 0
-	is_array(input.nics.modules)
-	count({m | some m in input.nics.modules; m == "mlx5_ib"}) == 0
-}
-
-missing contains {"fact": "nics.rdma", "words": "the RDMA devices of the machine are not known"} if {
-	not live
-	count(surroundings.rdma_nics) > 0
-}
+asks contains "nics.rdma" if count(surroundings.rdma_nics) > 0
 
 missing contains {"fact": "pci.devices[].driver", "words": "the drivers of the PCI devices are not known"} if {
 	live

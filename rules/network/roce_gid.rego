@@ -23,26 +23,11 @@
 #   since: "0.1"
 #   grades:
 #     needless: "{seen}. Since 2.21, NCCL finds the GID itself, but index {index} is set[, and {fault}]: unset it[. {hint}]"
-#     wrong: "{seen}. GID index {index} is set, and {fault}[. {hint}]"
-#     chosen: >-
-#       {seen}. NCCL chose the GID itself: check with ib_write_bw -R, or ping -I, whether the two networks reach each
-#       other, and set NCCL_CROSS_NIC=0 if each NIC reaches only peers of the same index[. {hint}]
-#     no-interface: >-
-#       {seen}: the interface of the GID is down, or is not in the network namespace of this process. Run show_gids in
-#       the container to see which GIDs are usable there; exclude the NICs whose interface it lacks (NCCL_IB_HCA), or
-#       share the host's network with the container[. {hint}]
-#     foreign: >-
-#       {seen}. ib_write_bw -x shows which index reaches the peer; each program has its own setting for it[. {hint}]
-#     unchecked: >-
-#       {seen}. GID index {index} is set: show_gids must show a RoCE v2 GID with the interface's address there, on every
-#       NIC[. {hint}]
-#     old: >-
-#       {seen}. NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX is set to that of RoCE v2 (often 3), and it is
-#       not set[. {hint}]
-#     unread: >-
-#       NCCL looks for the GID itself and cannot read an entry of the NIC's table: it belongs to an interface that this
-#       container's network does not have. To stop the search, set NCCL_IB_GID_INDEX to an index that show_gids lists
-#       here; newer releases skip such entries[. {hint}]
+#     unanswered: >-
+#       {seen}: a GID that does not reach the peer is the usual cause. [GID index {index} is set. ][The tables show that
+#       {fault}. ]NCCL up to 2.20 uses index 0 unless NCCL_IB_GID_INDEX is set; later versions and UCX choose the GID
+#       themselves. show_gids must show a RoCE v2 GID with the interface's address there, on every NIC and in this
+#       container, and ib_write_bw -x shows which index reaches the peer[. {hint}]
 #     index: "GID index {index} is set, and {fault}[. {hint}]"
 #     no-gid: >-
 #       RoCE port {subject} is active, and its table of GIDs is empty: no connection over it is possible. A port gets GIDs
@@ -78,61 +63,30 @@ findings contains {
 	"messages": bad,
 	"evidence": index_evidence,
 	"confidence": confidence,
-	"remedies": object.get({"needless": ["set-gid-index", "unset-env"], "no-interface": ["set-gid-index", "set-ib-hca", "other"]}, reading, ["set-gid-index"]),
+	"remedies": array.flatten([
+		"set-gid-index",
+		["unset-env" | reading == "needless"],
+		["set-ib-hca" | first_bad in object.get(rdma.unconnected, "no-device", set())],
+	]),
 	"params": params,
 } if {
 	count(bad) > 0
 	not elsewhere
 }
 
-# unread are NCCL's own words that an entry of the table of GIDs cannot be read: it looks through all of them for the
-# best, and in a container with a network of its own most belong to interfaces elsewhere.
-unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
-	some m in logs.by_id["nccl-ib-call-failed"]
-	m.fields.call == "ibv_query_gid"
-}
-
-findings contains {
-	"id": "unread",
-	"subject": "RoCE",
-	"about": about_index,
-	"messages": unread,
-	"evidence": index_evidence,
-	"remedies": ["set-gid-index", "upgrade-nccl"],
-	"params": params,
-} if count(unread) > 0
-
 first_bad := logs.first(bad)
 
-seen := sprintf("A queue pair could not be connected (%s)%s", [logs.at(first_bad), pair_words]) if {
+seen := sprintf("A queue pair could not be connected (%s)", [logs.at(first_bad)]) if {
 	first_bad in refused
-} else := sprintf("A NIC retransmitted and got no response (status 12, %s)%s", [logs.at(first_bad), pair_words])
+} else := sprintf("A NIC retransmitted and got no response (status 12, %s)", [logs.at(first_bad)])
 
-# pair_words report GIDs in different networks, if a line names both.
-default pair_words := ""
+# An NCCL that chooses the GID itself needs no index.
+default reading := "unanswered"
 
-pair_words := sprintf(", from %s to %s", min(pairs))
-
-pairs contains [trim_prefix(m.fields.local_gid, "::ffff:"), trim_prefix(m.fields.remote_gid, "::ffff:")] if {
-	some m in bad
-	startswith(m.fields.local_gid, "::ffff:")
-}
-
-# reading is what is known of the index and of the version.
 reading := "needless" if {
 	rdma.chooses_gid
 	rdma.gid_index
-} else := "wrong" if {
-	wrong_index
-} else := "chosen" if {
-	rdma.chooses_gid
-} else := "no-interface" if {
-	first_bad in object.get(rdma.unconnected, "no-device", set())
-} else := "foreign" if {
-	not by_nccl
-} else := "unchecked" if {
-	rdma.gid_index
-} else := "old"
+}
 
 # by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of other programs is not known.
 by_nccl if {
@@ -149,8 +103,13 @@ confidence := "likely" if {
 } else := "possible"
 
 # told_apart: NCCL took index 0, or one that it should not have been given, or the kernel refused the GID.
-told_apart if reading in {"needless", "old"}
+told_apart if reading == "needless"
 told_apart if count(refused) > 0
+
+told_apart if {
+	not rdma.chooses_gid
+	not rdma.gid_index
+}
 
 # about_index is what texts say of the index; hint names the one at which every port that is known has a routable GID.
 about_index := {
@@ -246,18 +205,7 @@ findings contains {
 	"params": params,
 } if wrong_index
 
-missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
-	count(tables) == 0
-	count(bad) == 0
-	not rdma.no_roce
-	not rdma.no_device
-}
-
-missing contains {"fact": "nics.rdma", "words": "the state of a RoCE port is not known"} if {
-	some p in tables
-	rdma.of_machine(p)
-	not p.state
-}
+asks contains "nics.rdma[].state" if count(tables) > 0
 
 not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if rdma.no_roce
 
@@ -271,36 +219,14 @@ roce_ports contains p if {
 	is_array(p.gids)
 }
 
-bare contains p if {
+# bare are those without a GID of version 2, by the id of their finding: with an empty table a port cannot connect to any
+# other, and with GIDs of version 1 only to none behind a router.
+bare["no-gid"] contains p if {
 	some p in roce_ports
 	count(p.gids) == 0
 }
 
-# A port whose table is empty cannot connect to any other.
-findings contains {
-	"id": "no-gid",
-	"subject": rdma.port_name(p),
-	"evidence": [gids_of(p)],
-	"severity": bare_severity,
-	"remedies": ["set-gid-index", "set-ib-hca", "other"],
-} if some p in bare
-
-# A container without the device nodes does not use the ports of its machine.
-bare_severity := "low" if {
-	facts.in_container
-	not passed_in
-} else := "high" if {
-	bare == roce_ports
-} else := "medium"
-
-# A port with GIDs of version 1 only reaches no peer behind a router.
-findings contains {
-	"id": "only-v1",
-	"subject": rdma.port_name(p),
-	"evidence": [gids_of(p)],
-	"severity": "low",
-	"remedies": ["set-gid-index", "other"],
-} if {
+bare["only-v1"] contains p if {
 	some p in roce_ports
 	count(p.gids) > 0
 	every g in p.gids {
@@ -308,10 +234,29 @@ findings contains {
 	}
 }
 
-gids_of(p) := {
-	"fact": sprintf("nics.rdma[%s:%d].gids", [p.device, p.port]),
-	"value": [object.filter(g, ["index", "gid", "type"]) | some g in p.gids],
-	"source": sprintf("%s/gids", [p.source]),
+findings contains {
+	"id": id,
+	"subject": rdma.port_name(p),
+	"evidence": [{
+		"fact": sprintf("nics.rdma[%s:%d].gids", [p.device, p.port]),
+		"value": [object.filter(g, ["index", "gid", "type"]) | some g in p.gids],
+		"source": sprintf("%s/gids", [p.source]),
+	}],
+	"severity": severity(id),
+	"remedies": ["set-gid-index", "set-ib-hca", "other"],
+} if {
+	some id, ports in bare
+	some p in ports
 }
+
+# A container without the device nodes does not use the ports of its machine.
+severity(id) := "low" if {
+	id == "only-v1"
+} else := "low" if {
+	facts.in_container
+	not passed_in
+} else := "high" if {
+	bare["no-gid"] == roce_ports
+} else := "medium"
 
 passed_in if count(surroundings.rdma_nodes) > 0

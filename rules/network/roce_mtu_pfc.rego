@@ -34,25 +34,14 @@
 #     small:
 #       severity: low
 #       text: >-
-#         {ports}: the path MTU is 1024 bytes, because the Ethernet MTU is 1500. With 9000 (at least 4200) on the NICs and
-#         the switches it is 4096, and small packets cost the NIC less
-#     below-interface:
-#       severity: low
-#       confidence: likely
-#       text: >-
-#         {subject} has the path MTU {mtu}, although the MTU of its interface allows {allowed_mtu}: it was changed while
-#         the port was in use, or the port is limited. Set the MTU of the interface again, or reload the driver
+#         {ports}: the path MTU is smaller than it could be, and small packets cost the NIC more. With an Ethernet MTU of
+#         9000 (at least 4200) on the NICs and the switches it is 4096. Where the interface already has that, set it again,
+#         or reload the driver
 #     counted:
 #       remedies: [fix-mtu-pfc, nccl-timeout]
 #       text: >-
 #         RoCE packets were lost or came out of order: {counted}. The counters run since the driver was loaded; what
 #         matters is whether they grow while the job runs
-#     collapsed:
-#       remedies: [fix-mtu-pfc, nccl-timeout]
-#       text: >-
-#         The bus bandwidth over RoCE falls from {peak} to {worst}, although larger messages should not be slower. The
-#         usual cause is a network that drops packets under load, because flow control (PFC, or pause frames) or
-#         congestion control is missing on NICs and switches
 #     unprotected: >-
 #       Priority flow control is off on {interfaces}. Without it, a network loses packets under load, unless congestion
 #       control and the switches are configured for that
@@ -63,7 +52,6 @@
 #         on the path, or the peer stopped
 package gpudoctor.rules.roce_mtu_pfc
 
-import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
@@ -111,22 +99,10 @@ findings contains {
 	"subject": "MTU",
 	"about": {"mtus": concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])},
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; mtu_of(p) > 0], failure),
-	"severity": mtu_severity,
+	"severity": {true: "high", false: "low"}[failed],
 	"confidence": sure,
 	"remedies": ["fix-mtu-pfc"],
 } if count(mtus) > 1
-
-mtu_severity := "high" if {
-	failed
-} else := "medium" if {
-	some of_port in by_port # The same port of several machines.
-	count(of_port) > 1
-} else := "low"
-
-by_port[rdma.plain_name(p)] contains mtu_of(p) if {
-	some p in roce_ports
-	mtu_of(p) > 0
-}
 
 # A port that does not reach its rate from host memory, over Ethernet: packets are
 # lost or the path MTU is small, more often than the NIC's slot is narrow.
@@ -152,27 +128,17 @@ findings contains {
 	count(mtus) == 1
 }
 
+# small are the ports with the path MTU of an Ethernet MTU of 1500, or one that is smaller than their interface allows.
 small contains p if {
 	some p in roce_ports
-	mtu_of(p) == 1024
-	not limited(p)
-}
-
-limited(p) if p.max_mtu <= 1024
-limited(p) if p in below
-
-# below are the ports whose path MTU is smaller than that of their interfaces allows.
-below contains p if {
-	some p in roce_ports
-	p.mtu < p.allowed_mtu
+	smaller(p)
 	not at_most(p)
 }
 
-at_most(p) if p.max_mtu <= p.mtu
+at_most(p) if p.max_mtu <= mtu_of(p)
 
-findings contains {"id": "below-interface", "subject": rdma.port_name(p), "about": p, "evidence": [rdma.place(p)], "remedies": ["fix-mtu-pfc"]} if {
-	some p in below
-}
+smaller(p) if mtu_of(p) == 1024
+smaller(p) if p.mtu < p.allowed_mtu
 
 # loss are the counters of packets that were lost or came out of order. They count since
 # the driver was loaded, so they are not proof on their own.
@@ -202,17 +168,6 @@ slow(p, n) if {
 	rdma.of_machine(p)
 	rdma.rate_per_hour(n) < thresholds.lost_packets_per_hour
 }
-
-findings contains {
-	"grade": "collapsed",
-	"subject": "loss",
-	"about": {key: sprintf("%v GB/s at %d bytes", [c[key].gbps, c[key].bytes]) | some key in ["peak", "worst"]},
-	"evidence": array.concat(
-		[{"fact": "benchmarks[].points", "value": object.filter(p, ["bytes", "gbps"]), "source": sprintf("%s:%d", [c.benchmark.source, p.line])} | some p in [c.peak, c.worst]],
-		[rdma.place(p) | some p in roce_ports; count(p.counters) > 0],
-	),
-	"confidence": {true: "likely", false: "possible"}[count(loss) > 0],
-} if c := min(benchmarks.collapsed)
 
 # unprotected are the interfaces without flow control for any priority.
 unprotected contains q if {
@@ -252,19 +207,9 @@ addresses_right if {
 	m.fields.ucx # It chose the GID itself.
 }
 
-# The same job had moved data before.
-addresses_right if {
-	some c in input.logs.communicators
-	c.completed > 0
-	c.completed >= c.started
-	some b in input.benchmarks
-	count(b.points) > 0
-}
-
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
 	count(mtus) == 0
 	count(loss) == 0
-	count(benchmarks.collapsed) == 0
 	not failed
 	not rdma.no_roce
 	not rdma.no_device

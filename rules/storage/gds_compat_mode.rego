@@ -20,7 +20,7 @@
 #   needs: [storage.gds]
 #   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, use-gds-file-system, iommu-pt, disable-acs, other]
 #   profiles: [training]
-#   first_of: [forced > impossible > unsupported > unregistered > file-system > tried]
+#   first_of: [forced > impossible > unregistered > file-system > tried]
 #   since: "0.2"
 package gpudoctor.rules.gds_compat_mode
 
@@ -57,34 +57,28 @@ findings contains {
 	count(gpudirect.direct) == 0
 }
 
-# gdscheck shows that no storage can be used, neither over nvidia_fs nor over P2PDMA. Every version of it lists NVMe
-# and NFS, so that a part of its list is not taken for the whole.
-findings contains {
-	"id": "unsupported",
-	"subject": "GPUDirect Storage",
-	"message": "gdscheck finds no storage that GPUDirect Storage supports here: cuFile reads and writes through host memory, or fails if properties.allow_compat_mode is false",
-	"evidence": driver_evidence,
-	"severity": "medium",
-	"confidence": "confirmed",
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
-} if {
-	told
-	count({"NVMe", "NFS"} - unsupported) == 0
-	count(supported) == 0
-}
-
 findings contains {
 	"id": "unregistered",
 	"subject": "GPUDirect Storage",
-	"message": "The module nvidia_fs is loaded, but no storage driver is registered with it: cuFile reads and writes through host memory. The drivers of the Linux kernel do not register, those of MLNX_OFED and DOCA-OFED do",
+	"message": "No storage here supports GPUDirect Storage: no storage driver is registered with nvidia_fs, so cuFile reads and writes through host memory. The drivers of the Linux kernel do not register, those of MLNX_OFED and DOCA-OFED do",
 	"evidence": driver_evidence,
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
-	input.storage.gds.loaded == true
 	count(unsupported) > 0
 	count(supported) == 0
-	asked == false
 	count(gpudirect.direct) == 0
+	list_whole
+}
+
+# Every version of gdscheck lists NVMe and NFS, so that a part of its list is not taken for the whole.
+list_whole if {
+	told
+	count({"NVMe", "NFS"} - unsupported) == 0
+}
+
+list_whole if {
+	input.storage.gds.loaded == true
+	asked == false
 }
 
 # What was really tried.
@@ -124,26 +118,19 @@ findings contains {
 findings contains {
 	"id": "iommu",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("%s. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail", [translation[0]]),
-	"evidence": [translation[1]],
+	"message": "The IOMMU translates addresses, with which NVIDIA does not support GPUDirect Storage: transfers may be slow or fail",
+	"evidence": [translation],
 	"confidence": "possible",
 	"remedies": ["iommu-pt"],
 	"params": iommu.params,
 }
 
-translation := [
-	sprintf("The IOMMU translates the addresses of %s", [facts.list(translated)]),
-	{"fact": "iommu.groups", "value": sort(translated), "source": "/sys/kernel/iommu_groups"},
-] if {
+translation := {"fact": "iommu.groups", "value": sort(translated), "source": "/sys/kernel/iommu_groups"} if {
 	for_nvme
 	count(translated) > 0
-} else := [
-	"gdscheck shows that the IOMMU is enabled",
-	{"fact": "storage.gds.iommu", "value": "enabled", "source": source},
-] if {
+} else := {"fact": "storage.gds.iommu", "value": "enabled", "source": source} if {
 	told
 	input.storage.gds.iommu == "enabled"
-	count(translated) == 0
 }
 
 # Paths that ACS lengthens: a drive and a GPU below one switch.
@@ -160,29 +147,33 @@ findings contains {
 	facts.is_passthrough_host == false
 }
 
-missing contains {"fact": "storage.gds", "words": "it is not known whether GPUDirect Storage is set up"} if {
-	not input.storage.gds
-	not surroundings.no_nvidia
-}
-
 missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read without the compatibility mode, and it is not known why, or whether it reads with it"} if {
 	count(gpudirect.unclear) > 0
 }
 
-missing contains {"fact": "storage.gds.loaded", "words": "it is not known whether the module nvidia_fs is loaded"} if {
+asks contains "storage.gds.loaded" if of_machine
+asks contains "storage.gds.properties" if of_machine
+asks contains "storage.gds.kernel_p2pdma" if p2pdma_wanted
+asks contains "gpus.driver.open" if p2pdma_wanted
+asks contains "host.virtualization" if drives_here
+asks contains "host.arch" if drives_here
+asks contains "pci.devices" if drives_here
+asks contains "links.pairs" if drives_here
+asks contains "host.virtualization.passthrough_host" if count(redirecting) > 0
+
+drives_here if {
 	of_machine
-	not loaded_known
+	for_nvme
 }
 
-missing contains {"fact": "storage.gds.properties", "words": "the settings of cuFile are not known"} if {
+p2pdma_wanted if {
 	of_machine
-	not properties_known
+	asked == true
 }
 
-missing contains {"fact": "storage.gds.drivers", "words": "it is not known which drivers are registered with nvidia_fs"} if {
+asks contains "storage.gds.drivers" if {
 	of_machine
 	input.storage.gds.loaded == true
-	not drivers_known
 }
 
 missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of drivers (DRIVER CONFIGURATION) is not in the input"} if {
@@ -190,65 +181,19 @@ missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of dr
 	count(supported) == 0
 }
 
-missing contains {"fact": "storage.gds.kernel_p2pdma", "words": "it is not known whether the kernel has CONFIG_PCI_P2PDMA"} if {
-	of_machine
-	asked == true
-	not kernel_known
-}
-
-missing contains {"fact": "gpus.driver.open", "words": "it is not known whether the NVIDIA driver uses its open kernel modules"} if {
-	of_machine
-	asked == true
-	not driver_known
-}
-
 missing contains {"fact": "storage.mounts", "words": "the file systems on the NVMe drives are not known"} if {
-	of_machine
-	for_nvme
+	drives_here
 	not mounts_known
 }
 
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	of_machine
-	for_nvme
-	not guest_known
-}
-
-missing contains {"fact": "host.arch", "words": "the architecture of the processor is not known"} if {
-	of_machine
-	for_nvme
-	not arch_known
-}
-
-missing contains {"fact": "pci.devices", "words": "the PCI devices are not known"} if {
-	of_machine
-	for_nvme
-	not tree_known
-}
-
-missing contains {"fact": "links.pairs", "words": "the paths between GPUs and NVMe drives are not known"} if {
-	of_machine
-	for_nvme
-	not links_known
-}
-
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
-	of_machine
-	for_nvme
+	drives_here
 	facts.is_guest == false
 	count(hidden) > 0
 }
 
-missing contains {"fact": "host.virtualization", "words": "it is not known whether this host passes devices to guests"} if {
-	of_machine
-	for_nvme
-	count(redirecting) > 0
-	not passthrough_known
-}
-
 missing contains {"fact": "iommu.groups", "words": "it is not known whether the IOMMU translates the addresses of the drives"} if {
-	of_machine
-	for_nvme
+	drives_here
 	not facts.is_guest == true
 	not input.host.arch == "arm64"
 	not iommu_known
@@ -404,27 +349,6 @@ iommu_known if {
 }
 
 iommu_known if input.iommu.mode == "off"
-
-# What is known of the rest.
-loaded_known if is_boolean(input.storage.gds.loaded)
-
-properties_known if is_object(properties)
-
-drivers_known if is_object(input.storage.gds.drivers)
-
-kernel_known if is_boolean(input.storage.gds.kernel_p2pdma)
-
-driver_known if is_boolean(input.gpus.driver.open)
-
-guest_known if is_boolean(facts.is_guest)
-
-arch_known if input.host.arch != ""
-
-tree_known if is_array(input.pci.devices)
-
-links_known if is_array(input.links.pairs)
-
-passthrough_known if is_boolean(facts.is_passthrough_host)
 
 # hidden are the bridges between a GPU and an NVMe drive below one switch whose ACS could not be read.
 hidden contains bridge if {
