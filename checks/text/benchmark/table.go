@@ -33,7 +33,7 @@ func stands(b *facts.Benchmark, part string, line int) {
 	}
 }
 
-// amount reads a number that was measured, in a unit; nil if it is none.
+// amount reads a number that was measured, in a unit; nil for any other text.
 func amount(text string, unit float64) *float64 {
 	n, err := finite.Parse(text)
 	if err != nil || n < 0 || n >= 1e15 {
