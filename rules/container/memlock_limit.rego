@@ -23,6 +23,11 @@
 #       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and
 #       RDMA devices are available ({nodes}): {consequence}
 #     registration: "Registering memory of the host with {device} was refused ({attempt}). {remark}"
+#     note:
+#       severity: info
+#       text: >-
+#         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it,
+#         but memory registration with an RDMA NIC would fail
 #     refused: {severity: critical, text: "A NIC did not get the locked memory that it needs ({at}). {remark}"}
 package gpudoctor.rules.memlock_limit
 
@@ -106,6 +111,18 @@ findings contains finding("registration", {
 	graded := {true: ["high", "confirmed"], false: ["medium", "likely"]}[in_force]
 }
 
+# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
+# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c). In a container that has less than
+# the kernel's default, it is worth a note: NVIDIA's guide asks for it, and the next container may be given a NIC.
+findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence, "evidence": array.concat(limits, tried)}) if {
+	surroundings.isolated
+	count(surroundings.usable) > 0
+	count(surroundings.rdma_nodes) == 0
+	count(refused) == 0
+	in_force
+	soft < table.memlock_default_bytes
+}
+
 # stated are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
 stated := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
@@ -180,6 +197,4 @@ confidence := "confirmed" if {
 
 consequence := {true: "memory registration with the NIC fails", false: "a job with many connections exceeds it"}[too_low]
 
-# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
-# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c).
 not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if count(surroundings.rdma_nodes) == 0

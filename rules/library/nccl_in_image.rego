@@ -51,6 +51,24 @@ findings contains {
 
 layers(copies) := min({image_files.layer(l) | some l in copies})
 
+# built are the releases of CUDA that the Python packages around PyTorch are built for.
+built[major] contains p if {
+	some p in input.libraries.packages
+	regex.match(`^(torch|nvidia-nccl|nvidia-cuda-runtime|nvidia-cublas|nvidia-cudnn)(-|$)`, p.name)
+	major := image_files.cuda_major(sprintf("%s %s", [p.name, p.version]))
+}
+
+findings contains {
+	"subject": "packages",
+	"message": sprintf("The Python packages are built for different releases of CUDA: %s. Packages of one library for two releases overwrite each other's files, and PyTorch fails or loads the wrong one", [
+		concat("; ", sort({sprintf("CUDA %d: %s", [major, facts.list({sprintf("%s %s", [p.name, p.version]) | some p in packages})]) | some major, packages in built})),
+	]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": sort({image_files.package_evidence(p) | some _, packages in built; some p in packages}),
+	"remedies": ["same-nccl-everywhere"],
+} if count(built) > 1
+
 # relevant are the libraries without which an image has nothing to judge.
 relevant := {"libnccl", "librccl", "libcuda", "libnvidia-ml", "libcudart", "libamdhip64", "libhsa-runtime64", "libcudnn"}
 

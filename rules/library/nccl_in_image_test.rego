@@ -8,6 +8,14 @@ image(files) := {"profile": "image", "libraries": {"files": files}}
 
 first := taken("/usr/lib/libnccl.so.2", "2.18.3", "ld_cache")
 
+test_fires_packages if {
+	some f in r.findings with input as {"libraries": {"files": [], "packages": [
+		{"name": "torch", "version": "2.3.0+cu118", "path": "/site/torch-2.3.0+cu118.dist-info"},
+		{"name": "nvidia-nccl-cu12", "version": "2.26.2", "path": "/site/nvidia_nccl_cu12-2.26.2.dist-info"},
+	]}}
+	contains(f.message, "CUDA 11: torch 2.3.0+cu118; CUDA 12: nvidia-nccl-cu12 2.26.2")
+}
+
 test_unresolvable if {
 	count(r.missing) == 1 with input as image([first, {"kind": "libnccl", "path": "/o/libnccl.so.2", "found_by": "toolkit"}])
 	count(r.missing) == 1 with input as object.union(image([first]), {"image": {"unread": ["/root"]}})
