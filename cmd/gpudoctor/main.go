@@ -36,9 +36,9 @@ func main() {
 		complaint.Write(os.Stderr, complaint.Hinted(err, "run it under a seccomp filter that allows getpid"))
 		os.Exit(exitError)
 	}
-	// The program lives for seconds, and garbage may lie where it is: with 3 times as much garbage as is kept, a
-	// recorded host of 8 GPUs takes 150 MB. Long texts and large recordings stay within the limit.
-	debug.SetGCPercent(300)
+	// The program lives for seconds, and garbage may lie where it is: with half as much again as is kept, a
+	// recorded host of 8 GPUs takes 120 MB. Long texts and large recordings stay within the limit.
+	debug.SetGCPercent(150)
 	debug.SetMemoryLimit(192 << 20)
 	checks.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

@@ -493,6 +493,19 @@ func TestUnreadIsNeverHealth(t *testing.T) {
 	}
 }
 
+// TestFaultIsNeverHealth checks that a rule which is at fault leaves no verdict healthy, whatever its severity.
+func TestFaultIsNeverHealth(t *testing.T) {
+	for _, severity := range severities {
+		for _, profile := range []rules.Profile{rules.Training, rules.Image} {
+			in := healthy(4)
+			in.Profile = profile
+			in.Rules = append(slices.Clone(in.Rules), rules.Rule{ID: "faulty", Severity: severity})
+			in.Verdict.Skipped = []rules.Skipped{{Rule: "faulty", Missing: []rules.Missing{{Words: "the rule failed"}}, Fault: true}}
+			expect.Equal(t, Inconclusive, New(in).Verdict.State, "%s, %s", severity, profile)
+		}
+	}
+}
+
 // TestIn checks, for each term, where it is used and where it is part of something else.
 func TestIn(t *testing.T) {
 	for _, term := range glossary {

@@ -330,7 +330,7 @@ func missingSections(lacks []rules.Missing) []Reason {
 	return reasonsFor(ReasonSection, all)
 }
 
-// missingRules lists the rules that could not be judged and whose finding would
+// missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would
 // be high or critical. told is true where the lack of transfers is a reason by
 // itself. Where every transfer between several GPUs was tried and
 // arrived at full speed, that answers what would have explained a failure.
@@ -344,7 +344,8 @@ func (d *Document) missingRules(in Input, told bool) []Reason {
 	var all []Reason
 	for _, s := range d.Skipped {
 		i := slices.IndexFunc(in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
-		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && (!told || !lacksTransfersAlone(s)) {
+		required := i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && (!told || !lacksTransfersAlone(s))
+		if s.Fault || required { // What a faulty rule would have said is not known, and a transfer does not answer it.
 			all = append(all, notJudged(s))
 		}
 	}
