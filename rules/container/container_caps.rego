@@ -28,6 +28,12 @@
 #   since: "0.1"
 #   grades:
 #     node: "{gpus} GPU nodes are in /dev, but {subject} is not: {why}"
+#     unlisted:
+#       severity: critical
+#       text: >-
+#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all
+#         memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node
+#         in
 #     closed: >-
 #       This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it[. The
 #       groups render and video own {nodes}: a user outside of a container must be in them, and --group-add adds them in
@@ -36,8 +42,27 @@
 #     none-passed:
 #       confidence: possible
 #       text: "The kernel driver of this machine has {gpus} GPUs, but none of them was passed into this container"
+#     absent:
+#       severity: medium
+#       text: "NVIDIA_VISIBLE_DEVICES=all requests every GPU, but {absent} of the kernel driver's {gpus} GPUs have no node here"
+#     infiniband:
+#       severity: low
+#       confidence: possible
+#       text: >-
+#         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job
+#         over several machines uses TCP
 #     rdma-not-passed: >-
-#       {said}: {container} was started without /dev/infiniband, so its programs find no RDMA device, and end or use TCP
+#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and
+#       the job uses TCP instead
+#     rdma-barred:
+#       severity: critical
+#       confidence: confirmed
+#       text: >-
+#         NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in
+#         {container}: /dev/infiniband was not passed in. So the job ends instead of falling back to TCP
+#     efa-not-passed: >-
+#       libfabric finds no device ({at}), and {container} was started without any of /dev/infiniband, so it cannot use EFA. Pass in
+#       --device=/dev/infiniband/uverbs0, one for each EFA interface, or request the resource vpc.amazonaws.com/efa
 #     numa-nccl: >-
 #       NUMA calls are blocked here ({blocked}), and NCCL {versions} allocates host memory with them: transport through host memory fails (2.26.5 and
 #       newer fall back to /dev/shm)
@@ -89,6 +114,23 @@ findings contains lacking("node", path, [path], {
 	refused := [{"probe": true} | input.transfers.error_code > 0]
 }
 
+# A listing shows the same, of a container or of a machine whose module nvidia_uvm is not loaded yet: nvidia-modprobe,
+# which loads it and makes the node, may not do so in a container (apptainer/singularity issue 1441, NVIDIA/pyxis
+# issue 81).
+findings contains lacking("unlisted", "/dev/nvidia-uvm", ["/dev/nvidia-uvm"], {
+	"about": {"gpus": count(surroundings.nvidia_nodes), "said": m.text},
+	"messages": {m},
+	"evidence": nodes_evidence,
+	"remedies": ["pass-device-nodes", "configure-container-runtime"],
+}) if {
+	not facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	not uvm_listed
+	m := logs.first(logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"}))
+}
+
+uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
+
 # started is true when CUDA offered a GPU, whatever /dev looks like.
 started if count(surroundings.offered) > 0
 
@@ -135,20 +177,29 @@ closed_amd if {
 }
 
 # AMD: both the compute node and the render nodes are needed.
-findings contains lacking("half", lacked, [lacked], {
+findings contains lacking("half", lacked, [trim_suffix(lacked, "/renderD*")], {
 	"about": {"gpus": count(surroundings.of_vendor.amd), "given": given},
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
 	"remedies": ["pass-amd-devices"],
 }) if {
 	facts.in_container
 	surroundings.has_amd
-	not surroundings.has_nvidia
-	given := {node | some node in ["/dev/kfd", "/dev/dri"]; strings.any_prefix_match(object.keys(surroundings.node_access), node)}
-	count(given) == 1
-	some lacked in ({"/dev/kfd", "/dev/dri"} - given)
+	some [given, lacked] in amd_halves
 }
 
-# The kernel driver knows GPUs and none of them was passed in.
+amd_halves contains ["/dev/kfd", "/dev/dri/renderD*"] if {
+	surroundings.node_access["/dev/kfd"]
+	count(surroundings.render_nodes) == 0
+}
+
+amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
+	count(surroundings.render_nodes) > 0
+	not surroundings.has_nvidia
+	not surroundings.node_access["/dev/kfd"]
+}
+
+# The kernel driver knows GPUs and none of them was passed in. What an explicit "none" means is for gpu-visibility to
+# say.
 findings contains lacking("none-passed", "/dev/nvidia*", [sprintf("/dev/nvidia%d", [d.minor]) | some d in known], {
 	"about": {"gpus": count(known)},
 	"evidence": [{"fact": "container.driver_devices", "value": [d.address | some d in known], "source": "/proc/driver/nvidia/gpus"}],
@@ -156,45 +207,81 @@ findings contains lacking("none-passed", "/dev/nvidia*", [sprintf("/dev/nvidia%d
 	facts.in_container
 	count(surroundings.nvidia_nodes) == 0
 	count(known) > 0
+	not none_wanted
 	not started
 }
+
+none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 
 # known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
-# without_devices are the messages of programs that found no RDMA device, where something shows that the machine has one
-# and that it is to be used.
-without_devices contains m if {
-	some m in logs.by_id["nccl-ib-no-device"]
-	"active" in {port.state | some port in input.nics.rdma}
-	rdma_asked
+# All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
+findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
+	"about": {"absent": absent, "gpus": count(known)},
+	"evidence": [
+		{"fact": "container.missing_nodes", "value": sort(absent), "source": "/proc/driver/nvidia/gpus, /dev"},
+		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
+	],
+}) if {
+	facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	lower(facts.env.NVIDIA_VISIBLE_DEVICES) == "all"
+	count(absent) > 0
 }
 
-without_devices contains m if {
-	some m in logs.by_id["nccl-network-not-found"]
-	upper(facts.env.NCCL_NET) == "IB"
+absent := {path | some path in input.container.missing_nodes; regex.match(`^/dev/nvidia[0-9]+$`, path)}
+
+# InfiniBand NICs of the machine that a container cannot use.
+findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], {
+	"about": {"nics": count(surroundings.infiniband_nics)},
+	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
+	"remedies": ["pass-rdma-devices"],
+}) if {
+	facts.in_container
+	count(surroundings.usable) > 0
+	count(surroundings.infiniband_nics) > 0
+	count(surroundings.rdma_nodes) == 0
 }
 
-without_devices contains m if {
-	some m in logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"})
-	strings.any_prefix_match(array.concat(object.get(input, ["nics", "providers"], []), [object.get(facts.env, "FI_PROVIDER", "")]), "efa")
-}
-
-findings contains {
-	"id": "rdma-not-passed",
-	"grade": "rdma-not-passed",
+# unpassed is about the description of a container's start.
+unpassed(id, grade, messages, about) := {
+	"id": id,
+	"grade": grade,
 	"subject": "/dev/infiniband",
-	"about": {"said": logs.first(without_devices).text, "container": launches.title(sort(launches.without_rdma)[0])},
-	"messages": without_devices,
+	"about": object.union({"container": launches.title(sort(launches.without_rdma)[0])}, about),
+	"messages": messages,
 	"evidence": launches.devices_evidence(launches.without_rdma),
 	"params": {"nodes": ["/dev/infiniband"]},
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
-} if count(without_devices) > 0
+}
+
+# NCCL finds no RDMA device, while one of the machine has a link, and the job asks for RDMA.
+findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked}) if {
+	not facts.env.NCCL_IB_DISABLE == "1"
+	rdma_asked
+	linked := {p.device | some p in input.nics.rdma; p.state == "active"}
+	count(linked) > 0
+}
+
+# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes are missing.
+findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
+
+# fi_info finds no device in one place: the machine has them, as the same command outside, or what the job is told,
+# shows.
+findings contains unpassed("efa-not-passed", "efa-not-passed", {m}, {"at": logs.at(m)}) if {
+	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
+	efa_elsewhere
+}
 
 # rdma_asked is true of a job over several machines, and of one whose variables speak of RDMA.
 rdma_asked if networks.multi_node
 rdma_asked if facts.env.NCCL_IB_HCA != ""
+rdma_asked if upper(facts.env.NCCL_NET) == "IB"
 rdma_asked if facts.env.NCCL_IB_DISABLE == "0"
+
+efa_elsewhere if strings.any_prefix_match(input.nics.providers, "efa")
+efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
 # numa is about NUMA calls that a seccomp filter forbids, unless a container has the capability SYS_NICE.
 numa(grade, about, fields) := object.union(
@@ -302,7 +389,18 @@ findings contains {
 	count(blind) > 0
 }
 
-asks contains "libraries" if forbidden
+missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
+
+missing contains {"fact": "container.device_nodes", "words": "/dev could not be listed"} if {
+	input.container
+	not surroundings.rdma_nodes
+}
+
+missing contains {"fact": "libraries", "words": "it is not known which NCCL is used here"} if {
+	forbidden
+	count(surroundings.usable) > 1
+	not input.libraries
+}
 
 missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
 	forbidden

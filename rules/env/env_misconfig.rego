@@ -35,12 +35,31 @@
 #         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine
 #         itself: {said}. The address must be one that the other machines can reach. A host name may resolve to it
 #         through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
+#     unmet:
+#       severity: critical
+#       remedies: [unset-env]
+#       text: >-
+#         The job has one node, but its ranks cannot reach the rendezvous address: {said}. MASTER_ADDR (--master_addr,
+#         --rdzv_endpoint) must be an address of this machine, such as 127.0.0.1
+#     unequal:
+#       severity: medium
+#       remedies: [unset-env]
+#       text: >-
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on
+#         it: otherwise collectives can hang or fail
 #     differs:
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
 #         The ranks of one communicator differ in {values:comma}. They must agree: otherwise they send data that the
 #         others do not expect, or over a way that the others do not use
+#     segments:
+#       severity: medium
+#       confidence: possible
+#       remedies: [disable-custom-all-reduce, unset-env]
+#       text: >-
+#         The framework's custom all-reduce could not share memory between processes.
+#         PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it is not known whether it is set here
 #     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
 #     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
 #     no-transport:
@@ -48,6 +67,10 @@
 #       text: >-
 #         {subject}={value}, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs
 #         for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)
+#     roce:
+#       severity: high
+#       confidence: possible
+#       text: "{subject}={value} is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.collective_cost
@@ -56,6 +79,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
+import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.restricting_settings
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
@@ -155,11 +179,44 @@ findings contains {
 	"subject": variable,
 	"about": {"address": f.remote, "said": f.message.text},
 	"messages": {f.message},
-	"params": {"variable": variable, "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
+	"params": {"variable": variable, "source": rendezvous_guide},
 } if {
 	f := connections.earliest(alone)
 	variable := {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program]
 }
+
+rendezvous_guide := "https://docs.pytorch.org/docs/stable/elastic/run.html"
+
+# unmet are the messages that the store at MASTER_ADDR was not reached, where the job has one node: then that address
+# is this machine's own.
+unmet := {m |
+	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
+	some name in ["host", "any_host"]
+	address := m.fields[name]
+	not regex.match(`^(?:localhost|::1$|(?:::ffff:)?127\.\d)`, address)
+	some l in input.launches
+	l.kind in {"torchrun", "command"}
+	l.nodes == 1
+	not networks.multi_node
+}
+
+findings contains {
+	"grade": "unmet",
+	"subject": "MASTER_ADDR",
+	"about": {"said": m.text},
+	"messages": {m},
+	"params": {"variable": "MASTER_ADDR", "source": rendezvous_guide},
+} if m := logs.first(unmet)
+
+unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
+
+findings contains {
+	"grade": "unequal",
+	"subject": facts.list({m.fields.variable | some m in unequal}),
+	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
+	"params": {"variable": first.fields.variable, "source": variables.guide},
+	"order": first.order,
+} if first := logs.first(unequal)
 
 # Ranks whose logs show that they were started with other settings, where the job failed and no rank died of its own.
 findings contains {
@@ -185,6 +242,19 @@ setting_of(v) := v.value if {
 } else := "not set"
 
 died if input.logs.job.first
+
+# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not known.
+findings contains {
+	"grade": "segments",
+	"subject": "PYTORCH_CUDA_ALLOC_CONF",
+	"messages": {m},
+	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
+} if {
+	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
+	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
+		not facts.env[name]
+	}
+}
 
 # A word where NCCL reads a number counts as 0, whatever its meaning.
 findings contains finding("word", name, {}) if {
@@ -213,6 +283,20 @@ findings contains finding("no-transport", name, {
 	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; m.fields.level == "ERROR"})
 	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
 	not trim_space(facts.env[name]) in {"", "all"}
+}
+
+# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into unless a program asks for one
+# (NVIDIA/nvshmem issue 45).
+findings contains finding("roce", name, {"messages": {m}, "params": {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}}) if {
+	rdma.link == "infiniband"
+	m := logs.first(logs.by_id["rdma-modify-qp-failed"])
+	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
+	setting_rows.number(trim_space(facts.env[name])) > 0
+}
+
+missing contains {"fact": "env", "words": "variables were not read"} if {
+	not input.env
+	count(findings) == 0
 }
 
 missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf("it is not known whether there is NVLink multicast, which %s disables", [name])} if {

@@ -141,10 +141,15 @@ test_grades if {
 		f := only(machine(name, "1"))
 		[f.grade, f.params.meant, f.params.effect] == ["misspelt", meant, "none"]
 	}
+	grades(said("nccl-diag-environment", {"variable": "NCCL_PROTO", "count": "8"})) == {"unequal"}
+	grades(said("nccl-diag-environment", {"variable": "NCCL_DEBUG_FILE", "count": "8"})) == set()
 	differs := {"unequal": [{"name": "NCCL_PROTO", "values": [{"rank": 0, "set": true, "value": "LL", "source": "a.log", "line": 2}, {"rank": 1, "set": false}]}]}
 	job := said("nccl-internal-error", {})
 	grades({"logs": object.union(job.logs, differs)}) == {"differs"}
 	grades({"logs": object.union(job.logs, object.union(differs, {"job": {"first": {"what": "exit"}}}))}) == set()
+	custom := said("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
+	grades(custom) == {"segments"}
+	grades(object.union(custom, set("PYTORCH_ALLOC_CONF", "a:b"))) == set()
 	ucx := said("ucx-unreachable", {"level": "ERROR"})
 	grades(object.union(ucx, set("UCX_NET_DEVICES", "mlx5_0:1"))) == {"no-transport"}
 	grades(object.union(ucx, set("UCX_TLS", "all"))) == set()
@@ -179,9 +184,19 @@ test_ports_of_texts if {
 	tcp := {"logs": {"messages": [], "transports": [{"kind": "net", "network": "Socket", "channels": 1, "a": 0, "b": 1, "source": "a.log", "line": 4}]}}
 	severities(object.union(set("NCCL_IB_DISABLE", "1"), tcp)) == {"low"}
 	severities(object.union_n([set("NCCL_IB_DISABLE", "1"), tcp, ports("Ethernet")])) == {"medium"}
+	document := object.union(said("rdma-modify-qp-failed", {}), set("NVSHMEM_IB_TRAFFIC_CLASS", "160"))
+	"roce" in grades(object.union(document, ports("InfiniBand")))
+	not "roce" in grades(object.union(document, ports("Ethernet")))
 }
 
+refusing(host) := object.union(
+	said("torch-store-connect-failed", {"host": host, "error": "Connection refused"}),
+	{"launches": [{"kind": "torchrun", "nodes": 1, "source": "run.sh", "line": 1}]},
+)
+
 test_rendezvous if {
+	grades(refusing("192.0.2.1")) == {"unmet"}
+	grades(refusing("::ffff:127.0.0.1")) == set()
 	alone := json.patch(said("torch-store-connect-failed", {"host": "127.0.1.1", "error": "Connection refused"}), [
 		{"op": "replace", "path": "/logs/messages/0/program", "value": "pytorch"},
 		{"op": "add", "path": "/logs/messages/0/host", "value": "b"},

@@ -11,6 +11,12 @@ chosen contains {"name": item[1], "address": item[2], "place": i, "message": m} 
 	some i, item in regex.find_all_string_submatch_n(`([A-Za-z][\w.-]*):([0-9a-fA-F.:]+)(?:%[\w.-]+)?<`, m.fields.interfaces, 32)
 }
 
+first_choices contains c if {
+	some c in chosen
+	c.place == 0
+	c.message.id == "nccl-bootstrap-interface"
+}
+
 # words say for people how a connection failed.
 words := {
 	"refused": "the peer's machine refused the connection",
@@ -68,6 +74,12 @@ hard_failures contains f if {
 	f.hard
 }
 
+# unanswered are those that got no answer.
+unanswered contains f if {
+	some f in hard_failures
+	f.kind in {"timed-out", "no-route", "unreachable"}
+}
+
 # earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
 	least := min({f.message.order | some f in set_})
@@ -122,10 +134,25 @@ bridge_networks_taken if {
 # of_container is true of the name that a container gives to its end.
 of_container(name) if regex.match(`^eth\d`, name)
 
-# bad_choices are those that the peers do not reach, of what is first in the list.
+# bad_choices are those that the peers do not reach. What is first in the list is
+# used; what follows only where a connection over it failed.
 bad_choices contains c if {
 	some c in chosen
 	c.place == 0
+	astray(c)
+}
+
+bad_choices contains c if {
+	some c in chosen
+	c.place > 0
+	astray(c)
+	c.name in {f.message.fields.interface | some f in failures}
+}
+
+bad_choices contains c if {
+	useless_failed
+	some c in chosen
+	c.place > 0
 	astray(c)
 }
 
@@ -141,6 +168,14 @@ astray(c) if networks.link_local(c.address)
 astray(c) if {
 	networks.bridge_address(c.address)
 	networks.private_bridge(c.name)
+}
+
+# A cloud may give the network of a bridge to its machines: a failed connection decides.
+astray(c) if {
+	networks.bridge_address(c.address)
+	of_container(c.name)
+	some f in failures
+	networks.bridge_address(f.remote)
 }
 
 # A veth may have an address that the peers reach, as in a pod. Names that bridges and private networks have are surer.
@@ -159,6 +194,17 @@ choice_told if {
 choice_told if {
 	networks.troubled
 	useless_failed
+}
+
+# An address that is valid only on one cable, or in one machine, cannot be reached from
+# another network: a job that has both hangs silently.
+choice_told if {
+	not networks.met
+	some c in first_choices
+	networks.link_local(c.address)
+	some other in first_choices
+	networks.host_of(other.message) != networks.host_of(c.message)
+	not useless(other.address)
 }
 
 # bad_remotes are connections to an address that means something else on each machine. They leave the generic messages
@@ -182,4 +228,28 @@ at_meeting contains f if {
 	networks.multi_node
 	some f in failures
 	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed", "ray-gcs-unreachable"}
+}
+
+# narrow_used are the interfaces that NCCL chose itself and that have no network around
+# them, if others of the same list have one.
+narrow_used contains n if {
+	not networks.told_interface
+	count(networks.broader) > 0
+	some n in input.nics.interfaces
+	networks.narrow(n)
+	some c in chosen
+	c.place == 0
+	c.name == n.name
+}
+
+# scattered is true when private IPv4 addresses of several hosts differ in their first 16 bits and in the interface's
+# name, and a connection failed. Networks that are wider than that usually have one name for the interface. NCCL 2.18 to
+# 2.23 tries again on a socket that failed, which the kernel answers with "Software caused connection abort" whatever
+# came first (NVIDIA/nccl#1515).
+scattered if {
+	count({networks.host_of(c.message) | some c in first_choices}) > 1
+	count({array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}) > 1
+	count({c.name | some c in first_choices}) > 1
+	some f in hard_failures
+	f.kind != "refused"
 }

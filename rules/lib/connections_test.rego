@@ -17,6 +17,8 @@ chosen(interfaces) := {[c.name, c.address, c.place] | some c in connections.chos
 test_reads_choices if {
 	chosen("eth0:10.0.0.5<0>") == {["eth0", "10.0.0.5", 0]}
 	chosen("[0]eno1:10.0.0.1<0> [1]veth12:fe80::1:2%veth12<0>") == {["eno1", "10.0.0.1", 0], ["veth12", "fe80::1:2", 1]}
+	count(connections.first_choices) == 1 with input as log([using("a", "eth0:10.0.0.5<0>")])
+	count(connections.first_choices) == 0 with input as log([object.union(using("a", "eth0:10.0.0.5<0>"), {"id": "nccl-net-interface"})])
 }
 
 failure(id, fields) := {[f.kind, f.remote, f.hard] | some f in connections.failures with input as log([failed(id, fields)])}
@@ -60,4 +62,25 @@ test_judges_choices if {
 	bad([using("a", "ip6tnl0:fe80::4%ip6tnl0<0>")]) == {"ip6tnl0"}
 	bad([using("a", "veth0:10.7.0.4<0>")]) == set()
 	bad([using("a", "[0]ens5:10.0.0.4<0> [1]veth9:fe80::1%veth9<0>")]) == set()
+}
+
+test_judges_second_choices_by_failures if {
+	first := using("a", "[0]ens5:10.0.0.4<0> [1]veth9:fe80::1%veth9<0>")
+	bad([first, failed("nccl-connect-no-route", {"remote": "10.7.0.2", "interface": "veth9", "error": "No route to host"})]) == {"veth9"}
+	bad([first, timed_out("fe80::2")]) == {"veth9"}
+	bad([first, timed_out("10.0.0.5")]) == set()
+}
+
+test_judges_a_container_by_failures if {
+	bad([using("a", "eth0:172.17.0.4<0>"), timed_out("172.17.0.4")]) == {"eth0"}
+}
+
+test_finds_scattered_networks if {
+	a := using("a", "eth0:10.0.0.4<0>")
+	b := using("b", "ens3:192.168.7.4<0>")
+	near := using("b", "ens3:10.0.3.4<0>")
+	connections.scattered with input as log([a, b, timed_out("10.0.0.4")])
+	not connections.scattered with input as log([a, near, timed_out("10.0.0.4")])
+	not connections.scattered with input as log([a, b])
+	not connections.scattered with input as log([a, b, failed("nccl-connect-refused", {"error": "Connection refused"})])
 }

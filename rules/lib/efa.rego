@@ -2,6 +2,7 @@
 package gpudoctor.lib.efa
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
@@ -10,13 +11,21 @@ import data.gpudoctor.lib.surroundings
 # them, or the plugin itself recognized an instance that has them.
 expected if count(surroundings.efa_devices) > 0
 
-expected if input.launches[_].resources["vpc.amazonaws.com/efa"]
+expected if {
+	some l in input.launches
+	l.resources["vpc.amazonaws.com/efa"]
+}
+
 expected if facts.env.FI_PROVIDER == "efa"
-expected if strings.any_prefix_match({p.device | some p in input.nics.rdma}, ["rdmap", "efa_"])
 
 expected if {
 	some name in ["FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE", "FI_EFA_ENABLE_SHM_TRANSFER", "FI_EFA_USE_HUGE_PAGE"]
 	facts.env[name] != ""
+}
+
+expected if {
+	some p in input.nics.rdma
+	strings.any_prefix_match(p.device, ["rdmap", "efa_"])
 }
 
 expected if logs.said("ofi-platform")
@@ -46,3 +55,6 @@ on_aws if {
 		regex.match(`^ip-\d+-\d+-\d+-\d+`, h)
 	}
 }
+
+# has_gpus_of_efa is true of machines with GPUs of p4, p5 and p6 instances.
+has_gpus_of_efa if gpu_models.model[_].efa

@@ -41,8 +41,15 @@ multi_node if {
 	t.same_host == false
 }
 
-multi_node if input.launches[_].nodes > 1
-multi_node if input.benchmarks[_].nodes > 1
+multi_node if {
+	some l in input.launches
+	l.nodes > 1
+}
+
+multi_node if {
+	some b in input.benchmarks
+	b.nodes > 1
+}
 
 # single_node is true when NCCL itself counted one machine.
 single_node if {
@@ -151,6 +158,11 @@ taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_n
 
 taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
 
+# inside is true of names that no other machine reaches.
+inside("lo")
+inside(name) if private_bridge(name)
+inside(name) if startswith(name, "veth")
+
 # listed are the interfaces of each host whose list is whole: the loopback
 # interface is in each whole list, and on a machine with very many, some are only counted.
 listed[host] := {n |
@@ -169,14 +181,53 @@ cut if input.nics.interfaces_left > 0
 dead(n) if n.state == "down"
 dead(n) if n.carrier == false
 
-# unusable says why none of some interfaces can be used. Lists of links show no address at all.
+# unusable says why none of some interfaces can be used.
 unusable(used) := "is down" if {
 	every n in used {
 		dead(n)
 	}
 } else := "has no address" if {
-	count([a | some n in used; some a in n.addresses]) == 0
-	count([a | some n in input.nics.interfaces; some a in n.addresses]) > 0
+	every n in used {
+		not dead(n)
+		count(object.get(n, "addresses", [])) == 0
+	}
+	with_addresses
+}
+
+# with_addresses is false of lists of links, which show no address at all.
+with_addresses if {
+	some n in input.nics.interfaces
+	count(n.addresses) > 0
+}
+
+# ipv4_of are the IPv4 addresses of an interface, with their netmasks.
+ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
+
+# narrow is true of an interface that has no network around it: of a tunnel, and of one with addresses of 32 bits.
+narrow(n) if n.kind == "tunnel"
+
+narrow(n) if {
+	count(ipv4_of(n)) > 0
+	every a in ipv4_of(n) {
+		endswith(a, "/32")
+	}
+}
+
+# broader are the interfaces that have one.
+broader contains n if {
+	some n in input.nics.interfaces
+	n.state == "up"
+	not object.get(n, "kind", "") in {"loopback", "tunnel", "bridge", "veth"}
+	not virtual(n.name)
+	count(ipv4_of(n)) > 0
+	not narrow(n)
+}
+
+# within is true of an IPv4 address in the network of another one with its netmask.
+within(network, address) if {
+	ipv4(address)
+	ipv4_network(network)
+	net.cidr_contains(network, address)
 }
 
 # address is true of an address of either family.
@@ -184,6 +235,8 @@ address(text) if ipv4(text)
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
 
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
+
+ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
 
 # why says why an address is useless between machines.
 why(c) := "every machine has that address for itself" if {

@@ -54,6 +54,13 @@ test_reads_lists_of_interfaces if {
 	not networks.dead(lo)
 }
 
+test_knows_networks if {
+	networks.within("10.0.0.1/24", "10.0.0.9")
+	not networks.within("10.0.0.1/24", "10.0.1.9")
+	not networks.within("10.0.0.1/32", "10.0.0.1")
+	not networks.within("10.0.0.1/24", "node7")
+}
+
 test_why if {
 	every address, words in {
 		"127.0.0.1": "for itself", "0.0.0.0": "stands for all", "169.254.1.2": "only one link",

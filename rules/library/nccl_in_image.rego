@@ -36,9 +36,10 @@ versions[kind][core] contains l if {
 # Several versions, and which one programs get.
 findings contains {
 	"subject": lower(names[kind]),
-	"message": sprintf("The image holds %d versions of %s: %s", [
+	"message": sprintf("The image holds %d versions of %s: %s. %s", [
 		count(all), names[kind],
 		concat("; ", sort({sprintf("%s in %s%s", [core, facts.list({l.path | some l in copies}), layers(copies)]) | some core, copies in all})),
+		winner(kind),
 	]),
 	"severity": "medium",
 	"confidence": "likely",
@@ -50,6 +51,35 @@ findings contains {
 }
 
 layers(copies) := min({image_files.layer(l) | some l in copies})
+
+# winner says which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH and
+# DT_RUNPATH); without either the loader finds none.
+winner(kind) := concat(". ", array.concat(
+	[sprintf("The loader takes %s (%s)", [l.path, object.get(found_words, l.found_by, l.found_by)]) | l := taken(kind)],
+	[sprintf("PyTorch's own libraries name %s", [l.path]) | l := named(kind)],
+))
+
+found_words := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"}
+
+# named is the first copy in the folders that PyTorch's library names.
+named(kind) := [l |
+	some torch in image_files.files
+	torch.kind == {"libnccl": "libtorch_cuda", "librccl": "libtorch_hip"}[kind]
+	some field in ["rpath", "runpath"]
+	some folder in torch[field]
+	some l in in_folder[kind][folder]
+][0]
+
+in_folder[l.kind][regex.replace(l.path, `/[^/]*$`, "")] contains l if {
+	some l in image_files.files
+	l.kind in object.keys(names)
+}
+
+taken(kind) := min({l |
+	some l in image_files.files
+	l.kind == kind
+	l.loads
+})
 
 # built are the releases of CUDA that the Python packages around PyTorch are built for.
 built[major] contains p if {
@@ -69,6 +99,26 @@ findings contains {
 	"remedies": ["same-nccl-everywhere"],
 } if count(built) > 1
 
+# NCCL of a newer release of CUDA than the runtime that programs of the image take.
+newer contains [l.path, l, major] if {
+	some [_, l] in image_files.copies("libnccl")
+	major := image_files.cuda_major(l.version)
+	newest_runtime < major
+}
+
+newest_runtime := max({r.release[0] | some r in image_files.runtimes})
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL %s in %s%s is built for CUDA %d, but the CUDA runtime of the image is %s: the image needs a driver for the newer of the two", [
+		l.version, l.path, image_files.layer(l), major, facts.list({r.library.version | some r in image_files.runtimes}),
+	]),
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": array.concat(sort({image_files.evidence(n[1]) | some n in newer}), sort({image_files.evidence(r.library) | some r in image_files.runtimes})),
+	"remedies": ["same-nccl-everywhere"],
+} if [_, l, major] := sort(newer)[0]
+
 # relevant are the libraries without which an image has nothing to judge.
 relevant := {"libnccl", "librccl", "libcuda", "libnvidia-ml", "libcudart", "libamdhip64", "libhsa-runtime64", "libcudnn"}
 
@@ -77,6 +127,8 @@ missing contains {"fact": "libraries.files", "words": "the image holds no librar
 	count(image_files.kinds & relevant) == 0
 	count([p | some p in input.libraries.packages]) == 0
 }
+
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 missing contains {"fact": "libraries.files", "words": sprintf("the version of %s is not known", [l.path])} if {
 	some kind, _ in names

@@ -10,6 +10,10 @@
 #     description: How to set up EFA and NCCL
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/1020
 #     description: fi_getinfo finds nothing if the container lacks /dev/infiniband
+#   - ref: https://github.com/olcf/olcf-user-docs/issues/947
+#     description: The libfabric settings with which RCCL over Slingshot (cxi) does not hang
+#   - ref: https://github.com/ROCm/aws-ofi-rccl/issues/16
+#     description: Collectives that hang over cxi with another libfabric
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/803
 #     description: A plugin that uses tcp if EFA's devices are not passed in
 # custom:
@@ -21,6 +25,7 @@
 #   first_of:
 #     - stated > library-broken > other-provider > tcp
 #     - stated > not-found > tcp
+#     - stated > hung
 #     - stated > no-efa
 #     - stated > call-unknown > call-failed
 #   since: "0.1"
@@ -32,12 +37,37 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
 
+versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} |
+	some p in input.software
+	p.name in {"aws-ofi-nccl", "libfabric"}
+]
+
+# A collective that does not end over Slingshot. The logs of such a job contain only its watchdog's message. libfabric's
+# default memory monitor is one known cause, and a libfabric other than the system's is the next.
+findings contains {
+	"id": "hung",
+	"subject": "network",
+	"message": "A collective did not end over libfabric's Slingshot provider (cxi). If no rank failed or got out of step before, check FI_MR_CACHE_MONITOR: with memhooks, the default of many versions, NCCL and RCCL can hang there; with userfaultfd or kdreg2 they do not. Then check libfabric itself, which should be the system's, in the version that its cxi provider was built for",
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["fix-ofi-plugin"],
+	"messages": [logs.first(hung)],
+	"evidence": array.concat([logs.evidence(m)], versions),
+} if {
+	count(hung) > 0
+	m := logs.first({m | some m in logs.by_id["ofi-provider"]; startswith(m.fields.provider, "cxi")})
+	not facts.env.FI_MR_CACHE_MONITOR
+}
+
+hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
+
+# fi_info lists no provider of EFA.
 findings contains {
 	"id": "no-efa",
 	"subject": "network",
 	"message": "fi_info finds no EFA device: the devices (/dev/infiniband) are not passed into the container, the instance has none, or the EFA driver is not loaded",
 	"severity": "high",
-	"confidence": "likely",
+	"confidence": fi_info_confidence,
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"evidence": [{"fact": "nics.providers", "value": input.nics.providers, "source": "fi_info"}],
 } if lacking
@@ -53,6 +83,10 @@ lacking if {
 	count({p | some p in input.nics.providers; startswith(p, "efa")}) == 0
 }
 
+fi_info_confidence := "confirmed" if {
+	efa.expected
+} else := "likely"
+
 # The plugin took another provider than that of the fabric.
 findings contains {
 	"id": "other-provider",
@@ -61,6 +95,7 @@ findings contains {
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "unset-env"],
 	"params": {"variable": "FI_PROVIDER"},
 	"messages": [m],
+	"evidence": versions,
 } if {
 	intended
 	m := logs.first({m | some m in logs.by_id["ofi-provider"]; strings.any_prefix_match(m.fields.provider, ["tcp", "sockets", "udp"])})
@@ -92,26 +127,78 @@ asked_networks(m) := {m.fields.network} if {
 	m.fields.network
 } else := {facts.env[variable] | some variable in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
 
-# EFA is meant, and NCCL took TCP. Its words for a plugin that it does not find are no complaint where none is needed.
+# EFA is meant, and NCCL took TCP. AWS instances with the GPUs that come with EFA can also be started without it.
 findings contains {
 	"id": "tcp",
 	"subject": "network",
 	"message": sprintf("NCCL used the network %s instead of EFA: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not loaded, or the instance has none", [n.name]),
-	"severity": tcp_severity,
+	"severity": tcp_grade[0],
+	"confidence": tcp_grade[1],
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
-	"evidence": array.concat(
-		[{"fact": "logs.networks", "value": n.name, "source": logs.at(n)}],
-		logs.all_evidence(logs.messages({"nccl-net-plugin-not-found"})),
-	),
-} if {
-	efa.expected
-	not networks.single_node
-	n := min({n | some n in input.logs.networks; n.name in {"Socket", "IB"}})
-}
+	"evidence": taken_evidence(n),
+} if n := min({n | some n in input.logs.networks; n.name in {"Socket", "IB"}})
 
 default tcp_severity := "medium"
 
 tcp_severity := "high" if networks.multi_node
+
+tcp_grade := [tcp_severity, "likely"] if {
+	efa.expected
+	not networks.single_node
+} else := ["medium", "possible"] if {
+	networks.multi_node
+	not efa.expected
+	efa.on_aws
+	efa.has_gpus_of_efa
+	{n.name | some n in input.logs.networks} == {"Socket"}
+}
+
+# taken_evidence shows a network that NCCL took, and its words for a plugin that it
+# does not find, which are no complaint where none is needed.
+taken_evidence(n) := array.concat(
+	[{"fact": "logs.networks", "value": n.name, "source": logs.at(n)}],
+	logs.all_evidence(logs.messages({"nccl-net-plugin-not-found"})),
+)
+
+# Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type of instance. With a part of the GPUs,
+# or with another version of NCCL, that file does not fit; from 1.11 on the plugin writes one of what is there
+# (aws-ofi-nccl issue 785).
+findings contains {
+	"subject": "network",
+	"message": sprintf("The topology file of aws-ofi-nccl (%s) does not fit this container or this NCCL, which fails because of it. Versions since 1.11 write one for the actual devices", [facts.env.NCCL_TOPO_FILE]),
+	"severity": "critical",
+	"remedies": ["fix-ofi-plugin", "install-ofi-plugin", "unset-env"],
+	"params": {"variable": "NCCL_TOPO_FILE"},
+	"messages": [m],
+	"evidence": versions,
+} if {
+	contains(facts.env.NCCL_TOPO_FILE, "aws-ofi-nccl/")
+	logs.said("ofi-platform")
+	m := logs.first(logs.messages({"nccl-topo-file-invalid", "nccl-topo-attribute-missing", "nccl-topo-file-missing"}))
+}
+
+# This machine has EFA, and no plugin for it that a program here would find. A job may bring its own, in a container.
+findings contains {
+	"id": "not-installed",
+	"subject": "aws-ofi-nccl",
+	"message": sprintf("The machine has %s, and the plugin aws-ofi-nccl was not found in any of the usual folders: NCCL uses TCP here. A job in a container brings its own", [facts.counted(count(surroundings.efa_devices), "EFA device")]),
+	"evidence": [{"fact": "pci.devices", "value": sort({d.address | some d in surroundings.efa_devices}), "source": "/sys/bus/pci/devices"}],
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": ["install-ofi-plugin"],
+} if {
+	not logs.given
+	count(surroundings.efa_devices) > 0
+	count(surroundings.usable) > 0
+	is_array(input.libraries.files)
+	count({l | some l in input.libraries.files; l.kind == "nccl-net"}) == 0
+}
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	not input.logs
+	not input.nics
+	not input.libraries
+}
 
 not_applicable contains "no EFA device is here" if {
 	count(surroundings.efa_devices) == 0

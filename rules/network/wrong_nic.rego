@@ -24,13 +24,17 @@
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent
 #     - gloo-to-loopback > peer-address
-#     - choice > peer-address > no-route > unreached
+#     - choice > off-meeting
+#     - choice > narrow
+#     - choice > inside
+#     - choice > peer-address > scattered > no-route > unreached
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
@@ -38,8 +42,77 @@ import data.gpudoctor.lib.surroundings
 # misled is a finding that a variable is to name another interface, or none.
 misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable}})
 
+# interfaces_shown shows interfaces as evidence.
+interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
+
 # asked_fact shows what NCCL was told, if anything.
 asked_fact := [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked]
+
+# Two interfaces in one network: the kernel sends by the first of two equal routes, whatever the job's setting. NCCL
+# binds only its listening sockets (NVIDIA/nccl#1581). If the verbs library carries the data, this does not matter.
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s and %s%s are both in the network of %s: traffic to a peer leaves by the first matching route, although the job was configured to use %s. Give each interface its own network (a longer netmask), or give the other one's route a larger metric", [used.name, other.name, on(host), network, used.name]),
+	"severity": shared_severity,
+	"remedies": ["other", "set-socket-ifname"],
+	"evidence": interfaces_shown([used, other]),
+} if {
+	tcp_alone
+	not networks.single_node
+	some host, interfaces in by_host
+	[used, other, network] := sort([[a, b, x] |
+		some a in interfaces
+		a.name in {c.name | some c in connections.chosen}
+		some b in interfaces
+		b.name != a.name
+		not networks.dead(b)
+		not networks.virtual(b.name)
+		not b.master
+		some x in a.addresses
+		some y in b.addresses
+		networks.within(x, split(y, "/")[0])
+		networks.within(y, split(x, "/")[0])
+	])[0]
+}
+
+# On one machine this does not matter, and one log does not show how many there are.
+shared_severity := "medium" if {
+	networks.multi_node
+} else := "low"
+
+by_host[networks.host_of(n)] contains n if some n in input.nics.interfaces
+
+tcp_alone if {
+	count(input.logs.networks) > 0
+	every n in input.logs.networks {
+		n.name == "Socket"
+	}
+}
+
+# The ranks used one network for the rendezvous and then connect over another, which does
+# not lead from machine to machine.
+findings contains {
+	"id": "off-meeting",
+	"subject": "network",
+	"message": sprintf("The rendezvous address of the ranks is %s, which %s reaches, but they connect to each other over the network of %s, where %s is not reachable: NCCL chose an interface that does not reach the peers. Set NCCL_SOCKET_IFNAME to the other one", [astray.address, astray.meant.name, astray.taken.name, astray.remote]),
+	"remedies": ["set-socket-ifname", "open-firewall"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"messages": [astray.message],
+	"evidence": interfaces_shown([astray.taken, astray.meant]),
+} if astray := connections.earliest(meetings.off_meeting)
+
+# NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
+# network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
+findings contains misled("NCCL_SOCKET_IFNAME", {
+	"id": "narrow",
+	"message": sprintf("NCCL chose %s (%s), which reaches only one endpoint, and the peer at %s did not respond; %s is in a network with others: set NCCL_SOCKET_IFNAME to it", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
+	"messages": [c.message, f.message],
+	"evidence": interfaces_shown(connections.narrow_used),
+}) if {
+	names := {n.name | some n in connections.narrow_used}
+	c := sort([c | some c in connections.chosen; c.place == 0; c.name in names])[0]
+	f := connections.earliest(connections.unanswered)
+}
 
 # A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
@@ -53,7 +126,11 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	c := connections.earliest(connections.bad_choices)
 }
 
-told := concat("", [sprintf(". NCCL_SOCKET_IFNAME=%s selected it: a list of excluded names must also exclude lo and docker", [value]) | value := networks.asked])
+told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
+	networks.told_interface
+} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves no better one: a list of excluded names must also exclude lo and docker", [networks.asked]) if {
+	networks.asked
+} else := ""
 
 # A connection was tried to an address that means something else on each machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
@@ -61,26 +138,51 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
 		f.remote, connections.words[f.kind], networks.why({"address": f.remote}),
 	]),
+	"severity": severity,
+	"confidence": confidence,
 	"messages": [f.message],
 }) if {
 	not networks.single_node
-	f := connections.earliest({f | some f in connections.bad_remotes; not own(f)})
+	f := connections.earliest(connections.bad_remotes)
+	[severity, confidence] := grade(f)
 }
 
 # On one machine a refused connection to itself only says that the process at the other end is gone.
-own(f) if {
+grade(f) := ["high", "possible"] if {
 	not networks.multi_node
 	networks.loopback(f.remote)
-}
+} else := ["critical", "likely"]
+
+# Ranks took interfaces in different networks, and then did not connect.
+findings contains misled("NCCL_SOCKET_IFNAME", {
+	"id": "scattered",
+	"message": sprintf("The machines chose interfaces in different networks (%s), and connections between them failed: one of them is probably wrong", [
+		concat(", ", sort({sprintf("%s: %s %s", [networks.host_of(c.message), c.name, c.address]) | some c in connections.first_choices})),
+	]),
+	"messages": {f.message | some f in connections.hard_failures},
+	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
+}) if connections.scattered
 
 # No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
-	"message": sprintf("This machine has no route to the network of a peer%s: the ranks connect over an interface that not all of them have", [concat("", [sprintf(" (%s)", [f.remote]) | f.remote != ""])]),
+	"message": sprintf("This machine has no route to the network of a peer (%s): the ranks connect over an interface that not all of them have", [shown(f.remote)]),
 	"messages": [f.message],
 }) if {
-	f := connections.earliest({f | some f in connections.hard_failures; f.kind == "unreachable"})
+	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
 }
+
+# given_up are the connections to PyTorch's store of which every address failed: one
+# family of addresses alone may have no route.
+given_up contains f if {
+	some f in connections.at_meeting
+	f.message.fields.any_host
+	not networks.loopback(f.remote)
+}
+
+shown(remote) := remote if {
+	remote != ""
+} else := "not named"
 
 # The variables against the list of interfaces.
 findings contains object.union(
@@ -128,6 +230,20 @@ on(host) := concat("", [sprintf(" on %s", [host]) | host != ""])
 listed_severity := "critical" if {
 	networks.troubled
 } else := "high"
+
+# The variable names what no other machine reaches, and the job has several.
+findings contains misled("NCCL_SOCKET_IFNAME", {
+	"id": "inside",
+	"message": sprintf("NCCL_SOCKET_IFNAME=%s restricts NCCL to an interface that ends inside the machine, but the job has several machines", [networks.asked]),
+	"severity": listed_severity,
+	"evidence": asked_fact,
+}) if {
+	networks.multi_node
+	networks.told_interface
+	every name in networks.patterns(networks.asked) {
+		networks.inside(name)
+	}
+}
 
 # NCCL_IB_HCA against the list of RDMA devices.
 findings contains {

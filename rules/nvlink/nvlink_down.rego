@@ -109,6 +109,29 @@ health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "rese
 	"incorrect-configuration" in parts
 } else := ["reset-gpu", "reboot", "replace-hardware"]
 
+# Counters since the driver was loaded cannot distinguish a burst at start from a link that is failing now, so they give
+# only a low finding. DCGM warns at the first replay or recovery within its interval; CRC errors are corrected and
+# matter at a rate, which one reading does not give.
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("NVLinks of %s have counted %d recoveries and %d replays since the driver was loaded. If the counts grow, a link is failing.", [address, recoveries, replays]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].nvlinks[].recovery_errors", [address]),
+		"value": {"replay": replays, "recovery": recoveries},
+		"source": "nvmlDeviceGetNvLinkErrorCounter",
+	}],
+	"severity": {true: "low", false: "info"}[recoveries > 0],
+	"confidence": "possible",
+	"remedies": ["reset-gpu", "replace-hardware"],
+} if {
+	some address, ls in links
+	replays := sum([l.replay_errors | some l in ls])
+	recoveries := sum([l.recovery_errors | some l in ls])
+	replays + recoveries > 0
+	not short[address]
+}
+
 # link_events are the Xids of NVLinks. Xid 45 tears down what ran over one, and names
 # the Xid that it follows; often it is all that a text shows of the first one.
 link_events contains e if {

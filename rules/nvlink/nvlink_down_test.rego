@@ -13,6 +13,7 @@ machine(switches, gpus) := {"gpus": {"nvml": "ok", "nvswitches": switches, "devi
 h200(address, more) := object.union(gpu(address, "NVIDIA H200", links(18, 18)), more)
 rtx(address, k) := gpu(address, "NVIDIA GeForce RTX 3090", links(4, k))
 unhealthy(why) := {"fabric": {"state": "completed", "unhealthy": [why]}}
+counting(replays, recoveries) := h200(a, {"nvlinks": [object.union(l, {"replay_errors": replays, "recovery_errors": recoveries, "crc_errors": 12}) | some l in links(18, 18)]})
 pair(x, y, more) := object.union({"a": x, "b": y, "kind": "gpu-gpu", "nvlinks": 18, "nvswitch": true}, more)
 cards(name) := {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name} | some x in ["GPU0", "GPU1"]]}}
 dark(role) := {"logs": {"messages": [{
@@ -32,6 +33,8 @@ test_findings if {
 		[machine(0, [rtx(a, 4), rtx(b, 4), rtx(c, 0)]), set()],
 		[machine(4, [h200(x, unhealthy("degraded-bandwidth")) | some x in [a, b]]), {["host", "high"]}],
 		[machine(4, [h200(a, unhealthy("route-recovery")), h200(b, {})]), {[a, "medium"]}],
+		[machine(4, [counting(0, 1)]), {[a, "low"]}],
+		[machine(4, [counting(3, 0)]), {[a, "info"]}],
 		# A matrix shows a GPU with fewer links.
 		[
 			{
