@@ -37,12 +37,6 @@ func rank[T comparable](order []T, v T) int {
 	return len(order)
 }
 
-// ParseSeverity returns the severity of that name.
-func ParseSeverity(name string) (Severity, error) { return oneOf("severity", severities, name) }
-
-// ParseProfile returns the profile of that name.
-func ParseProfile(name string) (Profile, error) { return oneOf("profile", profiles, name) }
-
 // oneOf returns the value of that name, or an error that lists all values.
 func oneOf[T ~string](what string, all []T, name string) (T, error) {
 	if slices.Contains(all, T(name)) {

@@ -42,6 +42,8 @@ const (
 var forPeople = map[string]string{
 	"facts.ACS.Capability":                     setting,
 	"facts.ImageFacts.Entrypoint":              "what a container of the image runs",
+	"facts.GPU.MIGPending":                     "the mode that the next reset brings",
+	"facts.NarrowestLink.At":                   "which link bounds a path",
 	"facts.ImageFacts.Labels":                  identity,
 	"facts.AER.Correctable":                    health,
 	"facts.AER.TotalFatal":                     health,

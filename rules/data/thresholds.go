@@ -33,7 +33,6 @@ type ThresholdTable struct {
 	MemlockTooLowBytes   int64 `json:"memlock_too_low_bytes"`
 	MemlockLowBytes      int64 `json:"memlock_low_bytes"`
 	BARDefaultBytes      int64 `json:"bar_default_bytes"`
-	BARFixedMostBytes    int64 `json:"bar_fixed_most_bytes"`
 	// OpenFiles is the kernel's default of RLIMIT_NOFILE.
 	OpenFiles int64 `json:"open_files"`
 	// BusyPercent and SpinningPercent are utilizations of a GPU.

@@ -28,9 +28,6 @@ const maxDepth = 16
 // Tasks is what the controller of processes says: how many tasks, threads included, there may be and are.
 type Tasks struct{ Limit, Used int64 }
 
-// Left is how many may still be started.
-func (t Tasks) Left() int64 { return max(t.Limit-t.Used, 0) }
-
 // Reader reads a file as text.
 type Reader func(name string) (string, error)
 

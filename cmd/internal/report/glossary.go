@@ -36,9 +36,6 @@ var glossary = []Term{
 	{"xGMI", "AMD's links between GPUs"},
 }
 
-// Terms are the terms.
-func Terms() []Term { return append([]Term(nil), glossary...) }
-
 // TermsIn lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
 // word or of a variable's name is no use of a term.
 func TermsIn(text string) []Term {
