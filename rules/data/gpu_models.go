@@ -52,7 +52,7 @@ type GPUModel struct {
 	// if every two GPUs of a hive are connected by one link.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
 	XGMIMesh bool    `json:"xgmi_mesh,omitempty"`
-	GeForce    bool `json:"geforce,omitempty"`
+	GeForce  bool    `json:"geforce,omitempty"`
 	// ResizableBAR is true if firmware can make the BAR as large as the memory.
 	// MostBAR1GiB is the most that it offers, if modified cards have more memory.
 	ResizableBAR bool `json:"resizable_bar,omitempty"`
