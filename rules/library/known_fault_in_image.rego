@@ -87,6 +87,8 @@ missing contains {"fact": "libraries.files[].version", "words": "the release of 
 	count(image_files.rocm) == 0
 }
 
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
+
 not_applicable contains "no target with known GPUs is given (--target)" if not input.target.gpus
 
 not_applicable contains "the image holds no NCCL or RCCL" if {

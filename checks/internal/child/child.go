@@ -188,6 +188,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		case <-awaited:
 		}
 	})
+	limit := spec.silence() // Before anything is received, which may change it.
 	stdout, stderr := &tail{max: cmp.Or(spec.Stdout, maxOutput)}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
 	flooded := make(chan Stream, 3) // One place for each reader.
@@ -203,7 +204,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, maxOutputRead) })
 
 	var r Result
-	state := await(ctx, &r, ended, inbox.done, flooded, heard, spec.silence())
+	state := await(ctx, &r, ended, inbox.done, flooded, heard, limit)
 	close(awaited)
 	if state == nil { // It must go.
 		kill(proc)
