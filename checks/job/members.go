@@ -86,7 +86,11 @@ func (s *story) members(j *facts.Job) {
 	ranked := slices.ContainsFunc(j.Members, func(m facts.Member) bool { return m.Rank != nil })
 	j.Members = slices.DeleteFunc(j.Members, func(m facts.Member) bool { return m.Rank == nil && ranked && !isOf(&m, j.First) })
 	for i := range j.Members {
-		j.Members[i].Role = role(j, &j.Members[i])
+		m := &j.Members[i]
+		m.Role = role(j, m)
+		if m.Rank != nil && len(j.Members) > 1 && *m.Rank < maxSize { // Ranks count from 0.
+			j.Size = max(j.Size, *m.Rank+1)
+		}
 	}
 	slices.SortStableFunc(j.Members, func(a, b facts.Member) int {
 		if a.Rank == nil || b.Rank == nil {
