@@ -205,6 +205,13 @@ findings contains {
 	"params": params,
 } if wrong_index
 
+missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
+	count(tables) == 0
+	count(bad) == 0
+	not rdma.no_roce
+	not rdma.no_device
+}
+
 asks contains "nics.rdma[].state" if count(tables) > 0
 
 not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if rdma.no_roce

@@ -118,7 +118,7 @@ slow_too(group) := {t |
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
 # a virtual machine both are the host's. Pass-through cures only what it is not known to be in force for.
-remedies(k, group) := [{true: "nccl-cumem-disable", false: "nccl-p2p-disable"}[only_cumem(group)], "upgrade-driver"] if {
+remedies(k, group) := array.concat(object.get({"cuMem": ["nccl-cumem-disable"], "cudaIpc": []}, only_way(group), ["nccl-p2p-disable"]), ["upgrade-driver"]) if {
 	k.paths == exported
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in transfers.all(group)
@@ -129,14 +129,16 @@ remedies(k, group) := [{true: "nccl-cumem-disable", false: "nccl-p2p-disable"}[o
 	facts.is_guest == true
 } else := array.flatten(["nccl-p2p-disable", pass_through(group), "update-bios", "upgrade-driver"])
 
-# NCCL uses cuMem by default, and can do with the older way where that works.
-default only_cumem(_) := false
+# only_way is the one way of giving memory to another process that fails over each of these pairs, where the other is
+# right. NCCL uses cuMem by default, and can do with the older way where that works.
+default only_way(_) := "both"
 
-only_cumem(group) if {
-	{t.way | some t in transfers.all(group)} == {"cuMem"}
+only_way(group) := way if {
+	some way in {"cuMem", "cudaIpc"}
+	{t.way | some t in transfers.all(group)} == {way}
 	every d in object.keys(group) {
 		some t in peers.transfers_of[peers.key(d[0], d[1])]
-		t.way == "cudaIpc"
+		t.way == {"cuMem": "cudaIpc", "cudaIpc": "cuMem"}[way]
 		t.outcome in {"ok", "slow"}
 	}
 }
