@@ -236,7 +236,7 @@ func TestLimits(t *testing.T) {
 		limit string
 		line  string // Where it does not come to a report in any case.
 	}{
-		{limit: "-v 1500000", line: "gpudoctor: the limit on address space (ulimit -v) is 1464 MiB; gpudoctor needs 4096 MiB"},
+		{limit: "-v 2500000", line: "gpudoctor: the limit on address space (ulimit -v) is 2441 MiB; gpudoctor needs 4096 MiB"},
 		{limit: "-v 4194304"},
 		{limit: "-d 300000", line: "gpudoctor: the limit on data (ulimit -d) is 292 MiB; gpudoctor needs 512 MiB"},
 		{limit: "-n 20", line: "gpudoctor: the limit on open files (ulimit -n) is 20; gpudoctor needs 64"},
