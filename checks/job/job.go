@@ -300,13 +300,12 @@ func (s *story) claimed(d *facts.Death, role string) bool {
 // lost are the processes of which others only say that they are gone; nil where something else is
 // wrong.
 func (s *story) lost() *facts.Lost {
-	gone := message.PeerGone()
 	var l facts.Lost
 	for _, m := range s.complaints {
-		if m.Role != "consequence" && !gone[m.ID] {
+		if m.Role != "consequence" && !message.PeerGone(m.ID) {
 			return nil
 		}
-		if gone[m.ID] {
+		if message.PeerGone(m.ID) {
 			l.ToldBy = append(l.ToldBy, m.Order)
 			if rank := m.Fields["peer_rank"]; rank != "" {
 				l.Rank = rank

@@ -101,15 +101,6 @@ const kernelFile = "kernel.yaml"
 // compared: the first row that matches counts.
 var Statements = sync.OnceValue(func() []*Statement { return embedded(readStatements) })
 
-// PeerGone are the statements that another process is gone, by id.
-var PeerGone = sync.OnceValue(func() map[string]bool {
-	gone := map[string]bool{}
-	for _, s := range Statements() {
-		gone[s.ID] = s.PeerGone
-	}
-	return gone
-})
-
 // KernelForms are the forms of kernel messages, in the order in which a line is compared.
 var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKernelForms) })
 
@@ -253,15 +244,30 @@ func OfProcess(id string) bool {
 	return strings.HasPrefix(id, "process-") || id == "torch-first-failure" || id == "cuda-assert"
 }
 
+// PeerGone reports whether a row states that another process is gone.
+func PeerGone(id string) bool {
+	row := StatementOf(id)
+	return row != nil && row.PeerGone
+}
+
 // Says is what a row states, in one phrase.
 func Says(id string) string {
-	for _, row := range Statements() {
-		if row.ID == id {
-			return row.Says
-		}
+	if row := StatementOf(id); row != nil {
+		return row.Says
 	}
 	return id
 }
+
+var byID = sync.OnceValue(func() map[string]*Statement {
+	all := make(map[string]*Statement)
+	for _, row := range Statements() {
+		all[row.ID] = row
+	}
+	return all
+})
+
+// StatementOf is the row of an id; nil if the catalogue has no such row.
+func StatementOf(id string) *Statement { return byID()[id] }
 
 // AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file
 // it is from is not known.

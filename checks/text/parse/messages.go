@@ -29,7 +29,6 @@ const (
 // messageLog collects the statements of programs.
 type messageLog struct {
 	sink  *Sink
-	rows  map[string]*message.Statement
 	found map[string]*found
 	order []*found
 	// variants counts the different messages of one form.
@@ -53,18 +52,12 @@ type line struct {
 }
 
 func newMessageLog(s *Sink) *messageLog {
-	m := &messageLog{
-		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*found), variants: make(map[string]int),
-	}
-	for _, row := range message.Statements() {
-		m.rows[row.ID] = row
-	}
-	return m
+	return &messageLog{sink: s, found: make(map[string]*found), variants: make(map[string]int)}
 }
 
 // add counts a message, or begins it.
 func (m *messageLog) add(id string, fields map[string]string, l Line) {
-	row := m.rows[id]
+	row := message.StatementOf(id)
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -104,7 +105,7 @@ func (log *processLog) facts() []facts.Process {
 // rankOrLast orders processes without a rank after the others.
 func rankOrLast(rank *int) int {
 	if rank == nil {
-		return int(^uint(0) >> 1)
+		return math.MaxInt
 	}
 	return *rank
 }
