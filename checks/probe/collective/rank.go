@@ -205,7 +205,7 @@ func (p *process) work(ctx context.Context) error {
 // start starts a driver, which must offer a GPU.
 func (p *process) start() (f *drive.Failure) {
 	if p.driver, f = drive.Start(p.order.API, func(string, *drive.Library) {}); f != nil {
-		if f.ErrorCode == int(gpudriver.NoDevice) || f.Cause == probe.CauseNoDevice {
+		if f.ErrorCode == int(gpudriver.NoDevice) && f.Cause != probe.CauseNoDevice { // Of HIP it says so itself.
 			f.Outcome, f.Cause, f.Reason = probe.Unknown, probe.CauseNoDevice, "the driver offers no GPU to this process: "+f.Reason
 		}
 		return f
