@@ -221,7 +221,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	}
 }
 
-// fastest is the fastest point of some, nil if there is none.
+// fastest is the fastest of some points; nil without a point.
 func fastest(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *facts.BenchmarkPoint) {
 	for i := range b.Points {
 		if p := &b.Points[i]; p.GBps != nil && of(p) && (best == nil || *p.GBps > *best.GBps) {

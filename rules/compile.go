@@ -39,7 +39,7 @@ type programs struct {
 	all []*program
 }
 
-// serving is a kept program that can evaluate these rules; nil if there is none.
+// serving is a kept program that can evaluate these rules; nil if no kept program can.
 func (k *programs) serving(rules []Rule) *program {
 	k.mu.Lock()
 	defer k.mu.Unlock()

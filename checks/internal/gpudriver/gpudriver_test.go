@@ -64,7 +64,7 @@ func TestMissing(t *testing.T) {
 }
 
 // TestBindError checks that a code of a C function becomes an error that names the function as its documentation does,
-// and that success is none.
+// and that success is no error.
 func TestBindError(t *testing.T) {
 	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
 	var calls struct {

@@ -63,7 +63,7 @@ type jsonReader struct {
 	first int
 }
 
-// line is where a part of the document stands; no line if there is none.
+// line is where a part of the document stands; no line if the document lacks it.
 func (r *jsonReader) line(n *yaml.Node) parse.Line {
 	if n == nil {
 		return parse.Line{}

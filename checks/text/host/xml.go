@@ -55,7 +55,7 @@ type xmlPlace struct {
 	above []string
 }
 
-// function is the nearest function above; empty if there is none.
+// function is the nearest function above; empty without one.
 func (p *xmlPlace) function() string {
 	if len(p.above) == 0 {
 		return ""

@@ -80,7 +80,7 @@ var surePrefix = lazy.New(`^(?:` +
 // addressPort is what looks like such a prefix and is the address of a process: "[node1]:29500 has timed out".
 var addressPort = lazy.New(`^\[[a-z_]+\d+\]:\d{4,5}(?:[ )]|$)`)
 
-// prefixLen is the length of the sure prefix that a text begins with; 0 if there is none.
+// prefixLen is the length of the sure prefix that a text begins with; 0 if it begins with no such prefix.
 func prefixLen(text string) int {
 	head := text[:min(len(text), prefixBytes)]
 	if !maySure(head) || addressPort.MatchString(head) {
