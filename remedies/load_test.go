@@ -65,7 +65,7 @@ func TestVerify(t *testing.T) {
 func TestCases(t *testing.T) {
 	s := builtin(t)
 	set := expect.Value(rules.Load())(t)
-	if err := set.Compile(""); err != nil { // For all cases at once.
+	if err := set.Compile(rules.Options{}); err != nil { // For all cases at once.
 		t.Fatal(err)
 	}
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)

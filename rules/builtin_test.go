@@ -2,13 +2,18 @@ package rules
 
 import (
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // compiledSet is the built-in rules, compiled for whatever facts come. The memory of tests that run beside it is not
@@ -68,5 +73,47 @@ var compiledOnce = sync.OnceValues(func() (*Set, error) {
 		return nil, err
 	}
 	s.limits.heap = math.MaxUint64 / 2
-	return s, s.Compile("")
+	return s, s.keep(s.everything())
 })
+
+// TestUncheckedStages checks that the compiler would put no statement of a built-in rule in another order.
+func TestUncheckedStages(t *testing.T) {
+	t.Parallel()
+	whole := wholeSet(t)
+	modules := map[string]*ast.Module{}
+	for file, m := range whole.modules {
+		modules[file] = indexed(m)
+	}
+	compiled := func(skipped []ast.StageID) map[string]*ast.Module {
+		c := ast.NewCompiler().WithCapabilities(capabilities()).WithSkipStages(skipped...)
+		c.Compile(modules)
+		expect.That(t, !c.Failed(), "%v", c.Errors)
+		return c.Modules
+	}
+	ordered := slices.DeleteFunc(slices.Clone(uncheckedStages), func(s ast.StageID) bool { return s == ast.StageCheckSafetyRuleBodies })
+	as := compiled(uncheckedStages)
+	for file, m := range compiled(ordered) {
+		for i, rule := range m.Rules {
+			expect.Equal(t, rule.String(), as[file].Rules[i].String(), "%s: the order of statements", rule.Location)
+		}
+	}
+}
+
+// TestTextsOnly checks, on the facts of all cases without what texts say, that a rule which judges only texts
+// finds nothing: it is not even asked.
+func TestTextsOnly(t *testing.T) {
+	t.Parallel()
+	set := compiledSet(t)
+	of := slices.DeleteFunc(slices.Clone(set.rules), func(r Rule) bool { return !r.TextsOnly })
+	compiled := expect.Value(set.programs(of))(t)
+	for _, c := range expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t) {
+		f := *c.Facts
+		f.Benchmarks, f.Comparisons, f.Launches, f.Logs, f.Runs, f.Software, f.Texts = nil, nil, nil, nil, nil, nil, nil
+		f.KernelLog = kernellog.Identify(f.KernelLog)
+		said := expect.Value(set.ask(t.Context(), set.newBudget(Options{}), compiled, expect.Value(tables.ValueOf(&f))(t), of))(t)
+		for _, r := range of {
+			a := said[r.ID]
+			expect.That(t, len(a.findings) == 0 && a.failure == "", "%s: %s: %v %s", c.Name, r.ID, a.findings, a.failure)
+		}
+	}
+}

@@ -4,23 +4,26 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
-// uncheckedStages only reject faulty rules, or serve what the evaluation and the built-in rules do not need (with, print,
-// templates, rego.metadata). Tests run all of them over the built-in rules, so that a start can skip them.
+// uncheckedStages only reject faulty rules, put statements in an order that ours have already, make indexes of
+// comprehensions (rules/index.go makes those that matter), or serve what our rules do not use (with, print, templates,
+// rego.metadata). Tests run all of them over the built-in rules, so that a start can skip them.
 var uncheckedStages = []ast.StageID{
 	ast.StageCheckUnusedImports, ast.StageCheckKeywordOverrides, ast.StageCheckDuplicateImports, ast.StageCheckVoidCalls,
 	ast.StageParseMetadataBlocks, ast.StageSetAnnotationSet, ast.StageCheckRuleConflicts, ast.StageCheckUndefinedFuncs,
-	ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes, ast.StageCheckUnsafeBuiltins,
+	ast.StageCheckSafetyRuleHeads, ast.StageCheckSafetyRuleBodies, ast.StageCheckRecursion, ast.StageCheckTypes, ast.StageCheckUnsafeBuiltins,
 	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities, ast.StageSetGraph,
-	ast.StageRewriteTemplateStrings, ast.StageRewritePrintCalls, ast.StageRewriteRegoMetadataCalls, ast.StageRewriteWithValues,
+	ast.StageBuildComprehensionIndices, ast.StageRewriteTemplateStrings, ast.StageRewritePrintCalls, ast.StageRewriteRegoMetadataCalls, ast.StageRewriteWithValues,
 }
 
 // program holds compiled rules.
@@ -35,52 +38,87 @@ type program struct {
 
 // programs are compiled rules that are kept.
 type programs struct {
-	mu  sync.Mutex // Guards all.
-	all []*program
+	mu sync.Mutex          // Guards of.
+	of map[string]*program // By the rules' files.
 }
 
-// serving is a kept program that can evaluate these rules; nil if no kept program can.
-func (k *programs) serving(rules []Rule) *program {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, p := range k.all {
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return p.modules[r.File] == nil }) {
-			return p
-		}
+// Compile compiles the rules that these options choose, and keeps them. Without it, Evaluate compiles them each time:
+// Compile first to judge many facts, or while facts are gathered.
+func (s *Set) Compile(opts Options) error {
+	chosen, always, _, err := s.choose(opts)
+	if err != nil {
+		return err
 	}
-	return nil
+	if len(opts.Only) == 0 { // A rule alone needs few conditions.
+		chosen = append(chosen, s.allConditions()...)
+	}
+	return s.keep(slices.Concat(chosen, always))
 }
 
-// Compile compiles the rules of a profile, or all rules if it is "", and keeps them. Without it, Evaluate compiles the rules
-// that it judges, each time: Compile first to judge many facts, or while facts are gathered.
-func (s *Set) Compile(profile Profile) error {
-	all := slices.DeleteFunc(s.everything(), func(r Rule) bool { return profile != "" && !r.judges(profile) })
-	p, err := s.program(all)
+// keep compiles rules and keeps them.
+func (s *Set) keep(rules []Rule) error {
+	compiled, err := s.programs(rules)
 	if err != nil {
 		return err
 	}
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
-	if !slices.Contains(s.kept.all, p) {
-		s.kept.all = append(s.kept.all, p)
-	}
+	s.kept.of = compiled
 	return nil
 }
 
+// programs returns the programs that evaluate these rules, by their files: those that are kept, and new ones for the
+// others. OPA compiles on one processor, so the built-in rules are compiled in two halves at the same time; those of one
+// folder import much the same libraries.
+func (s *Set) programs(rules []Rule) (map[string]*program, error) {
+	s.kept.mu.Lock()
+	of := maps.Clone(s.kept.of)
+	s.kept.mu.Unlock()
+	fresh := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return of[r.File] != nil })
+	if len(fresh) == 0 {
+		return of, nil
+	}
+	slices.SortFunc(fresh, func(a, b Rule) int { return strings.Compare(a.File, b.File) })
+	size := len(fresh) // The user's rules are compiled with all others.
+	if s.builtin != nil {
+		size = (len(fresh) + 1) / 2
+	}
+	halves := slices.Collect(slices.Chunk(fresh, size))
+	made := make([]*program, len(halves))
+	var g errgroup.Group
+	for i, half := range halves {
+		g.Go(func() (err error) {
+			made[i], err = s.program(half)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if of == nil {
+		of = make(map[string]*program, len(fresh))
+	}
+	for i, half := range halves {
+		for _, rule := range half {
+			of[rule.File] = made[i]
+		}
+	}
+	return of, nil
+}
+
 // everything is all rules, and all files of conditions.
-func (s *Set) everything() []Rule {
-	all := slices.Clone(s.rules)
+func (s *Set) everything() []Rule { return slices.Concat(s.rules, s.allConditions()) }
+
+func (s *Set) allConditions() []Rule {
+	var all []Rule
 	for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
 		all = append(all, conditionRule(file))
 	}
 	return all
 }
 
-// program returns a program that can evaluate these rules and what they import.
+// program compiles these rules and what they import.
 func (s *Set) program(rules []Rule) (*program, error) {
-	if p := s.kept.serving(rules); p != nil {
-		return p, nil
-	}
 	modules, err := s.modulesOf(rules)
 	if err != nil {
 		return nil, err
@@ -126,14 +164,4 @@ func factsSchemas() (*ast.SchemaSet, error) {
 	set.Put(ast.SchemaRootRef, schema)
 	set.Put(ast.MustParseRef("schema.facts"), schema)
 	return set, nil
-}
-
-// groups are the rules that are asked in one query: the user's own apart,
-// so that only those are watched by a stackGuard.
-func (s *Set) groups(rules []Rule) [][]Rule {
-	groups := map[bool][]Rule{}
-	for _, rule := range rules {
-		groups[s.own[rule.ID]] = append(groups[s.own[rule.ID]], rule)
-	}
-	return slices.Collect(maps.Values(groups))
 }

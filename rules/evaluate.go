@@ -69,6 +69,13 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	if err != nil {
 		return nil, err
 	}
+	told := toldByTexts(&judged)
+	chosen = slices.DeleteFunc(chosen, func(r Rule) bool {
+		if r.TextsOnly && !told {
+			left[r.ID] = noTexts
+		}
+		return r.TextsOnly && !told
+	})
 	asked := slices.Concat(chosen, always)
 	var last []Rule // They judge what nothing else explains.
 	if Unexplained(f.Transfers, nil) != nil {
@@ -77,13 +84,13 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	}
 	h := byRowOf(judged.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
-	p, err := s.program(slices.Concat(asked, last, conditions))
+	compiled, err := s.programs(slices.Concat(asked, last, conditions))
 	if err != nil {
 		return nil, err
 	}
 	remaining := s.newBudget(opts)
 	answers := map[string]reading{}
-	said, err := s.ask(ctx, remaining, p, input, slices.Concat(asked, conditions))
+	said, err := s.ask(ctx, remaining, compiled, input, slices.Concat(asked, conditions))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +104,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		if err != nil {
 			return nil, err
 		}
-		if said, err = s.ask(ctx, remaining, p, rest, last); err != nil {
+		if said, err = s.ask(ctx, remaining, compiled, rest, last); err != nil {
 			return nil, err
 		}
 		for _, rule := range last {
@@ -106,7 +113,6 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		foremostKinds(last, answers)
 	}
 	v := &Result{NotApplicable: left}
-	told := toldByTexts(f)
 	var findings []Finding
 	for _, rule := range always {
 		findings = append(findings, answers[rule.ID].findings...)
@@ -223,20 +229,32 @@ type answer struct {
 	failure                                string      // Why the rule could not be run.
 }
 
+// group is rules that are asked in one query: of one program, and the user's own apart, so that only those are
+// watched by a stackGuard.
+type group struct {
+	program *program
+	own     bool
+}
+
 // ask evaluates rules, in as few queries as possible and in parallel. If one fails, it evaluates each of its rules alone, so
 // that only the faulty ones give no answer.
-func (s *Set) ask(ctx context.Context, left budget, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
+func (s *Set) ask(ctx context.Context, left budget, compiled map[string]*program, input ast.Value, rules []Rule) (map[string]answer, error) {
+	groups := map[group][]Rule{}
+	for _, rule := range rules {
+		g := group{compiled[rule.File], s.own[rule.ID]}
+		groups[g] = append(groups[g], rule)
+	}
 	said := make(map[string]answer, len(rules))
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
-	for _, group := range s.groups(rules) {
+	for g, of := range groups {
 		wg.Go(func() {
-			answers, err := s.boundedQuery(ctx, left.together(), left.heap, p, input, group)
+			answers, err := s.boundedQuery(ctx, left.together(), left.heap, g.program, input, of)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				alone = append(alone, group...)
+				alone = append(alone, of...)
 			}
 			maps.Copy(said, answers)
 		})
@@ -247,7 +265,7 @@ func (s *Set) ask(ctx context.Context, left budget, p *program, input ast.Value,
 		if ctx.Err() != nil {
 			break
 		}
-		one, err := s.boundedQuery(ctx, left.share(), left.heap, p, input, []Rule{rule})
+		one, err := s.boundedQuery(ctx, left.share(), left.heap, compiled[rule.File], input, []Rule{rule})
 		if err != nil {
 			one = map[string]answer{rule.ID: {failure: failureOf(err)}}
 		}

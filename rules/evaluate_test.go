@@ -28,7 +28,7 @@ func policyOf(t *testing.T, files map[string]string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Compile("")
+	return s, s.keep(s.everything())
 }
 
 // ruleText writes a rule of that id with more metadata and a body.

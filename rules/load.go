@@ -127,7 +127,7 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 		if err != nil {
 			return nil, err
 		}
-		return s, s.Compile("")
+		return s, s.keep(s.everything())
 	})
 	if limited, ok := errors.AsType[*limitError](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}

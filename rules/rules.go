@@ -91,6 +91,8 @@ type Rule struct {
 	// Needs are the facts that must be known before it passes. A rule that finds nothing
 	// while one of them is unknown is skipped.
 	Needs []Need `json:"needs,omitempty"`
+	// TextsOnly is true for a rule that judges only what texts say: without one it is not even compiled.
+	TextsOnly bool `json:"texts_only,omitempty"`
 	// Unexplained is true for a rule that judges only failures of the probe
 	// that no finding of another rule accounts for. It is evaluated after them.
 	Unexplained bool `json:"unexplained,omitempty"`

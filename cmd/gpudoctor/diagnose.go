@@ -81,7 +81,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
 	// Of a folder there are many units to judge; of one file, only what it needs is compiled later.
 	if r.probed() || r.profile == rules.Launch && len(only) == 0 && r.source.folder() != "" {
-		if err := known.rules.Compile(r.profile); err != nil {
+		if err := known.rules.Compile(choice); err != nil {
 			return nil, problem(err)
 		}
 	}

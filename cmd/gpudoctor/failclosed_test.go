@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -323,14 +324,15 @@ var everything = sync.OnceValues(func() (knowledge, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, k.rules.Compile("")
+	return k, errors.Join(
+		k.rules.Compile(rules.Options{Profile: rules.Training}), k.rules.Compile(rules.Options{Profile: rules.Image}), k.rules.Compile(rules.Options{Profile: rules.Launch}))
 })
 
 // learntFor is what the program knows, compiled for a profile.
 func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	tb.Helper()
 	k := expect.Value(learn(""))(tb)
-	expect.NoError(tb, k.rules.Compile(profile))
+	expect.NoError(tb, k.rules.Compile(rules.Options{Profile: profile}))
 	return k
 }
 

@@ -13,6 +13,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, free-memory, other]
 #   explains:

@@ -14,6 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, other]
 #   profiles: [training]

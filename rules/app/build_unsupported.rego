@@ -15,6 +15,7 @@
 #   severity: high
 #   confidence: confirmed
 #   cause: app-failure
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [install-matching-wheels, fix-application, fix-visible-devices]
 #   profiles: [training]

@@ -16,6 +16,7 @@
 #   confidence: likely
 #   symptom: true
 #   cause: other
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [other]
 #   explains: [job-failed, failure-area]

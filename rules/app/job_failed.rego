@@ -12,6 +12,7 @@
 #   severity: high
 #   confidence: possible
 #   cause: other
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [other]
 #   last_resort: true

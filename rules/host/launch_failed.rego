@@ -13,6 +13,7 @@
 #   confidence: confirmed
 #   cause: app-failure
 #   areas: [job]
+#   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-launch, open-firewall, other]
 #   since: "0.4"

@@ -16,6 +16,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   texts_only: true
 #   needs:
 #     - job-told
 #   first_of: [failed, exhausted]

@@ -14,6 +14,7 @@
 #   confidence: confirmed
 #   symptom: true
 #   cause: p2p-broken-platform
+#   texts_only: true
 #   needs:
 #     - benchmarks[].points[].gbps
 #     - benchmarks[].points[].expected_gbps

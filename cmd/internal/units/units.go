@@ -119,7 +119,7 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 // Evaluate judges each unit, several at a time, and joins what the rules say of them.
 func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Result, error) {
 	if len(all) > 1 {
-		if err := set.Compile(opts.Profile); err != nil {
+		if err := set.Compile(opts); err != nil {
 			return nil, err
 		}
 	}
