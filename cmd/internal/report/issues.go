@@ -96,7 +96,7 @@ func (d *Document) issues(ascii bool) []issue {
 		all = append(all, d.issue(f, seen, waivers.Waiver{}, "", ascii))
 	}
 	for _, w := range d.Waived {
-		all = append(all, d.issue(w.Finding, seen, w.Waiver, w.Waiver.Terms(), ascii))
+		all = append(all, d.issue(w.Finding, seen, w.Waiver, w.Terms(), ascii))
 	}
 	return all
 }

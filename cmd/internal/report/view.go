@@ -203,7 +203,7 @@ func newView(d *Document, ascii bool) *view {
 	}
 	for _, w := range d.Waived {
 		f := made.finding(groupOf(w.Finding))
-		f.Waiver = w.Waiver.Terms()
+		f.Waiver = w.Terms()
 		v.Accepted = append(v.Accepted, f)
 	}
 	for _, w := range d.UnusedWaivers {

@@ -108,6 +108,16 @@ func Matches(pattern, text string) bool {
 type Waived struct {
 	Finding rules.Finding `json:"finding"`
 	Waiver  Waiver        `json:"waiver"`
+	// Counting are the titles of its consequences, which count as findings of their own.
+	Counting []string `json:"counting,omitempty"`
+}
+
+// Terms are those of the waiver, and what it does not cover.
+func (w Waived) Terms() string {
+	if len(w.Counting) == 0 {
+		return w.Waiver.Terms()
+	}
+	return strings.TrimSuffix(w.Waiver.Terms(), ".") + ". What it leads to still counts: " + strings.Join(slices.Compact(slices.Clone(w.Counting)), "; ")
 }
 
 // Result is what waivers make of findings.
@@ -163,7 +173,11 @@ func (a *application) split(findings []rules.Finding) []rules.Finding {
 			continue
 		}
 		f.Explains = nil
-		a.waived = append(a.waived, Waived{Finding: f, Waiver: *w})
+		waived := Waived{Finding: f, Waiver: *w}
+		for _, c := range consequences {
+			waived.Counting = append(waived.Counting, c.Title)
+		}
+		a.waived = append(a.waived, waived)
 		counting = append(counting, consequences...)
 	}
 	return counting
