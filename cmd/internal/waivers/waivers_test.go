@@ -217,9 +217,7 @@ func TestAdd(t *testing.T) {
 			"waivers:\n  - rule: a\n    reason: >-\n      long\n      text\n    expires: 2027-01-31\n\n# Strict.\nstrict: true\n",
 			"waivers:\n  - rule: a\n    reason: >-\n      long\n      text\n    expires: 2027-01-31\n" + entry + "\n# Strict.\nstrict: true\n",
 		},
-		"an empty list": {"strict: true\nwaivers: []\n", "strict: true\nwaivers:\n" + entry},
-		"a null":        {"waivers:\nstrict: true\n", "waivers:\n" + entry + "strict: true\n"},
-		"a flow list":   {"waivers: [{rule: a, reason: r, expires: 2027-01-31}]\n", "waivers: [{rule: a, reason: r, expires: 2027-01-31}, {rule: b, subject: '*:00.0', reason: 'a: b # c', expires: 2027-05-31, owner: me}]\n"},
+		"a null": {"waivers:\nstrict: true\n", "waivers:\n" + entry + "strict: true\n"},
 	} {
 		w := Waiver{Rule: "b", Subject: "*:00.0", Reason: "a: b # c", Expires: "2027-05-31", Owner: "me"}
 		got, line, err := Add("f", []byte(tt.before), w)
@@ -234,8 +232,9 @@ func TestAdd(t *testing.T) {
 			t.Errorf("%s: it is added twice: %v", name, err)
 		}
 	}
-	if _, _, err := Add("f", []byte("waivers: x\n"), Waiver{}); err == nil {
-		t.Error("it is added to what is no list")
+	for _, form := range []string{"x", "[]", "[{rule: a, reason: r, expires: 2027-01-31}]"} {
+		_, _, err := Add("f", []byte("waivers: "+form+"\n"), Waiver{Rule: "b", Reason: "r", Expires: "2027-05-31"})
+		expect.That(t, err != nil, "it is added to %s", form)
 	}
 }
 
