@@ -43,7 +43,9 @@
 #         module.[ The driver supports CUDA {served}.]
 package gpudoctor.rules.cuda_driver_too_old
 
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
@@ -67,13 +69,7 @@ served_evidence := {"fact": served.fact, "value": served.text, "source": served.
 least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
 
 # runtimes are the CUDA runtimes that programs here take: the one that the loader takes, and those of Python packages.
-runtimes contains l if {
-	some l in input.libraries.files
-	l.kind == "libcudart"
-	l.path != ""
-	in_use(l)
-	count(surroundings.version(l.version)) > 1
-}
+runtimes := {r.library | some r in image_files.runtimes; in_use(r.library)}
 
 in_use(l) if l.loads
 
@@ -81,18 +77,18 @@ in_use(l) if l.found_by == "python"
 
 # needs are what is built for a major release of CUDA: the runtimes and NCCL that programs here load, with their file as
 # subject, and packages. An environment with packages of two releases does not show which is used.
-needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": surroundings.version(l.version)[0], "evidence": [library_evidence(l)]} if {
+needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": surroundings.version(l.version)[0], "evidence": [image_files.evidence(l)]} if {
 	some l in runtimes
 }
 
 # NCCL that was built for a newer major release fails in the same way.
-needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [library_evidence(l)]} if {
+needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [image_files.evidence(l)]} if {
 	some l in surroundings.nccl
 	major := to_number(regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)[0][1])
 	not major in {surroundings.version(r.version)[0] | some r in runtimes}
 }
 
-needs contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [package_evidence(p) | some p in packages]} if {
+needs contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [library_versions.package_evidence(p) | some p in packages]} if {
 	count(runtime_packages) == 1
 	some major, packages in runtime_packages
 }
@@ -113,15 +109,6 @@ findings contains object.union(
 	not served_by_compat(n.major)
 }
 
-library_evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path}
-
-package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
-
-served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
-
-# least_branch is the least driver branch of each major release of CUDA.
-least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
-
 # needing are the params for a release of CUDA.
 needing(major) := {"driver": least_branch[major], "cuda": major}
 
@@ -131,11 +118,7 @@ served_by_compat(major) if {
 	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= least_branch[major]
 }
 
-compat contains l if {
-	some l in input.libraries.files
-	l.kind == "libcuda"
-	l.compat
-}
+compat := {l | some l in input.libraries.files; l.kind == "libcuda"; l.compat}
 
 unused_compat := array.slice(sort([l.path | some l in compat; not l.loads]), 0, 1)
 
@@ -145,7 +128,7 @@ findings contains {
 	"subject": l.path,
 	"about": {"what": sprintf("The CUDA runtime %s", [l.version]), "served": served.text},
 	"remedies": [],
-	"evidence": [library_evidence(l), served_evidence],
+	"evidence": [image_files.evidence(l), served_evidence],
 	"params": needing(runtime[0]),
 } if {
 	some l in runtimes
@@ -212,7 +195,7 @@ findings contains {
 	"about": {"what": sprintf("NCCL %s", [p.version]), "release": release, "branch": branch, "served": sprintf("is %s", [input.gpus.driver.version])},
 	"severity": {true: "critical", false: "low"}[count(logs.complaints) > 0],
 	"evidence": [
-		package_evidence(p),
+		library_versions.package_evidence(p),
 		{"fact": "gpus.driver.version", "value": input.gpus.driver.version, "source": "nvidia-smi"},
 	],
 	"params": {"driver": branch, "cuda": to_number(split(release, ".")[0])},

@@ -64,8 +64,8 @@
 #         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
 #     integrated: >-
 #       Programs use the integrated GPU[ ({integrated:comma})] as well as {cards:card} unless *_VISIBLE_DEVICES excludes
-#       it[, and a program {crashed}]: it is slow, and ROCm's libraries do not support it. Set HIP_VISIBLE_DEVICES to the
-#       indices of only the cards
+#       it: it is slow, and ROCm's libraries do not support it, so programs may crash on it. Set HIP_VISIBLE_DEVICES to
+#       the indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.amd
@@ -100,11 +100,10 @@ findings contains setting("hides", name, {
 	entry := visible.entries[name][0]
 }
 
-probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
-	input.transfers.error_code == driver_errors.code.NO_DEVICE
-} else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
-	surroundings.offers_none
-} else := []
+probe_evidence := array.concat(
+	[{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"} | input.transfers.error_code == driver_errors.code.NO_DEVICE],
+	[{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"} | surroundings.offers_none],
+)
 
 # A bad entry hides those behind it. A list that ends in -1 was cut on purpose.
 findings contains setting("cut", name, {
@@ -177,7 +176,7 @@ findings contains setting("stacked", name, {
 findings contains setting("refused", name, {
 	"id": "list-ends",
 	"subject": "GPUs",
-	"about": {"said": words(refused), "variable": name},
+	"about": {"said": logs.first(refused).text, "variable": name},
 	"messages": refused,
 	"remedies": ["fix-visible-devices", "unset-env"],
 }) if {
@@ -185,13 +184,10 @@ findings contains setting("refused", name, {
 	name := min({n | some n, _ in visible.ends})
 }
 
-# words are as much of the first of some messages as fits into a sentence.
-words(set_) := trim_suffix(substring(logs.first(set_).text, 0, 120), ".")
-
 # NCCL or Open MPI opens the memory of a GPU that its process does not see.
 findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"id": "gpu-of-another",
-	"about": {"said": words(beyond_sight)},
+	"about": {"said": logs.first(beyond_sight).text},
 	"messages": beyond_sight,
 	"evidence": visible.evidence,
 	"remedies": array.concat(["share-ipc" | count(lone) > 0], ["fix-visible-devices", "nccl-p2p-disable", "fix-application"]),
@@ -229,10 +225,7 @@ one_visible if {
 }
 
 # lone are the containers that each have one GPU.
-lone contains l if {
-	some l in launches.containers
-	l.gpus == 1
-}
+lone := {l | some l in launches.containers; l.gpus == 1}
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set
 # NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
@@ -243,7 +236,6 @@ findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"evidence": [launches.evidence(l)],
 	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
 }) if {
-	logs.said("torch-no-driver")
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
 }
@@ -255,12 +247,11 @@ findings contains finding("integrated", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"about": {
 		"integrated": ({sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken} | {m.fields.architecture | some m in unbuilt}),
 		"cards": max([count(amd.discrete), count(cards)]),
-		"crashed": ["crashed" | crashed],
 	},
 	"severity": integrated_severity,
 	"confidence": {true: "likely", false: "possible"}[count(taken | unbuilt) > 0],
 	"messages": ((taken | unbuilt) | amd.crashes),
-	"evidence": architectures,
+	"evidence": facts.gpu_evidence(amd.integrated, "architecture", "rocminfo"),
 }) if integrated_used
 
 # taken are the lines with which a program lists it among the cards, and unbuilt those with which rocBLAS names it: a
@@ -270,10 +261,6 @@ taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in
 cards := logs.messages({"ggml-rocm-device"}) - taken
 
 unbuilt := {m | some m in logs.by_id["rocblas-no-kernels"]; m.fields.architecture in gpu_models.amd_integrated}
-
-default crashed := false
-
-crashed if count(amd.crashes) > 0
 
 # A program shows that it used it; without a list in force, one that crashed may have.
 integrated_used if {
@@ -290,24 +277,14 @@ integrated_used if {
 	count(amd.integrated) > 0
 	count(amd.discrete) > 0
 	count(visible.chosen) == 0
-	crashed
+	count(amd.crashes) > 0
 }
 
-integrated_severity := "critical" if {
-	count(taken | unbuilt) > 0
-	crashed
-} else := "high" if {
-	crashed
-} else := "low"
-
-architectures := [{"fact": sprintf("gpus.devices[%s].architecture", [g.address]), "value": g.architecture, "source": "rocminfo"} |
-	some g in amd.gpus
-	g.address in amd.integrated
-	g.architecture
-]
+integrated_severity := "low" if {
+	count(amd.crashes) == 0
+} else := {true: "critical", false: "high"}[count(taken | unbuilt) > 0]
 
 not_applicable contains "no GPU on this machine" if {
 	count(facts.gpus) == 0
-	count(findings) == 0
 	count(surroundings.driver_devices) == 0
 }
