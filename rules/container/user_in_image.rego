@@ -37,6 +37,4 @@ findings contains {
 	"libibverbs" in image_files.kinds
 }
 
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
-
 not_applicable contains "the configuration of an image is not known here" if not input.image.environment == "configuration"

@@ -59,14 +59,10 @@ served := {"version": surroundings.version(text), "text": text, "fact": "transfe
 	text := input.gpus.driver.cuda_version
 	surroundings.version(text)
 } else := {"version": [major], "text": sprintf("%d", [major]), "fact": "gpus.driver.kernel_version", "source": "/proc/driver/nvidia/version"} if {
-	branch := surroundings.version(input.gpus.driver.kernel_version)[0]
-	major := max([m | some m, least in least_branch; branch >= least])
+	major := image_files.cuda_of(input.gpus.driver.kernel_version)
 }
 
 served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
-
-# least_branch is the least driver branch of each major release of CUDA.
-least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
 
 # runtimes are the CUDA runtimes that programs here take: the one that the loader takes, and those of Python packages.
 runtimes := {r.library | some r in image_files.runtimes; in_use(r.library)}
@@ -97,7 +93,7 @@ findings contains object.union(
 	{
 		"grade": "built",
 		"subject": n.subject,
-		"about": {"what": n.what, "release": n.major, "branch": least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": unused_compat},
+		"about": {"what": n.what, "release": n.major, "branch": image_files.least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": unused_compat},
 		"evidence": array.concat(n.evidence, [served_evidence]),
 		"params": needing(n.major),
 	},
@@ -105,17 +101,17 @@ findings contains object.union(
 ) if {
 	some n in needs
 	n.major > served.version[0]
-	least_branch[n.major]
+	image_files.least_branch[n.major]
 	not served_by_compat(n.major)
 }
 
 # needing are the params for a release of CUDA.
-needing(major) := {"driver": least_branch[major], "cuda": major}
+needing(major) := {"driver": image_files.least_branch[major], "cuda": major}
 
 # served_by_compat is true if the loader uses a compatibility library of that release; a
 # probe that ran has already taken it into account.
 served_by_compat(major) if {
-	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= least_branch[major]
+	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= image_files.least_branch[major]
 }
 
 compat := {l | some l in input.libraries.files; l.kind == "libcuda"; l.compat}
@@ -135,7 +131,7 @@ findings contains {
 	runtime := surroundings.version(l.version)
 	runtime[0] == served.version[0]
 	runtime[1] > served.version[1]
-	least_branch[runtime[0]]
+	image_files.least_branch[runtime[0]]
 }
 
 # What programs say in a log: CUDA's errors 35, 36 and 222, what PyTorch and the container runtime find before CUDA
@@ -203,7 +199,7 @@ findings contains {
 	some p in input.software
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
 	release := regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2}\.[0-9])$`, p.version, 1)[0][1]
-	branch := object.get(thresholds.old_cuda_drivers, release, object.get(least_branch, to_number(split(release, ".")[0]), null))
+	branch := object.get(thresholds.old_cuda_drivers, release, object.get(image_files.least_branch, to_number(split(release, ".")[0]), null))
 	branch > surroundings.version(input.gpus.driver.version)[0]
 }
 

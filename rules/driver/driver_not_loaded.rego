@@ -33,7 +33,7 @@ import data.gpudoctor.lib.pci
 findings contains {
 	"subject": "host",
 	"affects": sort(unserved),
-	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [facts.counted(count(unserved), "GPU"), bound_text]),
+	"message": sprintf("No NVIDIA driver is loaded for %s, as after a kernel update for which the module was not built: nouveau or no driver is bound, so CUDA and NVML find no GPU", [facts.counted(count(unserved), "GPU")]),
 	"evidence": [{
 		"fact": sprintf("pci.devices[%s].driver", [address]),
 		"value": object.get(pci.device[address], "driver", ""),
@@ -65,11 +65,6 @@ served := {address | some address in facts.gpus; pci.device[address].driver == "
 driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
 
 driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
-
-bound_text := "nouveau is bound instead" if {
-	some address in unserved
-	pci.device[address].driver == "nouveau"
-} else := "none is bound, as after a kernel update for which the module was not built"
 
 not_applicable contains "no NVIDIA GPU" if {
 	not logs.given

@@ -2,6 +2,7 @@
 package gpudoctor.lib.image_files
 
 import data.gpudoctor.lib.surroundings
+import data.tables.thresholds
 
 # layer says which layer a file comes from, for people; empty outside of images.
 layer(l) := sprintf(" (layer %d: %s)", [l.layer.index, l.layer.command]) if {
@@ -68,6 +69,11 @@ runtimes contains {"library": l, "release": release} if {
 	release := surroundings.version(l.version)
 	count(release) > 1
 }
+
+# least_branch is the least driver branch of each major release of CUDA, and cuda_of the newest that a driver serves.
+least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
+
+cuda_of(driver) := max([major | some major, least in least_branch; surroundings.version(driver)[0] >= least])
 
 # rocm are the releases of ROCm that the image holds, each with the file of the HIP runtime that states it:
 # libamdhip64.so.6.2.60203 is of ROCm 6.2.3 (ROCm/clr, hipamd/CMakeLists.txt, ROCM_LIBPATCH_VERSION).

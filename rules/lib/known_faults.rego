@@ -122,19 +122,18 @@ corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%
 	b.wrong > 0
 }
 
-# shown is how a fault of the table shows here: {evidence, order}; undefined where it does not. Rows with neither
-# message nor symptom show by their circumstances alone.
-shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
+# signs are what shows a symptom beside messages.
+signs := {"stall": sort(logs.stalled), "corrupt": sort(corrupted)}
+
+# shown is how a fault of the table shows here; undefined where it does not. Rows with neither message nor symptom show
+# by their circumstances alone.
+shown(row) := {"messages": {first}, "evidence": []} if {
 	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
-} else := {"evidence": [logs.evidence(first)], "order": first.order} if {
+} else := {"messages": {first}, "evidence": []} if {
 	first := logs.first(symptoms[row.symptom])
-} else := {"evidence": sort(logs.stalled), "order": null} if {
-	row.symptom == "stall"
-	count(logs.stalled) > 0
-} else := {"evidence": [e | some e in corrupted]} if {
-	row.symptom == "corrupt"
-	count(corrupted) > 0
-} else := {"evidence": []} if {
+} else := {"messages": set(), "evidence": signs[row.symptom]} if {
+	count(signs[row.symptom]) > 0
+} else := {"messages": set(), "evidence": []} if {
 	not row.said
 	not row.symptom
 }
@@ -149,7 +148,7 @@ fits(row) if {
 }
 
 # found are the faults of a library that show here, with the version that has them.
-found[library] contains {"row": row, "version": use.version, "evidence": array.concat(how.evidence, [use.evidence]), "order": object.get(how, "order", null)} if {
+found[library] contains {"row": row, "version": use.version, "messages": how.messages, "evidence": array.concat(how.evidence, [use.evidence])} if {
 	some row in table.rows
 	library := row.library
 	fits(row)
@@ -169,7 +168,7 @@ unsupported[row.library] contains row if {
 }
 
 # by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence], "certain": true} if {
+by_gpus[library] contains {"row": row, "version": use.version, "messages": set(), "evidence": [use.evidence], "certain": true} if {
 	not logs.given
 	some library, rows in unsupported
 	some row in rows
@@ -178,12 +177,10 @@ by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.
 }
 
 # telltale are faults that state themselves where no version is known.
-telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.order} if {
+telltale[row.library] contains object.union(shown(row), {"row": row}) if {
 	some row in table.rows
 	row.telltale
-	library := row.library
-	how := shown(row)
-	not library_versions.version_known[library]
+	not library_versions.version_known[row.library]
 }
 
 # reported are all that show here, each in its way.
@@ -193,7 +190,18 @@ reported[library] contains f if {
 	some f in faults
 }
 
-# ordered is the place of a fault among messages, where it has one.
-ordered(f) := {"order": f.order} if {
-	is_number(f.order)
-} else := {}
+# finding is what rules say of a fault, with its version, if that is known, and the messages and other evidence for it.
+finding(f) := {
+	"subject": f.row.library,
+	"message": sprintf("%s %s (versions that have this: %s)", [
+		concat(" ", array.concat([names[f.row.library]], [v | v := f.version])), f.row.what, library_versions.range_words(f.row),
+	]),
+	"severity": object.get(f.row, "severity", "high"),
+	"confidence": f.row.confidence,
+	"messages": f.messages,
+	"evidence": f.evidence,
+	"remedies": f.row.remedies,
+	"params": {"fault": object.get(f.row, "fault", f.row.id), "variable": "CUDA_LAUNCH_BLOCKING", "source": f.row.source},
+}
+
+names := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}

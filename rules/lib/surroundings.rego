@@ -89,10 +89,7 @@ isolated if {
 handed_on if input.container.runtime in {"apptainer", "enroot"}
 
 # nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each has.
-nvlinked if {
-	some p in facts.gpu_pairs
-	p.nvlinks > 0
-}
+nvlinked if facts.gpu_pairs[_].nvlinks > 0
 
 all_nvlinked if {
 	count(facts.gpu_pairs) > 0
@@ -103,30 +100,22 @@ all_nvlinked if {
 
 # nvswitch is true on a machine whose GPUs talk through NVSwitches.
 nvswitch if input.gpus.nvswitches > 0
-
-nvswitch if {
-	some p in facts.gpu_pairs
-	p.nvswitch
-}
+nvswitch if facts.gpu_pairs[_].nvswitch
 
 # multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper or newer (nccl src/transport/nvls.cc
 # asks CUDA for multicast support).
 multicast if {
 	nvswitch
-	some g in input.gpus.devices
-	version(g.compute_capability) >= [9, 0]
+	version(input.gpus.devices[_].compute_capability) >= [9, 0]
 }
 
 # rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207), Mellanox and NVIDIA adapters (vendor
 # 15b3) and EFA (1d0f:efa0 and on).
-rdma_nics := infiniband_nics | {d.address | some d in input.pci.devices; nic_for_rdma(d)}
-
-nic_for_rdma(d) if {
+rdma_nics := (infiniband_nics | {d.address | some d in efa_devices}) | {d.address |
+	some d in input.pci.devices
 	d.kind == "nic"
 	d.vendor == "0x15b3"
 }
-
-nic_for_rdma(d) if d in efa_devices
 
 infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
 
@@ -181,20 +170,12 @@ nccl_below(wanted) if {
 	}
 }
 
-# where says where a variable is set, for people.
-where(v) := sprintf("in line %d of %s%s", [v.line, whose, v.source]) if {
-	v.source != "environment"
-	v.line > 0
-} else := sprintf("in %s%s", [whose, v.source]) if {
-	v.source != "environment"
-} else := "in the image's environment" if {
-	image
-} else := "in the environment"
+# where says where a variable is set, for people: "in the environment", "in the image's file /etc/nccl.conf:3".
+where(v) := sprintf("in %s %s%s", [whose, {true: "", false: "file "}[variable_source(v) == "environment"], variable_source(v)])
 
-# whose says of a file that it comes with an image.
-default whose := ""
+default whose := "the"
 
-whose := "the image's " if image
+whose := "the image's" if image
 
 # variable_evidence is a variable as evidence.
 variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}

@@ -38,7 +38,7 @@ findings contains {
 	"subject": lower(names[kind]),
 	"message": sprintf("The image holds %d versions of %s: %s. %s", [
 		count(all), names[kind],
-		concat("; ", sort({sprintf("%s in %s%s", [core, facts.list({l.path | some l in copies}), layers(copies)]) | some core, copies in all})),
+		concat("; ", sort({sprintf("%s in %s", [core, facts.list({l.path | some l in copies})]) | some core, copies in all})),
 		winner(kind),
 	]),
 	"severity": "medium",
@@ -50,16 +50,12 @@ findings contains {
 	count(all) > 1
 }
 
-layers(copies) := min({image_files.layer(l) | some l in copies})
-
 # winner says which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH and
 # DT_RUNPATH); without either the loader finds none.
 winner(kind) := concat(". ", array.concat(
-	[sprintf("The loader takes %s (%s)", [l.path, object.get(found_words, l.found_by, l.found_by)]) | l := taken(kind)],
+	[sprintf("The loader takes %s (found by %s)", [l.path, l.found_by]) | l := taken(kind)],
 	[sprintf("PyTorch's own libraries name %s", [l.path]) | l := named(kind)],
 ))
-
-found_words := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"}
 
 # named is the first copy in the folders that PyTorch's library names.
 named(kind) := [l |
@@ -75,11 +71,7 @@ in_folder[l.kind][regex.replace(l.path, `/[^/]*$`, "")] contains l if {
 	l.kind in object.keys(names)
 }
 
-taken(kind) := min({l |
-	some l in image_files.files
-	l.kind == kind
-	l.loads
-})
+taken(kind) := min({l | some l in image_files.files; l.kind == kind; l.loads})
 
 # built are the releases of CUDA that the Python packages around PyTorch are built for.
 built[major] contains p if {
@@ -127,8 +119,6 @@ missing contains {"fact": "libraries.files", "words": "the image holds no librar
 	count(image_files.kinds & relevant) == 0
 	count([p | some p in input.libraries.packages]) == 0
 }
-
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 missing contains {"fact": "libraries.files", "words": sprintf("the version of %s is not known", [l.path])} if {
 	some kind, _ in names

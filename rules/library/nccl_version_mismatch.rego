@@ -60,16 +60,17 @@ garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated
 findings contains object.union(
 	{
 		"subject": "nccl",
-		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)%s", [key, words(by_host), {true: ", so ranks read garbage from each other", false: ""}[garbled]]),
+		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)", [key, words(by_host)]),
 		"severity": grade[0],
 		"confidence": grade[1],
-		"evidence": array.concat(
-			[logs.evidence(m) | some m in [logs.first(garbage)]],
-			array.slice([library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
+		"messages": {m | m := logs.first(garbage)},
+		"evidence": array.slice(
+			[library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})],
+			0, 8,
 		),
 		"remedies": ["same-nccl-everywhere"],
 	},
-	{"order": m.order | m := first_sign},
+	{"order": logs.first(logs.complaints).order | logs.failed},
 ) if {
 	some key, by_host in differing
 	not logs.said("nccl-version-mismatch")
@@ -80,16 +81,8 @@ words(by_host) := concat("; ", array.concat(
 	[sprintf("and %d more hosts", [count(by_host) - 8]) | count(by_host) > 8],
 ))
 
-default garbled := false
-
-garbled if count(garbage) > 0
-
-first_sign := logs.first(garbage) if {
-	garbled
-} else := logs.first(logs.complaints)
-
 grade := ["critical", "likely"] if {
-	garbled
+	count(garbage) > 0
 } else := ["high", "likely"] if {
 	logs.failed
 } else := ["low", "possible"]

@@ -19,7 +19,7 @@ test_symptom_and_message if {
 	mi350 := {"devices": [{"address": "GPU0", "vendor": "amd", "architecture": "gfx950", "name": "AMD Instinct MI355X"}]}
 	document := {"software": [rocm("7.0.1")], "gpus": mi350, "logs": {"messages": [hang]}}
 	some f in rccl_bug.findings with input as document
-	f.order == 2
+	count(f.messages) == 1
 	fault := object.union(hang, {"id": "rocr-memory-fault"})
 	some g in rccl_bug.findings with input as {"software": [rocm("5.3.0")], "logs": {"messages": [fault]}}
 	g.params.fault == "async-memset"
