@@ -93,7 +93,7 @@ findings contains object.union(
 	{
 		"grade": "built",
 		"subject": n.subject,
-		"about": {"what": n.what, "release": n.major, "branch": image_files.least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": unused_compat},
+		"about": {"what": n.what, "release": n.major, "branch": image_files.least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": {l.path | some l in compat; not l.loads}},
 		"evidence": array.concat(n.evidence, [served_evidence]),
 		"params": needing(n.major),
 	},
@@ -115,8 +115,6 @@ served_by_compat(major) if {
 }
 
 compat := {l | some l in input.libraries.files; l.kind == "libcuda"; l.compat}
-
-unused_compat := array.slice(sort([l.path | some l in compat; not l.loads]), 0, 1)
 
 # A newer minor release works, with thresholds.
 findings contains {
@@ -144,7 +142,7 @@ claims := logs.messages({
 	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
 }
 
-findings contains object.union({"id": "told", "subject": "driver", "about": {"served": [served.text | served]}, "params": wanted_params}, claimed) if {
+findings contains object.union({"id": "told", "subject": "driver", "about": {"served": [served.text | served]}, "params": object.union_n([needing(max(wanted)) | count(wanted) > 0])}, claimed) if {
 	some claimed in [
 		{"grade": "told", "messages": claims, "confidence": claims_confidence},
 		# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility library.
@@ -161,13 +159,8 @@ claims_confidence := "possible" if {
 	}
 } else := "confirmed"
 
-# wanted_params are for the release of CUDA that a message names, or the newest that the packages are built for.
-default wanted_params := {}
-
-wanted_params := needing(max(named)) if {
-	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
-	count(named) > 0
-}
+# wanted are the releases of CUDA that a message names, or that the packages are built for.
+wanted := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
 
 # runtime_packages are the packages of CUDA's runtime, and those that are built for one, by its major release.
 runtime_packages[major] contains p if {

@@ -135,13 +135,9 @@ counted(1, thing) := sprintf("1 %s", [thing])
 counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1
 
 # list joins names in order for a message: "a, b and c".
-list(names) := sorted[0] if {
-	sorted := sort(names)
-	count(sorted) == 1
-} else := sprintf("%s and %s", [concat(", ", array.slice(sorted, 0, last)), sorted[last]]) if {
+list(names) := concat(" and ", [part | some part in [concat(", ", array.slice(sorted, 0, last)), sorted[last]]; part != ""]) if {
 	sorted := sort(names)
 	last := count(sorted) - 1
-	last > 0
 }
 
 # few joins the first of many names: "a, b, c and 9 more".

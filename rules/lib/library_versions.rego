@@ -15,17 +15,9 @@ below(numbers, row) if numbers < surroundings.version(row.since)
 above(numbers, row) if numbers >= surroundings.version(row.fixed)
 
 # on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's names.
-on_amd if {
-	some p in input.software
-	p.name in {"rccl", "rocm", "hip"}
-}
-
+on_amd if input.software[_].name in {"rccl", "rocm", "hip"}
 on_amd if surroundings.has_amd
-
-on_amd if {
-	some m in input.logs.messages
-	m.program in {"rccl", "hip"}
-}
+on_amd if input.logs.messages[_].program in {"rccl", "hip"}
 
 # used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
 # of this machine's files where all of them say the same.

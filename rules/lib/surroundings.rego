@@ -4,8 +4,6 @@ package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
 
-mib := 1024 * 1024
-
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
 
@@ -53,9 +51,7 @@ nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.
 usable_amd := render_nodes if {
 	facts.in_container
 	count(render_nodes) < count(of_vendor.amd)
-} else := of_vendor.amd if {
-	true
-} else := set()
+} else := object.get(of_vendor, "amd", set())
 
 # on_host counts the GPUs that the machine has, whether usable here or not.
 on_host := max([count(facts.gpus), count(driver_devices)])

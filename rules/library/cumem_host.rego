@@ -72,7 +72,6 @@ findings contains {
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
-	"confidence": "likely",
 	"messages": {m},
 	"evidence": [use.evidence],
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],

@@ -17,6 +17,10 @@
 #   remedies: [same-nccl-everywhere, unset-env]
 #   profiles: [image]
 #   since: "0.2"
+#   grades:
+#     several: >-
+#       The image holds {versions:version} of {library}: {copies}[. The loader takes {taken}][. PyTorch's own libraries
+#       name {named}]
 package gpudoctor.rules.nccl_in_image
 
 import data.gpudoctor.lib.facts
@@ -33,29 +37,24 @@ versions[kind][core] contains l if {
 	core := library_versions.core(l.version)
 }
 
-# Several versions, and which one programs get.
+# Several versions, and which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH
+# and DT_RUNPATH); without either the loader finds none.
 findings contains {
+	"grade": "several",
 	"subject": lower(names[kind]),
-	"message": sprintf("The image holds %d versions of %s: %s. %s", [
-		count(all), names[kind],
-		concat("; ", sort({sprintf("%s in %s", [core, facts.list({l.path | some l in copies})]) | some core, copies in all})),
-		winner(kind),
-	]),
+	"about": {
+		"library": names[kind], "versions": count(all),
+		"copies": {sprintf("%s in %s", [core, facts.list({l.path | some l in copies})]) | some core, copies in all},
+		"taken": [sprintf("%s (found by %s)", [l.path, l.found_by]) | l := taken(kind)],
+		"named": [l.path | l := named(kind)],
+	},
 	"severity": "medium",
-	"confidence": "likely",
 	"evidence": sort({image_files.evidence(l) | some _, copies in all; some l in copies}),
 	"remedies": ["same-nccl-everywhere"],
 } if {
 	some kind, all in versions
 	count(all) > 1
 }
-
-# winner says which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH and
-# DT_RUNPATH); without either the loader finds none.
-winner(kind) := concat(". ", array.concat(
-	[sprintf("The loader takes %s (found by %s)", [l.path, l.found_by]) | l := taken(kind)],
-	[sprintf("PyTorch's own libraries name %s", [l.path]) | l := named(kind)],
-))
 
 # named is the first copy in the folders that PyTorch's library names.
 named(kind) := [l |
@@ -86,7 +85,6 @@ findings contains {
 		concat("; ", sort({sprintf("CUDA %d: %s", [major, facts.list({sprintf("%s %s", [p.name, p.version]) | some p in packages})]) | some major, packages in built})),
 	]),
 	"severity": "medium",
-	"confidence": "likely",
 	"evidence": sort({image_files.package_evidence(p) | some _, packages in built; some p in packages}),
 	"remedies": ["same-nccl-everywhere"],
 } if count(built) > 1

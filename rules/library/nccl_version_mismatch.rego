@@ -20,6 +20,8 @@
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     hosts: "The hosts of this job have different versions of NCCL ({kind}: {hosts:few})"
 package gpudoctor.rules.nccl_version_mismatch
 
 import data.gpudoctor.lib.library_versions
@@ -59,8 +61,9 @@ garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated
 
 findings contains object.union(
 	{
+		"grade": "hosts",
 		"subject": "nccl",
-		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)", [key, words(by_host)]),
+		"about": {"kind": key, "hosts": {sprintf("%s %s", [host, concat(" and ", sort(vs))]) | some host, vs in by_host}},
 		"severity": grade[0],
 		"confidence": grade[1],
 		"messages": {m | m := logs.first(garbage)},
@@ -75,11 +78,6 @@ findings contains object.union(
 	some key, by_host in differing
 	not logs.said("nccl-version-mismatch")
 }
-
-words(by_host) := concat("; ", array.concat(
-	array.slice([sprintf("%s %s", [host, concat(" and ", sort(vs))]) | some host, vs in by_host], 0, 8),
-	[sprintf("and %d more hosts", [count(by_host) - 8]) | count(by_host) > 8],
-))
 
 grade := ["critical", "likely"] if {
 	count(garbage) > 0

@@ -68,23 +68,15 @@ shows(f) if f.row.symptom == "stall"
 # codeless are messages of RCCL, or of a job over it, that the library holds no code for a GPU (HIP 98 and 209, HIP's
 # hipErrorInvalidDeviceFunction and hipErrorNoBinaryForGpu): RCCL's own kernels are compiled for a list of
 # architectures, which each release and each wheel chooses.
-codeless := {m |
-	some m in logs.by_id["hip-no-code-object"]
-	of_rccl(m)
-}
+codeless := {m | some m in logs.by_id["hip-no-code-object"]; of_rccl(m)}
 
 of_rccl(m) if m.fields.caller
 of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
-
-of_rccl(_) if {
-	some m in logs.by_id["xla-nccl-failed"]
-	m.fields.error == "unhandled cuda error"
-}
+of_rccl(_) if logs.by_id["xla-nccl-failed"][_].fields.error == "unhandled cuda error"
 
 findings contains {
 	"subject": "rccl",
 	"message": "RCCL has no code for a GPU here (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU",
-	"severity": "high",
 	"confidence": "possible",
 	"messages": codeless,
 	"params": {"variable": "HIP_VISIBLE_DEVICES"},
