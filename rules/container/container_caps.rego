@@ -87,7 +87,6 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
-# lacking is about nodes of devices that a process here does not have, or may not open.
 lacking(grade, subject, nodes, fields) := object.union(
 	{"grade": grade, "subject": subject, "params": {"nodes": nodes}, "remedies": ["pass-device-nodes"]},
 	fields,
@@ -125,7 +124,6 @@ findings contains lacking("unlisted", "/dev/nvidia-uvm", ["/dev/nvidia-uvm"], {
 	m := logs.first(logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"}))
 }
 
-# Nodes that are there and that this user may not open.
 findings contains lacking("closed", "/dev", sort(closed), {
 	"about": {"closed": closed, "amd": closed_amd},
 	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
@@ -197,7 +195,6 @@ none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 # known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
-# All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
 findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
 	"about": {"absent": absent, "gpus": count(known)},
 	"evidence": [
@@ -212,7 +209,6 @@ findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
 	count(absent) > 0
 }
 
-# InfiniBand NICs of the machine that a container cannot use.
 findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], {
 	"about": {"nics": count(surroundings.infiniband_nics)},
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
@@ -224,7 +220,6 @@ findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], 
 	count(surroundings.rdma_nodes) == 0
 }
 
-# unpassed is about the description of a container's start.
 unpassed(id, grade, messages, about) := {
 	"id": id, "grade": grade, "subject": "/dev/infiniband",
 	"about": object.union({"container": launches.title(sort(launches.without_rdma)[0])}, about),
@@ -234,7 +229,6 @@ unpassed(id, grade, messages, about) := {
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
 }
 
-# NCCL finds no RDMA device, while one of the machine has a link, and the job asks for RDMA.
 findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked}) if {
 	not facts.env.NCCL_IB_DISABLE == "1"
 	rdma_asked
@@ -242,7 +236,6 @@ findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(log
 	count(linked) > 0
 }
 
-# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes are missing.
 findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
 
 # fi_info finds no device in one place: the machine has them, as the same command outside, or what the job is told,
@@ -326,7 +319,6 @@ denials := {"EPERM", "EACCES", "SIGSYS"}
 denied["get_mempolicy"] := input.container.get_mempolicy if input.container.get_mempolicy in denials
 denied[name] := tried[name].errno if some name in ["set_mempolicy", "mbind"]
 
-# tried are the calls that place memory and were tried and denied.
 tried[name] := a if {
 	some name in ["set_mempolicy", "mbind", "move_pages"]
 	a := attempts.refused[name]
@@ -341,7 +333,6 @@ allow := ["other"] if {
 cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
 cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 
-# Programs find no driver, or no GPU, in a container that was started without GPUs.
 findings contains {
 	"id": "without-gpus",
 	"grade": grade,

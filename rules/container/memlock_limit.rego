@@ -51,7 +51,6 @@ low if {
 	soft < table.memlock_low_bytes
 }
 
-# in_force is true where it is low and applies.
 default in_force := false
 
 in_force if {
@@ -101,7 +100,6 @@ findings contains finding("limit", {
 	count(gpudirect.unlocked) == 0
 }
 
-# A NIC really refused to register memory of the host.
 findings contains finding("registration", {
 	"id": "registration",
 	"about": {"device": n.device, "attempt": attempts.told(n.host), "soft": soft},

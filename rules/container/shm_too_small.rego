@@ -99,7 +99,6 @@ sizes := [{"fact": sprintf("container.shm.%s", [f]), "value": place[f], "source"
 	some f in ["size_bytes", "free_bytes"]
 ]
 
-# A file that was really refused, for another reason than the size and the mount.
 findings contains finding(
 	"refused", absent_severity, refused_remedies, {
 		"bytes": thresholds.shm_connection_bytes,
@@ -145,7 +144,6 @@ severity := absent_severity if {
 	place.free_bytes < need
 } else := "low"
 
-# Messages of programs, with the launches that confirm them.
 findings contains {
 	"id": id,
 	"grade": grade,
@@ -201,7 +199,6 @@ explained := {m |
 	m.id != "nccl-unhandled-system-error"
 }
 
-# A full device without its path.
 full := logs.messages({"no-space-left"})
 
 told contains ["full", "full", full] if small
@@ -209,7 +206,6 @@ told contains ["full", "full-alone", full] if not small
 
 in_nccl := logs.messages({"bus-error-in-nccl"})
 
-# implied is true where other evidence shows that /dev/shm is too small.
 implied if small
 implied if count(in_nccl) > 0
 implied if count(full) > 0
@@ -231,7 +227,6 @@ told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 
 roomy if place.size_bytes >= thresholds.shm_recommended_bytes
 
-# A container with the default, for a job of several GPUs, and nothing that says how it ended.
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",

@@ -70,7 +70,6 @@ unseen := "low" if {
 	not peer_access.refused
 }
 
-# nvlinks_known is true when it is known of each pair whether NVLinks join it.
 nvlinks_known if {
 	every p in facts.gpu_pairs {
 		is_number(p.nvlinks)

@@ -77,7 +77,6 @@ needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.ver
 	some l in runtimes
 }
 
-# NCCL that was built for a newer major release fails in the same way.
 needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [image_files.evidence(l)]} if {
 	some l in surroundings.nccl
 	major := to_number(regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)[0][1])
@@ -105,7 +104,6 @@ findings contains object.union(
 	not served_by_compat(n.major)
 }
 
-# needing are the params for a release of CUDA.
 needing(major) := {"driver": image_files.least_branch[major], "cuda": major}
 
 # served_by_compat is true if the loader uses a compatibility library of that release; a
@@ -116,7 +114,6 @@ served_by_compat(major) if {
 
 compat := {l | some l in input.libraries.files; l.kind == "libcuda"; l.compat}
 
-# A newer minor release works, with thresholds.
 findings contains {
 	"grade": "minor",
 	"subject": l.path,

@@ -37,7 +37,6 @@ served := surroundings.version(input.target.cuda)[0] if {
 
 target_evidence := image_files.of_target("driver", input.target.driver)
 
-# needed are the files and packages that are built for a release of CUDA.
 needed[major] contains image_files.evidence(r.library) if {
 	some r in image_files.runtimes
 	major := r.release[0]
@@ -75,7 +74,6 @@ findings contains {
 # required are the alternatives of NVIDIA_REQUIRE_CUDA: a blank means or, a comma and.
 required := split(trim_space(facts.env.NVIDIA_REQUIRE_CUDA), " ") if facts.env.NVIDIA_REQUIRE_CUDA != ""
 
-# refused are alternatives that ask for a newer release of CUDA.
 refused contains alternative if {
 	some alternative in required
 	some found in regex.find_all_string_submatch_n(`cuda>=([0-9]+)\.[0-9]+`, alternative, 1)

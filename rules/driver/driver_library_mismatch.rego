@@ -107,7 +107,6 @@ before_the_driver(_) if not surroundings.image
 
 before_the_driver(l) if l.found_by == "ld_library_path"
 
-# A library of another version than the kernel's module.
 wrong[l] := {
 	"id": "measured", "grade": "mismatched", "about": {"driver": kernel_driver}, "severity": kinds[l.kind],
 	"confidence": {true: "confirmed", false: "likely"}[l.kind in object.keys(said)],

@@ -86,7 +86,6 @@ import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variable_names
 import data.tables.variables
 
-# finding is what all findings on the setting of a variable have in common.
 finding(grade, name, fields) := object.union(
 	{
 		"grade": grade,
@@ -99,7 +98,6 @@ finding(grade, name, fields) := object.union(
 	fields,
 ) if v := facts.variable[name]
 
-# What the table says of a setting.
 findings contains object.union_n([
 	finding("setting", name, {
 		"about": {
@@ -240,14 +238,12 @@ findings contains {
 	}
 }
 
-# A word where NCCL reads a number counts as 0, whatever its meaning.
 findings contains finding("word", name, {}) if {
 	some name in ({name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"})
 	lower(trim_space(facts.env[name])) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
 	not setting_rows.fitting[name]
 }
 
-# A name that no library reads, and that looks like one that is read.
 findings contains finding("misspelt", name, {"about": {"meant": meant}, "params": {"meant": meant, "effect": "none"}}) if {
 	some name, _ in facts.variable
 	variable_names.unknown(name)

@@ -89,7 +89,6 @@ setting(grade, name, fields) := finding(grade, name, name, object.union_n([
 	{"evidence": array.concat([surroundings.variable_evidence(v)], object.get(fields, "evidence", []))},
 ])) if v := facts.variable[name]
 
-# A list that hides all GPUs, by the variables and the GPUs alone.
 findings contains setting("hides", name, {
 	"about": {"entry": entry},
 	"confidence": {true: "confirmed", false: "likely"}[count(probe_evidence) > 0],
@@ -115,7 +114,6 @@ findings contains setting("cut", name, {
 	list := visible.entries[name]
 }
 
-# Fewer than there are, as the variable requires: reported so that the number does not surprise.
 findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	some name, left in visible.kept
 	count(left) > 0
@@ -124,7 +122,6 @@ findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	not startswith(left[0], "MIG-")
 }
 
-# Capabilities that leave out what CUDA and NVML need.
 findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	"about": {"capability": capability, "library": library},
 	"evidence": [{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])}],
@@ -140,7 +137,6 @@ findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	count({l | some l in input.libraries.files; l.kind == library; not l.stub; not l.empty; not l.compat}) == 0
 }
 
-# NVML shows GPUs, CUDA offers none, and no variable explains it.
 findings contains finding("cuda-none", "CUDA", "CUDA_VISIBLE_DEVICES", {
 	"about": {"total": visible.nvidia_before},
 	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], probe_evidence),
@@ -184,7 +180,6 @@ findings contains setting("refused", name, {
 	name := min({n | some n, _ in visible.ends})
 }
 
-# NCCL or Open MPI opens the memory of a GPU that its process does not see.
 findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"id": "gpu-of-another",
 	"about": {"said": logs.first(beyond_sight).text},
@@ -224,7 +219,6 @@ one_visible if {
 	l.processes > 1
 }
 
-# lone are the containers that each have one GPU.
 lone := {l | some l in launches.containers; l.gpus == 1}
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set

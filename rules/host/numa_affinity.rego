@@ -64,7 +64,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# node_gpus are the usable GPUs of each NUMA node.
 node_gpus[d.numa_node] contains d.address if {
 	some d in input.pci.devices
 	d.address in used

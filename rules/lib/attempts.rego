@@ -1,7 +1,6 @@
 # Outcomes of calls that a child of gpudoctor made, for the rules about containers, limits and networks.
 package gpudoctor.lib.attempts
 
-# refused are the attempts that the kernel refused, by name.
 refused[name] := a if {
 	some name, a in input.container.attempts
 	a.outcome == "refused"
@@ -13,7 +12,6 @@ reached := {"EMFILE", "ENFILE", "ENOBUFS", "EADDRNOTAVAIL"}
 # told says what was refused: "fallocate gives ENOSPC". SIGSYS is the answer of a seccomp filter that ends a process.
 told(a) := sprintf("%s gives %s", [object.get(a, "call", "a call"), object.get(a, "errno", "an error")])
 
-# evidence is an attempt as evidence.
 evidence(name) := {
 	"fact": sprintf("container.attempts.%s", [name]),
 	"value": object.filter(input.container.attempts[name], ["outcome", "call", "errno", "bytes", "interface", "address"]),

@@ -13,7 +13,6 @@ gpus := listed | offered if {
 
 listed := {g.address | some g in named} if named
 
-# offered are the GPUs that the driver offered to the probe.
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
 # several is true unless fewer than two GPUs are known: who knows of no GPU has nothing to miss.
@@ -44,7 +43,6 @@ is_amd(address) if {
 	address in offered
 }
 
-# gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
 
 # gpus_at lists the GPU at an address, as the field affects of a finding holds it. Where no
@@ -64,7 +62,6 @@ gpu_evidence(addresses, field, source) := [{"fact": sprintf("gpus.devices[%s].%s
 	value := gpu[address][field]
 ]
 
-# pairs are those whose ends are known.
 pairs := {p |
 	some p in input.links.pairs
 	is_address(p.a)
@@ -74,7 +71,6 @@ pairs := {p |
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
 gpu_pairs := {p | some p in pairs; p.kind == "gpu-gpu"} if pairs
 
-# pair_name names a pair as reports do.
 pair_name(a, b) := sprintf("%s -> %s", [a, b])
 
 # variable is each variable's setting in force, by its name.
@@ -85,19 +81,11 @@ effective_settings[v.name] contains v if {
 	v.effective == true
 }
 
-# env is each variable's value in force, by its name.
 env[name] := v.value if some name, v in variable
 
-# is_guest is true in a virtual machine and false on bare metal.
 is_guest := input.host.virtualization.guest
-
-# is_passthrough_host is true where this kernel gives devices to guests.
 is_passthrough_host := input.host.virtualization.passthrough_host
-
-# in_container is true in a container and false outside.
 in_container := input.container.inside
-
-# is_root is true when the facts were read by root.
 is_root := input.host.root
 
 # probed is true when the probe ran to its end, whatever it found.
@@ -119,7 +107,6 @@ peer_transfers := {t |
 	is_array(input.transfers.transfers)
 }
 
-# failed_peer_transfers are those that hung, failed or delivered wrong data.
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
 # staged_transfers are those of the control arm through host memory that arrived.
@@ -129,7 +116,6 @@ staged_transfers := {t |
 	t.outcome in {"ok", "slow"}
 }
 
-# counted is a number of things in words: "1 GPU", "2 GPUs".
 counted(1, thing) := sprintf("1 %s", [thing])
 
 counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1

@@ -18,21 +18,18 @@ place(l) := sprintf("%s, layer %d %s", [real(l), l.layer.index, object.get(l.lay
 
 real(l) := object.get(l, "real_path", l.path)
 
-# evidence is the version of a file.
 evidence(l) := {
 	"fact": sprintf("libraries.files[%s].version", [l.path]),
 	"value": object.get(l, "version", ""),
 	"source": place(l),
 }
 
-# package_evidence is the version of a Python package.
 package_evidence(p) := {
 	"fact": sprintf("libraries.packages[%s].version", [p.name]),
 	"value": p.version,
 	"source": place(p),
 }
 
-# files are those with content.
 files contains l if {
 	some l in input.libraries.files
 	l.path != ""
@@ -49,7 +46,6 @@ kinds contains l.kind if {
 # the loader takes, else the first.
 copies(kind) := {sort(names)[0] | some _, names in object.get(by_file, kind, {})}
 
-# by_file are the names of each file, by kind.
 by_file[l.kind][real(l)] contains [rank(l), l] if some l in files
 
 default rank(_) := 1
@@ -85,7 +81,6 @@ rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 
 	n >= 10000
 }
 
-# of_target is a fact of the target as evidence.
 of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": target_source}
 
 target_source := input.target.source if {

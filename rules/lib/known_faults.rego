@@ -23,7 +23,6 @@ of_host_memory(m) if {
 	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
 }
 
-# architectures are those of the GPUs that the facts or the texts name.
 architectures := gpu_models.architectures | in_prose
 
 # Notes that name the cards also count.
@@ -32,7 +31,6 @@ in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in l
 # older are the architectures before Blackwell.
 older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
-# holds is true of a circumstance that is known.
 holds("ampere") if "ampere" in architectures
 holds("hopper") if "hopper" in architectures
 holds("blackwell") if "blackwell" in architectures
@@ -108,7 +106,6 @@ holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
 holds("kernel-6-8") if surroundings.version(logs.versions.kernel[_]) >= [6, 8]
 holds("pollara") if "0x1dd8" in {d.vendor | some d in input.pci.devices; d.kind == "nic"}
 
-# symptoms are the messages of each symptom.
 symptoms := {
 	"hang": logs.messages(["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]),
 	"crash": logs.messages(["process-segmentation-fault"]),
@@ -122,7 +119,6 @@ corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%
 	b.wrong > 0
 }
 
-# signs are what shows a symptom beside messages.
 signs := {"stall": sort(logs.stalled), "corrupt": sort(corrupted)}
 
 # shown is how a fault of the table shows here; undefined where it does not. Rows with neither message nor symptom show
@@ -140,7 +136,6 @@ shown(row) := {"messages": {first}, "evidence": []} if {
 
 has_field(m, row) if m.fields[row.lacks]
 
-# fits is true of a row whose circumstances are all known to hold.
 fits(row) if {
 	every circumstance in object.get(row, "when", []) {
 		holds(circumstance)
@@ -183,7 +178,6 @@ telltale[row.library] contains object.union(shown(row), {"row": row}) if {
 	not library_versions.version_known[row.library]
 }
 
-# reported are all that show here, each in its way.
 reported[library] contains f if {
 	some by_library in [found, by_gpus, telltale]
 	some library, faults in by_library

@@ -3,7 +3,6 @@ package gpudoctor.lib.library_versions
 
 import data.gpudoctor.lib.surroundings
 
-# in_range is true of a version that has a fault.
 in_range(row, version) if {
 	numbers := surroundings.version(version)
 	not below(numbers, row)
@@ -98,7 +97,6 @@ no_nccl if {
 	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
 }
 
-# range_words says which versions have a fault.
 range_words(row) := sprintf("%s up to but excluding %s", [row.since, row.fixed]) if {
 	row.since
 	row.fixed

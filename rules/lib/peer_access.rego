@@ -15,13 +15,10 @@ proven if {
 	not slow
 }
 
-# broken is true when a transfer between GPUs failed or delivered wrong data.
 broken if count(facts.failed_peer_transfers) > 0
 
-# slow is true when a transfer between GPUs was slower than its path.
 slow if facts.peer_transfers[_].outcome == "slow"
 
-# staged_gbps is the best rate through host memory.
 staged_gbps := max({t.gbps | some t in facts.staged_transfers})
 
 # staged_slower and staged_faster compare the slowest copy that was too slow with
@@ -50,7 +47,6 @@ refused if {
 	}
 }
 
-# peer_rates are the rates of the copies between GPUs, in GB/s.
 peer_rates := {t.gbps | some t in copies}
 
 # share_lost is the part of the bandwidth that is lost when traffic goes

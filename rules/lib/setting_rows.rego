@@ -41,7 +41,6 @@ applies(row, value) if {
 
 unsaid(row) if count(logs.messages(row.said)) == 0
 
-# fits compares the value.
 fits(row, value) if number(value) in row.is
 fits(row, value) if number(value) <= row.at_most
 fits(row, value) if lower(value) in row.text
@@ -177,7 +176,6 @@ holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 holds("guest", _) if facts.is_guest
 
-# A program stated what is wrong.
 holds("cause-said", _) if "cause" in {m.role | some m in input.logs.messages}
 holds("virtual-topology", _) if input.links.virtual_topology
 

@@ -10,18 +10,14 @@ node_access[n.path] := n.access if some n in input.container.device_nodes
 # nvidia_nodes are the nodes of NVIDIA GPUs in /dev, render_nodes those of AMD and other GPUs, and rdma_nodes the
 # verbs nodes through which a program reaches an RDMA NIC.
 nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)
-
 render_nodes := nodes("^/dev/dri/renderD")
-
 rdma_nodes := nodes("^/dev/infiniband/uverbs")
 
 nodes(pattern) := {n.path | some n in input.container.device_nodes; regex.match(pattern, n.path)} if is_array(input.container.device_nodes)
 
-# of_vendor are the addresses of the GPUs of each vendor.
 of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
 
 has_nvidia if count(of_vendor.nvidia) > 0
-
 has_amd if count(of_vendor.amd) > 0
 
 # offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true when they offered none, though they
@@ -67,7 +63,6 @@ image if {
 	no_gpu
 }
 
-# no_gpu is true where no GPU can be used here.
 no_gpu if count(usable) == 0
 
 no_gpu if {
@@ -84,7 +79,6 @@ isolated if {
 
 handed_on if input.container.runtime in {"apptainer", "enroot"}
 
-# nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each has.
 nvlinked if facts.gpu_pairs[_].nvlinks > 0
 
 all_nvlinked if {
@@ -94,7 +88,6 @@ all_nvlinked if {
 	}
 }
 
-# nvswitch is true on a machine whose GPUs talk through NVSwitches.
 nvswitch if input.gpus.nvswitches > 0
 nvswitch if facts.gpu_pairs[_].nvswitch
 
@@ -117,7 +110,6 @@ infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class,
 
 efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
 
-# no_rdma_nic is true where the PCI tree is known and has no such device.
 no_rdma_nic if {
 	is_array(input.pci.devices)
 	not input.pci.partial == true
@@ -173,7 +165,6 @@ default whose := "the"
 
 whose := "the image's" if image
 
-# variable_evidence is a variable as evidence.
 variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}
 
 variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
@@ -182,7 +173,6 @@ variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
 	v.source != ""
 } else := "environment"
 
-# no_nvidia is true where the GPUs are known and none is NVIDIA's.
 no_nvidia if {
 	is_array(input.gpus.devices)
 	not has_nvidia

@@ -45,7 +45,6 @@ of_file(name, more) := {m |
 switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
 switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 
-# too_old is true where NCCL is known to be older than its use of cuMem for the host.
 too_old if {
 	some use in library_versions.used.nccl
 	not library_versions.in_range({"since": "2.23.4"}, use.version)

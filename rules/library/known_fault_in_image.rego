@@ -28,7 +28,6 @@ models contains gpu_models.of(name) if some name in input.target.gpus
 
 architectures := {m.architecture | some m in models}
 
-# holds is true of a circumstance of the table that the target's GPUs bring about.
 holds(circumstance) if circumstance in (architectures & {"ampere", "hopper", "blackwell", "gfx950"})
 
 holds("blackwell-12") if models[_].compute_capability == "12.0"
@@ -54,7 +53,6 @@ findings contains known_faults.finding({
 	library_versions.in_range(row, version)
 }
 
-# held are the versions of a library that the image holds, each with its file.
 held(library) := {[l.version, l] | some [_, l] in image_files.copies(kinds[library])} if kinds[library]
 
 held("rocm") := image_files.rocm

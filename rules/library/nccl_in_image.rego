@@ -29,7 +29,6 @@ import data.gpudoctor.lib.library_versions
 
 names := {"libnccl": "NCCL", "librccl": "RCCL"}
 
-# versions are the copies of a library by their version, without what a packager adds.
 versions[kind][core] contains l if {
 	some kind, _ in names
 	some [_, l] in image_files.copies(kind)
@@ -89,7 +88,6 @@ findings contains {
 	"remedies": ["same-nccl-everywhere"],
 } if count(built) > 1
 
-# NCCL of a newer release of CUDA than the runtime that programs of the image take.
 newer contains [l.path, l, major] if {
 	some [_, l] in image_files.copies("libnccl")
 	major := image_files.cuda_major(l.version)
@@ -109,7 +107,6 @@ findings contains {
 	"remedies": ["same-nccl-everywhere"],
 } if [_, l, major] := sort(newer)[0]
 
-# relevant are the libraries without which an image has nothing to judge.
 relevant := {"libnccl", "librccl", "libcuda", "libnvidia-ml", "libcudart", "libamdhip64", "libhsa-runtime64", "libcudnn"}
 
 missing contains {"fact": "libraries.files", "words": "the image holds no library of CUDA, ROCm, NCCL or RCCL in the places where programs look"} if {
