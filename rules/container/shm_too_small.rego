@@ -244,10 +244,8 @@ default launch_severity := "low"
 
 launch_severity := "medium" if {
 	logs.failed
-	not cause_stated
+	not logs.cause_said
 }
-
-cause_stated if "cause" in {m.role | some m in input.logs.messages}
 
 asks contains "container.shm" if not input.container.shm_mounted == false
 

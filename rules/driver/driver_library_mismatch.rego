@@ -27,8 +27,7 @@
 #   grades:
 #     mismatched: >-
 #       The loader uses {kind} version {version} here, but the loaded kernel driver has {driver}, so what needs this
-#       library fails. After an update of the driver its kernel module must be reloaded, and an image must not contain
-#       the driver's libraries
+#       library fails
 #     stub:
 #       severity: high
 #       text: >-

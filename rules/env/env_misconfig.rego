@@ -32,9 +32,8 @@
 #       confidence: possible
 #       remedies: [unset-env]
 #       text: >-
-#         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine
-#         itself: {said}. The address must be one that the other machines can reach. A host name may resolve to it
-#         through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
+#         The job runs on several machines, but ranks try to connect to {address}, which the others cannot reach: {said}.
+#         A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
 #     unmet:
 #       severity: critical
 #       remedies: [unset-env]
@@ -45,14 +44,12 @@
 #       severity: medium
 #       remedies: [unset-env]
 #       text: >-
-#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on
-#         it: otherwise collectives can hang or fail
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it
 #     differs:
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
-#         The ranks of one communicator differ in {values:comma}. They must agree: otherwise they send data that the
-#         others do not expect, or over a way that the others do not use
+#         The ranks of one communicator differ in {values:comma}, but they must agree on it
 #     segments:
 #       severity: medium
 #       confidence: possible

@@ -5,9 +5,7 @@ import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
 # layer says which layer a file comes from, for people; empty outside of images.
-layer(l) := sprintf(" (layer %d: %s)", [l.layer.index, l.layer.command]) if {
-	l.layer.command != ""
-} else := sprintf(" (layer %d)", [l.layer.index]) if {
+layer(l) := sprintf(" (layer %d%s)", [l.layer.index, concat("", [sprintf(": %s", [c]) | c := l.layer.command; c != ""])]) if {
 	l.layer.index > 0
 } else := ""
 
@@ -46,11 +44,7 @@ kinds contains l.kind if {
 # the loader takes, else the first.
 copies(kind) := {sort(names)[0] | some _, names in object.get(by_file, kind, {})}
 
-by_file[l.kind][real(l)] contains [rank(l), l] if some l in files
-
-default rank(_) := 1
-
-rank(l) := 0 if l.loads
+by_file[l.kind][real(l)] contains [{true: 0, false: 1}[object.get(l, "loads", false)], l] if some l in files
 
 # cuda_major is the release of CUDA that a version or a package names: "2.26.2+cuda12.2",
 # "2.3.0+cu118", "nvidia-nccl-cu12".

@@ -27,15 +27,8 @@ used.nccl := stated.nccl if {
 	count({u.version | some u in installed_nccl}) == 1
 }
 
-used.rccl := stated.rccl if {
-	true
-} else := installed_rccl if {
-	count({u.version | some u in installed_rccl}) == 1
-} else := set()
-
-used.rocm := stated.rocm if {
-	true
-} else := installed_rocm
+used.rccl := object.get(stated, "rccl", {u | some u in installed_rccl; count({v.version | some v in installed_rccl}) == 1})
+used.rocm := object.get(stated, "rocm", installed_rocm)
 
 stated[p.name] contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software

@@ -68,6 +68,9 @@ complaints := {m | some m in input.logs.messages; not overcome(m); m.role in {"c
 
 failed if count(complaints) > 0
 
+# cause_said is true where a program states what is wrong.
+cause_said if "cause" in {m.role | some m in input.logs.messages}
+
 # stalled are the signs that a collective began and does not end: a table of nccl-tests that stops before its first row
 # although its ranks are known, or vLLM's workers that do not answer. A text that was cut looks the same, so that it
 # counts only together with what can make a collective hang.

@@ -176,7 +176,7 @@ holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 holds("guest", _) if facts.is_guest
 
-holds("cause-said", _) if "cause" in {m.role | some m in input.logs.messages}
+holds("cause-said", _) if logs.cause_said
 holds("virtual-topology", _) if input.links.virtual_topology
 
 holds("no-plugin", _) if {
