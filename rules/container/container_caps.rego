@@ -82,6 +82,7 @@ import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
@@ -270,7 +271,7 @@ numa := {
 	"remedies": allow,
 } if {
 	count(denied) > 0
-	not cumem_host_off
+	not library_versions.cumem_host_off
 }
 
 # NCCL 2.24 to 2.26.3 allocates host memory with them. Where GPUs reach each other directly host memory is the
@@ -329,9 +330,6 @@ tried[name] := a if {
 allow := ["other"] if {
 	"SYS_NICE" in input.container.capabilities
 } else := ["add-sys-nice"]
-
-cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
-cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 
 findings contains {
 	"id": "without-gpus",

@@ -23,7 +23,7 @@
 #       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and
 #       RDMA devices are available ({nodes}): memory registration with the NIC fails as soon as it exceeds that
 #     registration: >-
-#       Registering memory of the host with {device} was refused ({attempt}). The limit on locked memory is {soft:bytes}.
+#       Registering memory of the host with {device} was refused ({attempt})[. The limit on locked memory is {soft:bytes}].
 #       If that is enough, check the free memory, the size of huge pages and the limits of the NIC's driver
 #     note:
 #       severity: info
@@ -102,7 +102,7 @@ findings contains finding("limit", {
 
 findings contains finding("registration", {
 	"id": "registration",
-	"about": {"device": n.device, "attempt": attempts.told(n.host), "soft": soft},
+	"about": object.union({"device": n.device, "attempt": attempts.told(n.host)}, {"soft": soft | is_number(soft)}),
 	"severity": graded[0],
 	"confidence": graded[1],
 	"evidence": array.concat([gpudirect.host_evidence(n)], evidence),

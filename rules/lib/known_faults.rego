@@ -19,8 +19,7 @@ of_host_memory(m) if {
 	object.get(t, "pid", 0) == object.get(m, "pid", 0)
 	t.line > m.line
 	t.line - m.line < 4
-	some use in library_versions.used.nccl
-	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+	count(library_versions.cumem_untested) > 0
 }
 
 architectures := gpu_models.architectures | in_prose
@@ -188,8 +187,9 @@ reported[library] contains f if {
 # finding is what rules say of a fault, with its version, if that is known, and the messages and other evidence for it.
 finding(f) := {
 	"subject": f.row.library,
-	"message": sprintf("%s %s (versions that have this: %s)", [
-		concat(" ", array.concat([names[f.row.library]], [v | v := f.version])), f.row.what, library_versions.range_words(f.row),
+	"message": sprintf("%s %s (%sfixed in %s)", [
+		concat(" ", array.concat([names[f.row.library]], [v | v := f.version])), f.row.what,
+		concat("", [sprintf("since %s, ", [since]) | since := f.row.since]), object.get(f.row, "fixed", "no known version"),
 	]),
 	"severity": object.get(f.row, "severity", "high"),
 	"confidence": f.row.confidence,

@@ -1,6 +1,7 @@
 # Versions of NCCL, RCCL and ROCm. The versions in the texts or on this machine, and how they compare.
 package gpudoctor.lib.library_versions
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.surroundings
 
 in_range(row, version) if {
@@ -20,15 +21,11 @@ on_amd if input.logs.messages[_].program in {"rccl", "hip"}
 
 # used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
 # of this machine's files where all of them say the same.
-used.nccl := stated.nccl if {
-	not on_amd
-} else := installed_nccl if {
-	not on_amd
-	count({u.version | some u in installed_nccl}) == 1
-}
-
-used.rccl := object.get(stated, "rccl", {u | some u in installed_rccl; count({v.version | some v in installed_rccl}) == 1})
+used.nccl := object.get(stated, "nccl", of_one_version(installed_nccl)) if not on_amd
+used.rccl := object.get(stated, "rccl", of_one_version(installed_rccl))
 used.rocm := object.get(stated, "rocm", installed_rocm)
+
+of_one_version(uses) := {u | some u in uses; count({v.version | some v in uses}) == 1}
 
 stated[p.name] contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
@@ -81,6 +78,15 @@ version_known[library] if {
 	count(uses) > 0
 }
 
+# cumem_untested are the versions in use that allocate host memory through cuMem without trying it first.
+cumem_untested contains use if {
+	some use in used.nccl
+	in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+}
+
+cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
+cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
+
 # no_nccl is true of a machine without NCCL, where no text was given.
 no_nccl if {
 	not input.texts
@@ -89,10 +95,3 @@ no_nccl if {
 	input.libraries
 	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
 }
-
-range_words(row) := sprintf("%s up to but excluding %s", [row.since, row.fixed]) if {
-	row.since
-	row.fixed
-} else := sprintf("all versions before %s", [row.fixed]) if {
-	row.fixed
-} else := "no version without it is known"

@@ -3,6 +3,7 @@
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
@@ -144,34 +145,17 @@ nccl_files contains l if {
 }
 
 # nccl_at_least and nccl_below compare all of them; neither holds when no version is known.
-nccl_at_least(wanted) if {
-	count(nccl) > 0
-	every l in nccl {
-		version(l.version) >= wanted
-	}
-}
-
-nccl_below(wanted) if {
-	count(nccl) > 0
-	every l in nccl {
-		version(l.version) < wanted
-	}
-}
+nccl_at_least(wanted) if min({version(l.version) | some l in nccl}) >= wanted
+nccl_below(wanted) if max({version(l.version) | some l in nccl}) < wanted
 
 # where says where a variable is set, for people: "in the environment", "in the image's file /etc/nccl.conf:3".
-where(v) := sprintf("in %s %s%s", [whose, {true: "", false: "file "}[variable_source(v) == "environment"], variable_source(v)])
+where(v) := sprintf("in %s %s%s", [whose, {true: "", false: "file "}[logs.at(v) == "environment"], logs.at(v)])
 
 default whose := "the"
 
 whose := "the image's" if image
 
-variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}
-
-variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
-	v.line > 0
-} else := v.source if {
-	v.source != ""
-} else := "environment"
+variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": logs.at(v)}
 
 no_nvidia if {
 	is_array(input.gpus.devices)

@@ -33,15 +33,12 @@ versions[key][p.host] contains p if {
 	some p in input.software
 	p.host != ""
 	key := kind(p)
-	key != ""
 }
 
 kind(p) := "NCCL as loaded" if {
 	p.name in {"nccl", "rccl"}
 	p.manager in {"log", "torch"}
-} else := p.name if {
-	library_versions.is_nccl_package(p.name)
-} else := ""
+} else := p.name if library_versions.is_nccl_package(p.name)
 
 # differing are the kinds of which two hosts have no version in common, with the
 # versions of each. Of more than 32 different sets of versions the first tell.
