@@ -70,11 +70,7 @@ unseen := "low" if {
 	not peer_access.refused
 }
 
-nvlinks_known if {
-	every p in facts.gpu_pairs {
-		is_number(p.nvlinks)
-	}
-}
+nvlinks_known if facts.gpu_pairs == {p | some p in facts.gpu_pairs; is_number(p.nvlinks)}
 
 missing contains {"fact": "links.pairs[].nvlinks", "words": "it is not known which GPUs NVLink connects"} if {
 	input.links.virtual_topology == true

@@ -37,4 +37,6 @@ findings contains {
 	"libibverbs" in image_files.kinds
 }
 
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
+
 not_applicable contains "the configuration of an image is not known here" if not input.image.environment == "configuration"

@@ -11,3 +11,7 @@ test_silent if {
 	count(r.findings) == 0 with input as image("0:0")
 	count(r.findings) == 0 with input as object.union(image("1000"), {"libraries": {"files": []}})
 }
+
+test_unresolvable if {
+	count(r.missing) == 1 with input as {"image": {"form": "oci-layout", "environment": "configuration"}}
+}

@@ -151,9 +151,7 @@ findings contains object.union({"id": "told", "subject": "driver", "about": {"se
 # CUDA says the same where it finds no libcuda at all, as in a container that was started without GPUs.
 claims_confidence := "possible" if {
 	count(launches.without_gpus) > 0
-	every m in claims {
-		m.id == "cuda-insufficient-driver"
-	}
+	{m.id | some m in claims} == {"cuda-insufficient-driver"}
 } else := "confirmed"
 
 # wanted are the releases of CUDA that a message names, or that the packages are built for.

@@ -230,9 +230,7 @@ findings contains {
 	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
 } if {
 	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
-	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
-		not facts.env[name]
-	}
+	count({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"} & object.keys(facts.env)) == 0
 }
 
 findings contains finding("word", name, {}) if {

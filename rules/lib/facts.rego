@@ -30,9 +30,7 @@ few_offered := "the driver offers fewer than two GPUs here" if {
 # manager do not apply there, so their missing output is not a gap.
 only_amd if {
 	count(gpus) > 0
-	every address in gpus {
-		is_amd(address)
-	}
+	gpus == {address | some address in gpus; is_amd(address)}
 }
 
 is_amd(address) if gpu[address].vendor == "amd"
@@ -134,17 +132,9 @@ few(names) := list(names) if {
 # bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited" for -1 as the kernel means it.
 bytes(n) := "unlimited" if {
 	n < 0
-} else := scaled(n, (1024 * 1024) * 1024, "GiB") if {
-	n >= (1024 * 1024) * 1024
-} else := scaled(n, 1024 * 1024, "MiB") if {
-	n >= 1024 * 1024
-} else := scaled(n, 1024, "KiB") if {
-	n >= 1024
-} else := sprintf("%d bytes", [n])
-
-scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
-	n % unit == 0
-} else := sprintf("%.1f %s", [n / unit, name])
+} else := sprintf("%v %s", [round((n / unit) * 10) / 10, name]) if {
+	[unit, name] := [u | some u in [[1073741824, "GiB"], [1048576, "MiB"], [1024, "KiB"], [1, "bytes"]]; n >= u[0]][0]
+} else := "0 bytes"
 
 # read_at says where a fact was read: the line of a text that told it, else the place where a live machine has it.
 read_at(fact, live) := sprintf("%s:%d", [o.source, o.line]) if {

@@ -30,16 +30,14 @@ in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in l
 # older are the architectures before Blackwell.
 older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
-# of_gpus are the circumstances that GPUs of these architectures and models bring about.
-of_gpus(names, models) := union({
-	names & {"ampere", "hopper", "blackwell", "gfx950"},
-	{"blackwell-12" | models[_].compute_capability == "12.0"},
-	{"spark" | models[_].name == "GB10"},
-	{"gfx12" | strings.any_prefix_match(names, "gfx12")},
-	{"gfx11" | strings.any_prefix_match(names, "gfx110")},
-})
-
-holds(circumstance) if circumstance in of_gpus(architectures, gpu_models.model)
+holds("ampere") if "ampere" in architectures
+holds("hopper") if "hopper" in architectures
+holds("blackwell") if "blackwell" in architectures
+holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
+holds("spark") if gpu_models.model[_].name == "GB10"
+holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
+holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
+holds("gfx950") if "gfx950" in architectures
 holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
@@ -47,12 +45,7 @@ holds("before-blackwell") if {
 	count(architectures - older) == 0
 }
 
-holds("amd-pcie") if {
-	count(facts.gpu_pairs) > 0
-	every p in facts.gpu_pairs {
-		p.link_type == "pcie"
-	}
-}
+holds("amd-pcie") if {object.get(p, "link_type", "") | some p in facts.gpu_pairs} == {"pcie"}
 
 holds("arm") if input.host.arch == "arm64"
 

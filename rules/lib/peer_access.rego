@@ -30,13 +30,7 @@ staged_faster if min(slow_rates) < staged_gbps
 slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
 
 # refused is true when the driver offers no peer access for any pair.
-refused if {
-	peers := {p | some p in input.transfers.peers}
-	count(peers) > 0
-	every p in peers {
-		p.access == false
-	}
-}
+refused if {object.get(p, "access", true) | some p in input.transfers.peers} == {false}
 
 refused if {
 	not facts.probed

@@ -82,12 +82,7 @@ handed_on if input.container.runtime in {"apptainer", "enroot"}
 
 nvlinked if facts.gpu_pairs[_].nvlinks > 0
 
-all_nvlinked if {
-	count(facts.gpu_pairs) > 0
-	every p in facts.gpu_pairs {
-		p.nvlinks > 0
-	}
-}
+all_nvlinked if min({object.get(p, "nvlinks", 0) | some p in facts.gpu_pairs}) > 0
 
 nvswitch if input.gpus.nvswitches > 0
 nvswitch if facts.gpu_pairs[_].nvswitch

@@ -28,6 +28,12 @@ models contains gpu_models.of(name) if some name in input.target.gpus
 
 architectures := {m.architecture | some m in models}
 
+holds(circumstance) if circumstance in (architectures & {"ampere", "hopper", "blackwell", "gfx950"})
+holds("blackwell-12") if models[_].compute_capability == "12.0"
+holds("spark") if models[_].name == "GB10"
+holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
+holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
+
 # A fault that the GPUs themselves bring about: the version fails on them. Where it only
 # may fail, a message decides, and an image has none.
 findings contains known_faults.finding({
@@ -39,8 +45,9 @@ findings contains known_faults.finding({
 	some row in table.rows
 	row.symptom == "fail"
 	row.confidence == "likely"
-	count({c | some c in row.when} - known_faults.of_gpus(architectures, models)) == 0
-	row.when
+	every circumstance in row.when {
+		holds(circumstance)
+	}
 	some [version, l] in held(row.library)
 	library_versions.in_range(row, version)
 }
@@ -62,6 +69,8 @@ missing contains {"fact": "libraries.files[].version", "words": "the release of 
 	l.kind == "librccl"
 	count(image_files.rocm) == 0
 }
+
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 not_applicable contains "no target with known GPUs is given (--target)" if not input.target.gpus
 
