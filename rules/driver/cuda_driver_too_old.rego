@@ -68,7 +68,6 @@ served_evidence := {"fact": served.fact, "value": served.text, "source": served.
 runtimes := {r.library | some r in image_files.runtimes; in_use(r.library)}
 
 in_use(l) if l.loads
-
 in_use(l) if l.found_by == "python"
 
 # needs are what is built for a major release of CUDA: the runtimes and NCCL that programs here load, with their file as

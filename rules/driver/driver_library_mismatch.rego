@@ -55,6 +55,7 @@ package gpudoctor.rules.driver_library_mismatch
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -103,7 +104,6 @@ wrong[l] := object.union(compat_grade, {
 }
 
 before_the_driver(_) if not surroundings.image
-
 before_the_driver(l) if l.found_by == "ld_library_path"
 
 wrong[l] := {
@@ -206,9 +206,7 @@ findings contains {
 	"evidence": [s.evidence | some s in unplaced],
 	"params": {"folders": sort({folder(l.path) | some l in libraries; l.compat; l.loads})},
 	"remedies": unplaced[0].remedies,
-} if count(unplaced) > 0
-
-unplaced := [s | some kind, s in said; not kind in {l.kind | some l, _ in wrong}]
+} if unplaced := [s | some kind, s in said; not kind in {l.kind | some l, _ in wrong}]
 
 # answered is true of a library that worked when it was called: the program then did not use the loader's choice.
 answered("libcuda") if {
@@ -232,7 +230,7 @@ findings contains {
 	"subject": "driver",
 	"about": {"packaged": object.keys(packaged), "driver": kernel_driver},
 	"severity": {true: "critical", false: "medium"}[count(logs.complaints) > 0],
-	"evidence": array.concat([{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} | some list in packaged; some p in list], [driver.evidence]),
+	"evidence": array.concat([library_versions.package_evidence(p) | some list in packaged; some p in list], [driver.evidence]),
 } if {
 	count(real) == 0
 	kernel_driver != ""

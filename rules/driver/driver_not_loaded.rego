@@ -58,7 +58,6 @@ unserved := {address |
 # driver_asked_for: NVML or CUDA is installed, and says that it found no driver
 # (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
 driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
-
 driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
 
 not_applicable contains "no NVIDIA GPU" if {

@@ -143,13 +143,10 @@ missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known w
 single_node if count(surroundings.cpu_nodes) < 2
 
 not_applicable contains "one NUMA node" if single_node
-
 not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0
 
-# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows them ("Setting affinity for GPU 0 to
-# ff", src/init.cc): those near the GPU, of those that the launcher gave to the process (src/graph/topo.cc,
-# ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers' doing, and the fewest CPUs are what one
-# of them left.
+# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows them: those near the GPU, of those that
+# the launcher gave to the process (src/graph/topo.cc, ncclTopoGetCpuAffinity).
 masks[[object.get(a, "host", ""), a.gpu]] contains a if {
 	some a in input.logs.affinities
 	a.cpus > 0
@@ -183,8 +180,8 @@ findings contains {
 	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(masks[key])],
 } if key := min(bound)
 
-# words are what programs log. core: Open MPI's own words (--report-bindings) that a rank may run on one core, in a job on GPUs. Up to two ranks
-# it binds so unless told otherwise (mpirun(1), NVIDIA/nccl issue 644).
+# words are what programs log. Open MPI binds up to two ranks to a core unless told otherwise, and says so with
+# --report-bindings (mpirun(1), NVIDIA/nccl issue 644): that counts in a job on GPUs.
 words.core := logs.messages({"mpi-rank-bound-core"}) if count(object.get(input, "benchmarks", [])) + count(object.get(input, ["logs", "communicators"], [])) > 0
 
 # A program tried to keep to the CPUs near its GPU, and may run on none of them: the kernel answers EINVAL where no CPU of

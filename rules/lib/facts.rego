@@ -17,7 +17,6 @@ offered := {d.address | some d in input.transfers.devices} if count(input.transf
 
 # several is true unless fewer than two GPUs are known: who knows of no GPU has nothing to miss.
 several if count(gpus) > 1
-
 several if not gpus
 
 # few_offered says why there is nothing to judge where the driver offers fewer than two.
@@ -115,7 +114,6 @@ staged_transfers := {t |
 }
 
 counted(1, thing) := sprintf("1 %s", [thing])
-
 counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1
 
 # list joins names in order for a message: "a, b and c".

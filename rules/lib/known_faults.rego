@@ -46,7 +46,6 @@ holds("before-blackwell") if {
 }
 
 holds("amd-pcie") if {object.get(p, "link_type", "") | some p in facts.gpu_pairs} == {"pcie"}
-
 holds("arm") if input.host.arch == "arm64"
 
 holds("arm") if {
@@ -56,10 +55,8 @@ holds("arm") if {
 }
 
 holds("mixed-gpus") if count(architectures - {""}) > 1
-
 holds("several-hosts") if input.logs.communicators[_].nodes > 1
 holds("several-hosts") if count(input.logs.communicators[_].hosts) > 1
-
 holds("nvswitch") if surroundings.nvswitch
 
 # Volta's and Ampere's NVSwitches have no NVLink SHARP, of which the rows speak.
@@ -78,7 +75,6 @@ holds("launch-blocking") if facts.env.CUDA_LAUNCH_BLOCKING == "1"
 holds("gdr-off") if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "0"}
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_CUDA_ALLOC_CONF), "expandable_segments:true")
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_ALLOC_CONF), "expandable_segments:true")
-
 holds("net-plugin") if count({n.name | some n in input.logs.networks} - {"IB", "Socket"}) > 0
 holds("split") if contains(input.logs.messages[_].text, "ncclCommSplit")
 
@@ -89,7 +85,6 @@ holds("numa-unknown") if {
 }
 
 holds("serving") if input.software[_].name in {"vllm", "sglang"}
-
 holds("wsl") if input.host.virtualization.kind == "wsl"
 holds("wsl") if contains(lower(input.host.kernel), "microsoft")
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]

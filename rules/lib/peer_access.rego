@@ -29,7 +29,6 @@ staged_faster if min(slow_rates) < staged_gbps
 
 slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
 
-# refused is true when the driver offers no peer access for any pair.
 refused if {object.get(p, "access", true) | some p in input.transfers.peers} == {false}
 
 refused if {
@@ -47,7 +46,6 @@ peer_rates := {t.gbps | some t in copies}
 # through host memory instead of peer access, as both were measured here.
 share_lost := 1 - (staged_gbps / max(peer_rates)) if max(peer_rates) > 0
 
-# measured says in words what was measured of peer access, and of host memory.
 measured := concat(", and ", array.concat(
 	[sprintf(
 		"%d of %d paths between GPUs carried verified data at up to %s GB/s",

@@ -175,7 +175,6 @@ holds("cxi", _) if startswith(facts.env.FI_PROVIDER, "cxi")
 holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 holds("guest", _) if facts.is_guest
-
 holds("cause-said", _) if logs.cause_said
 holds("virtual-topology", _) if input.links.virtual_topology
 

@@ -71,5 +71,4 @@ findings contains {
 }
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
 not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if library_versions.cumem_host_off

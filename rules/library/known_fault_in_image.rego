@@ -53,7 +53,6 @@ findings contains known_faults.finding({
 }
 
 held(library) := {[l.version, l] | some [_, l] in image_files.copies(kinds[library])} if kinds[library]
-
 held("rocm") := image_files.rocm
 
 missing contains {"fact": "libraries.files[].version", "words": sprintf("the version of %s is not known", [l.path])} if {

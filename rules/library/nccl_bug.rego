@@ -50,5 +50,4 @@ missing contains {"fact": "libraries.files[].version", "words": "the installed v
 }
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
 not_applicable contains "the GPUs are AMD's, which use RCCL instead of NCCL" if library_versions.on_amd

@@ -24,6 +24,7 @@
 #     hosts: "The hosts of this job have different versions of NCCL ({kind}: {hosts:few})"
 package gpudoctor.rules.nccl_version_mismatch
 
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -106,7 +107,7 @@ findings contains {
 	]),
 	"severity": "low",
 	"confidence": "possible",
-	"evidence": [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} | some l in [first, wheel]],
+	"evidence": [image_files.evidence(l) | some l in [first, wheel]],
 	"params": {"variable": loader_variable[first.found_by]},
 	"remedies": ["same-nccl-everywhere", "unset-env"],
 } if {
@@ -115,12 +116,10 @@ findings contains {
 	first.kind == "libnccl"
 	first.loads
 	loader_variable[first.found_by]
-	newer := [l |
-		some l in surroundings.python_nccl
-		array.slice(surroundings.version(library_versions.core(first.version)), 0, 2) < array.slice(surroundings.version(library_versions.core(l.version)), 0, 2)
-	]
-	wheel := newer[0]
+	wheel := [l | some l in surroundings.python_nccl; minor(first) < minor(l)][0]
 }
+
+minor(l) := array.slice(surroundings.version(l.version), 0, 2)
 
 loader_variable := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD"}
 
