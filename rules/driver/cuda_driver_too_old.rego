@@ -138,7 +138,11 @@ claims := logs.messages({
 	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
 }
 
-findings contains object.union({"id": "told", "subject": "driver", "about": {"served": [served.text | served]}, "params": object.union_n([needing(max(wanted)) | count(wanted) > 0])}, claimed) if {
+findings contains object.union(claimed, {
+	"id": "told", "subject": "driver",
+	"about": {"served": [served.text | served]},
+	"params": object.union_n([needing(max(wanted)) | count(wanted) > 0]),
+}) if {
 	some claimed in [
 		{"grade": "told", "messages": claims, "confidence": claims_confidence},
 		# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility library.

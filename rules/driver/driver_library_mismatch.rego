@@ -127,7 +127,9 @@ of_image := {l | some l in libraries; facts.in_container; not l.mounted}
 wrong[l] := {"grade": "in-image", "about": {"layer": image_files.layer(l)}} if {
 	some l in in_image
 	not l.mounted
-	not strings.any_prefix_match(l.path, ["/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/"])
+	not strings.any_prefix_match(l.path, [
+		"/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/",
+	])
 }
 
 findings contains object.union(w, {

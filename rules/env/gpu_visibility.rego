@@ -100,7 +100,9 @@ findings contains setting("hides", name, {
 }
 
 probe_evidence := array.concat(
-	[{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"} | input.transfers.error_code == driver_errors.code.NO_DEVICE],
+	[{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"} |
+		input.transfers.error_code == driver_errors.code.NO_DEVICE
+	],
 	[{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"} | surroundings.offers_none],
 )
 

@@ -131,7 +131,9 @@ fits(row) if {
 }
 
 # found are the faults of a library that show here, with the version that has them.
-found[library] contains {"row": row, "version": use.version, "messages": how.messages, "evidence": array.concat(how.evidence, [use.evidence])} if {
+found[library] contains object.union(how, {
+	"row": row, "version": use.version, "evidence": array.concat(how.evidence, [use.evidence]),
+}) if {
 	some row in table.rows
 	library := row.library
 	fits(row)
@@ -151,7 +153,9 @@ unsupported[row.library] contains row if {
 }
 
 # by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {"row": row, "version": use.version, "messages": set(), "evidence": [use.evidence], "certain": true} if {
+by_gpus[library] contains {
+	"row": row, "version": use.version, "messages": set(), "evidence": [use.evidence], "certain": true,
+} if {
 	not logs.given
 	some library, rows in unsupported
 	some row in rows
