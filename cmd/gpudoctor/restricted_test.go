@@ -91,8 +91,8 @@ func TestRestrictedContainer(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	named := []string{
-		"/dev/shm has 64 MiB (the default of container runtimes)", "The limit on locked memory is 64 KiB in this container",
-		"NUMA calls are blocked here (get_mempolicy, mbind and set_mempolicy: EPERM)",
+		"/dev/shm has 64 MiB, of which", "The limit on locked memory is 64 KiB in this container",
+		"NUMA calls are blocked here (get_mempolicy: EPERM, mbind: EPERM and set_mempolicy: EPERM)",
 	}
 	for _, tt := range []struct {
 		name      string

@@ -27,17 +27,15 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     node: "{gpus} GPU nodes are in /dev, but {subject} is not: {why}"
+#     node: "{gpus} GPU nodes are in /dev, but {subject} is not: CUDA cannot start without it"
 #     unlisted:
 #       severity: critical
 #       text: >-
-#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all
-#         memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node
-#         in
+#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}). Load the module on the host before
+#         the container starts (nvidia-modprobe -u -c=0), and pass the node in
 #     closed: >-
 #       This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it[. The
-#       groups render and video own {nodes}: a user outside of a container must be in them, and --group-add adds them in
-#       one]
+#       groups render and video own {amd}: a user must be in them, and --group-add adds them in a container]
 #     half: "{gpus} AMD GPUs are in this machine, and {given} is in /dev, but no {subject}: HIP finds no GPU"
 #     none-passed:
 #       confidence: possible
@@ -52,20 +50,20 @@
 #         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job
 #         over several machines uses TCP
 #     rdma-not-passed: >-
-#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and
-#       the job uses TCP instead
+#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a
+#       link ({linked:comma}), and the job uses TCP instead
 #     rdma-barred:
 #       severity: critical
 #       confidence: confirmed
 #       text: >-
-#         NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in
-#         {container}: /dev/infiniband was not passed in. So the job ends instead of falling back to TCP
+#         NCCL_NET=IB restricts NCCL to InfiniBand and RoCE, and NCCL finds no RDMA device in {container}: /dev/infiniband
+#         was not passed in
 #     efa-not-passed: >-
-#       libfabric finds no device ({at}), and {container} was started without any of /dev/infiniband, so it cannot use EFA. Pass in
-#       --device=/dev/infiniband/uverbs0, one for each EFA interface, or request the resource vpc.amazonaws.com/efa
+#       libfabric finds no device ({at}), and {container} was started without any of /dev/infiniband, so it cannot use
+#       EFA. Pass in --device=/dev/infiniband/uverbs0 for each EFA interface, or request vpc.amazonaws.com/efa
 #     numa-nccl: >-
-#       NUMA calls are blocked here ({blocked}), and NCCL {versions} allocates host memory with them: transport through host memory fails (2.26.5 and
-#       newer fall back to /dev/shm)
+#       NUMA calls are blocked here ({blocked}), and NCCL {versions} allocates host memory with them: transport through
+#       host memory fails (2.26.5 and newer fall back to /dev/shm)
 #     numa:
 #       severity: info
 #       text: "NUMA calls are blocked here ({blocked}): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm"
@@ -82,13 +80,14 @@ package gpudoctor.rules.container_caps
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
-# lacking is about nodes of devices that a process here does not have, or may not open.
 lacking(grade, subject, nodes, fields) := object.union(
 	{"grade": grade, "subject": subject, "params": {"nodes": nodes}, "remedies": ["pass-device-nodes"]},
 	fields,
@@ -98,19 +97,16 @@ nodes_evidence := [{"fact": "container.device_nodes", "value": sort(surroundings
 
 # A GPU's node without the nodes of the driver itself. A probe that CUDA refused to start confirms it.
 findings contains lacking("node", path, [path], {
-	"about": {"gpus": count(surroundings.nvidia_nodes), "why": why},
+	"about": {"gpus": count(surroundings.nvidia_nodes)},
 	"confidence": {true: "confirmed", false: "likely"}[count(refused) > 0],
 	"evidence": nodes_evidence,
 	"accounts_for": refused,
 }) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
-	some path, why in {
-		"/dev/nvidiactl": "no NVIDIA library can open the driver without it",
-		"/dev/nvidia-uvm": "CUDA needs it for all memory and fails to start",
-	}
+	some path in ["/dev/nvidiactl", "/dev/nvidia-uvm"]
 	not surroundings.node_access[path]
-	not started
+	count(surroundings.offered) == 0
 	refused := [{"probe": true} | input.transfers.error_code > 0]
 }
 
@@ -125,18 +121,12 @@ findings contains lacking("unlisted", "/dev/nvidia-uvm", ["/dev/nvidia-uvm"], {
 }) if {
 	not facts.in_container
 	count(surroundings.nvidia_nodes) > 0
-	not uvm_listed
+	not surroundings.node_access["/dev/nvidia-uvm"]
 	m := logs.first(logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"}))
 }
 
-uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
-
-# started is true when CUDA offered a GPU, whatever /dev looks like.
-started if count(surroundings.offered) > 0
-
-# Nodes that are there and that this user may not open.
 findings contains lacking("closed", "/dev", sort(closed), {
-	"about": {"closed": closed, "nodes": ["AMD's nodes" | closed_amd]},
+	"about": {"closed": closed, "amd": closed_amd},
 	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
 		some path in sort(closed)
 	],
@@ -147,34 +137,24 @@ findings contains lacking("closed", "/dev", sort(closed), {
 closed contains path if {
 	some path, access in surroundings.node_access
 	access in {"r", "w", "none"}
-	wanted_node(path)
+	some pattern in needed
+	regex.match(pattern, path)
 }
 
-wanted_node(path) if {
-	surroundings.has_nvidia
-	regex.match(`^/dev/(nvidia[0-9]+|nvidiactl|nvidia-uvm)$`, path)
-}
+needed contains `^/dev/(nvidia[0-9]+|nvidiactl|nvidia-uvm)$` if surroundings.has_nvidia
+needed contains "^/dev/kfd$" if surroundings.has_amd
+needed contains "^/dev/kfd$" if logs.said("hip-no-device")
 
-wanted_node("/dev/kfd") if surroundings.has_amd
-wanted_node("/dev/kfd") if logs.said("hip-no-device")
-
-wanted_node(path) if {
+needed contains "^/dev/dri/renderD" if {
 	surroundings.has_amd
 	not surroundings.has_nvidia
-	startswith(path, "/dev/dri/renderD")
 }
 
-opening := ["pass-amd-devices"] if {
-	closed_amd
-	facts.in_container
-} else := ["pass-device-nodes"] if {
+opening := {true: ["pass-device-nodes"], false: ["pass-amd-devices"]}[count(closed_amd) == 0] if {
 	facts.in_container
 } else := ["grant-device-access"]
 
-closed_amd if {
-	some path in closed
-	not startswith(path, "/dev/nvidia")
-}
+closed_amd := {path | some path in closed; not startswith(path, "/dev/nvidia")}
 
 # AMD: both the compute node and the render nodes are needed.
 findings contains lacking("half", lacked, [trim_suffix(lacked, "/renderD*")], {
@@ -208,7 +188,7 @@ findings contains lacking("none-passed", "/dev/nvidia*", [sprintf("/dev/nvidia%d
 	count(surroundings.nvidia_nodes) == 0
 	count(known) > 0
 	not none_wanted
-	not started
+	count(surroundings.offered) == 0
 }
 
 none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
@@ -216,7 +196,6 @@ none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 # known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
-# All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
 findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
 	"about": {"absent": absent, "gpus": count(known)},
 	"evidence": [
@@ -227,12 +206,10 @@ findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) == "all"
+	absent := {path | some path in input.container.missing_nodes; regex.match(`^/dev/nvidia[0-9]+$`, path)}
 	count(absent) > 0
 }
 
-absent := {path | some path in input.container.missing_nodes; regex.match(`^/dev/nvidia[0-9]+$`, path)}
-
-# InfiniBand NICs of the machine that a container cannot use.
 findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], {
 	"about": {"nics": count(surroundings.infiniband_nics)},
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
@@ -244,11 +221,8 @@ findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], 
 	count(surroundings.rdma_nodes) == 0
 }
 
-# unpassed is about the description of a container's start.
 unpassed(id, grade, messages, about) := {
-	"id": id,
-	"grade": grade,
-	"subject": "/dev/infiniband",
+	"id": id, "grade": grade, "subject": "/dev/infiniband",
 	"about": object.union({"container": launches.title(sort(launches.without_rdma)[0])}, about),
 	"messages": messages,
 	"evidence": launches.devices_evidence(launches.without_rdma),
@@ -256,7 +230,6 @@ unpassed(id, grade, messages, about) := {
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
 }
 
-# NCCL finds no RDMA device, while one of the machine has a link, and the job asks for RDMA.
 findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked}) if {
 	not facts.env.NCCL_IB_DISABLE == "1"
 	rdma_asked
@@ -264,7 +237,6 @@ findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(log
 	count(linked) > 0
 }
 
-# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes are missing.
 findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
 
 # fi_info finds no device in one place: the machine has them, as the same command outside, or what the job is told,
@@ -284,30 +256,32 @@ efa_elsewhere if strings.any_prefix_match(input.nics.providers, "efa")
 efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
 # numa is about NUMA calls that a seccomp filter forbids, unless a container has the capability SYS_NICE.
-numa(grade, about, fields) := object.union(
-	{
-		"grade": grade,
-		"subject": "SYS_NICE",
-		"about": object.union({"blocked": blocked}, about),
-		"evidence": numa_evidence,
-		"params": {"capability": "SYS_NICE"},
-		"remedies": allow,
+numa := {
+	"subject": "SYS_NICE",
+	"about": {
+		"blocked": {sprintf("%s: %s", [name, errno]) | some name, errno in denied},
+		"versions": {l.version | some l in surroundings.nccl},
 	},
-	fields,
-)
+	"evidence": array.flatten([
+		[{"fact": "container.get_mempolicy", "value": denied.get_mempolicy, "source": "get_mempolicy(2)"} | denied.get_mempolicy],
+		[attempts.evidence(name) | some name, _ in tried],
+		{"fact": "container.seccomp", "value": object.get(input.container, "seccomp", ""), "source": "/proc/self/status"},
+	]),
+	"params": {"capability": "SYS_NICE"},
+	"remedies": allow,
+} if {
+	count(denied) > 0
+	not library_versions.cumem_host_off
+}
 
 # NCCL 2.24 to 2.26.3 allocates host memory with them. Where GPUs reach each other directly host memory is the
 # exception.
-findings contains numa("numa-nccl", {"versions": {l.version | some l in surroundings.nccl}}, {
+findings contains object.union(numa, {
+	"grade": "numa-nccl",
 	"severity": {true: "medium", false: "high"}[direct],
-	"evidence": array.concat(numa_evidence, [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} |
-		some l in surroundings.nccl
-	]),
+	"evidence": array.concat(numa.evidence, [image_files.evidence(l) | some l in surroundings.nccl]),
 	"remedies": array.concat(allow, ["nccl-cumem-host-disable", "upgrade-nccl"]),
-}) if {
-	forbidden
-	affects_many
-}
+}) if affects_many
 
 affects_many if {
 	surroundings.nccl_at_least([2, 24])
@@ -322,11 +296,13 @@ direct if surroundings.all_nvlinked
 
 # Elsewhere only the placement of memory suffers, which matters where there is more than one node to place it on. If
 # the calls were tried one by one, it is told anywhere.
-findings contains numa("numa", {}, {"confidence": {true: "confirmed", false: "likely"}[count(tried) > 0]}) if {
-	forbidden
+findings contains object.union(numa, {
+	"grade": "numa",
+	"confidence": {true: "confirmed", false: "likely"}[count(tried) > 0],
+}) if {
+	not affects_many
 	count(surroundings.usable) > 0
 	noticed
-	not affects_many
 }
 
 noticed if count(tried) > 0
@@ -334,11 +310,6 @@ noticed if count(tried) > 0
 noticed if {
 	count(surroundings.usable) > 1
 	count(surroundings.cpu_nodes) > 1
-}
-
-forbidden if {
-	count(denied) > 0
-	not cumem_host_off
 }
 
 # denials are what a seccomp filter or a security module answers. ENOSYS is the answer of a kernel without NUMA.
@@ -349,30 +320,17 @@ denials := {"EPERM", "EACCES", "SIGSYS"}
 denied["get_mempolicy"] := input.container.get_mempolicy if input.container.get_mempolicy in denials
 denied[name] := tried[name].errno if some name in ["set_mempolicy", "mbind"]
 
-# tried are the calls that place memory and were tried and denied.
 tried[name] := a if {
 	some name in ["set_mempolicy", "mbind", "move_pages"]
 	a := attempts.refused[name]
 	a.errno in denials
 }
 
-blocked := concat("; ", [sprintf("%s: %s", [facts.list({n | some n, e in denied; e == errno}), errno]) | some errno in sort({e | some e in denied})])
-
 # allow is what lifts the filter of a container's runtime; where the capability is there, another filter is in force.
 allow := ["other"] if {
 	"SYS_NICE" in input.container.capabilities
 } else := ["add-sys-nice"]
 
-cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
-cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
-
-numa_evidence := array.flatten([
-	[{"fact": "container.get_mempolicy", "value": input.container.get_mempolicy, "source": "get_mempolicy(2)"} | denied.get_mempolicy],
-	[attempts.evidence(name) | some name, _ in tried],
-	{"fact": "container.seccomp", "value": object.get(input.container, "seccomp", ""), "source": "/proc/self/status"},
-])
-
-# Programs find no driver, or no GPU, in a container that was started without GPUs.
 findings contains {
 	"id": "without-gpus",
 	"grade": grade,
@@ -389,21 +347,13 @@ findings contains {
 	count(blind) > 0
 }
 
-missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
-
-missing contains {"fact": "container.device_nodes", "words": "/dev could not be listed"} if {
-	input.container
-	not surroundings.rdma_nodes
-}
-
-missing contains {"fact": "libraries", "words": "it is not known which NCCL is used here"} if {
-	forbidden
+asks contains "libraries" if {
+	numa
 	count(surroundings.usable) > 1
-	not input.libraries
 }
 
 missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
-	forbidden
+	numa
 	count(surroundings.usable) > 1
 	some l in input.libraries.files
 	l.kind == "libnccl"
@@ -411,6 +361,7 @@ missing contains {"fact": "libraries.files[].version", "words": "it is not known
 }
 
 not_applicable contains "no GPU and no GPU driver on this machine" if {
+	input.container.device_nodes
 	count(facts.gpus) == 0
 	count(known) == 0
 }

@@ -69,11 +69,9 @@ part_of_machine if {
 	count(surroundings.usable) < surroundings.on_host
 }
 
-# job are the variables that show several ranks on this machine.
 job contains facts.variable[name] if {
 	some name in {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}
-	regex.match(`^[1-9][0-9]*$`, facts.env[name])
-	to_number(facts.env[name]) > 1
+	regex.match("^([2-9]|[1-9][0-9]+)$", facts.env[name])
 }
 
 job contains facts.variable.NCCL_HOSTID if facts.env.NCCL_HOSTID != ""

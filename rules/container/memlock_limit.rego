@@ -21,18 +21,24 @@
 #   grades:
 #     limit: >-
 #       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and
-#       RDMA devices are available ({nodes}): {consequence}
-#     registration: "Registering memory of the host with {device} was refused ({attempt}). {remark}"
+#       RDMA devices are available ({nodes}): memory registration with the NIC fails as soon as it exceeds that
+#     registration: >-
+#       Registering memory of the host with {device} was refused ({attempt})[. The limit on locked memory is {soft:bytes}].
+#       If that is enough, check the free memory, the size of huge pages and the limits of the NIC's driver
 #     note:
 #       severity: info
 #       text: >-
 #         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it,
 #         but memory registration with an RDMA NIC would fail
-#     refused: {severity: critical, text: "A NIC did not get the locked memory that it needs ({at}). {remark}"}
+#     refused:
+#       severity: critical
+#       text: >-
+#         A NIC did not get the locked memory that it needs ({at}). The usual cause is the limit on locked memory[, which
+#         is {soft:bytes} there]: ulimit -l in the same session or service shows it. If it is unlimited, check the free
+#         memory, the size of huge pages and the limits of the NIC's driver
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -40,21 +46,11 @@ import data.tables.thresholds as table
 
 soft := input.container.memlock_soft_bytes
 
-default low := false
-
 low if {
 	soft >= 0
 	soft < table.memlock_low_bytes
 }
 
-default too_low := false
-
-too_low if {
-	low
-	soft < table.memlock_too_low_bytes
-}
-
-# in_force is true where it is low and applies.
 default in_force := false
 
 in_force if {
@@ -74,38 +70,42 @@ lifted if gpudirect.locked_bytes > soft
 
 denied := attempts.refused.locked_memory
 
-limits := [{"fact": "container.memlock_soft_bytes", "value": soft, "source": "/proc/self/limits"} | soft]
-
 # A trial that failed is told; one that succeeded says only that its few pages fitted.
-tried := [attempts.evidence("locked_memory")] if {
-	denied
-} else := [{"fact": "container.mlock", "value": input.container.mlock, "source": "mlock(2)"} | input.container.mlock in {"EPERM", "ENOMEM", "EAGAIN"}]
+evidence := array.flatten([
+	[{"fact": "container.memlock_soft_bytes", "value": soft, "source": "/proc/self/limits"} | soft],
+	[attempts.evidence("locked_memory") | denied],
+	[{"fact": "container.mlock", "value": errno, "source": "mlock(2)"} |
+		errno := input.container.mlock
+		errno in {"EPERM", "ENOMEM", "EAGAIN"}
+		not denied
+	],
+])
 
-finding(grade, fields) := object.union({"grade": grade, "subject": "RLIMIT_MEMLOCK", "remedies": remedies}, fields)
+finding(grade, fields) := object.union(
+	{"grade": grade, "subject": "RLIMIT_MEMLOCK", "evidence": evidence, "remedies": remedies},
+	fields,
+)
 
 findings contains finding("limit", {
 	"about": {
 		"soft": soft,
 		"hard": ["unlimited" | input.container.memlock_hard_bytes == -1],
 		"nodes": surroundings.rdma_nodes,
-		"consequence": consequence,
 	},
 	"severity": severity,
 	"confidence": confidence,
-	"evidence": array.concat(limits, tried),
 }) if {
 	in_force
 	count(surroundings.rdma_nodes) > 0
 	count(gpudirect.unlocked) == 0
 }
 
-# A NIC really refused to register memory of the host.
 findings contains finding("registration", {
 	"id": "registration",
-	"about": {"device": n.device, "attempt": attempts.told(n.host), "remark": remark},
+	"about": object.union({"device": n.device, "attempt": attempts.told(n.host)}, {"soft": soft | is_number(soft)}),
 	"severity": graded[0],
 	"confidence": graded[1],
-	"evidence": array.concat([gpudirect.host_evidence(n)], limits),
+	"evidence": array.concat([gpudirect.host_evidence(n)], evidence),
 }) if {
 	n := sort(gpudirect.unlocked)[0]
 	graded := {true: ["high", "confirmed"], false: ["medium", "likely"]}[in_force]
@@ -114,7 +114,7 @@ findings contains finding("registration", {
 # Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
 # (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c). In a container that has less than
 # the kernel's default, it is worth a note: NVIDIA's guide asks for it, and the next container may be given a NIC.
-findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence, "evidence": array.concat(limits, tried)}) if {
+findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence}) if {
 	surroundings.isolated
 	count(surroundings.usable) > 0
 	count(surroundings.rdma_nodes) == 0
@@ -147,24 +147,17 @@ refused contains m if {
 
 findings contains finding("refused", {
 	"id": "refused",
-	"about": {"at": logs.at(first), "remark": remark},
+	"about": object.union({"at": logs.at(logs.first(refused))}, {"soft": soft | is_number(soft)}),
 	"confidence": refusal_confidence,
-	"evidence": array.concat(array.slice(logs.all_evidence(refused), 0, 4), limits),
+	"messages": refused,
 	"remedies": failure_remedies,
-	"order": first.order,
-}) if first := logs.first(refused)
-
-# remark and refusal_confidence: with the limit lifted, other limits of the NIC's driver are left.
-remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
-	soft >= 0
-} else := "Locked memory is unlimited there, so check the free memory, the size of huge pages and the limits of the NIC's driver" if {
-	unlimited
-} else := "The usual cause is the limit on locked memory: ulimit -l in the same session or service shows it"
+}) if count(refused) > 0
 
 # Unlimited here, or by the description of the job.
 unlimited if soft == -1
 unlimited if {l.memlock_bytes | some l in input.launches} == {-1}
 
+# With the limit lifted, other limits of the NIC's driver are left.
 refusal_confidence := "confirmed" if {
 	low
 	count(stated) > 0
@@ -187,14 +180,10 @@ failure_remedies := remedies if {
 # Without GPUs there is no job to fail.
 severity := "low" if {
 	count(surroundings.usable) == 0
-} else := "high" if {
-	too_low
-} else := "medium"
+} else := {true: "high", false: "medium"}[soft < table.memlock_too_low_bytes]
 
 confidence := "confirmed" if {
 	denied.bytes <= table.memlock_too_low_bytes
-} else := {true: "likely", false: "possible"}[too_low]
-
-consequence := {true: "memory registration with the NIC fails", false: "a job with many connections exceeds it"}[too_low]
+} else := {true: "likely", false: "possible"}[soft < table.memlock_too_low_bytes]
 
 not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if count(surroundings.rdma_nodes) == 0

@@ -21,11 +21,10 @@
 #   grades:
 #     absent: "/dev/shm is not mounted: shared memory fails"
 #     read-only: "/dev/shm is mounted read-only: shared memory fails"
-#     small: "/dev/shm has {size:bytes}[ ({default} of container runtimes)], {free:bytes} free. {use}"
-#     used: >-
-#       /dev/shm has {size:bytes}, of which {free:bytes} are free: unused files of earlier jobs (nccl-*, torch_*, sem.*)
-#       can be deleted. {use}
-#     refused: "A file of {bytes:bytes} could not be made in /dev/shm ({attempt}): {why}"
+#     small: >-
+#       /dev/shm has {size:bytes}, of which {free:bytes} are free. One NCCL communicator over the GPUs here uses about
+#       {need:bytes} when traffic goes through shared memory, and data loaders need more; the recommended minimum is 1 GiB
+#     refused: "A file of {bytes:bytes} could not be made in /dev/shm ({attempt}[: {why}])"
 #     stated: {severity: critical, confidence: confirmed, text: "{who}: /dev/shm has too little space, according to the program"}
 #     warned: {confidence: confirmed, text: "{who}: /dev/shm has only {size}, according to Ray: NCCL and data loader workers also need it"}
 #     unnamed:
@@ -33,15 +32,15 @@
 #       text: "{who}: NCCL could not create or enlarge its file in /dev/shm; the usual cause is too little space"
 #     bus-error:
 #       severity: critical
-#       text: "{who}: A process died of a bus error{implied}: a write to a file in /dev/shm causes this when there is no space for it"
+#       text: "{who}: A process died of a bus error: a write to a file in /dev/shm causes this when there is no space for it"
 #     bus-error-alone:
 #       severity: medium
 #       confidence: possible
 #       text: "{who}: A process died of a bus error. With several GPUs, the most frequent cause is too little space in /dev/shm"
 #     wordless:
 #       confidence: possible
-#       text: "{who}: NCCL failed in a system call, without details{small}: in containers, the usual cause is too little shared memory"
-#     full: {severity: critical, text: '{who}: "No space left on device"{small}: /dev/shm is the likely device'}
+#       text: "{who}: NCCL failed in a system call, without details: in containers, the usual cause is too little shared memory"
+#     full: {severity: critical, text: '{who}: "No space left on device": /dev/shm, which is small here, is the likely device'}
 #     full-alone:
 #       severity: low
 #       confidence: possible
@@ -56,6 +55,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.codes
 import data.tables.thresholds
 
 place := input.container.shm
@@ -64,53 +64,49 @@ place := input.container.shm
 # channels, from its neighbour in the ring and from one in the tree.
 need := ((count(surroundings.usable) * 2) * 2) * thresholds.shm_connection_bytes
 
-finding(grade, severity, remedies, fields) := object.union(
+finding(grade, severity, remedies, about, evidence) := object.union(
 	{
 		"grade": grade,
 		"subject": "/dev/shm",
+		"about": about,
 		"severity": severity,
-		"confidence": confidence,
 		"remedies": remedies,
-		"evidence": array.concat(object.get(fields, "evidence", []), [attempts.evidence("shared_memory") | refused]),
+		"evidence": array.concat(evidence, [attempts.evidence("shared_memory") | refused]),
 	},
-	object.remove(fields, ["evidence"]),
+	{"confidence": "confirmed" | refused},
 ) if count(surroundings.usable) > 0
-
-default confidence := "likely"
-
-confidence := "confirmed" if refused
 
 refused := attempts.refused.shared_memory
 
-findings contains finding("absent", absent_severity, enlarge, {"evidence": [
+findings contains finding("absent", absent_severity, enlarge, {}, [
 	{"fact": "container.shm_mounted", "value": false, "source": "/proc/self/mountinfo"},
-]}) if input.container.shm_mounted == false
+]) if input.container.shm_mounted == false
 
-findings contains finding("read-only", absent_severity, enlarge, {"evidence": [
+findings contains finding("read-only", absent_severity, enlarge, {}, [
 	{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"},
-]}) if place.read_only == true
+]) if place.read_only == true
 
 # A file system that is large and full holds what is left of earlier jobs.
-findings contains finding(grade[0], severity, grade[1], {
-	"about": {
-		"size": place.size_bytes,
-		"free": place.free_bytes,
-		"default": ["the default" | place.size_bytes == thresholds.shm_default_bytes],
-		"use": use,
-	},
-	"evidence": [{"fact": sprintf("container.shm.%s", [f]), "value": place[f], "source": "statfs /dev/shm"} | some f in ["size_bytes", "free_bytes"]],
-}) if {
+findings contains finding(
+	"small", severity, {true: ["clear-shm"], false: enlarge}[place.size_bytes >= thresholds.shm_recommended_bytes],
+	{"size": place.size_bytes, "free": place.free_bytes, "need": need}, sizes,
+) if {
 	not place.read_only
 	place.free_bytes < thresholds.shm_recommended_bytes
-	grade := {true: ["used", ["clear-shm"]], false: ["small", enlarge]}[place.size_bytes >= thresholds.shm_recommended_bytes]
 }
 
-# A file that was really refused, for another reason than the size and the mount.
-findings contains finding("refused", absent_severity, refused_remedies, {"about": {
-	"bytes": thresholds.shm_connection_bytes,
-	"attempt": attempts.told(refused),
-	"why": object.get(refusals, object.get(refused, "errno", ""), "shared memory fails"),
-}}) if {
+sizes := [{"fact": sprintf("container.shm.%s", [f]), "value": place[f], "source": "statfs /dev/shm"} |
+	some f in ["size_bytes", "free_bytes"]
+]
+
+findings contains finding(
+	"refused", absent_severity, refused_remedies, {
+		"bytes": thresholds.shm_connection_bytes,
+		"attempt": attempts.told(refused),
+		"why": [e.words | some e in codes.errno; e.name == refused.errno],
+	},
+	[],
+) if {
 	not input.container.shm_mounted == false
 	not place.read_only
 	not exhausted
@@ -119,19 +115,6 @@ findings contains finding("refused", absent_severity, refused_remedies, {"about"
 exhausted if {
 	refused.errno == "ENOSPC"
 	place.free_bytes < thresholds.shm_recommended_bytes
-}
-
-# refusals are what the errors mean with which a file in it was refused (open(2), fallocate(2), mmap(2)).
-refusals := {
-	"EACCES": "this user, or a security module, may not write there",
-	"EPERM": "a seccomp filter or a security module forbids it",
-	"ENOSPC": "the number of its files, or its space, is used up",
-	"EDQUOT": "the quota of this user is used up",
-	"ENOMEM": "memory ran out, or the memory limit of the container or job",
-	"EMFILE": "the limit on open files is reached",
-	"ENFILE": "the machine's limit on open files is reached",
-	"EFBIG": "the limit on the size of a file is lower (ulimit -f)",
-	"ENOTSUP": "its file system cannot reserve space for a file, which NCCL needs",
 }
 
 refused_remedies := ["raise-process-limits"] if {
@@ -161,12 +144,6 @@ severity := absent_severity if {
 	place.free_bytes < need
 } else := "low"
 
-use := sprintf(
-	"One NCCL communicator over the GPUs here uses about %s when traffic goes through shared memory, and data loaders need more; the recommended minimum is 1 GiB",
-	[facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
-)
-
-# Messages of programs, with the launches that confirm them.
 findings contains {
 	"id": id,
 	"grade": grade,
@@ -174,12 +151,10 @@ findings contains {
 	"about": {
 		"who": logs.who(first),
 		"size": [facts.bytes(to_number(b)) | b := first.fields.bytes],
-		"small": [words | words := small],
-		"implied": [words | words := implied],
 	},
 	"remedies": told_remedies,
 	"messages": (messages | in_nccl),
-	"evidence": [launches.evidence(l) | some l in launches.small_shm],
+	"evidence": array.concat([launches.evidence(l) | some l in launches.small_shm], [s | small; some s in sizes]),
 } if {
 	some [id, grade, messages] in told
 	first := logs.first(messages)
@@ -211,10 +186,10 @@ died := logs.messages({"process-bus-error", "bus-error"})
 told contains ["implied", "bus-error", died] if implied
 told contains ["implied", "bus-error-alone", died] if not implied
 
-# wordless are NCCL's messages about a failed call without its name: the log was not written, and containers usually
-# lack shared memory.
-wordless := {m |
-	some m in logs.by_id["nccl-unhandled-system-error"]
+# NCCL's messages about a failed call without its name: the log was not written, and containers usually lack shared
+# memory.
+told contains ["implied", "wordless", logs.by_id["nccl-unhandled-system-error"]] if {
+	small
 	count(explained) == 0
 }
 
@@ -224,9 +199,6 @@ explained := {m |
 	m.id != "nccl-unhandled-system-error"
 }
 
-told contains ["implied", "wordless", wordless] if small
-
-# A full device without its path.
 full := logs.messages({"no-space-left"})
 
 told contains ["full", "full", full] if small
@@ -234,20 +206,16 @@ told contains ["full", "full-alone", full] if not small
 
 in_nccl := logs.messages({"bus-error-in-nccl"})
 
-# implied is other evidence that /dev/shm is too small, and small how its size is known.
-implied := small if {
-	small
-} else := " in NCCL" if {
-	count(in_nccl) > 0
-} else := ", and no space was left on a device" if count(full) > 0
+implied if small
+implied if count(in_nccl) > 0
+implied if count(full) > 0
 
-small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
-	place.size_bytes < thresholds.shm_recommended_bytes
-} else := sprintf(", and /dev/shm has only %s free", [facts.bytes(place.free_bytes)]) if {
-	place.free_bytes < thresholds.shm_default_bytes
-} else := sprintf(", and %s %s", [launches.title(l), launches.shm_words(l)]) if {
-	l := sort(launches.small_shm)[0]
-} else := ", and NVIDIA's image found the default of 64 MB there at startup" if logs.said("ngc-shm-default")
+small if place.size_bytes < thresholds.shm_recommended_bytes
+small if place.free_bytes < thresholds.shm_default_bytes
+small if count(launches.small_shm) > 0
+
+# NVIDIA's image found the default of 64 MB there at startup.
+small if logs.said("ngc-shm-default")
 
 # A machine's own /dev/shm is remounted; a large one is full because of files of ended jobs.
 told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
@@ -259,7 +227,6 @@ told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 
 roomy if place.size_bytes >= thresholds.shm_recommended_bytes
 
-# A container with the default, for a job of several GPUs, and nothing that says how it ended.
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",
@@ -277,21 +244,12 @@ default launch_severity := "low"
 
 launch_severity := "medium" if {
 	logs.failed
-	not cause_stated
+	not logs.cause_said
 }
 
-cause_stated if "cause" in {m.role | some m in input.logs.messages}
-
-missing contains {"fact": "container.shm", "words": "the size of /dev/shm is not known"} if {
-	input.container
-	not input.container.shm
-	not input.container.shm_mounted == false
-	not no_gpu
-}
+asks contains "container.shm" if not input.container.shm_mounted == false
 
 # If it was not tried at all, sizes and mounts are judged.
 asks contains "container.attempts.shared_memory" if input.container.attempts
 
-not_applicable contains "no GPU is visible here" if no_gpu
-
-no_gpu if count(surroundings.usable) == 0
+not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0

@@ -17,12 +17,9 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     unmounted: >-
-#       /sys is not mounted: NCCL cannot locate the GPUs and the nearest NICs, finds only NVLinks, and sends other traffic
-#       through host memory
-#     masked: >-
-#       /sys is mounted, but /sys/bus/pci/devices lists no device: NCCL cannot locate the GPUs and the nearest NICs, finds
-#       only NVLinks, and sends other traffic through host memory
+#     absent: >-
+#       /sys is not mounted, or /sys/bus/pci/devices lists no device: NCCL cannot locate the GPUs and the nearest NICs,
+#       finds only NVLinks, and sends other traffic through host memory
 #     virtual: >-
 #       This machine shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs and
 #       NICs share a switch or a socket. If the provider has a topology file for this machine type, use it
@@ -33,24 +30,20 @@ import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
 findings contains {
-	"grade": grade,
+	"grade": "absent",
 	"subject": "/sys",
 	"severity": {true: "low", false: "medium"}[count(surroundings.usable) == 1],
 	"remedies": ["mount-sys"],
-	"evidence": [evidence],
+	"evidence": absent,
 } if {
-	some [grade, evidence] in absent
+	count(absent) > 0
 	count(surroundings.usable) > 0
 }
 
-absent contains ["unmounted", {"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"}] if {
-	input.container.sys_mounted == false
-}
-
-absent contains ["masked", {"fact": "container.pci_visible", "value": false, "source": "/sys/bus/pci/devices"}] if {
-	input.container.pci_visible == false
-	input.container.sys_mounted == true
-}
+absent := array.concat(
+	[{"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"} | input.container.sys_mounted == false],
+	[{"fact": "container.pci_visible", "value": false, "source": "/sys/bus/pci/devices"} | input.container.pci_visible == false],
+)
 
 # A virtual topology is the normal state of a virtual machine. It matters where NCCL chooses paths over PCIe: between
 # GPUs without NVLink, or to RDMA NICs. With several NICs each GPU's nearest one is worth real bandwidth.
@@ -77,12 +70,7 @@ unseen := "low" if {
 	not peer_access.refused
 }
 
-# nvlinks_known is true when it is known of each pair whether NVLinks join it.
-nvlinks_known if {
-	every p in facts.gpu_pairs {
-		is_number(p.nvlinks)
-	}
-}
+nvlinks_known if facts.gpu_pairs == {p | some p in facts.gpu_pairs; is_number(p.nvlinks)}
 
 missing contains {"fact": "links.pairs[].nvlinks", "words": "it is not known which GPUs NVLink connects"} if {
 	input.links.virtual_topology == true

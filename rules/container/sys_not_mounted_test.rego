@@ -18,8 +18,8 @@ one := {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in
 
 test_findings if {
 	every row in [
-		[[machine(18), {"container": {"pci_visible": false}}], ["masked", "medium"]],
-		[[machine(18), one, {"container": {"sys_mounted": false}}], ["unmounted", "low"]],
+		[[machine(18), {"container": {"pci_visible": false}}], ["absent", "medium"]],
+		[[machine(18), one, {"container": {"sys_mounted": false}}], ["absent", "low"]],
 		[[machine(18), nics, {"host": {"virtualization": {"guest": false}}}], ["virtual", "low"]],
 	] {
 		found := sys_not_mounted.findings with input as object.union_n(row[0])

@@ -43,7 +43,9 @@
 #         module.[ The driver supports CUDA {served}.]
 package gpudoctor.rules.cuda_driver_too_old
 
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
@@ -57,42 +59,30 @@ served := {"version": surroundings.version(text), "text": text, "fact": "transfe
 	text := input.gpus.driver.cuda_version
 	surroundings.version(text)
 } else := {"version": [major], "text": sprintf("%d", [major]), "fact": "gpus.driver.kernel_version", "source": "/proc/driver/nvidia/version"} if {
-	branch := surroundings.version(input.gpus.driver.kernel_version)[0]
-	major := max([m | some m, least in least_branch; branch >= least])
+	major := image_files.cuda_of(input.gpus.driver.kernel_version)
 }
 
 served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
 
-# least_branch is the least driver branch of each major release of CUDA.
-least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
-
 # runtimes are the CUDA runtimes that programs here take: the one that the loader takes, and those of Python packages.
-runtimes contains l if {
-	some l in input.libraries.files
-	l.kind == "libcudart"
-	l.path != ""
-	in_use(l)
-	count(surroundings.version(l.version)) > 1
-}
+runtimes := {r.library | some r in image_files.runtimes; in_use(r.library)}
 
 in_use(l) if l.loads
-
 in_use(l) if l.found_by == "python"
 
 # needs are what is built for a major release of CUDA: the runtimes and NCCL that programs here load, with their file as
 # subject, and packages. An environment with packages of two releases does not show which is used.
-needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": surroundings.version(l.version)[0], "evidence": [library_evidence(l)]} if {
+needs contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": surroundings.version(l.version)[0], "evidence": [image_files.evidence(l)]} if {
 	some l in runtimes
 }
 
-# NCCL that was built for a newer major release fails in the same way.
-needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [library_evidence(l)]} if {
+needs contains {"subject": l.path, "what": sprintf("NCCL %s", [l.version]), "major": major, "evidence": [image_files.evidence(l)]} if {
 	some l in surroundings.nccl
 	major := to_number(regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)[0][1])
 	not major in {surroundings.version(r.version)[0] | some r in runtimes}
 }
 
-needs contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [package_evidence(p) | some p in packages]} if {
+needs contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [library_versions.package_evidence(p) | some p in packages]} if {
 	count(runtime_packages) == 1
 	some major, packages in runtime_packages
 }
@@ -101,7 +91,7 @@ findings contains object.union(
 	{
 		"grade": "built",
 		"subject": n.subject,
-		"about": {"what": n.what, "release": n.major, "branch": least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": unused_compat},
+		"about": {"what": n.what, "release": n.major, "branch": image_files.least_branch[n.major], "served": sprintf("supports CUDA %s", [served.text]), "compat": {l.path | some l in compat; not l.loads}},
 		"evidence": array.concat(n.evidence, [served_evidence]),
 		"params": needing(n.major),
 	},
@@ -109,50 +99,33 @@ findings contains object.union(
 ) if {
 	some n in needs
 	n.major > served.version[0]
-	least_branch[n.major]
+	image_files.least_branch[n.major]
 	not served_by_compat(n.major)
 }
 
-library_evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path}
-
-package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
-
-served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
-
-# least_branch is the least driver branch of each major release of CUDA.
-least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
-
-# needing are the params for a release of CUDA.
-needing(major) := {"driver": least_branch[major], "cuda": major}
+needing(major) := {"driver": image_files.least_branch[major], "cuda": major}
 
 # served_by_compat is true if the loader uses a compatibility library of that release; a
 # probe that ran has already taken it into account.
 served_by_compat(major) if {
-	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= least_branch[major]
+	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= image_files.least_branch[major]
 }
 
-compat contains l if {
-	some l in input.libraries.files
-	l.kind == "libcuda"
-	l.compat
-}
+compat := {l | some l in input.libraries.files; l.kind == "libcuda"; l.compat}
 
-unused_compat := array.slice(sort([l.path | some l in compat; not l.loads]), 0, 1)
-
-# A newer minor release works, with thresholds.
 findings contains {
 	"grade": "minor",
 	"subject": l.path,
 	"about": {"what": sprintf("The CUDA runtime %s", [l.version]), "served": served.text},
 	"remedies": [],
-	"evidence": [library_evidence(l), served_evidence],
+	"evidence": [image_files.evidence(l), served_evidence],
 	"params": needing(runtime[0]),
 } if {
 	some l in runtimes
 	runtime := surroundings.version(l.version)
 	runtime[0] == served.version[0]
 	runtime[1] > served.version[1]
-	least_branch[runtime[0]]
+	image_files.least_branch[runtime[0]]
 }
 
 # What programs say in a log: CUDA's errors 35, 36 and 222, what PyTorch and the container runtime find before CUDA
@@ -165,7 +138,11 @@ claims := logs.messages({
 	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
 }
 
-findings contains object.union({"id": "told", "subject": "driver", "about": {"served": [served.text | served]}, "params": wanted_params}, claimed) if {
+findings contains object.union(claimed, {
+	"id": "told", "subject": "driver",
+	"about": {"served": [served.text | served]},
+	"params": object.union_n([needing(max(wanted)) | count(wanted) > 0]),
+}) if {
 	some claimed in [
 		{"grade": "told", "messages": claims, "confidence": claims_confidence},
 		# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility library.
@@ -177,18 +154,11 @@ findings contains object.union({"id": "told", "subject": "driver", "about": {"se
 # CUDA says the same where it finds no libcuda at all, as in a container that was started without GPUs.
 claims_confidence := "possible" if {
 	count(launches.without_gpus) > 0
-	every m in claims {
-		m.id == "cuda-insufficient-driver"
-	}
+	{m.id | some m in claims} == {"cuda-insufficient-driver"}
 } else := "confirmed"
 
-# wanted_params are for the release of CUDA that a message names, or the newest that the packages are built for.
-default wanted_params := {}
-
-wanted_params := needing(max(named)) if {
-	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
-	count(named) > 0
-}
+# wanted are the releases of CUDA that a message names, or that the packages are built for.
+wanted := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
 
 # runtime_packages are the packages of CUDA's runtime, and those that are built for one, by its major release.
 runtime_packages[major] contains p if {
@@ -212,7 +182,7 @@ findings contains {
 	"about": {"what": sprintf("NCCL %s", [p.version]), "release": release, "branch": branch, "served": sprintf("is %s", [input.gpus.driver.version])},
 	"severity": {true: "critical", false: "low"}[count(logs.complaints) > 0],
 	"evidence": [
-		package_evidence(p),
+		library_versions.package_evidence(p),
 		{"fact": "gpus.driver.version", "value": input.gpus.driver.version, "source": "nvidia-smi"},
 	],
 	"params": {"driver": branch, "cuda": to_number(split(release, ".")[0])},
@@ -220,7 +190,7 @@ findings contains {
 	some p in input.software
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
 	release := regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2}\.[0-9])$`, p.version, 1)[0][1]
-	branch := object.get(thresholds.old_cuda_drivers, release, object.get(least_branch, to_number(split(release, ".")[0]), null))
+	branch := object.get(thresholds.old_cuda_drivers, release, object.get(image_files.least_branch, to_number(split(release, ".")[0]), null))
 	branch > surroundings.version(input.gpus.driver.version)[0]
 }
 

@@ -20,24 +20,23 @@
 #   remedies: [upgrade-driver, use-older-cuda]
 #   profiles: [image]
 #   since: "0.2"
+#   grades:
+#     newer: >-
+#       The image holds CUDA {release}, which needs driver {branch} or newer, and the target has {driver} (CUDA {served})[.
+#       The compatibility library {compat} serves data center GPUs, if its folder is first in LD_LIBRARY_PATH]
 package gpudoctor.rules.cuda_for_target
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.surroundings
-import data.tables.thresholds
 
 # served is the newest major release of CUDA that the target's driver supports.
 served := surroundings.version(input.target.cuda)[0] if {
 	count(surroundings.version(input.target.cuda)) > 0
-} else := max([to_number(major) |
-	some major, least in thresholds.cuda_drivers
-	surroundings.version(input.target.driver)[0] >= least
-])
+} else := image_files.cuda_of(input.target.driver)
 
 target_evidence := image_files.of_target("driver", input.target.driver)
 
-# needed are the files and packages that are built for a release of CUDA.
 needed[major] contains image_files.evidence(r.library) if {
 	some r in image_files.runtimes
 	major := r.release[0]
@@ -53,38 +52,28 @@ needed[major] contains image_files.package_evidence(p) if {
 	major := image_files.cuda_major(sprintf("%s %s", [p.name, p.version]))
 }
 
-# compat are the compatibility libraries of the image.
-compat contains l if {
-	some l in image_files.files
-	l.kind == "libcuda"
-	l.compat
-}
-
 findings contains {
+	"grade": "newer",
 	"subject": "driver",
-	"message": sprintf("The image holds CUDA %d, which needs driver %d or newer, and the target has %s (CUDA %d)%s", [
-		major,
-		thresholds.cuda_drivers[sprintf("%d", [major])], input.target.driver, served, bridge(major)[1],
-	]),
-	"severity": bridge(major)[0],
+	"about": {"release": major, "branch": branch, "driver": input.target.driver, "served": served, "compat": compat},
+	"severity": {true: "medium", false: "high"}[count(compat) > 0],
 	"evidence": array.concat(sort(needed[major]), [target_evidence]),
-	"params": {"driver": thresholds.cuda_drivers[sprintf("%d", [major])], "cuda": major},
+	"params": {"driver": branch, "cuda": major},
 } if {
 	some major, _ in needed
 	major > served
-	thresholds.cuda_drivers[sprintf("%d", [major])]
+	branch := image_files.least_branch[major]
+	compat := {l.path |
+		some l in image_files.files
+		l.kind == "libcuda"
+		l.compat
+		surroundings.version(l.version)[0] >= branch
+	}
 }
-
-# bridge is the severity, and what a compatibility library that serves a release changes.
-bridge(major) := ["medium", ". Its compatibility library serves data center GPUs, if the folder is first in LD_LIBRARY_PATH"] if {
-	some l in compat
-	surroundings.version(l.version)[0] >= thresholds.cuda_drivers[sprintf("%d", [major])]
-} else := ["high", ""]
 
 # required are the alternatives of NVIDIA_REQUIRE_CUDA: a blank means or, a comma and.
 required := split(trim_space(facts.env.NVIDIA_REQUIRE_CUDA), " ") if facts.env.NVIDIA_REQUIRE_CUDA != ""
 
-# refused are alternatives that ask for a newer release of CUDA.
 refused contains alternative if {
 	some alternative in required
 	some found in regex.find_all_string_submatch_n(`cuda>=([0-9]+)\.[0-9]+`, alternative, 1)
@@ -107,7 +96,7 @@ findings contains {
 		substring(facts.env.NVIDIA_REQUIRE_CUDA, 0, 80), input.target.driver, served,
 	]),
 	"evidence": [surroundings.variable_evidence(facts.variable.NVIDIA_REQUIRE_CUDA), target_evidence],
-	"params": {"driver": min({least | some major, least in thresholds.cuda_drivers; to_number(major) > served}), "cuda": served},
+	"params": {"driver": min({least | some major, least in image_files.least_branch; major > served}), "cuda": served},
 } if {
 	count(required) > 0
 	count(refused) == count(required)

@@ -12,8 +12,7 @@ test_fires_torch if subjects(image("550.54", {"libraries": {"files": [], "packag
 
 test_fires_compat if {
 	some f in r.findings with input as image("470.57.02", {"libraries": {"files": [runtime, {"kind": "libcuda", "path": "/usr/local/cuda/compat/libcuda.so.1", "compat": true, "version": "550.54.15", "found_by": "toolkit"}]}})
-	f.severity == "medium"
-	contains(f.message, "compatibility library")
+	[f.severity, f.about.compat] == ["medium", {"/usr/local/cuda/compat/libcuda.so.1"}]
 }
 
 test_fires_required if "NVIDIA_REQUIRE_CUDA" in subjects(image("470.57.02", requires("cuda>=12.4 brand=tesla,cuda>=12.4,driver>=525,driver<526")))

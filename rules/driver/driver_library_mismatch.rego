@@ -26,13 +26,13 @@
 #   since: "0.1"
 #   grades:
 #     mismatched: >-
-#       The loader uses {kind} version {version} here, but the loaded kernel driver has {driver}: {refusal}. After
-#       an update of the driver its kernel module must be reloaded, and an image must not contain the driver's libraries
+#       The loader uses {kind} version {version} here, but the loaded kernel driver has {driver}, so what needs this
+#       library fails
 #     stub:
 #       severity: high
 #       text: >-
-#         The loader uses a link-time stub of the CUDA toolkit as {kind} ({path}, found by {found_by}): programs fail with
-#         error 34 (stub library). Stubs are only for linking (-L, LIBRARY_PATH), not for running
+#         The loader uses a link-time stub of the CUDA toolkit as {kind} ({path}, found by {found_by|default}): programs
+#         fail with error 34 (stub library). Stubs are only for linking (-L, LIBRARY_PATH), not for running
 #     older-compat: >-
 #       The loader uses the compatibility library {path} ({version}) instead of the driver's own libcuda, but the driver
 #       ({driver}) is newer: compatibility libraries only work with older drivers
@@ -55,6 +55,7 @@ package gpudoctor.rules.driver_library_mismatch
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -68,16 +69,17 @@ libraries contains l if {
 	not startswith(l.path, "/usr/lib/wsl/")
 }
 
-# kinds are the libraries that belong to the driver, not to a toolkit, and what another version than the kernel driver's
-# does to each. Without NVML NCCL does not start; without the compiler only some programs fail.
-kinds := {
-	"libcuda": {"severity": "critical", "refusal": "CUDA fails to start (error 803)"},
-	"libnvidia-ml": {"severity": "critical", "refusal": "NVML fails to start (driver/library version mismatch)"},
-	"libnvidia-ptxjitcompiler": {"severity": "medium", "refusal": "run-time compilation of kernels may fail (errors 221 and 222)"},
-}
+# kinds are the libraries that belong to the driver, not to a toolkit, and how severe another version than the kernel
+# driver's is. Without NVML NCCL does not start; without the compiler only some programs fail.
+kinds := {"libcuda": "critical", "libnvidia-ml": "critical", "libnvidia-ptxjitcompiler": "medium"}
 
-# wrong are the files that a program here must not load, each with what is wrong about it, and what that finding adds.
-wrong[l] := {"id": "stub", "grade": "stub", "confidence": sure("STUB_LIBRARY"), "evidence": cuda_answers(["STUB_LIBRARY"])} if {
+# wrong are the files that a program here must not load, each with what its finding says beyond the file.
+wrong[l] := {
+	"id": "stub", "grade": "stub",
+	"confidence": {true: "confirmed", false: "likely"}[count(cuda_answers(["STUB_LIBRARY"])) > 0],
+	"evidence": cuda_answers(["STUB_LIBRARY"]),
+	"remedies": way_out(l),
+} if {
 	some l in libraries
 	l.stub
 	l.loads
@@ -86,10 +88,12 @@ wrong[l] := {"id": "stub", "grade": "stub", "confidence": sure("STUB_LIBRARY"), 
 # A compatibility library serves drivers that are older than itself. Before a newer driver's own library it fails, or
 # takes features away. In an image, LD_LIBRARY_PATH comes before the library that the target's driver brings along, and
 # the loader's cache does not.
-wrong[l] := object.union(
-	{"grade": "older-compat", "driver": driver.version, "evidence": array.concat([driver.evidence], cuda_answers(refusals))},
-	compat_grade,
-) if {
+wrong[l] := object.union(compat_grade, {
+	"grade": "older-compat",
+	"about": {"driver": driver.version},
+	"evidence": array.concat([driver.evidence], cuda_answers(refusals)),
+	"remedies": way_out(l),
+}) if {
 	some l in libraries
 	l.compat
 	l.loads
@@ -100,15 +104,13 @@ wrong[l] := object.union(
 }
 
 before_the_driver(_) if not surroundings.image
-
 before_the_driver(l) if l.found_by == "ld_library_path"
 
-# A library of another version than the kernel's module.
 wrong[l] := {
-	"id": "measured", "grade": "mismatched", "driver": kernel_driver, "refusal": kinds[l.kind].refusal,
-	"severity": kinds[l.kind].severity,
+	"id": "measured", "grade": "mismatched", "about": {"driver": kernel_driver}, "severity": kinds[l.kind],
 	"confidence": {true: "confirmed", false: "likely"}[l.kind in object.keys(said)],
 	"evidence": array.concat([driver.evidence], [answer | answer := said[l.kind].evidence]),
+	"remedies": {true: ["remove-driver-libraries"], false: ["reboot-or-reload-driver"]}[l in of_image],
 } if {
 	some l in real
 	l.loads
@@ -117,85 +119,62 @@ wrong[l] := {
 	not answered(l.kind)
 }
 
-# Driver libraries in an image shadow those that the host mounts, or are next to them, and
-# match only one driver version.
-wrong[l] := {"grade": "in-image", "layer": image_files.layer(l)} if {
+of_image := {l | some l in libraries; facts.in_container; not l.mounted}
+
+# Driver libraries in an image shadow those that the host mounts, or are next to them, and match only one driver
+# version. What is in a folder that container platforms mount as a whole (Google's device plugin, Apptainer, the driver
+# container of the GPU operator) does not belong to the image.
+wrong[l] := {"grade": "in-image", "about": {"layer": image_files.layer(l)}} if {
 	some l in in_image
-	baked(l)
-}
-
-findings contains object.union(
-	{
-		"subject": l.path,
-		"about": object.union(object.filter(object.union({"found_by": "default"}, l), ["kind", "version", "path", "found_by"]), object.filter(w, ["driver", "refusal", "layer"])),
-		"evidence": array.concat([image_files.evidence(l)], object.get(w, "evidence", [])),
-		"params": object.union({"library": l.path}, led_by(l)),
-		"remedies": remedies(l, w),
-	},
-	object.filter(w, ["id", "grade", "severity", "confidence"]),
-) if some l, w in wrong
-
-# remedies take a library out of the loader's way, or make the kernel's driver that of the libraries.
-remedies(l, w) := way_out(l) if {
-	not w.grade in {"mismatched", "in-image"}
-} else := ["reboot-or-reload-driver"] if {
-	w.grade == "mismatched"
-	not of_image(l)
-} else := ["remove-driver-libraries"]
-
-of_image(l) if {
-	facts.in_container
 	not l.mounted
+	not strings.any_prefix_match(l.path, [
+		"/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/",
+	])
 }
+
+findings contains object.union(w, {
+	"subject": l.path,
+	"about": object.union(l, object.get(w, "about", {})),
+	"evidence": array.concat([image_files.evidence(l)], object.get(w, "evidence", [])),
+	"params": object.union(
+		{"library": l.path, "folder": folder(l.path), "kept": kept},
+		{"variable": "LD_PRELOAD" | l.found_by == "ld_preload"},
+	),
+}) if some l, w in wrong
 
 # way_out takes the folder that leads to a library off the loader's path, or the variable that names the library. The
 # author of an image edits its ENV, and cannot take a folder of the system off the path.
 way_out(l) := ["unset-env"] if {
 	l.found_by == "ld_preload"
-} else := ["remove-driver-libraries"] if {
-	l.found_by == "default_path"
-	surroundings.image
-} else := ["remove-from-image-path"] if {
-	surroundings.image
-} else := ["remove-from-library-path"]
-
-led_by(l) := {"variable": "LD_PRELOAD"} if {
-	l.found_by == "ld_preload"
-} else := {"folder": folder(l.path), "kept": kept} if {
-	surroundings.image
-} else := {"folder": folder(l.path)}
+} else := ["remove-from-library-path"] if {
+	not surroundings.image
+} else := {true: ["remove-driver-libraries"], false: ["remove-from-image-path"]}[l.found_by == "default_path"]
 
 # kept are the folders of LD_LIBRARY_PATH that remain: none where one of them could not be typed as it is.
-default kept := []
-
-kept := rest if {
+kept := [f |
 	some v in input.env.variables
 	v.name == "LD_LIBRARY_PATH"
-	every f in split(v.value, ":") {
-		regex.match(`^(/[A-Za-z0-9._+/-]*)?$`, f)
-		not contains(f, "..")
-	}
-	in_the_way := {folder(l.path) | some l, w in wrong; not w.grade in {"mismatched", "in-image"}}
-	rest := [f |
-		some f in split(v.value, ":")
-		f != ""
-		not trim_right(f, "/") in in_the_way
-	]
-}
+	regex.match(`^(:|/[A-Za-z0-9._+/-]*(:|$))*$`, v.value)
+	not contains(v.value, "..")
+	in_the_way := {folder(l.path) | some l, w in wrong; w.grade in {"stub", "older-compat"}}
+	some f in split(v.value, ":")
+	f != ""
+	not trim_right(f, "/") in in_the_way
+]
 
 folder(path) := regex.replace(path, `/[^/]*$`, "")
 
 # said is what the libraries themselves answer, with what helps where no file is known to be at fault.
-said.libcuda := {"evidence": cuda_answer, "words": answer[0], "remedies": answer[1]} if {
-	some name, answer in {
-		"SYSTEM_DRIVER_MISMATCH": ["CUDA says that its version is not that of the kernel driver", ["reboot-or-reload-driver"]],
-		"STUB_LIBRARY": ["The loaded CUDA library is a link-time stub of the toolkit", ["remove-from-library-path"]],
-		"COMPAT_NOT_SUPPORTED_ON_DEVICE": [
-			"CUDA does not support its compatibility library on this GPU (error 804): only data center GPUs, and some RTX workstation GPUs, can use it",
+said.libcuda := {"evidence": cuda_answers([name])[0], "words": words, "remedies": remedies} if {
+	some [name, words, remedies] in [
+		["SYSTEM_DRIVER_MISMATCH", "CUDA says that its version is not that of the kernel driver", ["reboot-or-reload-driver"]],
+		["STUB_LIBRARY", "The loaded CUDA library is a link-time stub of the toolkit", ["remove-from-library-path"]],
+		[
+			"COMPAT_NOT_SUPPORTED_ON_DEVICE",
+			"CUDA does not support its compatibility library on this GPU (error 804): only data center GPUs can use it",
 			["remove-from-library-path", "upgrade-driver"],
 		],
-	}
-	input.transfers.error_code == driver_errors.code[name]
+	]
 }
 
 said["libnvidia-ml"] := {
@@ -206,23 +185,20 @@ said["libnvidia-ml"] := {
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
 }
 
-cuda_answer := {
-	"fact": "transfers.error_name",
-	"value": object.get(input.transfers, "error_name", input.transfers.error_code),
-	"source": "cuInit",
-}
-
-cuda_answers(names) := [cuda_answer | some name in names; input.transfers.error_code == driver_errors.code[name]]
+# cuda_answers is CUDA's answer to the probe, if it is one of these.
+cuda_answers(names) := [{"fact": "transfers.error_name", "value": answer, "source": "cuInit"} |
+	some name in names
+	input.transfers.error_code == driver_errors.code[name]
+	answer := object.get(input.transfers, "error_name", input.transfers.error_code)
+]
 
 refusals := ["SYSTEM_DRIVER_MISMATCH", "COMPAT_NOT_SUPPORTED_ON_DEVICE"]
 
-sure(name) := {true: "confirmed", false: "likely"}[count(cuda_answers([name])) > 0]
-
 compat_grade := {"severity": "critical", "confidence": "confirmed"} if {
 	count(cuda_answers(refusals)) > 0
-} else := {"severity": "high", "confidence": "likely"} if {
+} else := {"severity": "high"} if {
 	surroundings.image
-} else := {"severity": "medium", "confidence": "likely"}
+} else := {"severity": "medium"}
 
 findings contains {
 	"id": "measured",
@@ -232,11 +208,7 @@ findings contains {
 	"evidence": [s.evidence | some s in unplaced],
 	"params": {"folders": sort({folder(l.path) | some l in libraries; l.compat; l.loads})},
 	"remedies": unplaced[0].remedies,
-} if {
-	count(unplaced) > 0
-}
-
-unplaced := [s | some kind, s in said; not kind in {l.kind | some l, _ in wrong}]
+} if unplaced := [s | some kind, s in said; not kind in {l.kind | some l, _ in wrong}]
 
 # answered is true of a library that worked when it was called: the program then did not use the loader's choice.
 answered("libcuda") if {
@@ -260,7 +232,7 @@ findings contains {
 	"subject": "driver",
 	"about": {"packaged": object.keys(packaged), "driver": kernel_driver},
 	"severity": {true: "critical", false: "medium"}[count(logs.complaints) > 0],
-	"evidence": array.concat([{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} | some list in packaged; some p in list], [driver.evidence]),
+	"evidence": array.concat([library_versions.package_evidence(p) | some list in packaged; some p in list], [driver.evidence]),
 } if {
 	count(real) == 0
 	kernel_driver != ""
@@ -300,7 +272,7 @@ in_image contains l if {
 	not at_home(l)
 }
 
-# Only an image that is judged itself may take files of which nothing states a version for its own: a copy that was renamed.
+# An image that is judged itself may also hold a copy that was renamed, of which nothing states a version.
 in_image contains l if {
 	input.profile == "image"
 	some l in libraries
@@ -308,18 +280,6 @@ in_image contains l if {
 	not l.compat
 	not l.version
 	not input.container.inside == false
-}
-
-# baked is true of a file that belongs to the image: it is no mount of its own, and not in a folder that container
-# platforms mount as a whole (Google's device plugin, Apptainer, the driver container of the GPU operator).
-baked(l) if {
-	not l.mounted
-	not platform_folder(l.path)
-}
-
-platform_folder(path) if {
-	some folder in ["/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/"]
-	startswith(path, folder)
 }
 
 asks contains "gpus.driver.kernel_version" if {

@@ -33,13 +33,10 @@ import data.gpudoctor.lib.pci
 findings contains {
 	"subject": "host",
 	"affects": sort(unserved),
-	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [facts.counted(count(unserved), "GPU"), bound_text]),
-	"evidence": [{
-		"fact": sprintf("pci.devices[%s].driver", [address]),
-		"value": object.get(pci.device[address], "driver", ""),
-		"source": sprintf("/sys/bus/pci/devices/%s/driver", [address]),
-	} |
+	"message": sprintf("No NVIDIA driver is loaded for %s, as after a kernel update for which the module was not built: nouveau or no driver is bound, so CUDA and NVML find no GPU", [facts.counted(count(unserved), "GPU")]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": driver, "source": "/sys/bus/pci/devices"} |
 		some address in sort(unserved)
+		driver := object.get(pci.device[address], "driver", "")
 	],
 	"severity": "high",
 	"confidence": "likely",
@@ -48,7 +45,7 @@ findings contains {
 	input.container.inside == false
 	driver_asked_for
 	count(unserved) > 0
-	count(served) == 0
+	count({address | some address in facts.gpus; pci.device[address].driver == "nvidia"}) == 0
 }
 
 # unserved are the NVIDIA GPUs to which no driver is bound, or the free one.
@@ -58,18 +55,10 @@ unserved := {address |
 	object.get(pci.device[address], "driver", "") in {"", "nouveau"}
 }
 
-served := {address | some address in facts.gpus; pci.device[address].driver == "nvidia"}
-
 # driver_asked_for: NVML or CUDA is installed, and says that it found no driver
 # (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
 driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
-
 driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
-
-bound_text := "nouveau is bound instead" if {
-	some address in unserved
-	pci.device[address].driver == "nouveau"
-} else := "none is bound, as after a kernel update for which the module was not built"
 
 not_applicable contains "no NVIDIA GPU" if {
 	not logs.given

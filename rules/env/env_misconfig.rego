@@ -32,9 +32,8 @@
 #       confidence: possible
 #       remedies: [unset-env]
 #       text: >-
-#         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine
-#         itself: {said}. The address must be one that the other machines can reach. A host name may resolve to it
-#         through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
+#         The job runs on several machines, but ranks try to connect to {address}, which the others cannot reach: {said}.
+#         A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
 #     unmet:
 #       severity: critical
 #       remedies: [unset-env]
@@ -45,14 +44,12 @@
 #       severity: medium
 #       remedies: [unset-env]
 #       text: >-
-#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on
-#         it: otherwise collectives can hang or fail
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it
 #     differs:
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
-#         The ranks of one communicator differ in {values:comma}. They must agree: otherwise they send data that the
-#         others do not expect, or over a way that the others do not use
+#         The ranks of one communicator differ in {values:comma}, but they must agree on it
 #     segments:
 #       severity: medium
 #       confidence: possible
@@ -86,7 +83,6 @@ import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variable_names
 import data.tables.variables
 
-# finding is what all findings on the setting of a variable have in common.
 finding(grade, name, fields) := object.union(
 	{
 		"grade": grade,
@@ -99,7 +95,6 @@ finding(grade, name, fields) := object.union(
 	fields,
 ) if v := facts.variable[name]
 
-# What the table says of a setting.
 findings contains object.union_n([
 	finding("setting", name, {
 		"about": {
@@ -110,23 +105,21 @@ findings contains object.union_n([
 		},
 		"severity": setting_rows.weighed(row, v),
 		"confidence": row.confidence,
-		"evidence": array.flatten([
-			surroundings.variable_evidence(v),
+		"evidence": array.concat(
+			[surroundings.variable_evidence(v)],
 			[{"fact": "transfers.transfers", "value": peer_access.measured, "source": "probe"} | row.measured],
-			array.slice(logs.all_evidence(said), 0, 3),
-		]),
+		),
+		"messages": logs.messages(object.get(row, "said", [])),
 		"remedies": object.get(row, "remedies", ["unset-env"]),
 		"params": object.filter(row, ["source", "level"]),
 	}),
 	{"id": "restricts" | name in restricting_settings.in_force; not row.inert},
-	{"order": logs.first(said).order | count(said) > 0},
 	{"params": {"effect": "none"} | row.inert},
 ]) if {
 	some name, v in facts.variable
 	row := setting_rows.decisive(name)
 	not row.silent
 	not costed(name)
-	said := logs.messages(object.get(row, "said", []))
 }
 
 # costed is true of a variable that the measurement of collectives speaks about, where the table does not weigh it by
@@ -146,10 +139,7 @@ findings contains {
 	"grade": "measured",
 	"subject": facts.list({name | some name in slower.variables}),
 	"about": {
-		"settings": [sprintf("%s=%s, set %s", [name, setting_rows.shown(v.value), surroundings.where(v)]) |
-			some name in slower.variables
-			v := facts.variable[name]
-		],
+		"settings": [sprintf("%s=%s", [name, setting_rows.shown(facts.env[name])]) | some name in slower.variables],
 		"gbps": peer_access.rate(slower.gbps),
 		"without": peer_access.rate(slower.without_gbps),
 	},
@@ -170,53 +160,44 @@ findings contains {
 	}
 }
 
-# alone are the connections of a job over several machines to a rendezvous address on the machine itself: each machine
-# reaches only its own ranks there.
-alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
-
 findings contains {
-	"grade": "loopback",
+	"grade": grade,
 	"subject": variable,
-	"about": {"address": f.remote, "said": f.message.text},
-	"messages": {f.message},
-	"params": {"variable": variable, "source": rendezvous_guide},
+	"about": {"address": address, "said": m.text},
+	"messages": {m},
+	"params": {"variable": variable, "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
 } if {
-	f := connections.earliest(alone)
-	variable := {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program]
+	some [grade, variable, address, m] in unmet
 }
 
-rendezvous_guide := "https://docs.pytorch.org/docs/stable/elastic/run.html"
+# Connections of a job over several machines to a rendezvous address on the machine itself: each machine reaches only
+# its own ranks there.
+unmet contains ["loopback", {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program], f.remote, f.message] if {
+	f := connections.earliest({f | some f in connections.at_meeting; networks.loopback(f.remote)})
+}
 
-# unmet are the messages that the store at MASTER_ADDR was not reached, where the job has one node: then that address
-# is this machine's own.
-unmet := {m |
-	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
-	some name in ["host", "any_host"]
-	address := m.fields[name]
-	not regex.match(`^(?:localhost|::1$|(?:::ffff:)?127\.\d)`, address)
+# The store at MASTER_ADDR was not reached, where the job has one node: then that address is this machine's own.
+unmet contains ["unmet", "MASTER_ADDR", "", logs.first(elsewhere)] if {
+	not networks.multi_node
 	some l in input.launches
 	l.kind in {"torchrun", "command"}
 	l.nodes == 1
-	not networks.multi_node
+	elsewhere := {m |
+		some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
+		some name in ["host", "any_host"]
+		address := m.fields[name]
+		not regex.match(`^(?:localhost|::1$|(?:::ffff:)?127\.\d)`, address)
+	}
 }
-
-findings contains {
-	"grade": "unmet",
-	"subject": "MASTER_ADDR",
-	"about": {"said": m.text},
-	"messages": {m},
-	"params": {"variable": "MASTER_ADDR", "source": rendezvous_guide},
-} if m := logs.first(unmet)
 
 unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
 
 findings contains {
 	"grade": "unequal",
 	"subject": facts.list({m.fields.variable | some m in unequal}),
-	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
-	"params": {"variable": first.fields.variable, "source": variables.guide},
-	"order": first.order,
-} if first := logs.first(unequal)
+	"messages": unequal,
+	"params": {"variable": logs.first(unequal).fields.variable, "source": variables.guide},
+} if count(unequal) > 0
 
 # Ranks whose logs show that they were started with other settings, where the job failed and no rank died of its own.
 findings contains {
@@ -235,11 +216,9 @@ findings contains {
 
 differing := [u | some u in input.logs.unequal; u.name in variables.joint]
 
-of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d", [setting_of(v), v.rank]) | some v in u.values])])
-
-setting_of(v) := v.value if {
-	v.set
-} else := "not set"
+of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d", [object.get(v, "value", "not set"), v.rank]) |
+	some v in u.values
+])])
 
 died if input.logs.job.first
 
@@ -251,22 +230,15 @@ findings contains {
 	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
 } if {
 	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
-	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
-		not facts.env[name]
-	}
+	count({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"} & object.keys(facts.env)) == 0
 }
 
-# A word where NCCL reads a number counts as 0, whatever its meaning.
 findings contains finding("word", name, {}) if {
-	some name, v in facts.variable
-	name in numbers_read
-	lower(trim_space(v.value)) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	some name in ({name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"})
+	lower(trim_space(facts.env[name])) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
 	not setting_rows.fitting[name]
 }
 
-numbers_read := {name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"}
-
-# A name that no library reads, and that looks like one that is read.
 findings contains finding("misspelt", name, {"about": {"meant": meant}, "params": {"meant": meant, "effect": "none"}}) if {
 	some name, _ in facts.variable
 	variable_names.unknown(name)
@@ -294,25 +266,13 @@ findings contains finding("roce", name, {"messages": {m}, "params": {"source": "
 	setting_rows.number(trim_space(facts.env[name])) > 0
 }
 
-missing contains {"fact": "env", "words": "variables were not read"} if {
-	not input.env
-	count(findings) == 0
-}
-
-missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf("it is not known whether there is NVLink multicast, which %s disables", [name])} if {
+# It decides whether there is NVLink multicast, which the variable disables.
+asks contains "gpus.devices[].compute_capability" if {
 	some row in variables.rows
 	"multicast" in row.when
 	some name in row.names
 	setting_rows.fits(row, trim_space(facts.variable[name].value))
-	not multicast_known
-}
-
-multicast_known if count(facts.gpus) == 0
-multicast_known if facts.only_amd
-
-multicast_known if {
-	some g in facts.named
-	g.compute_capability != ""
+	not facts.only_amd
 }
 
 not_applicable contains "no variable of a communication library is set" if count(input.env.variables) == 0

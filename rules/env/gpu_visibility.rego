@@ -64,8 +64,8 @@
 #         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
 #     integrated: >-
 #       Programs use the integrated GPU[ ({integrated:comma})] as well as {cards:card} unless *_VISIBLE_DEVICES excludes
-#       it[, and a program {crashed}]: it is slow, and ROCm's libraries do not support it. Set HIP_VISIBLE_DEVICES to the
-#       indices of only the cards
+#       it: it is slow, and ROCm's libraries do not support it, so programs may crash on it. Set HIP_VISIBLE_DEVICES to
+#       the indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.amd
@@ -89,7 +89,6 @@ setting(grade, name, fields) := finding(grade, name, name, object.union_n([
 	{"evidence": array.concat([surroundings.variable_evidence(v)], object.get(fields, "evidence", []))},
 ])) if v := facts.variable[name]
 
-# A list that hides all GPUs, by the variables and the GPUs alone.
 findings contains setting("hides", name, {
 	"about": {"entry": entry},
 	"confidence": {true: "confirmed", false: "likely"}[count(probe_evidence) > 0],
@@ -100,11 +99,12 @@ findings contains setting("hides", name, {
 	entry := visible.entries[name][0]
 }
 
-probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
-	input.transfers.error_code == driver_errors.code.NO_DEVICE
-} else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
-	surroundings.offers_none
-} else := []
+probe_evidence := array.concat(
+	[{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"} |
+		input.transfers.error_code == driver_errors.code.NO_DEVICE
+	],
+	[{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"} | surroundings.offers_none],
+)
 
 # A bad entry hides those behind it. A list that ends in -1 was cut on purpose.
 findings contains setting("cut", name, {
@@ -116,7 +116,6 @@ findings contains setting("cut", name, {
 	list := visible.entries[name]
 }
 
-# Fewer than there are, as the variable requires: reported so that the number does not surprise.
 findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	some name, left in visible.kept
 	count(left) > 0
@@ -125,7 +124,6 @@ findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	not startswith(left[0], "MIG-")
 }
 
-# Capabilities that leave out what CUDA and NVML need.
 findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	"about": {"capability": capability, "library": library},
 	"evidence": [{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])}],
@@ -141,7 +139,6 @@ findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	count({l | some l in input.libraries.files; l.kind == library; not l.stub; not l.empty; not l.compat}) == 0
 }
 
-# NVML shows GPUs, CUDA offers none, and no variable explains it.
 findings contains finding("cuda-none", "CUDA", "CUDA_VISIBLE_DEVICES", {
 	"about": {"total": visible.nvidia_before},
 	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], probe_evidence),
@@ -177,7 +174,7 @@ findings contains setting("stacked", name, {
 findings contains setting("refused", name, {
 	"id": "list-ends",
 	"subject": "GPUs",
-	"about": {"said": words(refused), "variable": name},
+	"about": {"said": logs.first(refused).text, "variable": name},
 	"messages": refused,
 	"remedies": ["fix-visible-devices", "unset-env"],
 }) if {
@@ -185,13 +182,9 @@ findings contains setting("refused", name, {
 	name := min({n | some n, _ in visible.ends})
 }
 
-# words are as much of the first of some messages as fits into a sentence.
-words(set_) := trim_suffix(substring(logs.first(set_).text, 0, 120), ".")
-
-# NCCL or Open MPI opens the memory of a GPU that its process does not see.
 findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"id": "gpu-of-another",
-	"about": {"said": words(beyond_sight)},
+	"about": {"said": logs.first(beyond_sight).text},
 	"messages": beyond_sight,
 	"evidence": visible.evidence,
 	"remedies": array.concat(["share-ipc" | count(lone) > 0], ["fix-visible-devices", "nccl-p2p-disable", "fix-application"]),
@@ -228,11 +221,7 @@ one_visible if {
 	l.processes > 1
 }
 
-# lone are the containers that each have one GPU.
-lone contains l if {
-	some l in launches.containers
-	l.gpus == 1
-}
+lone := {l | some l in launches.containers; l.gpus == 1}
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set
 # NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
@@ -243,7 +232,6 @@ findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"evidence": [launches.evidence(l)],
 	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
 }) if {
-	logs.said("torch-no-driver")
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
 }
@@ -255,12 +243,11 @@ findings contains finding("integrated", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"about": {
 		"integrated": ({sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken} | {m.fields.architecture | some m in unbuilt}),
 		"cards": max([count(amd.discrete), count(cards)]),
-		"crashed": ["crashed" | crashed],
 	},
 	"severity": integrated_severity,
 	"confidence": {true: "likely", false: "possible"}[count(taken | unbuilt) > 0],
 	"messages": ((taken | unbuilt) | amd.crashes),
-	"evidence": architectures,
+	"evidence": facts.gpu_evidence(amd.integrated, "architecture", "rocminfo"),
 }) if integrated_used
 
 # taken are the lines with which a program lists it among the cards, and unbuilt those with which rocBLAS names it: a
@@ -270,10 +257,6 @@ taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in
 cards := logs.messages({"ggml-rocm-device"}) - taken
 
 unbuilt := {m | some m in logs.by_id["rocblas-no-kernels"]; m.fields.architecture in gpu_models.amd_integrated}
-
-default crashed := false
-
-crashed if count(amd.crashes) > 0
 
 # A program shows that it used it; without a list in force, one that crashed may have.
 integrated_used if {
@@ -290,24 +273,14 @@ integrated_used if {
 	count(amd.integrated) > 0
 	count(amd.discrete) > 0
 	count(visible.chosen) == 0
-	crashed
+	count(amd.crashes) > 0
 }
 
-integrated_severity := "critical" if {
-	count(taken | unbuilt) > 0
-	crashed
-} else := "high" if {
-	crashed
-} else := "low"
-
-architectures := [{"fact": sprintf("gpus.devices[%s].architecture", [g.address]), "value": g.architecture, "source": "rocminfo"} |
-	some g in amd.gpus
-	g.address in amd.integrated
-	g.architecture
-]
+integrated_severity := "low" if {
+	count(amd.crashes) == 0
+} else := {true: "critical", false: "high"}[count(taken | unbuilt) > 0]
 
 not_applicable contains "no GPU on this machine" if {
 	count(facts.gpus) == 0
-	count(findings) == 0
 	count(surroundings.driver_devices) == 0
 }

@@ -40,9 +40,8 @@
 #     few-cpus:
 #       remedies: [ignore-cpu-affinity, bind-numa]
 #       text: >-
-#         NCCL used {cpus} CPUs for GPU {gpu}[, but {more} in another run]: the launcher
-#         binds its processes to few of the CPUs near the GPU (srun --cpu-bind, mpirun --bind-to), and NCCL's threads share
-#         them with the program
+#         NCCL used {cpus} CPUs for GPU {gpu}: the launcher binds its processes to few of the CPUs near the GPU (srun
+#         --cpu-bind, mpirun --bind-to), and NCCL's threads share them with the program
 #     core:
 #       remedies: [bind-numa, ignore-cpu-affinity]
 #       text: >-
@@ -65,7 +64,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# node_gpus are the usable GPUs of each NUMA node.
 node_gpus[d.numa_node] contains d.address if {
 	some d in input.pci.devices
 	d.address in used
@@ -95,7 +93,7 @@ findings contains {
 	some n in surroundings.cpu_nodes
 	n.allowed_cpus == 0
 	count(node_gpus[n.id]) > 0
-	count([other | some other in surroundings.cpu_nodes; other.allowed_cpus > 0]) > 0
+	max([other.allowed_cpus | some other in surroundings.cpu_nodes]) > 0
 }
 
 # nodeless are the GPUs of which the firmware names no node, and no text does either.
@@ -123,11 +121,7 @@ findings contains {
 	"about": {"value": input.numa.balancing, "nodes": count(surroundings.cpu_nodes)},
 	# RCCL warns of it at each start (src/init.cc); NCCL does not.
 	"severity": {true: "medium", false: "low"}[count(object.get(surroundings.of_vendor, "amd", set())) > 1],
-	"evidence": [{
-		"fact": "numa.balancing",
-		"value": input.numa.balancing,
-		"source": "/proc/sys/kernel/numa_balancing",
-	}],
+	"evidence": [{"fact": "numa.balancing", "value": input.numa.balancing, "source": "/proc/sys/kernel/numa_balancing"}],
 } if {
 	# Bit 0 is the balancing of pages among nodes, bit 1 the tiering of memory.
 	input.numa.balancing % 2 == 1
@@ -149,13 +143,10 @@ missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known w
 single_node if count(surroundings.cpu_nodes) < 2
 
 not_applicable contains "one NUMA node" if single_node
-
 not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0
 
-# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows them ("Setting affinity for GPU 0 to
-# ff", src/init.cc): those near the GPU, of those that the launcher gave to the process (src/graph/topo.cc,
-# ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers' doing, and the fewest CPUs are what one
-# of them left.
+# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows them: those near the GPU, of those that
+# the launcher gave to the process (src/graph/topo.cc, ncclTopoGetCpuAffinity).
 masks[[object.get(a, "host", ""), a.gpu]] contains a if {
 	some a in input.logs.affinities
 	a.cpus > 0
@@ -167,12 +158,12 @@ most[key] := max({a.cpus | some a in runs}) if some key, runs in masks
 
 # bound are the GPUs for which NCCL had few CPUs, and how many there were: half of those of another run, or fewer; one
 # core, while another GPU of the host had another (mpirun binds each of two ranks to a core).
-bound contains [0, key, {"more": [most[key]]}] if {
+bound contains key if {
 	some key, least in fewest
 	least * 2 <= most[key]
 }
 
-bound contains [1, key, {}] if {
+bound contains key if {
 	some key, n in most
 	n <= 2
 	some other, others in masks
@@ -185,14 +176,12 @@ bound contains [1, key, {}] if {
 findings contains {
 	"grade": "few-cpus",
 	"subject": "affinity",
-	"about": object.union({"cpus": fewest[key], "gpu": key[1], "more": []}, than),
+	"about": {"cpus": fewest[key], "gpu": key[1]},
 	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(masks[key])],
-} if {
-	[_, key, than] := sort(bound)[0]
-}
+} if key := min(bound)
 
-# words are what programs log. core: Open MPI's own words (--report-bindings) that a rank may run on one core, in a job on GPUs. Up to two ranks
-# it binds so unless told otherwise (mpirun(1), NVIDIA/nccl issue 644).
+# words are what programs log. Open MPI binds up to two ranks to a core unless told otherwise, and says so with
+# --report-bindings (mpirun(1), NVIDIA/nccl issue 644): that counts in a job on GPUs.
 words.core := logs.messages({"mpi-rank-bound-core"}) if count(object.get(input, "benchmarks", [])) + count(object.get(input, ["logs", "communicators"], [])) > 0
 
 # A program tried to keep to the CPUs near its GPU, and may run on none of them: the kernel answers EINVAL where no CPU of

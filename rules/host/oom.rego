@@ -43,7 +43,6 @@ findings contains {
 	count(device) > 0
 }
 
-# What the memory limit of the container or job leaves, before a job runs.
 findings contains {
 	"subject": "memory limit",
 	"message": sprintf("%s of the memory limit of %s are left to this container or job: files in /dev/shm count against it, and the kernel ends a process that exceeds it", [facts.bytes(left), facts.bytes(group.limit_bytes)]),

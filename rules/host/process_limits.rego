@@ -42,10 +42,8 @@ findings contains {
 	not logs.given
 }
 
-# A connection of a process to itself failed because of a limit.
 findings contains object.union({"subject": "network"}, found) if some found in own_connection.limited
 
-# What the limit of the container or job on processes and threads leaves.
 findings contains {
 	"subject": "pids.max",
 	"message": sprintf("%d of %d processes and threads are left to this container or job: the ranks of a job with data loader workers need more", [left, tasks.limit]),

@@ -8,7 +8,6 @@ code[c.name] := c.code if some c in table.codes
 
 # class is what a code is about.
 class(number) := by_name[class_of[number]]
-
 class(number) := by_name.other if not class_of[number]
 
 class_of[c.code] := c.class if some c in table.codes

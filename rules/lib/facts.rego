@@ -13,12 +13,10 @@ gpus := listed | offered if {
 
 listed := {g.address | some g in named} if named
 
-# offered are the GPUs that the driver offered to the probe.
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
 # several is true unless fewer than two GPUs are known: who knows of no GPU has nothing to miss.
 several if count(gpus) > 1
-
 several if not gpus
 
 # few_offered says why there is nothing to judge where the driver offers fewer than two.
@@ -31,9 +29,7 @@ few_offered := "the driver offers fewer than two GPUs here" if {
 # manager do not apply there, so their missing output is not a gap.
 only_amd if {
 	count(gpus) > 0
-	every address in gpus {
-		is_amd(address)
-	}
+	gpus == {address | some address in gpus; is_amd(address)}
 }
 
 is_amd(address) if gpu[address].vendor == "amd"
@@ -44,7 +40,6 @@ is_amd(address) if {
 	address in offered
 }
 
-# gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
 
 # gpus_at lists the GPU at an address, as the field affects of a finding holds it. Where no
@@ -64,7 +59,6 @@ gpu_evidence(addresses, field, source) := [{"fact": sprintf("gpus.devices[%s].%s
 	value := gpu[address][field]
 ]
 
-# pairs are those whose ends are known.
 pairs := {p |
 	some p in input.links.pairs
 	is_address(p.a)
@@ -74,7 +68,6 @@ pairs := {p |
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
 gpu_pairs := {p | some p in pairs; p.kind == "gpu-gpu"} if pairs
 
-# pair_name names a pair as reports do.
 pair_name(a, b) := sprintf("%s -> %s", [a, b])
 
 # variable is each variable's setting in force, by its name.
@@ -85,19 +78,11 @@ effective_settings[v.name] contains v if {
 	v.effective == true
 }
 
-# env is each variable's value in force, by its name.
 env[name] := v.value if some name, v in variable
 
-# is_guest is true in a virtual machine and false on bare metal.
 is_guest := input.host.virtualization.guest
-
-# is_passthrough_host is true where this kernel gives devices to guests.
 is_passthrough_host := input.host.virtualization.passthrough_host
-
-# in_container is true in a container and false outside.
 in_container := input.container.inside
-
-# is_root is true when the facts were read by root.
 is_root := input.host.root
 
 # probed is true when the probe ran to its end, whatever it found.
@@ -119,7 +104,6 @@ peer_transfers := {t |
 	is_array(input.transfers.transfers)
 }
 
-# failed_peer_transfers are those that hung, failed or delivered wrong data.
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
 # staged_transfers are those of the control arm through host memory that arrived.
@@ -129,19 +113,13 @@ staged_transfers := {t |
 	t.outcome in {"ok", "slow"}
 }
 
-# counted is a number of things in words: "1 GPU", "2 GPUs".
 counted(1, thing) := sprintf("1 %s", [thing])
-
 counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1
 
 # list joins names in order for a message: "a, b and c".
-list(names) := sorted[0] if {
-	sorted := sort(names)
-	count(sorted) == 1
-} else := sprintf("%s and %s", [concat(", ", array.slice(sorted, 0, last)), sorted[last]]) if {
+list(names) := concat(" and ", [part | some part in [concat(", ", array.slice(sorted, 0, last)), sorted[last]]; part != ""]) if {
 	sorted := sort(names)
 	last := count(sorted) - 1
-	last > 0
 }
 
 # few joins the first of many names: "a, b, c and 9 more".
@@ -152,17 +130,9 @@ few(names) := list(names) if {
 # bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited" for -1 as the kernel means it.
 bytes(n) := "unlimited" if {
 	n < 0
-} else := scaled(n, (1024 * 1024) * 1024, "GiB") if {
-	n >= (1024 * 1024) * 1024
-} else := scaled(n, 1024 * 1024, "MiB") if {
-	n >= 1024 * 1024
-} else := scaled(n, 1024, "KiB") if {
-	n >= 1024
-} else := sprintf("%d bytes", [n])
-
-scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
-	n % unit == 0
-} else := sprintf("%.1f %s", [n / unit, name])
+} else := sprintf("%v %s", [round((n / unit) * 10) / 10, name]) if {
+	[unit, name] := [u | some u in [[1073741824, "GiB"], [1048576, "MiB"], [1024, "KiB"], [1, "bytes"]]; n >= u[0]][0]
+} else := "0 bytes"
 
 # read_at says where a fact was read: the line of a text that told it, else the place where a live machine has it.
 read_at(fact, live) := sprintf("%s:%d", [o.source, o.line]) if {

@@ -2,11 +2,10 @@
 package gpudoctor.lib.image_files
 
 import data.gpudoctor.lib.surroundings
+import data.tables.thresholds
 
 # layer says which layer a file comes from, for people; empty outside of images.
-layer(l) := sprintf(" (layer %d: %s)", [l.layer.index, l.layer.command]) if {
-	l.layer.command != ""
-} else := sprintf(" (layer %d)", [l.layer.index]) if {
+layer(l) := sprintf(" (layer %d%s)", [l.layer.index, concat("", [sprintf(": %s", [c]) | c := l.layer.command; c != ""])]) if {
 	l.layer.index > 0
 } else := ""
 
@@ -17,21 +16,18 @@ place(l) := sprintf("%s, layer %d %s", [real(l), l.layer.index, object.get(l.lay
 
 real(l) := object.get(l, "real_path", l.path)
 
-# evidence is the version of a file.
 evidence(l) := {
 	"fact": sprintf("libraries.files[%s].version", [l.path]),
 	"value": object.get(l, "version", ""),
 	"source": place(l),
 }
 
-# package_evidence is the version of a Python package.
 package_evidence(p) := {
 	"fact": sprintf("libraries.packages[%s].version", [p.name]),
 	"value": p.version,
 	"source": place(p),
 }
 
-# files are those with content.
 files contains l if {
 	some l in input.libraries.files
 	l.path != ""
@@ -48,12 +44,7 @@ kinds contains l.kind if {
 # the loader takes, else the first.
 copies(kind) := {sort(names)[0] | some _, names in object.get(by_file, kind, {})}
 
-# by_file are the names of each file, by kind.
-by_file[l.kind][real(l)] contains [rank(l), l] if some l in files
-
-default rank(_) := 1
-
-rank(l) := 0 if l.loads
+by_file[l.kind][real(l)] contains [{true: 0, false: 1}[object.get(l, "loads", false)], l] if some l in files
 
 # cuda_major is the release of CUDA that a version or a package names: "2.26.2+cuda12.2",
 # "2.3.0+cu118", "nvidia-nccl-cu12".
@@ -69,6 +60,11 @@ runtimes contains {"library": l, "release": release} if {
 	count(release) > 1
 }
 
+# least_branch is the least driver branch of each major release of CUDA, and cuda_of the newest that a driver serves.
+least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
+
+cuda_of(driver) := max([major | some major, least in least_branch; surroundings.version(driver)[0] >= least])
+
 # rocm are the releases of ROCm that the image holds, each with the file of the HIP runtime that states it:
 # libamdhip64.so.6.2.60203 is of ROCm 6.2.3 (ROCm/clr, hipamd/CMakeLists.txt, ROCM_LIBPATCH_VERSION).
 rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 100]), l] if {
@@ -79,7 +75,6 @@ rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 
 	n >= 10000
 }
 
-# of_target is a fact of the target as evidence.
 of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": target_source}
 
 target_source := input.target.source if {

@@ -19,11 +19,9 @@ of_host_memory(m) if {
 	object.get(t, "pid", 0) == object.get(m, "pid", 0)
 	t.line > m.line
 	t.line - m.line < 4
-	some use in library_versions.used.nccl
-	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+	count(library_versions.cumem_untested) > 0
 }
 
-# architectures are those of the GPUs that the facts or the texts name.
 architectures := gpu_models.architectures | in_prose
 
 # Notes that name the cards also count.
@@ -32,12 +30,14 @@ in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in l
 # older are the architectures before Blackwell.
 older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
-# holds is true of a circumstance that is known.
 holds("ampere") if "ampere" in architectures
 holds("hopper") if "hopper" in architectures
 holds("blackwell") if "blackwell" in architectures
 holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
 holds("spark") if gpu_models.model[_].name == "GB10"
+holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
+holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
+holds("gfx950") if "gfx950" in architectures
 holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
@@ -45,17 +45,7 @@ holds("before-blackwell") if {
 	count(architectures - older) == 0
 }
 
-holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
-holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
-holds("gfx950") if "gfx950" in architectures
-
-holds("amd-pcie") if {
-	count(facts.gpu_pairs) > 0
-	every p in facts.gpu_pairs {
-		p.link_type == "pcie"
-	}
-}
-
+holds("amd-pcie") if {object.get(p, "link_type", "") | some p in facts.gpu_pairs} == {"pcie"}
 holds("arm") if input.host.arch == "arm64"
 
 holds("arm") if {
@@ -65,10 +55,8 @@ holds("arm") if {
 }
 
 holds("mixed-gpus") if count(architectures - {""}) > 1
-
 holds("several-hosts") if input.logs.communicators[_].nodes > 1
 holds("several-hosts") if count(input.logs.communicators[_].hosts) > 1
-
 holds("nvswitch") if surroundings.nvswitch
 
 # Volta's and Ampere's NVSwitches have no NVLink SHARP, of which the rows speak.
@@ -87,7 +75,6 @@ holds("launch-blocking") if facts.env.CUDA_LAUNCH_BLOCKING == "1"
 holds("gdr-off") if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "0"}
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_CUDA_ALLOC_CONF), "expandable_segments:true")
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_ALLOC_CONF), "expandable_segments:true")
-
 holds("net-plugin") if count({n.name | some n in input.logs.networks} - {"IB", "Socket"}) > 0
 holds("split") if contains(input.logs.messages[_].text, "ncclCommSplit")
 
@@ -98,7 +85,6 @@ holds("numa-unknown") if {
 }
 
 holds("serving") if input.software[_].name in {"vllm", "sglang"}
-
 holds("wsl") if input.host.virtualization.kind == "wsl"
 holds("wsl") if contains(lower(input.host.kernel), "microsoft")
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
@@ -108,7 +94,6 @@ holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
 holds("kernel-6-8") if surroundings.version(logs.versions.kernel[_]) >= [6, 8]
 holds("pollara") if "0x1dd8" in {d.vendor | some d in input.pci.devices; d.kind == "nic"}
 
-# symptoms are the messages of each symptom.
 symptoms := {
 	"hang": logs.messages(["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]),
 	"crash": logs.messages(["process-segmentation-fault"]),
@@ -122,26 +107,23 @@ corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%
 	b.wrong > 0
 }
 
-# shown is how a fault of the table shows here: {evidence, order}; undefined where it does not. Rows with neither
-# message nor symptom show by their circumstances alone.
-shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
+signs := {"stall": sort(logs.stalled), "corrupt": sort(corrupted)}
+
+# shown is how a fault of the table shows here; undefined where it does not. Rows with neither message nor symptom show
+# by their circumstances alone.
+shown(row) := {"messages": {first}, "evidence": []} if {
 	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
-} else := {"evidence": [logs.evidence(first)], "order": first.order} if {
+} else := {"messages": {first}, "evidence": []} if {
 	first := logs.first(symptoms[row.symptom])
-} else := {"evidence": sort(logs.stalled), "order": null} if {
-	row.symptom == "stall"
-	count(logs.stalled) > 0
-} else := {"evidence": [e | some e in corrupted]} if {
-	row.symptom == "corrupt"
-	count(corrupted) > 0
-} else := {"evidence": []} if {
+} else := {"messages": set(), "evidence": signs[row.symptom]} if {
+	count(signs[row.symptom]) > 0
+} else := {"messages": set(), "evidence": []} if {
 	not row.said
 	not row.symptom
 }
 
 has_field(m, row) if m.fields[row.lacks]
 
-# fits is true of a row whose circumstances are all known to hold.
 fits(row) if {
 	every circumstance in object.get(row, "when", []) {
 		holds(circumstance)
@@ -149,7 +131,9 @@ fits(row) if {
 }
 
 # found are the faults of a library that show here, with the version that has them.
-found[library] contains {"row": row, "version": use.version, "evidence": array.concat(how.evidence, [use.evidence]), "order": object.get(how, "order", null)} if {
+found[library] contains object.union(how, {
+	"row": row, "version": use.version, "evidence": array.concat(how.evidence, [use.evidence]),
+}) if {
 	some row in table.rows
 	library := row.library
 	fits(row)
@@ -169,7 +153,9 @@ unsupported[row.library] contains row if {
 }
 
 # by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence], "certain": true} if {
+by_gpus[library] contains {
+	"row": row, "version": use.version, "messages": set(), "evidence": [use.evidence], "certain": true,
+} if {
 	not logs.given
 	some library, rows in unsupported
 	some row in rows
@@ -178,22 +164,31 @@ by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.
 }
 
 # telltale are faults that state themselves where no version is known.
-telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.order} if {
+telltale[row.library] contains object.union(shown(row), {"row": row}) if {
 	some row in table.rows
 	row.telltale
-	library := row.library
-	how := shown(row)
-	not library_versions.version_known[library]
+	not library_versions.version_known[row.library]
 }
 
-# reported are all that show here, each in its way.
 reported[library] contains f if {
 	some by_library in [found, by_gpus, telltale]
 	some library, faults in by_library
 	some f in faults
 }
 
-# ordered is the place of a fault among messages, where it has one.
-ordered(f) := {"order": f.order} if {
-	is_number(f.order)
-} else := {}
+# finding is what rules say of a fault, with its version, if that is known, and the messages and other evidence for it.
+finding(f) := {
+	"subject": f.row.library,
+	"message": sprintf("%s %s (%sfixed in %s)", [
+		concat(" ", array.concat([names[f.row.library]], [v | v := f.version])), f.row.what,
+		concat("", [sprintf("since %s, ", [since]) | since := f.row.since]), object.get(f.row, "fixed", "no known version"),
+	]),
+	"severity": object.get(f.row, "severity", "high"),
+	"confidence": f.row.confidence,
+	"messages": f.messages,
+	"evidence": f.evidence,
+	"remedies": f.row.remedies,
+	"params": {"fault": object.get(f.row, "fault", f.row.id), "variable": "CUDA_LAUNCH_BLOCKING", "source": f.row.source},
+}
+
+names := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}

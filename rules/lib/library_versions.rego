@@ -1,9 +1,9 @@
 # Versions of NCCL, RCCL and ROCm. The versions in the texts or on this machine, and how they compare.
 package gpudoctor.lib.library_versions
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.surroundings
 
-# in_range is true of a version that has a fault.
 in_range(row, version) if {
 	numbers := surroundings.version(version)
 	not below(numbers, row)
@@ -15,36 +15,17 @@ below(numbers, row) if numbers < surroundings.version(row.since)
 above(numbers, row) if numbers >= surroundings.version(row.fixed)
 
 # on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's names.
-on_amd if {
-	some p in input.software
-	p.name in {"rccl", "rocm", "hip"}
-}
-
+on_amd if input.software[_].name in {"rccl", "rocm", "hip"}
 on_amd if surroundings.has_amd
-
-on_amd if {
-	some m in input.logs.messages
-	m.program in {"rccl", "hip"}
-}
+on_amd if input.logs.messages[_].program in {"rccl", "hip"}
 
 # used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
 # of this machine's files where all of them say the same.
-used.nccl := stated.nccl if {
-	not on_amd
-} else := installed_nccl if {
-	not on_amd
-	count({u.version | some u in installed_nccl}) == 1
-}
+used.nccl := object.get(stated, "nccl", of_one_version(installed_nccl)) if not on_amd
+used.rccl := object.get(stated, "rccl", of_one_version(installed_rccl))
+used.rocm := object.get(stated, "rocm", installed_rocm)
 
-used.rccl := stated.rccl if {
-	true
-} else := installed_rccl if {
-	count({u.version | some u in installed_rccl}) == 1
-} else := set()
-
-used.rocm := stated.rocm if {
-	true
-} else := installed_rocm
+of_one_version(uses) := {u | some u in uses; count({v.version | some v in uses}) == 1}
 
 stated[p.name] contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
@@ -97,6 +78,15 @@ version_known[library] if {
 	count(uses) > 0
 }
 
+# cumem_untested are the versions in use that allocate host memory through cuMem without trying it first.
+cumem_untested contains use if {
+	some use in used.nccl
+	in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+}
+
+cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
+cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
+
 # no_nccl is true of a machine without NCCL, where no text was given.
 no_nccl if {
 	not input.texts
@@ -105,11 +95,3 @@ no_nccl if {
 	input.libraries
 	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
 }
-
-# range_words says which versions have a fault.
-range_words(row) := sprintf("%s up to but excluding %s", [row.since, row.fixed]) if {
-	row.since
-	row.fixed
-} else := sprintf("all versions before %s", [row.fixed]) if {
-	row.fixed
-} else := "no version without it is known"

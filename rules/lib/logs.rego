@@ -2,7 +2,6 @@
 # proves nothing.
 package gpudoctor.lib.logs
 
-# by_id are the messages of each row of the catalogue.
 by_id[m.id] contains m if {
 	some m in input.logs.messages
 	not overcome(m)
@@ -13,10 +12,8 @@ overcome(m) if m.order in input.logs.job.settled
 
 went_on if input.logs.job.went_on
 
-# said is true of a row of which there is a message.
 said(id) if count(by_id[id]) > 0
 
-# messages are the messages of any of these rows.
 messages(ids) := {m | some id in ids; some m in by_id[id]}
 
 # first is the earliest of a set of messages; of several at one place any, but always the same.
@@ -25,7 +22,6 @@ first(set_) := m if {
 	m := sort({other | some other in set_; other.order == least})[0]
 }
 
-# evidence shows a message as the line that it is.
 evidence(m) := {
 	"fact": sprintf("%s.messages[%s]", [log_of(m), m.id]),
 	"value": m.text,
@@ -70,8 +66,10 @@ who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 # complaints are the messages that say that something is wrong or went wrong.
 complaints := {m | some m in input.logs.messages; not overcome(m); m.role in {"cause", "category", "consequence"}}
 
-# failed is true if a log reports a failure.
 failed if count(complaints) > 0
+
+# cause_said is true where a program states what is wrong.
+cause_said if "cause" in {m.role | some m in input.logs.messages}
 
 # stalled are the signs that a collective began and does not end: a table of nccl-tests that stops before its first row
 # although its ranks are known, or vLLM's workers that do not answer. A text that was cut looks the same, so that it
@@ -96,10 +94,8 @@ begun(_) if {
 # given is true when a log was examined, whatever it holds.
 given if input.logs
 
-# versions are those of a piece of software that the texts name.
 versions[p.name] contains p.version if some p in input.software
 
-# launches are the descriptions of how the job was started.
 launches := {l | some l in input.launches}
 
 # mapping_refused are the messages that the driver could not map the memory of a GPU for

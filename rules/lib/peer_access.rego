@@ -15,16 +15,10 @@ proven if {
 	not slow
 }
 
-# broken is true when a transfer between GPUs failed or delivered wrong data.
 broken if count(facts.failed_peer_transfers) > 0
 
-# slow is true when a transfer between GPUs was slower than its path.
-slow if {
-	some t in facts.peer_transfers
-	t.outcome == "slow"
-}
+slow if facts.peer_transfers[_].outcome == "slow"
 
-# staged_gbps is the best rate through host memory.
 staged_gbps := max({t.gbps | some t in facts.staged_transfers})
 
 # staged_slower and staged_faster compare the slowest copy that was too slow with
@@ -35,14 +29,7 @@ staged_faster if min(slow_rates) < staged_gbps
 
 slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
 
-# refused is true when the driver offers no peer access for any pair.
-refused if {
-	peers := {p | some p in input.transfers.peers}
-	count(peers) > 0
-	every p in peers {
-		p.access == false
-	}
-}
+refused if {object.get(p, "access", true) | some p in input.transfers.peers} == {false}
 
 refused if {
 	not facts.probed
@@ -53,26 +40,19 @@ refused if {
 	}
 }
 
-# peer_rates are the rates of the copies between GPUs, in GB/s.
 peer_rates := {t.gbps | some t in copies}
 
 # share_lost is the part of the bandwidth that is lost when traffic goes
 # through host memory instead of peer access, as both were measured here.
 share_lost := 1 - (staged_gbps / max(peer_rates)) if max(peer_rates) > 0
 
-# measured says in words what was measured of peer access, and of host memory.
-measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(staged_gbps)]) if {
-	staged_gbps
-} else := peer_words
-
-peer_words := sprintf(
-	"%d of %d paths between GPUs carried verified data at %s",
-	[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate_words],
-)
-
-rate_words := sprintf("%s GB/s", [rate(max(peer_rates))]) if {
-	rate(max(peer_rates)) == rate(min(peer_rates))
-} else := sprintf("%s to %s GB/s", [rate(min(peer_rates)), rate(max(peer_rates))])
+measured := concat(", and ", array.concat(
+	[sprintf(
+		"%d of %d paths between GPUs carried verified data at up to %s GB/s",
+		[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate(max(peer_rates))],
+	)],
+	[sprintf("%s GB/s through host memory", [rate(staged_gbps)]) | staged_gbps],
+))
 
 # rate writes a rate with the digits that matter: whole from 100 on, else one
 # after the point. (%f does not take whole numbers.)

@@ -36,28 +36,20 @@ applies(row, value) if {
 	every circumstance in object.get(row, "when", []) {
 		holds(circumstance, value)
 	}
-	not excepted(row, value)
+	count([c | some c in row.unless; holds(c, value)]) == 0
 }
 
 unsaid(row) if count(logs.messages(row.said)) == 0
 
-excepted(row, value) if {
-	some circumstance in row.unless
-	holds(circumstance, value)
-}
-
-# fits compares the value.
 fits(row, value) if number(value) in row.is
 fits(row, value) if number(value) <= row.at_most
 fits(row, value) if lower(value) in row.text
 fits(row, value) if regex.match(row.like, value)
 
 fits(row, value) if {
-	row.lacks
 	not startswith(value, "^")
-	every word in split(lower(value), ",") {
-		not trim_space(word) in row.lacks
-	}
+	count({trim_space(word) | some word in split(lower(value), ",")} & {word | some word in row.lacks}) == 0
+	row.lacks
 }
 
 fits(row, _) if count(object.keys(row) & {"is", "at_most", "text", "like", "lacks"}) == 0
@@ -110,11 +102,8 @@ place(value) := min([i | some i, level in variables.levels; level == word]) if {
 # words_known is true of a list as NCCL_ALGO takes it ("^tree", or "allreduce:ring,tree;broadcast:ring"), all of whose
 # words are known.
 words_known(value, known) if {
-	every part in split(lower(value), ";") {
-		list := regex.replace(part, `^[a-z]*:`, "")
-		every word in split(trim_left(list, "^"), ",") {
-			word in known
-		}
+	every word in regex.split(`[;,]`, regex.replace(lower(value), `(^|;)[a-z]*:`, "$1")) {
+		trim_left(word, "^") in known
 	}
 }
 
@@ -186,9 +175,7 @@ holds("cxi", _) if startswith(facts.env.FI_PROVIDER, "cxi")
 holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 holds("guest", _) if facts.is_guest
-
-# A program stated what is wrong.
-holds("cause-said", _) if "cause" in {m.role | some m in input.logs.messages}
+holds("cause-said", _) if logs.cause_said
 holds("virtual-topology", _) if input.links.virtual_topology
 
 holds("no-plugin", _) if {

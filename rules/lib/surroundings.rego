@@ -3,8 +3,7 @@
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
-
-mib := 1024 * 1024
+import data.gpudoctor.lib.logs
 
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
@@ -12,18 +11,14 @@ node_access[n.path] := n.access if some n in input.container.device_nodes
 # nvidia_nodes are the nodes of NVIDIA GPUs in /dev, render_nodes those of AMD and other GPUs, and rdma_nodes the
 # verbs nodes through which a program reaches an RDMA NIC.
 nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)
-
 render_nodes := nodes("^/dev/dri/renderD")
-
 rdma_nodes := nodes("^/dev/infiniband/uverbs")
 
 nodes(pattern) := {n.path | some n in input.container.device_nodes; regex.match(pattern, n.path)} if is_array(input.container.device_nodes)
 
-# of_vendor are the addresses of the GPUs of each vendor.
 of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
 
 has_nvidia if count(of_vendor.nvidia) > 0
-
 has_amd if count(of_vendor.amd) > 0
 
 # offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true when they offered none, though they
@@ -53,9 +48,7 @@ nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.
 usable_amd := render_nodes if {
 	facts.in_container
 	count(render_nodes) < count(of_vendor.amd)
-} else := of_vendor.amd if {
-	true
-} else := set()
+} else := object.get(of_vendor, "amd", set())
 
 # on_host counts the GPUs that the machine has, whether usable here or not.
 on_host := max([count(facts.gpus), count(driver_devices)])
@@ -71,7 +64,6 @@ image if {
 	no_gpu
 }
 
-# no_gpu is true where no GPU can be used here.
 no_gpu if count(usable) == 0
 
 no_gpu if {
@@ -88,51 +80,32 @@ isolated if {
 
 handed_on if input.container.runtime in {"apptainer", "enroot"}
 
-# nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each has.
-nvlinked if {
-	some p in facts.gpu_pairs
-	p.nvlinks > 0
-}
+nvlinked if facts.gpu_pairs[_].nvlinks > 0
 
-all_nvlinked if {
-	count(facts.gpu_pairs) > 0
-	every p in facts.gpu_pairs {
-		p.nvlinks > 0
-	}
-}
+all_nvlinked if min({object.get(p, "nvlinks", 0) | some p in facts.gpu_pairs}) > 0
 
-# nvswitch is true on a machine whose GPUs talk through NVSwitches.
 nvswitch if input.gpus.nvswitches > 0
-
-nvswitch if {
-	some p in facts.gpu_pairs
-	p.nvswitch
-}
+nvswitch if facts.gpu_pairs[_].nvswitch
 
 # multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper or newer (nccl src/transport/nvls.cc
 # asks CUDA for multicast support).
 multicast if {
 	nvswitch
-	some g in input.gpus.devices
-	version(g.compute_capability) >= [9, 0]
+	version(input.gpus.devices[_].compute_capability) >= [9, 0]
 }
 
 # rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207), Mellanox and NVIDIA adapters (vendor
 # 15b3) and EFA (1d0f:efa0 and on).
-rdma_nics := infiniband_nics | {d.address | some d in input.pci.devices; nic_for_rdma(d)}
-
-nic_for_rdma(d) if {
+rdma_nics := (infiniband_nics | {d.address | some d in efa_devices}) | {d.address |
+	some d in input.pci.devices
 	d.kind == "nic"
 	d.vendor == "0x15b3"
 }
-
-nic_for_rdma(d) if d in efa_devices
 
 infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
 
 efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
 
-# no_rdma_nic is true where the PCI tree is known and has no such device.
 no_rdma_nic if {
 	is_array(input.pci.devices)
 	not input.pci.partial == true
@@ -167,45 +140,18 @@ nccl_files contains l if {
 }
 
 # nccl_at_least and nccl_below compare all of them; neither holds when no version is known.
-nccl_at_least(wanted) if {
-	count(nccl) > 0
-	every l in nccl {
-		version(l.version) >= wanted
-	}
-}
+nccl_at_least(wanted) if min({version(l.version) | some l in nccl}) >= wanted
+nccl_below(wanted) if max({version(l.version) | some l in nccl}) < wanted
 
-nccl_below(wanted) if {
-	count(nccl) > 0
-	every l in nccl {
-		version(l.version) < wanted
-	}
-}
+# where says where a variable is set, for people: "in the environment", "in the image's file /etc/nccl.conf:3".
+where(v) := sprintf("in %s %s%s", [whose, {true: "", false: "file "}[logs.at(v) == "environment"], logs.at(v)])
 
-# where says where a variable is set, for people.
-where(v) := sprintf("in line %d of %s%s", [v.line, whose, v.source]) if {
-	v.source != "environment"
-	v.line > 0
-} else := sprintf("in %s%s", [whose, v.source]) if {
-	v.source != "environment"
-} else := "in the image's environment" if {
-	image
-} else := "in the environment"
+default whose := "the"
 
-# whose says of a file that it comes with an image.
-default whose := ""
+whose := "the image's" if image
 
-whose := "the image's " if image
+variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": logs.at(v)}
 
-# variable_evidence is a variable as evidence.
-variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}
-
-variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
-	v.line > 0
-} else := v.source if {
-	v.source != ""
-} else := "environment"
-
-# no_nvidia is true where the GPUs are known and none is NVIDIA's.
 no_nvidia if {
 	is_array(input.gpus.devices)
 	not has_nvidia

@@ -24,7 +24,6 @@
 #   since: "0.1"
 package gpudoctor.rules.cumem_host
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
@@ -42,19 +41,9 @@ of_file(name, more) := {m |
 	endswith(m.fields.file, name)
 }
 
-switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
-switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
-
-# too_old is true where NCCL is known to be older than its use of cuMem for the host.
 too_old if {
 	some use in library_versions.used.nccl
 	not library_versions.in_range({"since": "2.23.4"}, use.version)
-}
-
-# untested are the versions that use it without trying it first.
-untested contains use if {
-	some use in library_versions.used.nccl
-	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
 }
 
 findings contains {
@@ -65,23 +54,21 @@ findings contains {
 	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
 } if {
 	m := logs.first(mapping)
-	not switched_off
+	not library_versions.cumem_host_off
 	not too_old
 }
 
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
-	"confidence": "likely",
 	"messages": {m},
 	"evidence": [use.evidence],
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
 } if {
 	m := logs.first(refused)
-	not switched_off
-	some use in untested
+	not library_versions.cumem_host_off
+	some use in library_versions.cumem_untested
 }
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
-not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if switched_off
+not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if library_versions.cumem_host_off

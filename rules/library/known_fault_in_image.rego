@@ -18,46 +18,30 @@ package gpudoctor.rules.known_fault_in_image
 
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.image_files
+import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.tables.known_faults as table
 
 kinds := {"nccl": "libnccl", "rccl": "librccl"}
 
-title := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}
-
 models contains gpu_models.of(name) if some name in input.target.gpus
 
 architectures := {m.architecture | some m in models}
 
-# holds is true of a circumstance of the table that the target's GPUs bring about.
 holds(circumstance) if circumstance in (architectures & {"ampere", "hopper", "blackwell", "gfx950"})
-
-holds("blackwell-12") if {
-	some m in models
-	m.compute_capability == "12.0"
-}
-
-holds("spark") if {
-	some m in models
-	m.name == "GB10"
-}
-
+holds("blackwell-12") if models[_].compute_capability == "12.0"
+holds("spark") if models[_].name == "GB10"
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
 
 # A fault that the GPUs themselves bring about: the version fails on them. Where it only
 # may fail, a message decides, and an image has none.
-findings contains {
-	"subject": row.library,
-	"message": sprintf("%s %s in %s%s %s (versions that have this: %s)", [
-		title[row.library], version, l.path, image_files.layer(l), row.what, library_versions.range_words(row),
-	]),
-	"severity": object.get(row, "severity", "high"),
-	"confidence": "likely",
+findings contains known_faults.finding({
+	"row": row,
+	"version": sprintf("%s in %s%s", [version, l.path, image_files.layer(l)]),
+	"messages": set(),
 	"evidence": [image_files.evidence(l), image_files.of_target("gpus", input.target.gpus)],
-	"remedies": row.remedies,
-	"params": {"fault": object.get(row, "fault", row.id), "variable": "NCCL_PROTO", "source": row.source},
-} if {
+}) if {
 	some row in table.rows
 	row.symptom == "fail"
 	row.confidence == "likely"
@@ -68,9 +52,7 @@ findings contains {
 	library_versions.in_range(row, version)
 }
 
-# held are the versions of a library that the image holds, each with its file.
 held(library) := {[l.version, l] | some [_, l] in image_files.copies(kinds[library])} if kinds[library]
-
 held("rocm") := image_files.rocm
 
 missing contains {"fact": "libraries.files[].version", "words": sprintf("the version of %s is not known", [l.path])} if {

@@ -29,50 +29,25 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
-	some f in known_faults.reported.nccl
-}
-
-finding(row, evidence) := {
-	"subject": "nccl",
-	"message": sprintf("%s %s (versions that have this: %s)", [version_words(evidence), row.what, library_versions.range_words(row)]),
-	"severity": object.get(row, "severity", "high"),
-	"confidence": row.confidence,
-	"evidence": evidence,
-	"remedies": row.remedies,
-	"params": {"fault": object.get(row, "fault", row.id), "variable": "CUDA_LAUNCH_BLOCKING", "source": row.source},
-}
-
-version_words(evidence) := sprintf("NCCL %s", [version]) if {
-	some e in evidence
-	not startswith(e.fact, "logs.messages")
-	version := e.value
-	is_string(version)
-} else := "The installed NCCL"
+findings contains known_faults.finding(f) if some f in known_faults.reported.nccl
 
 missing contains {"fact": "software", "words": "no text shows the version of NCCL"} if {
 	logs.failed
 	not library_versions.version_known.nccl
 	not library_versions.on_amd
-	count(findings) == 0
 }
 
 missing contains {"fact": "libraries.files[].version", "words": "the installed versions of NCCL differ, and which one a job loads is not known"} if {
 	not input.texts
 	not library_versions.version_known.nccl
 	not library_versions.on_amd
-	count(surroundings.nccl) > 0
 	not logs.given
-	in_doubt
-}
 
-# in_doubt is true if one of the installed versions does not support the GPUs.
-in_doubt if {
+	# One of the installed versions does not support the GPUs.
 	some row in known_faults.unsupported.nccl
 	some l in surroundings.nccl
 	library_versions.in_range(row, l.version)
 }
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
-
 not_applicable contains "the GPUs are AMD's, which use RCCL instead of NCCL" if library_versions.on_amd

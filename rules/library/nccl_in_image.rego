@@ -17,6 +17,10 @@
 #   remedies: [same-nccl-everywhere, unset-env]
 #   profiles: [image]
 #   since: "0.2"
+#   grades:
+#     several: >-
+#       The image holds {versions:version} of {library}: {copies}[. The loader takes {taken}][. PyTorch's own libraries
+#       name {named}]
 package gpudoctor.rules.nccl_in_image
 
 import data.gpudoctor.lib.facts
@@ -25,7 +29,6 @@ import data.gpudoctor.lib.library_versions
 
 names := {"libnccl": "NCCL", "librccl": "RCCL"}
 
-# versions are the copies of a library by their version, without what a packager adds.
 versions[kind][core] contains l if {
 	some kind, _ in names
 	some [_, l] in image_files.copies(kind)
@@ -33,33 +36,24 @@ versions[kind][core] contains l if {
 	core := library_versions.core(l.version)
 }
 
-# Several versions, and which one programs get.
+# Several versions, and which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH
+# and DT_RUNPATH); without either the loader finds none.
 findings contains {
+	"grade": "several",
 	"subject": lower(names[kind]),
-	"message": sprintf("The image holds %d versions of %s: %s. %s", [
-		count(all), names[kind],
-		concat("; ", sort({sprintf("%s in %s%s", [core, facts.list({l.path | some l in copies}), layers(copies)]) | some core, copies in all})),
-		winner(kind),
-	]),
+	"about": {
+		"library": names[kind], "versions": count(all),
+		"copies": {sprintf("%s in %s", [core, facts.list({l.path | some l in copies})]) | some core, copies in all},
+		"taken": [sprintf("%s (found by %s)", [l.path, l.found_by]) | l := taken(kind)],
+		"named": [l.path | l := named(kind)],
+	},
 	"severity": "medium",
-	"confidence": "likely",
 	"evidence": sort({image_files.evidence(l) | some _, copies in all; some l in copies}),
 	"remedies": ["same-nccl-everywhere"],
 } if {
 	some kind, all in versions
 	count(all) > 1
 }
-
-layers(copies) := min({image_files.layer(l) | some l in copies})
-
-# winner says which copy the loader gives to a program, and which one PyTorch's own libraries name (DT_RPATH and
-# DT_RUNPATH); without either the loader finds none.
-winner(kind) := concat(". ", array.concat(
-	[sprintf("The loader takes %s (%s)", [l.path, object.get(found_words, l.found_by, l.found_by)]) | l := taken(kind)],
-	[sprintf("PyTorch's own libraries name %s", [l.path]) | l := named(kind)],
-))
-
-found_words := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"}
 
 # named is the first copy in the folders that PyTorch's library names.
 named(kind) := [l |
@@ -75,11 +69,7 @@ in_folder[l.kind][regex.replace(l.path, `/[^/]*$`, "")] contains l if {
 	l.kind in object.keys(names)
 }
 
-taken(kind) := min({l |
-	some l in image_files.files
-	l.kind == kind
-	l.loads
-})
+taken(kind) := min({l | some l in image_files.files; l.kind == kind; l.loads})
 
 # built are the releases of CUDA that the Python packages around PyTorch are built for.
 built[major] contains p if {
@@ -94,12 +84,10 @@ findings contains {
 		concat("; ", sort({sprintf("CUDA %d: %s", [major, facts.list({sprintf("%s %s", [p.name, p.version]) | some p in packages})]) | some major, packages in built})),
 	]),
 	"severity": "medium",
-	"confidence": "likely",
 	"evidence": sort({image_files.package_evidence(p) | some _, packages in built; some p in packages}),
 	"remedies": ["same-nccl-everywhere"],
 } if count(built) > 1
 
-# NCCL of a newer release of CUDA than the runtime that programs of the image take.
 newer contains [l.path, l, major] if {
 	some [_, l] in image_files.copies("libnccl")
 	major := image_files.cuda_major(l.version)
@@ -119,7 +107,6 @@ findings contains {
 	"remedies": ["same-nccl-everywhere"],
 } if [_, l, major] := sort(newer)[0]
 
-# relevant are the libraries without which an image has nothing to judge.
 relevant := {"libnccl", "librccl", "libcuda", "libnvidia-ml", "libcudart", "libamdhip64", "libhsa-runtime64", "libcudnn"}
 
 missing contains {"fact": "libraries.files", "words": "the image holds no library of CUDA, ROCm, NCCL or RCCL in the places where programs look"} if {
@@ -127,8 +114,6 @@ missing contains {"fact": "libraries.files", "words": "the image holds no librar
 	count(image_files.kinds & relevant) == 0
 	count([p | some p in input.libraries.packages]) == 0
 }
-
-missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 missing contains {"fact": "libraries.files", "words": sprintf("the version of %s is not known", [l.path])} if {
 	some kind, _ in names

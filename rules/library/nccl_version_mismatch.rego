@@ -20,8 +20,11 @@
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     hosts: "The hosts of this job have different versions of NCCL ({kind}: {hosts:few})"
 package gpudoctor.rules.nccl_version_mismatch
 
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -31,15 +34,12 @@ versions[key][p.host] contains p if {
 	some p in input.software
 	p.host != ""
 	key := kind(p)
-	key != ""
 }
 
 kind(p) := "NCCL as loaded" if {
 	p.name in {"nccl", "rccl"}
 	p.manager in {"log", "torch"}
-} else := p.name if {
-	library_versions.is_nccl_package(p.name)
-} else := ""
+} else := p.name if library_versions.is_nccl_package(p.name)
 
 # differing are the kinds of which two hosts have no version in common, with the
 # versions of each. Of more than 32 different sets of versions the first tell.
@@ -59,37 +59,26 @@ garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated
 
 findings contains object.union(
 	{
+		"grade": "hosts",
 		"subject": "nccl",
-		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)%s", [key, words(by_host), {true: ", so ranks read garbage from each other", false: ""}[garbled]]),
+		"about": {"kind": key, "hosts": {sprintf("%s %s", [host, concat(" and ", sort(vs))]) | some host, vs in by_host}},
 		"severity": grade[0],
 		"confidence": grade[1],
-		"evidence": array.concat(
-			[logs.evidence(m) | some m in [logs.first(garbage)]],
-			array.slice([library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
+		"messages": {m | m := logs.first(garbage)},
+		"evidence": array.slice(
+			[library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})],
+			0, 8,
 		),
 		"remedies": ["same-nccl-everywhere"],
 	},
-	{"order": m.order | m := first_sign},
+	{"order": logs.first(logs.complaints).order | logs.failed},
 ) if {
 	some key, by_host in differing
 	not logs.said("nccl-version-mismatch")
 }
 
-words(by_host) := concat("; ", array.concat(
-	array.slice([sprintf("%s %s", [host, concat(" and ", sort(vs))]) | some host, vs in by_host], 0, 8),
-	[sprintf("and %d more hosts", [count(by_host) - 8]) | count(by_host) > 8],
-))
-
-default garbled := false
-
-garbled if count(garbage) > 0
-
-first_sign := logs.first(garbage) if {
-	garbled
-} else := logs.first(logs.complaints)
-
 grade := ["critical", "likely"] if {
-	garbled
+	count(garbage) > 0
 } else := ["high", "likely"] if {
 	logs.failed
 } else := ["low", "possible"]
@@ -118,7 +107,7 @@ findings contains {
 	]),
 	"severity": "low",
 	"confidence": "possible",
-	"evidence": [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} | some l in [first, wheel]],
+	"evidence": [image_files.evidence(l) | some l in [first, wheel]],
 	"params": {"variable": loader_variable[first.found_by]},
 	"remedies": ["same-nccl-everywhere", "unset-env"],
 } if {
@@ -127,12 +116,10 @@ findings contains {
 	first.kind == "libnccl"
 	first.loads
 	loader_variable[first.found_by]
-	newer := [l |
-		some l in surroundings.python_nccl
-		array.slice(surroundings.version(library_versions.core(first.version)), 0, 2) < array.slice(surroundings.version(library_versions.core(l.version)), 0, 2)
-	]
-	wheel := newer[0]
+	wheel := [l | some l in surroundings.python_nccl; minor(first) < minor(l)][0]
 }
+
+minor(l) := array.slice(surroundings.version(l.version), 0, 2)
 
 loader_variable := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD"}
 

@@ -27,33 +27,18 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-findings contains object.union(
-	{
-		"subject": library,
-		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
-		"severity": grade(f)[0],
-		"confidence": grade(f)[1],
-		"evidence": f.evidence,
-		"remedies": f.row.remedies,
-		"params": {"fault": f.row.id, "source": f.row.source},
-	},
-	known_faults.ordered(f),
-) if {
+findings contains object.union(known_faults.finding(f), doubt(f)) if {
 	some library in ["rccl", "rocm"]
 	some f in known_faults.reported[library]
 	concerns(f)
 }
-
-names := {"rccl": "RCCL", "rocm": "ROCm"}
 
 # A bug that shows only by its circumstances affects those who run RCCL: several GPUs of
 # one kind and a program of several ranks.
 concerns(f) if f.row.said
 concerns(f) if f.row.symptom
 
-concerns(f) if {
-	not f.row.said
-	not f.row.symptom
+concerns(_) if {
 	several_ranks
 	not workaround_set
 }
@@ -70,36 +55,28 @@ several_ranks if input.launches[_].tensor_parallel > 1
 workaround_set if lower(facts.env.NCCL_PROTO) == "simple"
 
 # If neither the bug's own message nor a hanging job was seen, it is the next thing to check.
-grade(f) := [object.get(f.row, "severity", "high"), f.row.confidence] if {
+doubt(f) := {} if {
 	shows(f)
-} else := ["medium", "possible"]
+} else := {"severity": "medium", "confidence": "possible"}
 
 # shows is true where the fault's own symptom was seen, or the GPUs bring it about.
 shows(f) if f.certain
-shows(f) if is_number(f.order)
+shows(f) if count(f.messages) > 0
 shows(_) if count(known_faults.symptoms.hang) > 0
 shows(f) if f.row.symptom == "stall"
 
 # codeless are messages of RCCL, or of a job over it, that the library holds no code for a GPU (HIP 98 and 209, HIP's
 # hipErrorInvalidDeviceFunction and hipErrorNoBinaryForGpu): RCCL's own kernels are compiled for a list of
 # architectures, which each release and each wheel chooses.
-codeless := {m |
-	some m in logs.by_id["hip-no-code-object"]
-	of_rccl(m)
-}
+codeless := {m | some m in logs.by_id["hip-no-code-object"]; of_rccl(m)}
 
 of_rccl(m) if m.fields.caller
 of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
-
-of_rccl(_) if {
-	some m in logs.by_id["xla-nccl-failed"]
-	m.fields.error == "unhandled cuda error"
-}
+of_rccl(_) if logs.by_id["xla-nccl-failed"][_].fields.error == "unhandled cuda error"
 
 findings contains {
 	"subject": "rccl",
 	"message": "RCCL has no code for a GPU here (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU",
-	"severity": "high",
 	"confidence": "possible",
 	"messages": codeless,
 	"params": {"variable": "HIP_VISIBLE_DEVICES"},

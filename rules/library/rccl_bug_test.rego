@@ -19,7 +19,7 @@ test_symptom_and_message if {
 	mi350 := {"devices": [{"address": "GPU0", "vendor": "amd", "architecture": "gfx950", "name": "AMD Instinct MI355X"}]}
 	document := {"software": [rocm("7.0.1")], "gpus": mi350, "logs": {"messages": [hang]}}
 	some f in rccl_bug.findings with input as document
-	f.order == 2
+	count(f.messages) == 1
 	fault := object.union(hang, {"id": "rocr-memory-fault"})
 	some g in rccl_bug.findings with input as {"software": [rocm("5.3.0")], "logs": {"messages": [fault]}}
 	g.params.fault == "async-memset"
@@ -36,7 +36,7 @@ codeless(fields) := {"id": "hip-no-code-object", "program": "hip", "role": "caus
 test_fires_on_an_rccl_without_code if {
 	machine := {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201"}, {"address": "0000:06:00.0", "vendor": "amd", "architecture": "gfx1200"}]}}
 	some f in rccl_bug.findings with input as object.union(machine, {"logs": {"messages": [codeless({"caller": "HIP failure"})]}})
-	[f.severity, f.confidence, f.remedies] == ["high", "possible", ["upgrade-rocm", "fix-visible-devices"]]
+	[f.confidence, f.remedies] == ["possible", ["upgrade-rocm", "fix-visible-devices"]]
 	every id, fields in {"nccl-unhandled-cuda-error": {}, "xla-nccl-failed": {"error": "unhandled cuda error"}} {
 		unhandled := object.union(codeless(fields), {"id": id, "order": 2})
 		count(rccl_bug.findings) == 1 with input as {"logs": {"messages": [codeless({}), unhandled]}}
