@@ -42,5 +42,7 @@ type KnownFault struct {
 	// What is what the version does, to follow "NCCL 2.14.3 ".
 	What     string   `json:"what"`
 	Remedies []string `json:"remedies"`
-	Source   string   `json:"source"`
+	// Variable is the one to unset, if that is a remedy.
+	Variable string `json:"variable,omitempty"`
+	Source   string `json:"source"`
 }

@@ -27,6 +27,9 @@ func TestKnownFaults(t *testing.T) {
 		if row.Fault != "" && !ids[row.Fault] {
 			fault("no row has the id %s of its fault", row.Fault)
 		}
+		if slices.Contains(row.Remedies, "unset-env") != (row.Variable != "") {
+			fault("it is cured by unset-env, or names a variable, not both")
+		}
 		if !slices.Contains(libraries, row.Library) {
 			fault("library %q", row.Library)
 		}

@@ -188,7 +188,7 @@ finding(f) := {
 	"messages": f.messages,
 	"evidence": f.evidence,
 	"remedies": f.row.remedies,
-	"params": {"fault": object.get(f.row, "fault", f.row.id), "variable": "CUDA_LAUNCH_BLOCKING", "source": f.row.source},
+	"params": object.union({"fault": object.get(f.row, "fault", f.row.id)}, object.filter(f.row, ["source", "variable"])),
 }
 
 names := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}
