@@ -23,7 +23,7 @@ program(run) := regex.replace(run.command[0], `^.*/`, "")
 # waits is the number of nodes that a launcher waits for: of a range, the least.
 waits(l) := to_number(least) if {
 	job.shows(l, {"nodes"})
-	least := split(job.option(l, "nnodes|num[_-]machines|num[_-]nodes"), ":")[0]
+	least := split(max(launches.options(l, "nnodes|num[_-]machines|num[_-]nodes")), ":")[0]
 	regex.match(`^\d{1,6}$`, least)
 }
 

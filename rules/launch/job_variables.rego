@@ -14,6 +14,7 @@
 package gpudoctor.rules.job_variables
 
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
@@ -111,7 +112,7 @@ findings contains {
 }
 
 meeting(l) := job.fact(l, "command", value) if {
-	value := job.option(l, "master[_-]addr|rdzv[_-]endpoint")
+	value := max(launches.options(l, "master[_-]addr|rdzv[_-]endpoint"))
 } else := job.setting_fact(l, "MASTER_ADDR")
 
 # Variables that switch off the RDMA that the file itself requests.

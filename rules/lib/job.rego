@@ -188,13 +188,6 @@ of_provider(l, provider) if {
 	matches(provider[list], found[_])
 }
 
-# option is the value of an option of a command, joined by = or the next word, by the pattern of its name.
-option(l, name) := value if {
-	some i, word in l.command
-	regex.match(sprintf("^--(%s)(=|$)", [name]), word)
-	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
-}
-
 # undecided are values that the file does not show, of parts that a rule reads, in words. "variables[*]" is any variable.
 undecided(reads) := union({open[part] |
 	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))

@@ -87,6 +87,13 @@ devices_evidence(ls) := [fact |
 	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
 ]
 
+# options are the values of an option of a command, joined by = or the next word, by the pattern of its name.
+options(l, name) := {value |
+	some i, word in l.command
+	regex.match(sprintf("^--(%s)(=|$)", [name]), word)
+	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
+}
+
 # place is the line of a launch.
 place(l) := sprintf("%s:%d", [l.source, l.line])
 

@@ -124,18 +124,12 @@ selects(value, name) if {
 	not matches(value, name)
 }
 
-matches(value, name) if {
-	whole(value)
-	name in patterns(value)
-}
+matches(value, name) if name in patterns(value)
 
 matches(value, name) if {
-	not whole(value)
+	not strings.any_prefix_match(value, ["=", "^="]) # These are followed by whole names.
 	strings.any_prefix_match(name, patterns(value))
 }
-
-# whole is true of a value that lists whole names.
-whole(value) if strings.any_prefix_match(value, ["=", "^="])
 
 # asked is NCCL's configured interface.
 asked := facts.env.NCCL_SOCKET_IFNAME if facts.env.NCCL_SOCKET_IFNAME != ""
@@ -237,14 +231,3 @@ address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, tex
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 
 ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
-
-# why says why an address is useless between machines.
-why(c) := "every machine has that address for itself" if {
-	loopback(c.address)
-} else := "no host has that address, which stands for all of them" if {
-	nobody(c.address)
-} else := "that address is valid on only one link, and a peer cannot tell on which" if {
-	link_local(c.address)
-} else := "that is the network of a bridge inside the machine, which no other machine can reach; a container on it needs the host's network" if {
-	bridge_address(c.address)
-} else := "that interface ends inside the machine"

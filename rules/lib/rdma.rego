@@ -17,26 +17,6 @@ port_returns := logs.messages(["nccl-ib-port-active", "ucx-port-active"])
 
 device_errors := logs.messages(["nccl-ib-device-fatal", "ucx-device-fatal"])
 
-# unconnected are the messages that a queue pair could not be connected, by the reason. A wrong GID index gives EINVAL
-# or ENODATA, a GID without a route ENETUNREACH or EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT,
-# and a GID whose interface is down or not in the process's network namespace ENODEV (linux
-# drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c, roce_resolve_route_from_path).
-unconnected[reason] contains m if {
-	some m in logs.messages([
-		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
-		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
-	])
-	some field in ["error", "errno", "status"]
-	reason := reasons[m.fields[field]]
-}
-
-reasons := {
-	"Invalid argument": "invalid", "22": "invalid", "No data available": "invalid", "61": "invalid",
-	"Network is unreachable": "unreachable", "101": "unreachable", "No route to host": "unreachable", "113": "unreachable",
-	"Connection timed out": "timeout", "110": "timeout",
-	"No such device": "no-device", "19": "no-device",
-}
-
 # ports are all of the machine and in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
 
@@ -97,39 +77,24 @@ no_roce if {
 rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 21600])
 
 # link is "roce", "infiniband", "mixed" or "unknown".
-link := "mixed" if {
-	"Ethernet" in link_layers
-	"InfiniBand" in link_layers
-} else := "roce" if {
-	"Ethernet" in link_layers
-} else := "infiniband" if {
-	"InfiniBand" in link_layers
-} else := "unknown"
-
-# minors are the minor versions of NCCL and RCCL 2 that texts name.
-minors contains to_number(minor) if {
-	some name in ["nccl", "rccl"]
-	some version in logs.versions[name]
-	some [_, minor] in regex.find_all_string_submatch_n(`^v?2\.(\d+)`, version, 1)
+link := name if {
+	some [layers, name] in [[set(), "unknown"], [{"Ethernet"}, "roce"], [{"InfiniBand"}, "infiniband"], [both, "mixed"]]
+	layers == link_layers & both
 }
 
-# takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told another: up to
-# 2.20. A completion "with error" is the form of up to 2.19.
-takes_gid_0 if {
-	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"])
-	m.fields.form == "error"
-}
+both := {"Ethernet", "InfiniBand"}
 
-takes_gid_0 if {
-	some minor in minors
-	minor <= 20
-}
-
-# chooses_gid is true of one that looks for the GID itself: from 2.21.
+# chooses_gid is true of an NCCL or RCCL that looks for the GID itself: from 2.21. Earlier versions use index 0 unless
+# they are told another. A completion "with error" is the form of up to 2.19.
 chooses_gid if {
-	count(minors) > 0
-	not takes_gid_0
+	count(versions) > 0
+	min(versions) >= [2, 21]
+	every m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"]) {
+		not m.fields.form == "error"
+	}
 }
+
+versions := {surroundings.version(trim_prefix(v, "v")) | some name in ["nccl", "rccl"]; some v in logs.versions[name]}
 
 # gid_index is the GID index that NCCL was told to use; -1 means none.
 gid_index := n if {

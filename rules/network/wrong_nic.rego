@@ -33,14 +33,16 @@ package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 
 # misled is a finding that a variable is to name another interface, or none.
-misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable}})
+misled(variable, f) := object.union(found, f) if found := {
+	"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable},
+}
 
 # interfaces_shown shows interfaces as evidence.
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
@@ -57,7 +59,7 @@ findings contains {
 	"remedies": ["other", "set-socket-ifname"],
 	"evidence": interfaces_shown([used, other]),
 } if {
-	tcp_alone
+	{n.name | some n in input.logs.networks} == {"Socket"}
 	not networks.single_node
 	some host, interfaces in by_host
 	[used, other, network] := sort([[a, b, x] |
@@ -82,24 +84,37 @@ shared_severity := "medium" if {
 
 by_host[networks.host_of(n)] contains n if some n in input.nics.interfaces
 
-tcp_alone if {
-	count(input.logs.networks) > 0
-	every n in input.logs.networks {
-		n.name == "Socket"
-	}
-}
-
-# The ranks used one network for the rendezvous and then connect over another, which does
-# not lead from machine to machine.
-findings contains {
+# The ranks exchanged their addresses over the network of the rendezvous, which therefore reaches the peers, and then
+# tried to connect over another one.
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "off-meeting",
-	"subject": "network",
 	"message": sprintf("The rendezvous address of the ranks is %s, which %s reaches, but they connect to each other over the network of %s, where %s is not reachable: NCCL chose an interface that does not reach the peers. Set NCCL_SOCKET_IFNAME to the other one", [astray.address, astray.meant.name, astray.taken.name, astray.remote]),
 	"remedies": ["set-socket-ifname", "open-firewall"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [astray.message],
 	"evidence": interfaces_shown([astray.taken, astray.meant]),
-} if astray := connections.earliest(meetings.off_meeting)
+}) if astray := connections.earliest(off_meeting)
+
+off_meeting contains {"message": f.message, "remote": f.remote, "taken": taken, "meant": meant, "address": address} if {
+	some f in connections.unanswered
+	some address in rendezvous
+	some taken in (leading_to(f.remote) - leading_to(address))
+	some meant in (leading_to(address) - leading_to(f.remote))
+	meant.name != taken.name
+	not networks.dead(meant)
+}
+
+# leading_to are the interfaces of this machine in whose network an address is.
+leading_to(address) := {n | some n in input.nics.interfaces; some x in networks.ipv4_of(n); networks.within(x, address)}
+
+# rendezvous are the configured rendezvous addresses of the ranks: MASTER_ADDR, or an option of torchrun, Accelerate or
+# SGLang.
+rendezvous contains facts.env.MASTER_ADDR if networks.ipv4(facts.env.MASTER_ADDR)
+
+rendezvous contains address if {
+	some l in input.launches
+	some value in launches.options(l, "(master|dist[_-]init)[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]url|init[_-]method")
+	some [_, address] in regex.find_all_string_submatch_n(`^(?:tcp://)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$`, value, 1)
+}
 
 # NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
 # network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
@@ -117,7 +132,10 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [on(networks.host_of(c.message)), c.name, c.address, networks.why(c), told]),
+	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [
+		on(networks.host_of(c.message)), c.name, c.address, out_of_reach,
+		concat("", [sprintf(". NCCL_SOCKET_IFNAME=%s is set", [networks.asked]) | networks.asked]),
+	]),
 	"messages": [c.message],
 	"evidence": asked_fact,
 }) if {
@@ -126,17 +144,13 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	c := connections.earliest(connections.bad_choices)
 }
 
-told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
-	networks.told_interface
-} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves no better one: a list of excluded names must also exclude lo and docker", [networks.asked]) if {
-	networks.asked
-} else := ""
+out_of_reach := "its address is valid only inside the machine or on one link, and peers cannot reach it"
 
 # A connection was tried to an address that means something else on each machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
-	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
-		f.remote, connections.words[f.kind], networks.why({"address": f.remote}),
+	"message": sprintf("A rank tried to connect to %s, and %s. The peer advertised the wrong interface: %s", [
+		f.remote, connections.words[f.kind], out_of_reach,
 	]),
 	"severity": severity,
 	"confidence": confidence,
@@ -166,7 +180,9 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
-	"message": sprintf("This machine has no route to the network of a peer (%s): the ranks connect over an interface that not all of them have", [shown(f.remote)]),
+	"message": sprintf("This machine has no route to the network of a peer%s: the ranks connect over an interface that not all of them have", [
+		concat("", [sprintf(" (%s)", [f.remote]) | f.remote != ""]),
+	]),
 	"messages": [f.message],
 }) if {
 	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
@@ -180,23 +196,14 @@ given_up contains f if {
 	not networks.loopback(f.remote)
 }
 
-shown(remote) := remote if {
-	remote != ""
-} else := "not named"
-
 # The variables against the list of interfaces.
-findings contains object.union(
-	misled(name, {
-		"id": "no-such-interface",
-		"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
-		"severity": listed_severity,
-		"evidence": [
-			variable_fact(name),
-			{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
-		],
-	}),
-	{"remedies": ["unset-env", "set-socket-ifname"]},
-) if {
+findings contains misled(name, {
+	"id": "no-such-interface",
+	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
+	"severity": listed_severity,
+	"remedies": ["unset-env", "set-socket-ifname"],
+	"evidence": [variable_fact(name), {"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])}],
+}) if {
 	some name, value in networks.told_names
 	some host, interfaces in networks.listed
 	names := {n.name | some n in interfaces}
@@ -246,18 +253,16 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 }
 
 # NCCL_IB_HCA against the list of RDMA devices.
-findings contains {
-	"subject": "network",
+findings contains misled("NCCL_IB_HCA", {
 	"message": sprintf("NCCL_IB_HCA=%s matches no RDMA device: there are %s", [value, facts.list(devices)]),
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["set-ib-hca", "unset-env"],
-	"params": {"variable": "NCCL_IB_HCA"},
 	"evidence": [
 		variable_fact("NCCL_IB_HCA"),
 		{"fact": "nics.rdma", "value": sort(devices), "source": logs.at(sort(input.nics.rdma)[0])},
 	],
-} if {
+}) if {
 	value := facts.env.NCCL_IB_HCA
 	value != ""
 	devices := {p.device | some p in input.nics.rdma}
