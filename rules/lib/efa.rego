@@ -2,7 +2,6 @@
 package gpudoctor.lib.efa
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
@@ -55,6 +54,3 @@ on_aws if {
 		regex.match(`^ip-\d+-\d+-\d+-\d+`, h)
 	}
 }
-
-# has_gpus_of_efa is true of machines with GPUs of p4, p5 and p6 instances.
-has_gpus_of_efa if gpu_models.model[_].efa

@@ -24,8 +24,6 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
-no_partner := "00:00:00:00:00:00"
-
 # ports_over are the names of the RDMA ports by host and interface.
 ports_over[networks.host_of(p)][p.netdev] contains rdma.plain_name(p) if some p in rdma.ports
 
@@ -59,14 +57,6 @@ findings contains {
 	count(b.down) > 0
 }
 
-# lacp are the bonds that need a switch which speaks LACP, and show root what it said.
-lacp contains b if {
-	some b in input.nics.bonds
-	b.name != ""
-	b.mode == "802.3ad"
-	count(up(b)) > 0
-}
-
 # Without a switch that speaks LACP, the bond uses one link.
 findings contains {
 	"id": "not-joined",
@@ -76,13 +66,15 @@ findings contains {
 	"severity": grade(b),
 	"remedies": ["fix-bond"],
 } if {
-	some b in lacp
+	some b in input.nics.bonds
+	b.name != ""
+	b.mode == "802.3ad"
 	joined := links_joined(b)
 	joined < count(up(b))
 }
 
 links_joined(b) := 1 if {
-	b.partner == no_partner
+	b.partner == "00:00:00:00:00:00"
 } else := b.aggregated
 
 # spreads are the bonds under RDMA that distribute connections over several links.
@@ -92,10 +84,6 @@ spreads contains b if {
 	count(up(b)) > 1
 	b.mode in {"802.3ad", "balance-xor"}
 }
-
-# one_pair is true where NCCL uses one queue pair for a connection, its default.
-one_pair if not facts.env.NCCL_IB_QPS_PER_CONNECTION
-one_pair if facts.env.NCCL_IB_QPS_PER_CONNECTION == "1"
 
 # A policy by addresses sends all connections between two hosts over one link, and any policy one queue pair.
 findings contains {
@@ -116,7 +104,7 @@ by_addresses_or_pair(b) if b.hash_policy in {"layer2", "layer2+3", "encap2+3", "
 by_addresses_or_pair(b) if {
 	b.hash_policy in {"layer3+4", "encap3+4"}
 	is_array(input.env.variables)
-	one_pair
+	object.get(facts.env, "NCCL_IB_QPS_PER_CONNECTION", "1") == "1" # NCCL's default
 }
 
 missing contains {"fact": "nics.bonds", "words": sprintf("the members, the mode, the LACP partner (shown only to root) or the hash policy of the bond %s is not known", [b.name])} if {

@@ -25,6 +25,12 @@
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > disabled > no-module
 #     - registration > no-module
+#   grades:
+#     disabled: >-
+#       NCCL reports that NICs cannot access the memory of the GPUs ({at}): this needs nvidia-peermem, registered with the
+#       RDMA stack, or DMA-BUF, which NCCL_DMABUF_ENABLE=0 disables. Traffic between machines goes through host memory, at
+#       a fraction of the rate[. Yet {nic} registers memory of {gpu} here: compare the job's libibverbs, version of NCCL
+#       and variables]
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
 
@@ -45,39 +51,36 @@ disabled contains m if {
 	object.get(m, ["fields", "network"], "") != "Socket"
 }
 
-# dmabuf_seen are the words that the driver offers DMA-BUF.
-dmabuf_seen if count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) > 0
-
 findings contains {
 	"id": "disabled",
 	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL reports that NICs cannot access the memory of the GPUs (%s)%s. Traffic between machines goes through host memory, at a fraction of the rate", [logs.at(first), why]),
+	"about": {"at": logs.at(first), "nic": {p.nic | some p in gpudirect.registered}, "gpu": {p.gpu | some p in gpudirect.registered}},
 	"messages": {first},
-	"evidence": rdma.module_evidence,
-	"severity": disabled_severity(first),
+	"evidence": array.concat(
+		rdma.module_evidence,
+		[surroundings.variable_evidence(facts.variable.NCCL_DMABUF_ENABLE) | facts.env.NCCL_DMABUF_ENABLE == "0"],
+	),
+	"severity": disabled_severity,
 	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
 } if {
 	count(rdma.direct_channels) == 0
 	first := logs.first(disabled)
 }
 
-why := sprintf("; yet %s registers memory of %s here, %s, so look at what the job does differently: its libibverbs, its version of NCCL, its variables", [first.nic, first.gpu, gpudirect.ways[first.way]]) if {
-	first := sort(gpudirect.registered)[0]
-} else := "; nvidia-peermem is loaded, but not registered with the RDMA stack: it was built without it, or before it" if {
-	rdma.peermem_loaded
-} else := "; NCCL_DMABUF_ENABLE=0 disables DMA-BUF" if {
-	facts.env.NCCL_DMABUF_ENABLE == "0"
-} else := ": nvidia-peermem is not loaded and DMA-BUF is not available"
+default disabled_severity := "medium"
 
-# On one machine nothing goes over the NICs; RCCL says it at every start.
-disabled_severity(m) := "low" if {
-	m.program == "rccl"
+disabled_severity := "low" if {
 	count(rdma.verbs_channels) == 0
-} else := "low" if {
+	on_one_machine
+}
+
+# RCCL says it at every start.
+on_one_machine if logs.first(disabled).program == "rccl"
+
+on_one_machine if {
 	count(input.logs.communicators) > 0
 	not networks.multi_node
-	count(rdma.verbs_channels) == 0
-} else := "medium"
+}
 
 # Channels over verbs without GPUDirect RDMA, and a list of modules without it, or a person's look at the directory of
 # modules that registered with the RDMA stack, which is not there. Other machines of the job may have it.
@@ -92,7 +95,7 @@ findings contains {
 } if {
 	count(indirect) > 0
 	without_module
-	not dmabuf_seen
+	count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) == 0
 	count(gpudirect.registered) == 0
 }
 
@@ -160,7 +163,8 @@ dmabuf_possible if {
 }
 
 missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if {
-	not known
+	not input.nics.modules
+	count(union({rdma.direct_channels, gpudirect.registered, gpudirect.refused})) == 0
 	not rdma.no_device
 }
 
@@ -186,7 +190,3 @@ not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
 	not input.logs
 }
-
-known if is_array(input.nics.modules)
-known if count(rdma.direct_channels) > 0
-known if count(gpudirect.registered | gpudirect.refused) > 0

@@ -20,6 +20,11 @@
 #   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]
 #   profiles: [training]
+#   grades:
+#     inactive: >-
+#       RDMA port {subject} is {state}[ (physical link: {link})][, and lost its link before (link_downed: {downed})]. Check
+#       the cable, the transceiver and the switch port; an InfiniBand port in the state init or armed has a link and waits
+#       for a subnet manager (opensm, or the one of a managed switch)
 #   since: "0.1"
 package gpudoctor.rules.ib_port_down
 
@@ -37,56 +42,45 @@ lost := rdma.port_errors | rdma.device_errors
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf("A program received %s", [lost_words[first in rdma.port_errors]]),
+	"message": sprintf("A program lost an RDMA port, or its NIC (%s). After a port error, check the cable, the switch port and the error counters of that machine: a link that goes up and down is worn or badly seated. After a catastrophic error, look for the NIC's firmware, driver or hardware in the kernel log (dmesg)", [logs.at(first)]),
 	"messages": (lost | rdma.retry_exceeded),
-	"severity": lost_grade[0],
-	"confidence": lost_grade[1],
+	"severity": severity,
+	"confidence": confidence,
 	"remedies": ["bring-port-up"],
-} if first := logs.first(lost)
-
-subject(m) := m.host if {
-	m.host
-} else := "network"
-
-lost_words := {
-	true: "a port error: the link of an RDMA port went down. Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated",
-	false: "a catastrophic error of a NIC. The firmware, the driver or the hardware of the NIC is at fault: look for it in the kernel log of that machine (dmesg), and update or replace it",
+} if {
+	first := logs.first(lost)
+	[severity, confidence] := lost_grade
 }
 
-# A port that came back without a failure did no lasting harm.
-lost_grade := ["medium", "likely"] if {
-	count(rdma.retry_exceeded | others_failed) == 0
-	count(rdma.port_returns) > 0
-} else := ["high", "likely"] if {
-	count(rdma.retry_exceeded | others_failed) == 0
-} else := ["critical", "confirmed"]
+subject(m) := object.get(m, "host", "network")
 
-others_failed := {m | some m in logs.complaints; not m in lost}
+# A port that came back without a failure did no lasting harm.
+lost_grade := ["critical", "confirmed"] if {
+	count((rdma.retry_exceeded | logs.complaints) - lost) > 0
+} else := ["medium", "likely"] if {
+	count(rdma.port_returns) > 0
+} else := ["high", "likely"]
 
 # The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
 findings contains {
 	"subject": object.get(m, ["fields", "address"], subject(m)),
-	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s)%s", [logs.at(m), {true: ", and the job failed at the network", false: ": an unused port may have no link"}[count(broken) > 0]]),
+	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s); an unused port may have no link", [logs.at(m)]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
 	"severity": {true: "critical", false: "medium"}[count(broken) > 0],
 	"remedies": ["bring-port-up"],
 } if {
 	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
-	not up_again(m)
-	not unplugged(m)
+	not harmless(m)
 }
 
-unplugged(m) if {
-	m.fields.problem == "unplugged"
+harmless(m) if {
 	count(broken) == 0
+	usual(m)
 }
 
-# up_again is true of a link that came up later, unless a job failed meanwhile.
-up_again(m) if {
-	count(broken) == 0
-	max(ups[m.fields.address]) > m.order
-}
+usual(m) if m.fields.problem == "unplugged"
+usual(m) if max(ups[m.fields.address]) > m.order
 
 ups[m.fields.address] contains m.order if some m in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
 
@@ -113,7 +107,8 @@ without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", 
 
 findings contains {
 	"subject": rdma.port_name(p),
-	"message": sprintf("RDMA port %s is %s%s. %s", [rdma.port_name(p), p.state, concat("", [sprintf(" (physical link: %s)", [link]) | link := p.physical_state]), reason(p)]),
+	"grade": "inactive",
+	"about": {"state": p.state, "link": [p.physical_state | true], "downed": [n | n := p.counters.link_downed; n > 0]},
 	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
 	"severity": severity,
 	"confidence": confidence,
@@ -122,13 +117,6 @@ findings contains {
 	some p in inactive
 	[severity, confidence] := grade(p)
 }
-
-reason(p) := "The link is up, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
-	p.state in {"init", "armed"}
-	p.link_layer == "InfiniBand"
-} else := sprintf("It had a link before and lost it (link_downed: %d): check the cable, the transceiver and the switch port", [p.counters.link_downed]) if {
-	went_down(p)
-} else := "It is switched off, nothing is plugged in, or the other end does not answer: check the cable and the switch port"
 
 grade(p) := ["critical", "likely"] if {
 	needed(p)
