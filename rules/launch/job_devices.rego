@@ -43,7 +43,7 @@ without_gpus := launches.without_gpus | {l |
 # AMD: HIP needs the compute node and the render nodes. A graphics node alone is also passed for other purposes.
 findings contains {
 	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]}, "evidence": [job.fact(l, "devices", l.devices)],
-	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
+	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, launches.title(l), lacking]),
 } if {
 	some l in job.confined
 	job.shows(l, {"devices", "mounts"})

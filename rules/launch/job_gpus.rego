@@ -15,6 +15,7 @@ package gpudoctor.rules.job_gpus
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 
 # lists are the entries that count of each list of GPUs: those before the first that names none.
@@ -51,9 +52,9 @@ findings contains job.of_setting(l, name, {
 	told := leaves(l, count(entries))
 }
 
-leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [job.title(l)])] if job.asks(l)
+leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [launches.title(l)])] if job.asks(l)
 
-leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), job.title(l)])] if {
+leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), launches.title(l)])] if {
 	n > 0
 	n < job.stated(l)
 	not crowded(l, n)

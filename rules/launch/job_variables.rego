@@ -26,7 +26,7 @@ of_setting(l, name, message, more) := object.union(found, more) if found := job.
 })
 
 # What the table says of a setting.
-findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), concat(": ", why(row))]), object.union(object.filter(row, ["confidence", "remedies"]), {
+findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), concat(": ", why(row))]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
 	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
 })) if {
@@ -116,7 +116,7 @@ meeting(l) := job.fact(l, "command", value) if {
 } else := job.setting_fact(l, "MASTER_ADDR")
 
 # Variables that switch off the RDMA that the file itself requests.
-findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [job.title(l), job.rdma_words(l)]), {
+findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [launches.title(l), job.rdma_words(l)]), {
 	"severity": "medium", "evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
 }) if {
 	not job.target_rdma

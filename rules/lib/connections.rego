@@ -64,8 +64,6 @@ remote(m) := m.fields.remote if {
 	m.fields.remote
 } else := m.fields.host if {
 	networks.address(m.fields.host)
-} else := m.fields.host if {
-	networks.loopback(m.fields.host) # "localhost"
 } else := ""
 
 # hard_failures are those of a last attempt.
@@ -98,9 +96,7 @@ first_death := min({m.order |
 })
 
 # useless is true of the address of a peer that the peer should not have told.
-useless(address) if networks.loopback(address)
-useless(address) if networks.link_local(address)
-useless(address) if networks.nobody(address)
+useless(address) if networks.local(address)
 
 # Networks of bridges that a real interface has here are none.
 useless(address) if {
@@ -134,27 +130,17 @@ bridge_networks_taken if {
 # of_container is true of the name that a container gives to its end.
 of_container(name) if regex.match(`^eth\d`, name)
 
-# bad_choices are those that the peers do not reach. What is first in the list is
-# used; what follows only where a connection over it failed.
+# bad_choices are those that the peers do not reach. What is first in the list is used; what follows only where a
+# connection over it failed.
 bad_choices contains c if {
 	some c in chosen
-	c.place == 0
 	astray(c)
+	used(c)
 }
 
-bad_choices contains c if {
-	some c in chosen
-	c.place > 0
-	astray(c)
-	c.name in {f.message.fields.interface | some f in failures}
-}
-
-bad_choices contains c if {
-	useless_failed
-	some c in chosen
-	c.place > 0
-	astray(c)
-}
+used(c) if c.place == 0
+used(c) if c.name in {f.message.fields.interface | some f in failures}
+used(_) if useless_failed
 
 # useless_failed is true where a connection to an address failed that means something else on each machine.
 useless_failed if {
@@ -162,8 +148,7 @@ useless_failed if {
 	useless(f.remote)
 }
 
-astray(c) if networks.loopback(c.address)
-astray(c) if networks.link_local(c.address)
+astray(c) if networks.local(c.address)
 
 astray(c) if {
 	networks.bridge_address(c.address)
@@ -240,16 +225,4 @@ narrow_used contains n if {
 	some c in chosen
 	c.place == 0
 	c.name == n.name
-}
-
-# scattered is true when private IPv4 addresses of several hosts differ in their first 16 bits and in the interface's
-# name, and a connection failed. Networks that are wider than that usually have one name for the interface. NCCL 2.18 to
-# 2.23 tries again on a socket that failed, which the kernel answers with "Software caused connection abort" whatever
-# came first (NVIDIA/nccl#1515).
-scattered if {
-	count({networks.host_of(c.message) | some c in first_choices}) > 1
-	count({array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}) > 1
-	count({c.name | some c in first_choices}) > 1
-	some f in hard_failures
-	f.kind != "refused"
 }

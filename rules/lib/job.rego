@@ -50,15 +50,8 @@ entry(part, name) := sprintf("%s[%s]", [part, name])
 # of_setting is a finding about a variable in force, with what more there is to say.
 of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
 
-# title names a description: "the pod train", "the Dockerfile". opening begins a sentence with it.
-title(l) := launches.title(l) if {
-	not kinds[l.kind]
-} else := sprintf("%s %s", [kinds[l.kind], l.name]) if {
-	l.name
-} else := object.get(kinds, l.kind, "the command")
-
-opening(l) := concat("", ["The", trim_prefix(title(l), "the")])
-kinds := {"slurm": "the batch job", "dockerfile": "the Dockerfile", "mpirun": "the mpirun command", "shell": "the script", "ecs": "the task"}
+# opening begins a sentence with the name of a description.
+opening(l) := concat("", ["The", trim_prefix(launches.title(l), "the")])
 
 # settings are the variables in force for a description, each with its value and place: its own, and what the script
 # around it exports.
@@ -193,7 +186,7 @@ undecided(reads) := union({open[part] |
 	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))
 })
 
-open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), title(l), text, launches.place_of(l, name)]) if {
+open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), launches.title(l), text, launches.place_of(l, name)]) if {
 	some l in parts
 	some name, text in l.unknown
 	some part in ({name} | {"variables[*]" | startswith(name, "variables")})

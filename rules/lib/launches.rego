@@ -105,16 +105,19 @@ shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 104
 	l.shm_bytes
 } else := "sets no size for /dev/shm, so it has the default of 64 MiB"
 
-# title names a launch: "the container train", "the pod llm".
-title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {
+# title names a launch: "the container train", "the pod llm", "the script".
+title(l) := sprintf("%s %s", [word(l), l.name]) if {
 	l.name
-} else := sprintf("%s of %s", [words[l.kind], l.image]) if {
+} else := sprintf("%s of %s", [word(l), l.image]) if {
 	l.image
-} else := words[l.kind]
+} else := word(l)
+
+word(l) := object.get(words, l.kind, "the command")
 
 words := {
 	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
-	"compose": "the service", "kubernetes": "the pod", "slurm": "the job's container",
+	"compose": "the service", "kubernetes": "the pod", "slurm": "the batch job", "dockerfile": "the Dockerfile",
+	"mpirun": "the mpirun command", "shell": "the script", "ecs": "the task",
 }
 
 # evidence shows a launch by its line.

@@ -41,15 +41,8 @@ multi_node if {
 	t.same_host == false
 }
 
-multi_node if {
-	some l in input.launches
-	l.nodes > 1
-}
-
-multi_node if {
-	some b in input.benchmarks
-	b.nodes > 1
-}
+multi_node if input.launches[_].nodes > 1
+multi_node if input.benchmarks[_].nodes > 1
 
 # single_node is true when NCCL itself counted one machine.
 single_node if {
@@ -60,10 +53,7 @@ single_node if {
 
 # met is true if NCCL counted several machines: it does so once the ranks have connected
 # over the bootstrap interface, which was then right.
-met if {
-	some c in input.logs.communicators
-	c.nodes > 1
-}
+met if input.logs.communicators[_].nodes > 1
 
 # troubled is true when the job failed, began to build a communicator and did not
 # end, or tried a connection again and again.
@@ -85,8 +75,11 @@ loopback(address) if strings.any_prefix_match(address, ["127.", "::1", "localhos
 # 4291), so that a peer needs to know by which interface to send.
 link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.254."])
 
-# nobody is true of an address that no host has: "any", and that of a broadcast (RFC 1122, 3.2.1.3).
-nobody(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
+# local is true of an address that means nothing to another machine. No host has "any", or that of a broadcast (RFC
+# 1122, 3.2.1.3).
+local(address) if loopback(address)
+local(address) if link_local(address)
+local(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 
 # bridge_address is true of an address from the networks that Docker, libvirt and Podman
 # by default give to a bridge within one machine. Every machine has the same.
@@ -152,11 +145,6 @@ taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_n
 
 taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
 
-# inside is true of names that no other machine reaches.
-inside("lo")
-inside(name) if private_bridge(name)
-inside(name) if startswith(name, "veth")
-
 # listed are the interfaces of each host whose list is whole: the loopback
 # interface is in each whole list, and on a machine with very many, some are only counted.
 listed[host] := {n |
@@ -175,17 +163,12 @@ cut if input.nics.interfaces_left > 0
 dead(n) if n.state == "down"
 dead(n) if n.carrier == false
 
-# unusable says why none of some interfaces can be used.
-unusable(used) := "is down" if {
-	every n in used {
-		dead(n)
-	}
-} else := "has no address" if {
-	every n in used {
-		not dead(n)
-		count(object.get(n, "addresses", [])) == 0
-	}
+# unusable is true of one that is down, or has no address in a list that shows addresses.
+unusable(n) if dead(n)
+
+unusable(n) if {
 	with_addresses
+	count(object.get(n, "addresses", [])) == 0
 }
 
 # with_addresses is false of lists of links, which show no address at all.
@@ -226,6 +209,7 @@ within(network, address) if {
 
 # address is true of an address of either family.
 address(text) if ipv4(text)
+address(text) if loopback(text)
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
 
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)

@@ -9,13 +9,8 @@ import data.gpudoctor.lib.surroundings
 # retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12).
 retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
 
-# port_errors are the messages that the verbs library reported a port error, port_returns that the port became active
-# again, device_errors that a whole NIC failed.
-port_errors := logs.messages(["nccl-ib-port-error", "ucx-port-error"])
-
-port_returns := logs.messages(["nccl-ib-port-active", "ucx-port-active"])
-
-device_errors := logs.messages(["nccl-ib-device-fatal", "ucx-device-fatal"])
+# lost are the messages that the verbs library reported a port error, or that a whole NIC failed.
+lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-fatal", "ucx-device-fatal"])
 
 # ports are all of the machine and in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma

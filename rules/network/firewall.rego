@@ -126,4 +126,4 @@ findings contains {
 }
 
 # A process cannot reach itself.
-findings contains object.union({"subject": "network"}, found) if some found in own_connection.blocked
+findings contains found if some found in own_connection.blocked

@@ -34,21 +34,19 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # broken are the messages by which a job failed at the network.
-broken := (rdma.retry_exceeded | rdma.port_errors) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
+broken := (rdma.retry_exceeded | rdma.lost) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
 
-# lost are the messages that a port, or the NIC, was lost under a program.
-lost := rdma.port_errors | rdma.device_errors
-
+# The messages that a port, or the NIC, was lost under a program.
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
 	"message": sprintf("A program lost an RDMA port, or its NIC (%s). After a port error, check the cable, the switch port and the error counters of that machine: a link that goes up and down is worn or badly seated. After a catastrophic error, look for the NIC's firmware, driver or hardware in the kernel log (dmesg)", [logs.at(first)]),
-	"messages": (lost | rdma.retry_exceeded),
+	"messages": (rdma.lost | rdma.retry_exceeded),
 	"severity": severity,
 	"confidence": confidence,
 	"remedies": ["bring-port-up"],
 } if {
-	first := logs.first(lost)
+	first := logs.first(rdma.lost)
 	[severity, confidence] := lost_grade
 }
 
@@ -56,9 +54,9 @@ subject(m) := object.get(m, "host", "network")
 
 # A port that came back without a failure did no lasting harm.
 lost_grade := ["critical", "confirmed"] if {
-	count((rdma.retry_exceeded | logs.complaints) - lost) > 0
+	count((rdma.retry_exceeded | logs.complaints) - rdma.lost) > 0
 } else := ["medium", "likely"] if {
-	count(rdma.port_returns) > 0
+	count(logs.messages(["nccl-ib-port-active", "ucx-port-active"])) > 0
 } else := ["high", "likely"]
 
 # The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
@@ -176,7 +174,7 @@ findings contains {
 missing contains {"fact": "nics.rdma", "words": "the state of the RDMA ports is not known (ibstat)"} if {
 	not known_state
 	not rdma.no_device
-	count(lost) == 0
+	count(rdma.lost) == 0
 }
 
 not_applicable contains "no RDMA device is available" if rdma.no_device

@@ -43,11 +43,6 @@ findings contains {
 	not "libfabric" in image_files.kinds
 }
 
-# uses_network is true of an image that holds what communicates.
-uses_network if count(image_files.kinds & {"libnccl", "librccl"}) > 0
-
-target_evidence := image_files.of_target("rdma", input.target.rdma)
-
 # needed are the libraries by which NCCL uses the devices of the target: {subject, what it is, remedy}.
 needed contains ["aws-ofi-nccl", "the plugin aws-ofi-nccl for EFA", "install-ofi-plugin"] if {
 	"efa" in input.target.rdma
@@ -77,10 +72,10 @@ providers contains name if {
 findings contains {
 	"subject": subject,
 	"message": sprintf("The target has RDMA devices (%s), and the image lacks %s: NCCL uses TCP between machines", [facts.list({device | some device in input.target.rdma}), what]),
-	"evidence": [target_evidence],
+	"evidence": [image_files.of_target("rdma", input.target.rdma)],
 	"remedies": [remedy],
 } if {
-	uses_network
+	count(image_files.kinds & {"libnccl", "librccl"}) > 0
 	some [subject, what, remedy] in needed
 }
 

@@ -67,7 +67,7 @@ no_device := {"No such device", "19"}
 errors(m) := {m.fields[field] | some field in ["error", "errno", "status"]}
 
 # elsewhere is true when the log names another reason for the same lines: a port that was lost.
-elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
+elsewhere if count(rdma.lost) > 0
 elsewhere if rdma.link == "infiniband"
 
 findings contains {

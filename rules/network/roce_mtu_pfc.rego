@@ -60,18 +60,15 @@ import data.tables.thresholds
 roce_ports contains p if {
 	some p in rdma.ports
 	p.link_layer == "Ethernet"
-	not lost(p)
+	not object.get(p, "state", "") in {"down", "init"} # One that is not known may be active.
 }
-
-# A port whose state is not known may be active. (A negated membership of a field that is missing does not hold.)
-lost(p) if p.state in {"down", "init"}
 
 # failed is true when transfers over this network were given up, and no lost port explains it.
 default failed := false
 
 failed if {
 	count(rdma.retry_exceeded) > 0
-	count(rdma.port_errors | rdma.device_errors) == 0
+	count(rdma.lost) == 0
 }
 
 failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
@@ -132,10 +129,8 @@ findings contains {
 small contains p if {
 	some p in roce_ports
 	smaller(p)
-	not at_most(p)
+	object.get(p, "max_mtu", 65536) > mtu_of(p)
 }
-
-at_most(p) if p.max_mtu <= mtu_of(p)
 
 smaller(p) if mtu_of(p) == 1024
 smaller(p) if p.mtu < p.allowed_mtu

@@ -167,7 +167,10 @@ grade(f) := ["high", "possible"] if {
 	networks.loopback(f.remote)
 } else := ["critical", "likely"]
 
-# Ranks took interfaces in different networks, and then did not connect.
+# Ranks took interfaces in different networks, and then did not connect: private IPv4 addresses of several hosts differ in
+# their first 16 bits and in the interface's name. Networks that are wider than that usually have one name for the
+# interface. NCCL 2.18 to 2.23 tries again on a socket that failed, which the kernel answers with "Software caused
+# connection abort" whatever came first (NVIDIA/nccl#1515).
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "scattered",
 	"message": sprintf("The machines chose interfaces in different networks (%s), and connections between them failed: one of them is probably wrong", [
@@ -175,7 +178,12 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	]),
 	"messages": {f.message | some f in connections.hard_failures},
 	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
-}) if connections.scattered
+}) if {
+	count({networks.host_of(c.message) | some c in connections.first_choices}) > 1
+	count({array.slice(split(c.address, "."), 0, 2) | some c in connections.first_choices; contains(c.address, ".")}) > 1
+	count({c.name | some c in connections.first_choices}) > 1
+	count({f | some f in connections.hard_failures; f.kind != "refused"}) > 0
+}
 
 # No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
@@ -214,7 +222,7 @@ findings contains misled(name, {
 }
 
 findings contains misled(name, {
-	"message": sprintf("%s=%s selects %s%s, which %s", [name, value, facts.list({n.name | some n in used}), on(host), state]),
+	"message": sprintf("%s=%s selects %s%s, which is down or has no address", [name, value, facts.list({n.name | some n in used}), on(host)]),
 	"severity": listed_severity,
 	"confidence": "confirmed",
 	"evidence": array.concat(
@@ -224,10 +232,11 @@ findings contains misled(name, {
 }) if {
 	some name, value in networks.told_names
 	some host, interfaces in networks.listed
-	by_name := networks.taken(name, {n.name | some n in interfaces})
-	used := {n | some n in interfaces; n.name in by_name}
+	used := {n | some n in interfaces; count(networks.taken(name, {n.name})) > 0}
 	count(used) > 0
-	state := networks.unusable(used)
+	every n in used {
+		networks.unusable(n)
+	}
 }
 
 variable_fact(name) := surroundings.variable_evidence(facts.variable[name])
@@ -247,9 +256,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 }) if {
 	networks.multi_node
 	networks.told_interface
-	every name in networks.patterns(networks.asked) {
-		networks.inside(name)
-	}
+	count({name | some name in networks.patterns(networks.asked); name != "lo"; not networks.virtual(name)}) == 0
 }
 
 # NCCL_IB_HCA against the list of RDMA devices.

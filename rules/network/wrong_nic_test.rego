@@ -48,6 +48,8 @@ test_findings if {
 		[[log([failed("b", "127.0.0.1", "Connection refused")])], {["high", "possible"]}],
 		[[log([failed("b", "127.0.0.1", "Connection refused"), using("a", "eth0:10.0.0.2<0>")])], {["critical", "likely"]}],
 		[[log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), timed_out("10.0.0.4")])], {["critical", "likely"]}],
+		[[log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), failed("b", "10.0.0.4", "Connection refused")])], set()],
+		[[log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:10.0.3.4<0>"), timed_out("10.0.0.4")])], set()],
 		[[eth0("", {}), asked("ib0"), log([timed_out("10.0.0.4")])], {["critical", "likely"]}],
 		[[eth0("", {}), asked("ens"), log([using("pod", "ens5:10.0.0.4<0>")])], set()],
 		[[eth0("", {"state": "down", "addresses": []}), asked("eth0")], {["high", "confirmed"]}],
