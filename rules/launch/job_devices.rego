@@ -35,8 +35,8 @@ findings contains {
 
 without_gpus := launches.without_gpus | {l |
 	some l in job.deviceless
-	job.lacks(l, {"runtime"})
-	job.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	launches.lacks(l, {"runtime"})
+	launches.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 
@@ -46,7 +46,7 @@ findings contains {
 	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, launches.title(l), lacking]),
 } if {
 	some l in job.confined
-	job.shows(l, {"devices", "mounts"})
+	launches.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
 	passed := array.concat(object.get(l, "devices", []), object.get(l, "mounts", []))
 	strings.any_prefix_match(passed, given)
@@ -59,14 +59,8 @@ of_rdma(severity, message, evidence) := {
 	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [evidence], "message": message,
 }
 
-# without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
-without_rdma contains l if {
-	some l in job.confined
-	job.shows(l, {"devices", "mounts", "resources"})
-	job.lacks(l, {"networks"})
-	count(job.rdma(l)) == 0
-	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
-}
+# A network of its own may bring a pod an RDMA device.
+without_rdma := {l | some l in (job.confined & launches.without_rdma); launches.lacks(l, {"networks"})}
 
 # The RDMA devices that variables call for.
 findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {

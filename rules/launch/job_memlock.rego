@@ -17,6 +17,7 @@ package gpudoctor.rules.job_memlock
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 import data.tables.thresholds
 
@@ -24,12 +25,12 @@ import data.tables.thresholds
 bounded contains l if {
 	some l in job.confined
 	count(job.rdma(l)) > 0
-	job.shows(l, {"memlock_bytes"})
+	launches.shows(l, {"memlock_bytes"})
 	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 }
 
 # unlocked are containers without a capability that lifts the limit.
-unlocked := {l | some l in job.confined; job.shows(l, {"cap_add"}); count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0}
+unlocked := {l | some l in job.confined; launches.shows(l, {"cap_add"}); count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0}
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK", "evidence": job.rdma(l),

@@ -33,7 +33,7 @@ findings contains job.of_setting(l, name, {
 	every interface in networks.patterns(value) {
 		job.matches(words.host_interfaces, interface)
 	}
-	job.shows(l, {"resources"})
+	launches.shows(l, {"resources"})
 	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
 }
 

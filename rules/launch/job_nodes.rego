@@ -22,7 +22,7 @@ program(run) := regex.replace(run.command[0], `^.*/`, "")
 
 # waits is the number of nodes that a launcher waits for: of a range, the least.
 waits(l) := to_number(least) if {
-	job.shows(l, {"nodes"})
+	launches.shows(l, {"nodes"})
 	least := split(max(launches.options(l, "nnodes|num[_-]machines|num[_-]nodes")), ":")[0]
 	regex.match(`^\d{1,6}$`, least)
 }
@@ -56,7 +56,7 @@ findings contains {
 	some run in job.steps
 	program(run) in {"torchrun", "accelerate", "deepspeed"}
 	run.processes > 1
-	job.shows(run, {"tasks"})
+	launches.shows(run, {"tasks"})
 	not run.tasks == 1
 }
 

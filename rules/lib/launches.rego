@@ -35,6 +35,12 @@ with_gpu(l) if not l.gpus == 0
 # part that is missing may have a value.
 shows(l, parts) if count(parts & object.keys(object.get(l, "unknown", {}))) == 0
 
+# lacks is true of one that shows that it sets none of some parts.
+lacks(l, parts) if {
+	shows(l, parts)
+	count({part | some part in parts; not object.get(l, part, false) in [false, []]}) == 0
+}
+
 # shares is true of a container that has the host's /dev/shm, or another's.
 shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
@@ -43,12 +49,8 @@ shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 without_gpus contains l if {
 	some l in input.launches
 	l.kind in {"docker-run", "compose"}
-	shows(l, {"gpus", "runtime", "privileged", "devices", "variables", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})
-	not l.gpus
-	not l.gpu_vendor
-	not l.runtime
-	not l.privileged
-	count(object.get(l, "devices", [])) == 0
+	lacks(l, {"gpus", "gpu_vendor", "runtime", "privileged", "devices"})
+	shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})
 	count({"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} & object.keys(object.get(l, "variables", {}))) == 0
 }
 
@@ -61,19 +63,19 @@ slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image !=
 # of Slurm, so this needs NCCL's message that there is none.
 without_rdma contains l if {
 	some l in (containers | slurm_containers)
-	shows(l, {"privileged", "devices", "mounts", "resources"})
-	not l.privileged
+	lacks(l, {"privileged"})
+	shows(l, {"devices", "mounts", "resources"})
 	count({d | some d in l.devices; startswith(d, "/dev/infiniband")}) == 0
-	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
-	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
+	count({m | some m in l.mounts; regex.match("^/dev(/infiniband[^:]*)?(:|$)", m)}) == 0
+	count({r | some r, _ in l.resources; regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic|claims`, r)}) == 0
 }
 
 # without_imex are the containers with GPUs that were given no channel of IMEX, a device node that an unprivileged one
 # needs for memory that is shared by fabric handles, over NVLink between machines (NVIDIA/nccl issue 1925).
 without_imex contains l if {
 	some l in enclosed
-	shows(l, {"privileged", "devices", "mounts"})
-	not l.privileged
+	lacks(l, {"privileged"})
+	shows(l, {"devices", "mounts"})
 	with_gpu(l)
 	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
 }

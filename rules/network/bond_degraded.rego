@@ -107,24 +107,17 @@ by_addresses_or_pair(b) if {
 	object.get(facts.env, "NCCL_IB_QPS_PER_CONNECTION", "1") == "1" # NCCL's default
 }
 
-missing contains {"fact": "nics.bonds", "words": sprintf("the members, the mode, the LACP partner (shown only to root) or the hash policy of the bond %s is not known", [b.name])} if {
+missing contains {"fact": "nics.bonds", "words": sprintf("%s of the bond %s is not known", [words, b.name])} if {
 	some b in input.nics.bonds
-	incomplete(b)
+	some field, words in required(b)
+	object.get(b, field, "") == ""
 }
 
-incomplete(b) if not b.members
-incomplete(b) if not b.mode
-
-incomplete(b) if {
-	rdma.of_machine(b)
-	b.mode == "802.3ad"
-	object.get(b, "partner", "") == ""
-}
-
-incomplete(b) if {
-	b in spreads
-	object.get(b, "hash_policy", "") == ""
-}
+required(b) := object.union_n(array.flatten([
+	{"members": "a list of members", "mode": "the mode"},
+	[{"partner": "the LACP partner, which only root sees,"} | rdma.of_machine(b); b.mode == "802.3ad"],
+	[{"hash_policy": "the hash policy"} | b in spreads],
+]))
 
 asks contains "nics.rdma" if count(input.nics.bonds) > 0
 

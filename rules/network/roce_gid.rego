@@ -66,10 +66,6 @@ no_device := {"No such device", "19"}
 
 errors(m) := {m.fields[field] | some field in ["error", "errno", "status"]}
 
-# elsewhere is true when the log names another reason for the same lines: a port that was lost.
-elsewhere if count(rdma.lost) > 0
-elsewhere if rdma.link == "infiniband"
-
 findings contains {
 	"id": "unanswered",
 	"grade": reading,
@@ -86,7 +82,8 @@ findings contains {
 	"params": params,
 } if {
 	first := logs.first(bad)
-	not elsewhere
+	count(rdma.lost) == 0 # That would be another reason for the same lines.
+	rdma.link != "infiniband"
 }
 
 # An NCCL that chooses the GID itself needs no index.

@@ -47,9 +47,6 @@ misled(variable, f) := object.union(found, f) if found := {
 # interfaces_shown shows interfaces as evidence.
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
 
-# asked_fact shows what NCCL was told, if anything.
-asked_fact := [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked]
-
 # Two interfaces in one network: the kernel sends by the first of two equal routes, whatever the job's setting. NCCL
 # binds only its listening sockets (NVIDIA/nccl#1581). If the verbs library carries the data, this does not matter.
 findings contains {
@@ -137,7 +134,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 		concat("", [sprintf(". NCCL_SOCKET_IFNAME=%s is set", [networks.asked]) | networks.asked]),
 	]),
 	"messages": [c.message],
-	"evidence": asked_fact,
+	"evidence": [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked],
 }) if {
 	networks.multi_node
 	connections.choice_told
@@ -252,7 +249,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "inside",
 	"message": sprintf("NCCL_SOCKET_IFNAME=%s restricts NCCL to an interface that ends inside the machine, but the job has several machines", [networks.asked]),
 	"severity": listed_severity,
-	"evidence": asked_fact,
+	"evidence": [variable_fact("NCCL_SOCKET_IFNAME")],
 }) if {
 	networks.multi_node
 	networks.told_interface
