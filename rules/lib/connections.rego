@@ -11,13 +11,8 @@ chosen contains {"name": item[1], "address": item[2], "place": i, "message": m} 
 	some i, item in regex.find_all_string_submatch_n(`([A-Za-z][\w.-]*):([0-9a-fA-F.:]+)(?:%[\w.-]+)?<`, m.fields.interfaces, 32)
 }
 
-first_choices contains c if {
-	some c in chosen
-	c.place == 0
-	c.message.id == "nccl-bootstrap-interface"
-}
+first_choices := {c | some c in chosen; c.place == 0; c.message.id == "nccl-bootstrap-interface"}
 
-# words say for people how a connection failed.
 words := {
 	"refused": "the peer's machine refused the connection",
 	"timed-out": "no response came",
@@ -66,17 +61,9 @@ remote(m) := m.fields.remote if {
 	networks.address(m.fields.host)
 } else := ""
 
-# hard_failures are those of a last attempt.
-hard_failures contains f if {
-	some f in failures
-	f.hard
-}
+hard_failures := {f | some f in failures; f.hard}
 
-# unanswered are those that got no answer.
-unanswered contains f if {
-	some f in hard_failures
-	f.kind in {"timed-out", "no-route", "unreachable"}
-}
+unanswered := {f | some f in hard_failures; f.kind in {"timed-out", "no-route", "unreachable"}}
 
 # earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
@@ -110,12 +97,12 @@ useless(address) if address in bridges
 
 bridges contains c.address if {
 	some c in chosen
-	networks.inside_machine(c.name)
+	networks.bridge(c.name)
 }
 
 bridges contains split(a, "/")[0] if {
 	some n in input.nics.interfaces
-	networks.inside_machine(n.name)
+	networks.bridge(n.name)
 	some a in n.addresses
 }
 
@@ -123,7 +110,7 @@ bridges contains split(a, "/")[0] if {
 bridge_networks_taken if {
 	some c in chosen
 	networks.bridge_address(c.address)
-	not networks.private_bridge(c.name)
+	not networks.bridge(c.name)
 	not of_container(c.name)
 }
 
@@ -143,16 +130,13 @@ used(c) if c.name in {f.message.fields.interface | some f in failures}
 used(_) if useless_failed
 
 # useless_failed is true where a connection to an address failed that means something else on each machine.
-useless_failed if {
-	some f in failures
-	useless(f.remote)
-}
+useless_failed if useless(failures[_].remote)
 
 astray(c) if networks.local(c.address)
 
 astray(c) if {
 	networks.bridge_address(c.address)
-	networks.private_bridge(c.name)
+	networks.bridge(c.name)
 }
 
 # A cloud may give the network of a bridge to its machines: a failed connection decides.

@@ -112,6 +112,7 @@ title(l) := sprintf("%s %s", [word(l), l.name]) if {
 	l.name
 } else := sprintf("%s of %s", [word(l), l.image]) if {
 	l.image
+	l.kind != "dockerfile"
 } else := word(l)
 
 word(l) := object.get(words, l.kind, "the command")

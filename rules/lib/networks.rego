@@ -7,21 +7,11 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # hosts are the machines, or containers, that the logs name.
-hosts contains m.host if {
-	some m in input.logs.messages
-	m.program in {"nccl", "rccl", "ofi"}
-	m.host != ""
-}
-
-hosts contains n.host if {
-	some n in input.logs.networks
-	n.host != ""
-}
-
-hosts contains h if {
-	some c in input.logs.communicators
-	some h in c.hosts
-}
+hosts := union({
+	{m.host | some m in input.logs.messages; m.program in {"nccl", "rccl", "ofi"}; m.host != ""},
+	{n.host | some n in input.logs.networks; n.host != ""},
+	{h | some c in input.logs.communicators; some h in c.hosts},
+})
 
 # multi_node is true when the texts show that the job spans several machines.
 multi_node if count(hosts) > 1
@@ -89,12 +79,9 @@ bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.16
 # bridges of containers and virtual machines, and ends of their pairs.
 virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
 
-# private_bridge is true of the names that programs give to the bridges whose networks bridge_address knows.
-private_bridge(name) if strings.any_prefix_match(name, ["docker", "virbr", "podman", "cni", "br-"])
-
-# inside_machine is true of the names of only bridges: a veth may be the end of a pod, and
-# a bridge of another name may have the machine's own address.
-inside_machine(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
+# bridge is true of the names of only bridges inside a machine: a veth may be the end of a pod, and a bridge of another
+# name may have the machine's own address.
+bridge(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
 
 # patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of prefixes, or, behind "=", of whole names; "^"
 # leaves out instead (nccl src/misc/utils.cc, parseStringList; src/misc/socket.cc).
@@ -133,7 +120,6 @@ told_interface if {
 	not excludes(asked)
 }
 
-# told_names are the values of the variables that name interfaces.
 told_names[name] := value if {
 	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
 	value := facts.env[name]
@@ -159,7 +145,6 @@ listed[host] := {n |
 
 cut if input.nics.interfaces_left > 0
 
-# dead is true of an interface that carries nothing.
 dead(n) if n.state == "down"
 dead(n) if n.carrier == false
 
@@ -177,7 +162,6 @@ with_addresses if {
 	count(n.addresses) > 0
 }
 
-# ipv4_of are the IPv4 addresses of an interface, with their netmasks.
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
 
 # narrow is true of an interface that has no network around it: of a tunnel, and of one with addresses of 32 bits.
@@ -207,7 +191,6 @@ within(network, address) if {
 	net.cidr_contains(network, address)
 }
 
-# address is true of an address of either family.
 address(text) if ipv4(text)
 address(text) if loopback(text)
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)

@@ -15,10 +15,7 @@ lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-f
 # ports are all of the machine and in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
 
-active_ports contains p if {
-	some p in ports
-	p.state == "active"
-}
+active_ports := {p | some p in ports; p.state == "active"}
 
 # link_layers are those that are known to be in use: from the ports, from the port that
 # a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
@@ -126,13 +123,8 @@ verbs_channels contains t if {
 	not t.same_host == true
 }
 
-# direct_channels are those of them that bypass host memory.
-direct_channels contains t if {
-	some t in verbs_channels
-	t.gdr == true
-}
+direct_channels := {t | some t in verbs_channels; t.gdr == true} # They bypass host memory.
 
-# port_name names a port as tools do: "mlx5_0:1", with its host where known.
 port_name(p) := sprintf("%s on %s", [plain_name(p), p.host]) if {
 	p.host
 } else := plain_name(p)
@@ -141,14 +133,12 @@ plain_name(p) := sprintf("%s:%d", [p.device, p.port]) if {
 	p.device != ""
 } else := "an RDMA port"
 
-# place shows a port as evidence.
 place(p) := {
 	"fact": sprintf("nics.rdma[%s:%d]", [p.device, p.port]),
 	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "allowed_mtu", "sm_lid", "counters"]),
 	"source": logs.at(p),
 }
 
-# channel_evidence shows channels of NCCL over verbs.
 channel_evidence(channels) := [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in channels]
 
 # peermem_loaded is true where a kernel module for GPUDirect RDMA is loaded, and

@@ -24,10 +24,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
-# ports_over are the names of the RDMA ports by host and interface.
 ports_over[networks.host_of(p)][p.netdev] contains rdma.plain_name(p) if some p in rdma.ports
 
-# ports_of are the RDMA ports that a bond carries.
 ports_of(b) := object.get(ports_over, [networks.host_of(b), b.name], set())
 
 carries(b) := concat("", [sprintf(" It carries RDMA (%s).", [facts.few(ports_of(b))]) | count(ports_of(b)) > 0])

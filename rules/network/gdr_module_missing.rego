@@ -156,7 +156,6 @@ no_dmabuf := "DMA-BUF needs NVIDIA's open kernel modules, but the closed ones ar
 	surroundings.version(input.host.kernel) < [5, 12]
 }
 
-# dmabuf_possible is true where nothing on the machine stands in the way of DMA-BUF.
 dmabuf_possible if {
 	input.gpus.driver.open == true
 	surroundings.version(input.host.kernel) >= [5, 12]

@@ -226,7 +226,6 @@ not_applicable contains "no GPU" if no_gpu
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
-# nic_paths are the types of paths from each GPU to the NICs.
 nic_paths[p.a] contains p.path if {
 	some p in input.links.pairs
 	p.kind == "gpu-nic"

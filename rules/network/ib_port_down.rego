@@ -15,7 +15,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs: [nics.rdma]
+#   needs: ["nics.rdma[].state"]
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]
@@ -36,7 +36,6 @@ import data.gpudoctor.lib.rdma
 # broken are the messages by which a job failed at the network.
 broken := (rdma.retry_exceeded | rdma.lost) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
 
-# The messages that a port, or the NIC, was lost under a program.
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
@@ -83,10 +82,7 @@ usual(m) if max(ups[m.fields.address]) > m.order
 ups[m.fields.address] contains m.order if some m in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
 
 # The tools' listings. NCCL itself leaves inactive ports out.
-inactive contains p if {
-	some p in rdma.ports
-	p.state in {"down", "init", "armed"}
-}
+inactive := {p | some p in rdma.ports; p.state in {"down", "init", "armed"}}
 
 # wanted are the ports of the devices that a variable names for the job. NCCL
 # takes a name as a prefix, and after = as it is.
@@ -99,9 +95,6 @@ wanted contains p if {
 
 # alone is true of a port on a machine that shows no active one.
 alone(p) if not networks.host_of(p) in {networks.host_of(q) | some q in rdma.active_ports}
-
-# without_network is true when a program found no RDMA device to use.
-without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
 
 findings contains {
 	"subject": rdma.port_name(p),
@@ -142,7 +135,7 @@ needed(p) if p in wanted
 needed(p) if alone(p)
 
 failed_at_network if count(broken) > 0
-failed_at_network if without_network
+failed_at_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
 
 # used is true of a port that had a link, and of the only ones of a machine if a subnet manager knows them, or if the job
 # needs them.
@@ -171,15 +164,4 @@ findings contains {
 	first := logs.first(rdma.retry_exceeded)
 }
 
-missing contains {"fact": "nics.rdma", "words": "the state of the RDMA ports is not known (ibstat)"} if {
-	not known_state
-	not rdma.no_device
-	count(rdma.lost) == 0
-}
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
-
-known_state if {
-	some p in rdma.ports
-	p.state
-}

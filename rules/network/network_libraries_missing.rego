@@ -32,7 +32,6 @@ plugins contains l if {
 is_ofi(l) if l.version
 is_ofi(l) if contains(l.path, "ofi")
 
-# A plugin that cannot be loaded.
 findings contains {
 	"subject": "libfabric",
 	"message": sprintf("The image holds the plugin for EFA and libfabric (%s%s), but no libfabric: the plugin does not load, and NCCL uses TCP", [l.path, image_files.layer(l)]),

@@ -62,7 +62,6 @@ findings contains {
 
 hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
 
-# fi_info lists no provider of EFA.
 findings contains {
 	"id": "no-efa",
 	"subject": "network",
@@ -84,7 +83,6 @@ default fi_info_confidence := "likely"
 
 fi_info_confidence := "confirmed" if efa.expected
 
-# The plugin took another provider than that of the fabric.
 findings contains {
 	"id": "other-provider",
 	"subject": "network",
@@ -102,7 +100,6 @@ findings contains {
 intended if efa.expected
 intended if networks.multi_node
 
-# The plugin is asked for by name and is not there.
 findings contains {
 	"id": "not-found",
 	"subject": "network",

@@ -31,7 +31,6 @@ counted contains p if {
 	p.counters
 }
 
-# bad are the counters of a port that grew too fast.
 bad(p) := {name: n |
 	some name, least in thresholds.link_errors
 	n := p.counters[name]

@@ -15,7 +15,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs: ["nics.rdma[].gids", [env.variables, job-told]]
+#   needs: ["nics.rdma[].gids[].type", [env.variables, job-told]]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl, set-ib-hca, other]
 #   explains: [collective-hang/between-hosts]
 #   profiles: [training]
@@ -169,13 +169,6 @@ findings contains {
 	"remedies": ["set-gid-index"],
 	"params": params,
 } if count(unfit) > 0
-
-missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
-	count(tables) == 0
-	count(bad) == 0
-	not rdma.no_roce
-	not rdma.no_device
-}
 
 asks contains "nics.rdma[].state" if count(tables) > 0
 
