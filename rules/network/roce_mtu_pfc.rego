@@ -15,7 +15,7 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   needs: [["nics.rdma[].mtu", "nics.rdma[].allowed_mtu", "nics.rdma[].counters"]]
+#   needs: [nics.rdma]
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   explains: [collective-hang/between-hosts]
 #   profiles: [training]
@@ -200,6 +200,14 @@ addresses_right if rdma.chooses_gid
 addresses_right if {
 	some m in rdma.retry_exceeded
 	m.fields.ucx # It chose the GID itself.
+}
+
+missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
+	count(mtus) == 0
+	count(loss) == 0
+	not failed
+	not rdma.no_roce
+	not rdma.no_device
 }
 
 not_applicable contains "only InfiniBand or EFA here: their flow control is part of the network" if rdma.no_roce
