@@ -65,21 +65,20 @@ doubts := {
 	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
-# blocked are a program's last words on a connection to an address that other machines can reach.
-blocked contains f if {
-	some f in connections.hard_failures
-	meaning[f.kind]
+# told are the connections to addresses that other machines can reach, which no earlier failure explains.
+told contains f if {
+	some f in connections.failures
 	not connections.useless(f.remote)
 	not connections.died_before(f.message)
 }
 
+blocked := {f | some f in told; f.hard; meaning[f.kind]}
+
 doubtful contains f if {
 	networks.troubled
 	not networks.single_node
-	some f in connections.failures
+	some f in told
 	f.kind != "unreachable"
-	not connections.useless(f.remote)
-	not connections.died_before(f.message)
 }
 
 blocked_confidence(f) := "confirmed" if {

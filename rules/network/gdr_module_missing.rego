@@ -42,6 +42,10 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 
+unavailable(f) := object.union(found, f) if found := {
+	"subject": "GPUDirect RDMA", "severity": "medium", "remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+}
+
 # disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
 # "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", up to 2.12 with "(no module)".
 # Those with a distance are of gdr-topology.
@@ -51,9 +55,8 @@ disabled contains m if {
 	object.get(m, ["fields", "network"], "") != "Socket"
 }
 
-findings contains {
+findings contains unavailable({
 	"id": "disabled",
-	"subject": "GPUDirect RDMA",
 	"about": {"at": logs.at(first), "nic": {p.nic | some p in gpudirect.registered}, "gpu": {p.gpu | some p in gpudirect.registered}},
 	"messages": {first},
 	"evidence": array.concat(
@@ -61,8 +64,7 @@ findings contains {
 		[surroundings.variable_evidence(facts.variable.NCCL_DMABUF_ENABLE) | facts.env.NCCL_DMABUF_ENABLE == "0"],
 	),
 	"severity": disabled_severity,
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	count(rdma.direct_channels) == 0
 	first := logs.first(disabled)
 }
@@ -84,15 +86,12 @@ on_one_machine if {
 
 # Channels over verbs without GPUDirect RDMA, and a list of modules without it, or a person's look at the directory of
 # modules that registered with the RDMA stack, which is not there. Other machines of the job may have it.
-findings contains {
+findings contains unavailable({
 	"id": "no-module",
-	"subject": "GPUDirect RDMA",
 	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA (channels NET/IB without /GDRDMA), and nvidia-peermem is not loaded",
 	"messages": {m | m := logs.first(logs.by_id["peermem-no-clients"])},
 	"evidence": array.concat(rdma.module_evidence, rdma.channel_evidence(indirect)),
-	"severity": "medium",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	count(indirect) > 0
 	without_module
 	count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) == 0
@@ -113,26 +112,22 @@ without_module if {
 
 # A machine with active ports and NVIDIA GPUs that offers neither way. DMA-BUF needs the open kernel
 # modules, which the driver's version file tells, and kernel 5.12.
-findings contains {
+findings contains unavailable({
 	"id": "neither",
-	"subject": "GPUDirect RDMA",
-	"message": sprintf("NICs here cannot access the memory of the GPUs: nvidia-peermem is not loaded, and %s. Jobs over several machines move their data through host memory", [no_dmabuf]),
+	"message": sprintf("NICs here cannot access the memory of the GPUs: nvidia-peermem is not loaded, and DMA-BUF needs %s. Jobs over several machines move their data through host memory", [facts.list(dmabuf_lacks)]),
 	"evidence": array.concat(rdma.module_evidence, [rdma.place(p) | some p in array.slice(sort(live_ports), 0, 2)]),
-	"severity": "medium",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	not logs.given
 	count(live_ports) > 0
 	surroundings.has_nvidia
 	rdma.peermem_absent
-	no_dmabuf
+	count(dmabuf_lacks) > 0
 	count(gpudirect.registered | gpudirect.refused) == 0
 }
 
 # What was really tried: memory of a GPU is refused in both ways, and that of the host is not.
-findings contains {
+findings contains unavailable({
 	"id": "registration",
-	"subject": "GPUDirect RDMA",
 	"affects": sort({p.gpu.address | some p in gpudirect.refused; facts.is_address(p.gpu.address)}),
 	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s: jobs over several machines move their data through host memory", [
 		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem),
@@ -140,8 +135,7 @@ findings contains {
 	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
 	"confidence": "confirmed",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	count(gpudirect.refused) > 0
 	count(rdma.direct_channels | disabled) == 0
 }
@@ -150,15 +144,10 @@ refusal := sort(gpudirect.refused)[0]
 
 live_ports := {p | some p in rdma.active_ports; rdma.of_machine(p)}
 
-no_dmabuf := "DMA-BUF needs NVIDIA's open kernel modules, but the closed ones are loaded" if {
-	input.gpus.driver.open == false
-} else := sprintf("DMA-BUF needs kernel 5.12, but this is %s", [input.host.kernel]) if {
-	surroundings.version(input.host.kernel) < [5, 12]
-}
+dmabuf_lacks contains "NVIDIA's open kernel modules" if input.gpus.driver.open == false
 
-dmabuf_possible if {
-	input.gpus.driver.open == true
-	surroundings.version(input.host.kernel) >= [5, 12]
+dmabuf_lacks contains sprintf("kernel 5.12 (this is %s)", [input.host.kernel]) if {
+	surroundings.version(input.host.kernel) < [5, 12]
 }
 
 missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if {
@@ -167,18 +156,19 @@ missing contains {"fact": "nics.modules", "words": "it is not known whether nvid
 	not rdma.no_device
 }
 
-missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and nothing shows whether DMA-BUF works instead"} if {
-	rdma.peermem_absent
-	not input.logs
-	not rdma.no_device
-	not dmabuf_possible
-	not no_dmabuf
-	count(gpudirect.registered | gpudirect.refused) == 0
-	not facts.only_amd
-}
-
 missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if {
 	count(gpudirect.doubtful) > 0
+}
+
+asks contains "gpus.driver.open" if dmabuf_unclear
+
+asks contains "host.kernel" if dmabuf_unclear
+
+dmabuf_unclear if {
+	rdma.peermem_absent
+	not logs.given
+	count(dmabuf_lacks) == 0
+	count(gpudirect.registered | gpudirect.refused) == 0
 }
 
 asks contains "nics.rdma[].state" if rdma.peermem_absent

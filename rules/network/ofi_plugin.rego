@@ -52,15 +52,13 @@ findings contains {
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["fix-ofi-plugin"],
-	"messages": [logs.first(hung)],
+	"messages": [hung],
 	"evidence": array.concat([logs.evidence(m)], versions),
 } if {
-	count(hung) > 0
+	hung := logs.first(logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"}))
 	m := logs.first({m | some m in logs.by_id["ofi-provider"]; startswith(m.fields.provider, "cxi")})
 	not facts.env.FI_MR_CACHE_MONITOR
 }
-
-hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
 
 findings contains {
 	"id": "no-efa",
