@@ -26,7 +26,7 @@ of_setting(l, name, message, more) := object.union(found, more) if found := job.
 })
 
 # What the table says of a setting.
-findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), concat(": ", why(row))]), object.union(object.filter(row, ["confidence", "remedies"]), {
+findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), concat(": ", array.concat([row.why], [variables.losses[row.loss] | row.loss]))]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
 	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
 })) if {
@@ -43,8 +43,6 @@ decisive[l][name] := setting_rows.decisive_for(name, value) if {
 	value := trim_space(s.value)
 	value != ""
 }
-
-why(row) := array.concat([row.why], [variables.losses[row.loss] | row.loss])
 
 # What is only possible without a machine to look at is low, and so is the way between GPUs where there is one.
 severity(l, row) := "low" if {

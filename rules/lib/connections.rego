@@ -178,18 +178,11 @@ choice_told if {
 
 # bad_remotes are connections to an address that means something else on each machine. They leave the generic messages
 # to themselves: what refuses a connection on 127.0.0.1 may be any service.
-bad_remotes contains f if {
-	some f in hard_failures
-	useless(f.remote)
-}
+bad_remotes := {f | some f in (hard_failures | at_other_meeting); useless(f.remote)}
 
-# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On
-# one machine, a container's address in the network of a bridge works like any other.
-bad_remotes contains f if {
-	some f in at_meeting
-	useless(f.remote)
-	not networks.loopback(f.remote)
-}
+# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On one machine, a container's
+# address in the network of a bridge works like any other.
+at_other_meeting := {f | some f in at_meeting; not networks.loopback(f.remote)}
 
 # at_meeting are the connections to the rendezvous of ranks on several machines: the store
 # of PyTorch at MASTER_ADDR, and the head of Ray.
@@ -197,16 +190,4 @@ at_meeting contains f if {
 	networks.multi_node
 	some f in failures
 	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed", "ray-gcs-unreachable"}
-}
-
-# narrow_used are the interfaces that NCCL chose itself and that have no network around
-# them, if others of the same list have one.
-narrow_used contains n if {
-	not networks.told_interface
-	count(networks.broader) > 0
-	some n in input.nics.interfaces
-	networks.narrow(n)
-	some c in chosen
-	c.place == 0
-	c.name == n.name
 }

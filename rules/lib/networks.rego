@@ -164,24 +164,28 @@ with_addresses if {
 
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
 
-# narrow is true of an interface that has no network around it: of a tunnel, and of one with addresses of 32 bits.
-narrow(n) if n.kind == "tunnel"
+# narrow are the interfaces that have no network around them: tunnels, and those with addresses of 32 bits.
+narrow contains n if {
+	some n in input.nics.interfaces
+	n.kind == "tunnel"
+}
 
-narrow(n) if {
+narrow contains n if {
+	some n in input.nics.interfaces
 	count(ipv4_of(n)) > 0
 	every a in ipv4_of(n) {
 		endswith(a, "/32")
 	}
 }
 
-# broader are the interfaces that have one.
+# broader are those that have one.
 broader contains n if {
 	some n in input.nics.interfaces
 	n.state == "up"
-	not object.get(n, "kind", "") in {"loopback", "tunnel", "bridge", "veth"}
+	not object.get(n, "kind", "") in {"loopback", "bridge", "veth"}
 	not virtual(n.name)
 	count(ipv4_of(n)) > 0
-	not narrow(n)
+	not n in narrow
 }
 
 # within is true of an IPv4 address in the network of another one with its netmask.

@@ -119,10 +119,11 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "narrow",
 	"message": sprintf("NCCL chose %s (%s), which reaches only one endpoint, and the peer at %s did not respond; %s is in a network with others: set NCCL_SOCKET_IFNAME to it", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
 	"messages": [c.message, f.message],
-	"evidence": interfaces_shown(connections.narrow_used),
+	"evidence": interfaces_shown([n | some n in networks.narrow; n.name == c.name]),
 }) if {
-	names := {n.name | some n in connections.narrow_used}
-	c := sort([c | some c in connections.chosen; c.place == 0; c.name in names])[0]
+	not networks.told_interface
+	count(networks.broader) > 0
+	c := sort([c | some c in connections.chosen; c.place == 0; c.name in {n.name | some n in networks.narrow}])[0]
 	f := connections.earliest(connections.unanswered)
 }
 
@@ -190,15 +191,9 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	]),
 	"messages": [f.message],
 }) if {
+	# One family of the addresses of PyTorch's store may have no route, but not all.
+	given_up := {f | some f in connections.at_other_meeting; f.message.fields.any_host}
 	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
-}
-
-# given_up are the connections to PyTorch's store of which every address failed: one
-# family of addresses alone may have no route.
-given_up contains f if {
-	some f in connections.at_meeting
-	f.message.fields.any_host
-	not networks.loopback(f.remote)
 }
 
 # The variables against the list of interfaces.
