@@ -62,7 +62,6 @@ of_rdma(severity, message, evidence) := {
 # A network of its own may bring a pod an RDMA device.
 without_rdma := {l | some l in (job.confined & launches.without_rdma); launches.lacks(l, {"networks"})}
 
-# The RDMA devices that variables call for.
 findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {
 	some l in without_rdma
 	some name, s in job.settings(l)
@@ -72,7 +71,6 @@ findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA dev
 calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if upper(value) == "IB"
 calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
 
-# Several nodes, RDMA on each, and no way to it.
 findings contains of_rdma("medium", sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [job.opening(l), l.nodes]), job.fact(l, "devices", object.get(l, "devices", []))) if {
 	some l in without_rdma
 	job.target_rdma

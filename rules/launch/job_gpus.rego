@@ -92,7 +92,6 @@ of_number(l, evidence, more) := object.union(found, more) if found := {
 starts(run) if job.ranks(run)
 starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 
-# More GPUs than the machine has: the job is never scheduled, or does not start.
 findings contains of_number(l, [], {
 	"params": {"too_many": l.gpus}, "evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),

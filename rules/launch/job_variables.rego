@@ -25,7 +25,6 @@ of_setting(l, name, message, more) := object.union(found, more) if found := job.
 	"message": sprintf("%s=%s %s", [name, setting_rows.shown(job.settings(l)[name].value), message]),
 })
 
-# What the table says of a setting.
 findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), concat(": ", array.concat([row.why], [variables.losses[row.loss] | row.loss]))]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
 	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
@@ -36,7 +35,6 @@ findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), co
 	not documented(l, name)
 }
 
-# decisive are the rows that apply to the settings of each description.
 decisive[l][name] := setting_rows.decisive_for(name, value) if {
 	some l, all in job.judged
 	some name, s in all
@@ -97,7 +95,6 @@ findings contains of_setting(l, name, sprintf("is not a known variable; did you 
 	not documented(l, name)
 }
 
-# A rendezvous address of the machine itself in a job over several nodes.
 findings contains {
 	"subject": "MASTER_ADDR", "severity": "high", "remedies": ["unset-env"], "evidence": [address],
 	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [job.opening(l), l.nodes, address.value]),
@@ -113,7 +110,6 @@ meeting(l) := job.fact(l, "command", value) if {
 	value := max(launches.options(l, "master[_-]addr|rdzv[_-]endpoint"))
 } else := job.setting_fact(l, "MASTER_ADDR")
 
-# Variables that switch off the RDMA that the file itself requests.
 findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [launches.title(l), job.rdma_words(l)]), {
 	"severity": "medium", "evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
 }) if {

@@ -74,7 +74,6 @@ findings contains refused(l, target, "mounts", target, sprintf("mounts %d volume
 	n > 1
 }
 
-# quantity is the value of a Kubernetes quantity.
 quantity(text) := units.parse(text) if regex.match(`^[0-9]{1,12}(\.[0-9]{1,9})?([KMGTPE]i?|k|m)?$`, text)
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"resources", "requests"})

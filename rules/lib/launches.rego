@@ -80,10 +80,8 @@ without_imex contains l if {
 	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
 }
 
-# sandboxed are containers whose kernel is gVisor's.
 sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
 
-# devices_evidence shows the devices that containers were given.
 devices_evidence(ls) := [fact |
 	some l in sort(ls)
 	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
@@ -96,7 +94,6 @@ options(l, name) := {value |
 	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
 }
 
-# place is the line of a launch.
 place(l) := sprintf("%s:%d", [l.source, l.line])
 
 # place_of is the line of a part of a launch, or its first line.
@@ -123,7 +120,6 @@ words := {
 	"mpirun": "the mpirun command", "shell": "the script", "ecs": "the task",
 }
 
-# evidence shows a launch by its line.
 evidence(l) := {
 	"fact": sprintf("launches[%s].shm_bytes", [object.get(l, "name", l.kind)]),
 	"value": object.get(l, "shm_bytes", "the default"),

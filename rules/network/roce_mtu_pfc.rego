@@ -73,10 +73,8 @@ failed if {
 
 failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
 
-# sure is how certain the facts are: more so if transfers failed after their retries.
 sure := {true: "likely", false: "possible"}[failed]
 
-# mtus are the active path MTUs, by name of the port.
 mtus[mtu] contains rdma.port_name(p) if {
 	some p in roce_ports
 	mtu := mtu_of(p)
@@ -164,7 +162,6 @@ slow(p, n) if {
 	rdma.rate_per_hour(n) < thresholds.lost_packets_per_hour
 }
 
-# unprotected are the interfaces without flow control for any priority.
 unprotected contains q if {
 	some q in input.nics.qos
 	is_array(q.pfc)
@@ -187,7 +184,6 @@ findings contains {
 	not rdma.no_roce
 }
 
-# Transfers that failed after their retries, on a RoCE network with known addresses.
 findings contains {"id": "given-up", "subject": "loss", "messages": rdma.retry_exceeded} if {
 	failed
 	rdma.link in {"roce", "mixed"}

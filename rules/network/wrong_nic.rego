@@ -44,7 +44,6 @@ misled(variable, f) := object.union(found, f) if found := {
 	"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable},
 }
 
-# interfaces_shown shows interfaces as evidence.
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
 
 # Two interfaces in one network: the kernel sends by the first of two equal routes, whatever the job's setting. NCCL
@@ -127,7 +126,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	f := connections.earliest(connections.unanswered)
 }
 
-# A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
 	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [
@@ -144,7 +142,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 
 out_of_reach := "its address is valid only inside the machine or on one link, and peers cannot reach it"
 
-# A connection was tried to an address that means something else on each machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
 	"message": sprintf("A rank tried to connect to %s, and %s. The peer advertised the wrong interface: %s", [
@@ -183,7 +180,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	count({f | some f in connections.hard_failures; f.kind != "refused"}) > 0
 }
 
-# No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
 	"message": sprintf("This machine has no route to the network of a peer%s: the ranks connect over an interface that not all of them have", [
@@ -196,7 +192,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
 }
 
-# The variables against the list of interfaces.
 findings contains misled(name, {
 	"id": "no-such-interface",
 	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
@@ -239,7 +234,6 @@ listed_severity := "critical" if {
 	networks.troubled
 } else := "high"
 
-# The variable names what no other machine reaches, and the job has several.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "inside",
 	"message": sprintf("NCCL_SOCKET_IFNAME=%s restricts NCCL to an interface that ends inside the machine, but the job has several machines", [networks.asked]),
@@ -251,7 +245,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	count({name | some name in networks.patterns(networks.asked); name != "lo"; not networks.virtual(name)}) == 0
 }
 
-# NCCL_IB_HCA against the list of RDMA devices.
 findings contains misled("NCCL_IB_HCA", {
 	"message": sprintf("NCCL_IB_HCA=%s matches no RDMA device: there are %s", [value, facts.list(devices)]),
 	"severity": "high",
