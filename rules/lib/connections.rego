@@ -95,12 +95,7 @@ useless(address) if {
 # address, whatever network its owner gave to the bridge.
 useless(address) if address in bridges
 
-bridges contains c.address if {
-	some c in chosen
-	networks.bridge(c.name)
-}
-
-bridges contains split(a, "/")[0] if {
+bridges := {c.address | some c in chosen; networks.bridge(c.name)} | {split(a, "/")[0] |
 	some n in input.nics.interfaces
 	networks.bridge(n.name)
 	some a in n.addresses

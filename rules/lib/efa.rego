@@ -10,11 +10,7 @@ import data.gpudoctor.lib.surroundings
 # them, or the plugin itself recognized an instance that has them.
 expected if count(surroundings.efa_devices) > 0
 
-expected if {
-	some l in input.launches
-	l.resources["vpc.amazonaws.com/efa"]
-}
-
+expected if input.launches[_].resources["vpc.amazonaws.com/efa"]
 expected if facts.env.FI_PROVIDER == "efa"
 
 expected if {
@@ -22,10 +18,7 @@ expected if {
 	facts.env[name] != ""
 }
 
-expected if {
-	some p in input.nics.rdma
-	strings.any_prefix_match(p.device, ["rdmap", "efa_"])
-}
+expected if strings.any_prefix_match(input.nics.rdma[_].device, ["rdmap", "efa_"])
 
 expected if logs.said("ofi-platform")
 
@@ -40,8 +33,7 @@ between_machines if networks.multi_node
 
 between_machines if {
 	not networks.single_node
-	some t in input.logs.transports
-	t.kind == "net"
+	input.logs.transports[_].kind == "net"
 }
 
 # failures are complaints of the programs that use NCCL's plugin for libfabric.

@@ -19,10 +19,7 @@ multi_node if met
 
 # Ray writes the address behind the process only for those on other machines than the driver: "(RayWorkerWrapper pid=12,
 # ip=10.0.0.2)". It does so before lines of any program, so that no row of the catalogue has it as a field.
-multi_node if {
-	some m in input.logs.messages
-	regex.match(`\(\w+ pid=\d+, ip=\d`, m.text)
-}
+multi_node if regex.match(`\(\w+ pid=\d+, ip=\d`, input.logs.messages[_].text)
 
 # NCCL names the ranks at both ends of a channel, and on which machines they are.
 multi_node if {
@@ -157,10 +154,7 @@ unusable(n) if {
 }
 
 # with_addresses is false of lists of links, which show no address at all.
-with_addresses if {
-	some n in input.nics.interfaces
-	count(n.addresses) > 0
-}
+with_addresses if count(input.nics.interfaces[_].addresses) > 0
 
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
 

@@ -22,10 +22,7 @@ active_ports := {p | some p in ports; p.state == "active"}
 link_layers contains p.link_layer if some p in ports
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
 
-link_layers contains "Ethernet" if {
-	some m in input.logs.messages
-	startswith(m.fields.local_gid, "::ffff:")
-}
+link_layers contains "Ethernet" if startswith(input.logs.messages[_].fields.local_gid, "::ffff:")
 
 # of_machine is true of what the machine itself showed, not a text.
 of_machine(p) if startswith(p.source, "/sys/")
@@ -116,12 +113,7 @@ network_evidence(n) := {
 }
 
 # verbs_channels are channels of NCCL over verbs between machines.
-verbs_channels contains t if {
-	some t in input.logs.transports
-	t.kind == "net"
-	startswith(t.network, "IB")
-	not t.same_host == true
-}
+verbs_channels := {t | some t in input.logs.transports; t.kind == "net"; startswith(t.network, "IB"); not t.same_host == true}
 
 direct_channels := {t | some t in verbs_channels; t.gdr == true} # They bypass host memory.
 

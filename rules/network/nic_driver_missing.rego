@@ -50,10 +50,7 @@ unusable contains d.address if {
 }
 
 # drivers_known is true where a device shows its driver: a machine on which none does was recorded without them.
-drivers_known if {
-	some d in input.pci.devices
-	d.driver
-}
+drivers_known if input.pci.devices[_].driver
 
 findings contains {
 	"id": "no-driver",
