@@ -117,11 +117,7 @@ told_interface if {
 	not excludes(asked)
 }
 
-told_names[name] := value if {
-	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
-	value := facts.env[name]
-	value != ""
-}
+told_names := {name: facts.env[name] | some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]; facts.env[name] != ""}
 
 # taken are those of some names of interfaces that the value of a variable takes.
 taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_names.NCCL_SOCKET_IFNAME, name)}

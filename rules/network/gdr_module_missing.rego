@@ -46,10 +46,9 @@ unavailable(f) := object.union(found, f) if found := {
 	"subject": "GPUDirect RDMA", "severity": "medium", "remedies": ["load-nvidia-peermem", "enable-dmabuf"],
 }
 
-# disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
-# "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", up to 2.12 with "(no module)".
-# Those with a distance are of gdr-topology.
-# NET/Socket is TCP, which never reaches it, and says so as well.
+# disabled are NCCL's words that a NIC cannot reach memory of the GPU at all: "GPU Direct RDMA Disabled for HCA 0
+# 'mlx5_0'", up to 2.12 with "(no module)". Those with a distance are of gdr-topology. NET/Socket is TCP, which never
+# reaches it, and says so as well.
 disabled contains m if {
 	some m in logs.messages(["nccl-gdr-no-module", "nccl-gdr-nic-disabled", "rccl-gdr-no-peer-memory"])
 	object.get(m, ["fields", "network"], "") != "Socket"

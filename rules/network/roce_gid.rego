@@ -177,12 +177,7 @@ not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 # roce_ports are the RoCE ports of this machine that carry data and whose table of GIDs was read.
-roce_ports contains p if {
-	some p in rdma.active_ports
-	rdma.of_machine(p)
-	p.link_layer == "Ethernet"
-	is_array(p.gids)
-}
+roce_ports := {p | some p in rdma.active_ports; rdma.of_machine(p); p.link_layer == "Ethernet"; is_array(p.gids)}
 
 # A port with an empty table cannot connect to any other.
 findings contains bare("no-gid", p, severity) if {
