@@ -113,7 +113,12 @@ network_evidence(n) := {
 }
 
 # verbs_channels are channels of NCCL over verbs between machines.
-verbs_channels := {t | some t in input.logs.transports; t.kind == "net"; startswith(t.network, "IB"); not t.same_host == true}
+verbs_channels contains t if {
+	some t in input.logs.transports
+	t.kind == "net"
+	startswith(t.network, "IB")
+	not t.same_host == true
+}
 
 direct_channels := {t | some t in verbs_channels; t.gdr == true} # They bypass host memory.
 

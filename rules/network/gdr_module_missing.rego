@@ -56,7 +56,11 @@ disabled contains m if {
 
 findings contains unavailable({
 	"id": "disabled",
-	"about": {"at": logs.at(first), "nic": {p.nic | some p in gpudirect.registered}, "gpu": {p.gpu | some p in gpudirect.registered}},
+	"about": {
+		"at": logs.at(first),
+		"nic": {p.nic | some p in gpudirect.registered},
+		"gpu": {p.gpu | some p in gpudirect.registered},
+	},
 	"messages": {first},
 	"evidence": array.concat(
 		rdma.module_evidence,

@@ -68,7 +68,10 @@ findings contains {
 		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(separated)],
 	]),
 	"severity": unused_severity,
-	"remedies": {true: ["nccl-topo-file"], false: ["set-net-gdr-level", "nccl-topo-file", "other"]}[unused_grade == "virtual"],
+	"remedies": {
+		true: ["nccl-topo-file"],
+		false: ["set-net-gdr-level", "nccl-topo-file", "other"],
+	}[unused_grade == "virtual"],
 	"params": {"gdr_level": level},
 } if {
 	unused

@@ -112,7 +112,9 @@ findings contains {
 	name := network(m)
 }
 
-network(m) := object.get(m, ["fields", "network"], concat(", ", {facts.env[name] | some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]}))
+network(m) := object.get(m, ["fields", "network"], concat(", ", asked))
+
+asked := {facts.env[name] | some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
 
 # EFA is meant, and NCCL took TCP. AWS instances with the GPUs that come with EFA can also be started without it.
 findings contains {

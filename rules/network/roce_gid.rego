@@ -23,13 +23,14 @@
 #   since: "0.1"
 #   grades:
 #     needless: >-
-#       {failed}. Since 2.21, NCCL finds the GID itself, but index {index} is set[, where {unfit} has no routable GID]: unset
-#       it[. {hint}]
+#       A connection over RoCE was refused or not answered ({at}). Since 2.21, NCCL finds the GID itself, but index
+#       {index} is set[, where {unfit} has no routable GID]: unset it[. {hint}]
 #     unanswered: >-
-#       {failed}: a GID that does not reach the peer is the usual cause. [GID index {index} is set. ][{unfit} has no
-#       routable GID there. ]NCCL up to 2.20 uses index 0 unless NCCL_IB_GID_INDEX is set; later versions and UCX choose the GID
-#       themselves. show_gids must show a RoCE v2 GID with the interface's address there, on every NIC and in this
-#       container, and ib_write_bw -x shows which index reaches the peer[. {hint}]
+#       A connection over RoCE was refused or not answered ({at}): a GID that does not reach the peer is the usual cause.
+#       [GID index {index} is set. ][{unfit} has no routable GID there. ]NCCL up to 2.20 uses index 0 unless
+#       NCCL_IB_GID_INDEX is set; later versions and UCX choose the GID themselves. show_gids must show a RoCE v2 GID with
+#       the interface's address there, on every NIC and in this container, and ib_write_bw -x shows which index reaches
+#       the peer[. {hint}]
 #     index: "GID index {index} is set, where {unfit} has no routable GID[. {hint}]"
 #     no-gid: >-
 #       RoCE port {subject} is active, and its table of GIDs is empty: no connection over it is possible. A port gets GIDs
@@ -70,7 +71,7 @@ findings contains {
 	"id": "unanswered",
 	"grade": reading,
 	"subject": "RoCE",
-	"about": object.union(about_index, {"failed": sprintf("A connection over RoCE was refused or not answered (%s)", [logs.at(first)])}),
+	"about": object.union(about_index, {"at": logs.at(first)}),
 	"messages": bad,
 	"evidence": index_evidence,
 	"confidence": confidence,
