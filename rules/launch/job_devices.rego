@@ -35,18 +35,18 @@ findings contains {
 
 without_gpus := launches.without_gpus | {l |
 	some l in job.deviceless
-	job.lacks(l, {"runtime"})
-	job.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	launches.lacks(l, {"runtime"})
+	launches.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 
 # AMD: HIP needs the compute node and the render nodes. A graphics node alone is also passed for other purposes.
 findings contains {
 	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]}, "evidence": [job.fact(l, "devices", l.devices)],
-	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
+	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, launches.title(l), lacking]),
 } if {
 	some l in job.confined
-	job.shows(l, {"devices", "mounts"})
+	launches.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
 	passed := array.concat(object.get(l, "devices", []), object.get(l, "mounts", []))
 	strings.any_prefix_match(passed, given)
@@ -59,16 +59,9 @@ of_rdma(severity, message, evidence) := {
 	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [evidence], "message": message,
 }
 
-# without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
-without_rdma contains l if {
-	some l in job.confined
-	job.shows(l, {"devices", "mounts", "resources"})
-	job.lacks(l, {"networks"})
-	count(job.rdma(l)) == 0
-	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
-}
+# A network of its own may bring a pod an RDMA device.
+without_rdma := {l | some l in (job.confined & launches.without_rdma); launches.lacks(l, {"networks"})}
 
-# The RDMA devices that variables call for.
 findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {
 	some l in without_rdma
 	some name, s in job.settings(l)
@@ -78,7 +71,6 @@ findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA dev
 calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if upper(value) == "IB"
 calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
 
-# Several nodes, RDMA on each, and no way to it.
 findings contains of_rdma("medium", sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [job.opening(l), l.nodes]), job.fact(l, "devices", object.get(l, "devices", []))) if {
 	some l in without_rdma
 	job.target_rdma

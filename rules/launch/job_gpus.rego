@@ -15,6 +15,7 @@ package gpudoctor.rules.job_gpus
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 
 # lists are the entries that count of each list of GPUs: those before the first that names none.
@@ -35,37 +36,26 @@ names_none(l, entry) if {
 	to_number(entry) >= job.gpus(l)
 }
 
-setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
-	job.settings(l)[name].value != ""
-} else := sprintf("%s, which is empty,", [name])
-
+setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value])
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
 ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
 
 findings contains job.of_setting(l, name, {
 	"severity": told[0], "remedies": ["fix-visible-devices"], "evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
-	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
+	"message": sprintf("%s %s%s", [setting(l, name), told[1], concat("", [" (a container numbers its own GPUs from 0)" | l in job.containers])]),
 }) if {
 	some l, of in lists
 	some name, entries in of
 	told := leaves(l, count(entries))
 }
 
-leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [job.title(l)])] if job.asks(l)
+leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [launches.title(l)])] if job.asks(l)
 
-leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), job.title(l)])] if {
+leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), launches.title(l)])] if {
 	n > 0
 	n < job.stated(l)
 	not crowded(l, n)
 }
-
-indices(l, name) := sprintf(". Inside, %s", [numbered(job.gpus(l))]) if {
-	l in job.containers
-	regex.match(`^\d`, visible.list_of(job.settings(l)[name].value)[count(lists[l][name])])
-} else := ""
-
-numbered(1) := "its one GPU has the index 0"
-numbered(n) := sprintf("they have the indices 0 to %d", [n - 1]) if n > 1
 
 # offered counts the GPUs that the ranks of a description can use; they are crowded where there are more of them. short are
 # the lists that leave too few.
@@ -100,9 +90,8 @@ of_number(l, evidence, more) := object.union(found, more) if found := {
 
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
-starts(run) if not job.shows(run, {"processes", "tensor_parallel"})
+starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 
-# More GPUs than the machine has: the job is never scheduled, or does not start.
 findings contains of_number(l, [], {
 	"params": {"too_many": l.gpus}, "evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),

@@ -17,6 +17,7 @@ package gpudoctor.rules.job_memlock
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 import data.tables.thresholds
 
@@ -24,12 +25,12 @@ import data.tables.thresholds
 bounded contains l if {
 	some l in job.confined
 	count(job.rdma(l)) > 0
-	job.shows(l, {"memlock_bytes"})
+	launches.shows(l, {"memlock_bytes"})
 	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 }
 
 # unlocked are containers without a capability that lifts the limit.
-unlocked := {l | some l in job.confined; job.shows(l, {"cap_add"}); count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0}
+unlocked := {l | some l in job.confined; launches.shows(l, {"cap_add"}); count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0}
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK", "evidence": job.rdma(l),
@@ -55,26 +56,25 @@ findings contains {
 # A limit that the file itself sets: a script hands its own on to what it starts, in KiB. Below 64 MiB not even the buffers
 # of a few connections fit; many nodes need more than a GiB.
 findings contains {
-	"subject": "RLIMIT_MEMLOCK", "remedies": [source[0]], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
-	"message": sprintf("%s limits locked memory to %s%s, and %s: memory registration with RDMA NICs fails", [job.opening(l), facts.bytes(l.memlock_bytes), source[1], use(l)]),
+	"subject": "RLIMIT_MEMLOCK", "remedies": [remedy], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
+	"message": sprintf("%s limits locked memory to %s: memory registration with RDMA NICs fails", [job.opening(l), facts.bytes(l.memlock_bytes)]),
 	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= thresholds.memlock_too_low_bytes],
 } if {
 	some l in job.parts
 	l.memlock_bytes >= 0
 	l.memlock_bytes < thresholds.memlock_low_bytes
-	source := in_force(l)
+	remedy := in_force(l)
+	uses_rdma(l)
 }
 
-in_force(l) := ["raise-memlock-limits", " (ulimit -l counts KiB)"] if l.kind == "shell"
-in_force(l) := ["raise-memlock", ""] if l in unlocked
+in_force(l) := "raise-memlock-limits" if l.kind == "shell"
+in_force(l) := "raise-memlock" if l in unlocked
 
-# use says why a job needs RDMA. On one node without it, the limit does no harm to communication.
-use(l) := sprintf("gets RDMA devices (%s)", [job.rdma_words(l)]) if {
-	count(job.rdma(l)) > 0
-} else := sprintf("its job uses %d nodes", [nodes]) if {
-	nodes := max({other.nodes | some other in job.parts})
-	nodes > 1
-} else := "the target has RDMA NICs" if {
+# On one node without RDMA, the limit does no harm to communication.
+uses_rdma(l) if count(job.rdma(l)) > 0
+uses_rdma(_) if job.parts[_].nodes > 1
+
+uses_rdma(_) if {
 	job.target_rdma
 	job.several(job.parts[_])
 }

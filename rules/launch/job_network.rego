@@ -14,6 +14,7 @@
 package gpudoctor.rules.job_network
 
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.networks
 import data.tables.launch_files as words
 
@@ -21,7 +22,7 @@ import data.tables.launch_files as words
 # the pod.
 findings contains job.of_setting(l, name, {
 	"remedies": ["set-socket-ifname", "unset-env"],
-	"message": sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, job.title(l), words.lacking.network[l.kind]]),
+	"message": sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, launches.title(l), words.lacking.network[l.kind]]),
 }) if {
 	some l, all in job.judged
 	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
@@ -32,7 +33,7 @@ findings contains job.of_setting(l, name, {
 	every interface in networks.patterns(value) {
 		job.matches(words.host_interfaces, interface)
 	}
-	job.shows(l, {"resources"})
+	launches.shows(l, {"resources"})
 	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
 }
 

@@ -22,8 +22,8 @@ program(run) := regex.replace(run.command[0], `^.*/`, "")
 
 # waits is the number of nodes that a launcher waits for: of a range, the least.
 waits(l) := to_number(least) if {
-	job.shows(l, {"nodes"})
-	least := split(job.option(l, "nnodes|num[_-]machines|num[_-]nodes"), ":")[0]
+	launches.shows(l, {"nodes"})
+	least := split(max(launches.options(l, "nnodes|num[_-]machines|num[_-]nodes")), ":")[0]
 	regex.match(`^\d{1,6}$`, least)
 }
 
@@ -36,7 +36,6 @@ findings contains {
 	waits(run) > batch.nodes
 }
 
-# A pod of an object that says how many it starts.
 findings contains {
 	"subject": "nodes", "params": {"launcher": program(l)}, "evidence": [job.fact(l, "nodes", l.nodes)],
 	"message": sprintf("%s is one of %d, and its launcher waits for %d nodes: the rendezvous never completes", [job.opening(l), l.nodes, waits(l)]),
@@ -46,7 +45,6 @@ findings contains {
 	waits(l) > l.nodes
 }
 
-# A launcher that starts all ranks of a node, started once for each of them.
 findings contains {
 	"subject": "ranks", "params": {"launcher": program(run)}, "evidence": [job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
 	"message": sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [job.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes]),
@@ -56,7 +54,7 @@ findings contains {
 	some run in job.steps
 	program(run) in {"torchrun", "accelerate", "deepspeed"}
 	run.processes > 1
-	job.shows(run, {"tasks"})
+	launches.shows(run, {"tasks"})
 	not run.tasks == 1
 }
 

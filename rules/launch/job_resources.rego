@@ -13,12 +13,13 @@ package gpudoctor.rules.job_resources
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 
 scarce(l, subject, part, message) := {"subject": subject, "message": message, "params": {"scarce": "yes"}, "evidence": [job.fact(l, part, l[part])]}
 
 # limited is true where a number is a limit, which stands in another line than a pod's request: that one it may exceed.
 limited(l, part, name) if {
-	job.shows(l, {part, "requests"})
+	launches.shows(l, {part, "requests"})
 	not l.lines[part] == object.get(l, ["lines", job.entry("requests", name)], -1)
 }
 

@@ -16,6 +16,7 @@
 package gpudoctor.rules.job_runtime
 
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
@@ -29,20 +30,20 @@ findings contains job.of_setting(l, "NVIDIA_VISIBLE_DEVICES", {
 	told := choice(l, lower(value))
 }
 
-choice(l, value) := ["critical", sprintf("hides all GPUs that %s requests: the container runtime then passes in none", [job.title(l)])] if {
+choice(l, value) := ["critical", sprintf("hides all GPUs that %s requests: the container runtime then passes in none", [launches.title(l)])] if {
 	value in {"none", "void"}
 	job.asks(l)
 	by_variable(l)
-} else := ["high", sprintf("of %s takes the place of the GPUs that the device plugin chose: pods share one GPU while others are idle", [job.title(l)])] if {
+} else := ["high", sprintf("of %s takes the place of the GPUs that the device plugin chose: pods share one GPU while others are idle", [launches.title(l)])] if {
 	l.kind == "kubernetes"
 	l.resources["nvidia.com/gpu"] != "0"
 	regex.match(`^(\d|gpu-)`, value)
-} else := ["high", sprintf("passes %d of the %d GPUs that the job requests into the container of %s", [count(visible.list_of(value)), job.gpus(l), job.title(l)])] if {
+} else := ["high", sprintf("passes %d of the %d GPUs that the job requests into the container of %s", [count(visible.list_of(value)), job.gpus(l), launches.title(l)])] if {
 	by_variable(l)
 	l.kind == "slurm"
 	regex.match(`^(\d|gpu-)`, value)
 	count(visible.list_of(value)) < job.gpus(l)
-} else := ["medium", sprintf("passes all GPUs of the node into %s, which requests none: Kubernetes gives them to other pods as well", [job.title(l)])] if {
+} else := ["medium", sprintf("passes all GPUs of the node into %s, which requests none: Kubernetes gives them to other pods as well", [launches.title(l)])] if {
 	value == "all"
 	bypasses(l)
 }
@@ -67,7 +68,7 @@ bypasses(l) if {
 
 findings contains job.of_setting(l, "NVIDIA_DRIVER_CAPABILITIES", {
 	"remedies": ["set-driver-capabilities"],
-	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, libraries[capability]]),
+	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, launches.title(l), capability, libraries[capability]]),
 }) if {
 	some l in job.containers
 	job.asks(l)

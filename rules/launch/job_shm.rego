@@ -38,7 +38,6 @@ severity(l) := "low" if {
 	surroundings.all_nvlinked
 } else := "high"
 
-# A volume of the node's disk in its place.
 findings contains {
 	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"], "evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [job.opening(l)]),

@@ -14,6 +14,7 @@
 package gpudoctor.rules.job_variables
 
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
@@ -24,8 +25,7 @@ of_setting(l, name, message, more) := object.union(found, more) if found := job.
 	"message": sprintf("%s=%s %s", [name, setting_rows.shown(job.settings(l)[name].value), message]),
 })
 
-# What the table says of a setting.
-findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), concat(": ", why(row))]), object.union(object.filter(row, ["confidence", "remedies"]), {
+findings contains of_setting(l, name, sprintf("of %s %s", [launches.title(l), concat(": ", array.concat([row.why], [variables.losses[row.loss] | row.loss]))]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
 	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
 })) if {
@@ -35,15 +35,12 @@ findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), concat(
 	not documented(l, name)
 }
 
-# decisive are the rows that apply to the settings of each description.
 decisive[l][name] := setting_rows.decisive_for(name, value) if {
 	some l, all in job.judged
 	some name, s in all
 	value := trim_space(s.value)
 	value != ""
 }
-
-why(row) := array.concat([row.why], [variables.losses[row.loss] | row.loss])
 
 # What is only possible without a machine to look at is low, and so is the way between GPUs where there is one.
 severity(l, row) := "low" if {
@@ -98,7 +95,6 @@ findings contains of_setting(l, name, sprintf("is not a known variable; did you 
 	not documented(l, name)
 }
 
-# A rendezvous address of the machine itself in a job over several nodes.
 findings contains {
 	"subject": "MASTER_ADDR", "severity": "high", "remedies": ["unset-env"], "evidence": [address],
 	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [job.opening(l), l.nodes, address.value]),
@@ -111,11 +107,10 @@ findings contains {
 }
 
 meeting(l) := job.fact(l, "command", value) if {
-	value := job.option(l, "master[_-]addr|rdzv[_-]endpoint")
+	value := max(launches.options(l, "master[_-]addr|rdzv[_-]endpoint"))
 } else := job.setting_fact(l, "MASTER_ADDR")
 
-# Variables that switch off the RDMA that the file itself requests.
-findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [job.title(l), job.rdma_words(l)]), {
+findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [launches.title(l), job.rdma_words(l)]), {
 	"severity": "medium", "evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
 }) if {
 	not job.target_rdma

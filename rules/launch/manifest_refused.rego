@@ -12,6 +12,7 @@
 package gpudoctor.rules.manifest_refused
 
 import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
 
 refused(l, subject, part, value, message) := {
 	"subject": subject, "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
@@ -28,13 +29,13 @@ extended(name) if {
 
 # shown are the pods whose requests and limits are known.
 pods := {l | some l in input.launches; l.kind == "kubernetes"}
-shown := {l | some l in pods; job.shows(l, {"requests", "resources"})}
+shown := {l | some l in pods; launches.shows(l, {"requests", "resources"})}
 
 findings contains of_request(l, name, sprintf("requests %s and has no limit for it", [name])) if {
 	some l in shown
 	some name, _ in l.requests
 	extended(name)
-	job.shows(l, {job.entry("requests", name), job.entry("resources", name)})
+	launches.shows(l, {job.entry("requests", name), job.entry("resources", name)})
 	not l.resources[name]
 }
 
@@ -73,7 +74,6 @@ findings contains refused(l, target, "mounts", target, sprintf("mounts %d volume
 	n > 1
 }
 
-# quantity is the value of a Kubernetes quantity.
 quantity(text) := units.parse(text) if regex.match(`^[0-9]{1,12}(\.[0-9]{1,9})?([KMGTPE]i?|k|m)?$`, text)
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"resources", "requests"})

@@ -11,13 +11,8 @@ chosen contains {"name": item[1], "address": item[2], "place": i, "message": m} 
 	some i, item in regex.find_all_string_submatch_n(`([A-Za-z][\w.-]*):([0-9a-fA-F.:]+)(?:%[\w.-]+)?<`, m.fields.interfaces, 32)
 }
 
-first_choices contains c if {
-	some c in chosen
-	c.place == 0
-	c.message.id == "nccl-bootstrap-interface"
-}
+first_choices := {c | some c in chosen; c.place == 0; c.message.id == "nccl-bootstrap-interface"}
 
-# words say for people how a connection failed.
 words := {
 	"refused": "the peer's machine refused the connection",
 	"timed-out": "no response came",
@@ -64,21 +59,11 @@ remote(m) := m.fields.remote if {
 	m.fields.remote
 } else := m.fields.host if {
 	networks.address(m.fields.host)
-} else := m.fields.host if {
-	networks.loopback(m.fields.host) # "localhost"
 } else := ""
 
-# hard_failures are those of a last attempt.
-hard_failures contains f if {
-	some f in failures
-	f.hard
-}
+hard_failures := {f | some f in failures; f.hard}
 
-# unanswered are those that got no answer.
-unanswered contains f if {
-	some f in hard_failures
-	f.kind in {"timed-out", "no-route", "unreachable"}
-}
+unanswered := {f | some f in hard_failures; f.kind in {"timed-out", "no-route", "unreachable"}}
 
 # earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
@@ -98,9 +83,7 @@ first_death := min({m.order |
 })
 
 # useless is true of the address of a peer that the peer should not have told.
-useless(address) if networks.loopback(address)
-useless(address) if networks.link_local(address)
-useless(address) if networks.nobody(address)
+useless(address) if networks.local(address)
 
 # Networks of bridges that a real interface has here are none.
 useless(address) if {
@@ -112,14 +95,9 @@ useless(address) if {
 # address, whatever network its owner gave to the bridge.
 useless(address) if address in bridges
 
-bridges contains c.address if {
-	some c in chosen
-	networks.inside_machine(c.name)
-}
-
-bridges contains split(a, "/")[0] if {
+bridges := {c.address | some c in chosen; networks.bridge(c.name)} | {split(a, "/")[0] |
 	some n in input.nics.interfaces
-	networks.inside_machine(n.name)
+	networks.bridge(n.name)
 	some a in n.addresses
 }
 
@@ -127,47 +105,33 @@ bridges contains split(a, "/")[0] if {
 bridge_networks_taken if {
 	some c in chosen
 	networks.bridge_address(c.address)
-	not networks.private_bridge(c.name)
+	not networks.bridge(c.name)
 	not of_container(c.name)
 }
 
 # of_container is true of the name that a container gives to its end.
 of_container(name) if regex.match(`^eth\d`, name)
 
-# bad_choices are those that the peers do not reach. What is first in the list is
-# used; what follows only where a connection over it failed.
+# bad_choices are those that the peers do not reach. What is first in the list is used; what follows only where a
+# connection over it failed.
 bad_choices contains c if {
 	some c in chosen
-	c.place == 0
 	astray(c)
+	used(c)
 }
 
-bad_choices contains c if {
-	some c in chosen
-	c.place > 0
-	astray(c)
-	c.name in {f.message.fields.interface | some f in failures}
-}
-
-bad_choices contains c if {
-	useless_failed
-	some c in chosen
-	c.place > 0
-	astray(c)
-}
+used(c) if c.place == 0
+used(c) if c.name in {f.message.fields.interface | some f in failures}
+used(_) if useless_failed
 
 # useless_failed is true where a connection to an address failed that means something else on each machine.
-useless_failed if {
-	some f in failures
-	useless(f.remote)
-}
+useless_failed if useless(failures[_].remote)
 
-astray(c) if networks.loopback(c.address)
-astray(c) if networks.link_local(c.address)
+astray(c) if networks.local(c.address)
 
 astray(c) if {
 	networks.bridge_address(c.address)
-	networks.private_bridge(c.name)
+	networks.bridge(c.name)
 }
 
 # A cloud may give the network of a bridge to its machines: a failed connection decides.
@@ -209,18 +173,11 @@ choice_told if {
 
 # bad_remotes are connections to an address that means something else on each machine. They leave the generic messages
 # to themselves: what refuses a connection on 127.0.0.1 may be any service.
-bad_remotes contains f if {
-	some f in hard_failures
-	useless(f.remote)
-}
+bad_remotes := {f | some f in (hard_failures | at_other_meeting); useless(f.remote)}
 
-# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On
-# one machine, a container's address in the network of a bridge works like any other.
-bad_remotes contains f if {
-	some f in at_meeting
-	useless(f.remote)
-	not networks.loopback(f.remote)
-}
+# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On one machine, a container's
+# address in the network of a bridge works like any other.
+at_other_meeting := {f | some f in at_meeting; not networks.loopback(f.remote)}
 
 # at_meeting are the connections to the rendezvous of ranks on several machines: the store
 # of PyTorch at MASTER_ADDR, and the head of Ray.
@@ -228,28 +185,4 @@ at_meeting contains f if {
 	networks.multi_node
 	some f in failures
 	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed", "ray-gcs-unreachable"}
-}
-
-# narrow_used are the interfaces that NCCL chose itself and that have no network around
-# them, if others of the same list have one.
-narrow_used contains n if {
-	not networks.told_interface
-	count(networks.broader) > 0
-	some n in input.nics.interfaces
-	networks.narrow(n)
-	some c in chosen
-	c.place == 0
-	c.name == n.name
-}
-
-# scattered is true when private IPv4 addresses of several hosts differ in their first 16 bits and in the interface's
-# name, and a connection failed. Networks that are wider than that usually have one name for the interface. NCCL 2.18 to
-# 2.23 tries again on a socket that failed, which the kernel answers with "Software caused connection abort" whatever
-# came first (NVIDIA/nccl#1515).
-scattered if {
-	count({networks.host_of(c.message) | some c in first_choices}) > 1
-	count({array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}) > 1
-	count({c.name | some c in first_choices}) > 1
-	some f in hard_failures
-	f.kind != "refused"
 }

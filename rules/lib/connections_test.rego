@@ -74,13 +74,3 @@ test_judges_second_choices_by_failures if {
 test_judges_a_container_by_failures if {
 	bad([using("a", "eth0:172.17.0.4<0>"), timed_out("172.17.0.4")]) == {"eth0"}
 }
-
-test_finds_scattered_networks if {
-	a := using("a", "eth0:10.0.0.4<0>")
-	b := using("b", "ens3:192.168.7.4<0>")
-	near := using("b", "ens3:10.0.3.4<0>")
-	connections.scattered with input as log([a, b, timed_out("10.0.0.4")])
-	not connections.scattered with input as log([a, near, timed_out("10.0.0.4")])
-	not connections.scattered with input as log([a, b])
-	not connections.scattered with input as log([a, b, failed("nccl-connect-refused", {"error": "Connection refused"})])
-}

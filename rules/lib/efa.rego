@@ -2,7 +2,6 @@
 package gpudoctor.lib.efa
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
@@ -11,11 +10,7 @@ import data.gpudoctor.lib.surroundings
 # them, or the plugin itself recognized an instance that has them.
 expected if count(surroundings.efa_devices) > 0
 
-expected if {
-	some l in input.launches
-	l.resources["vpc.amazonaws.com/efa"]
-}
-
+expected if input.launches[_].resources["vpc.amazonaws.com/efa"]
 expected if facts.env.FI_PROVIDER == "efa"
 
 expected if {
@@ -23,10 +18,7 @@ expected if {
 	facts.env[name] != ""
 }
 
-expected if {
-	some p in input.nics.rdma
-	strings.any_prefix_match(p.device, ["rdmap", "efa_"])
-}
+expected if strings.any_prefix_match(input.nics.rdma[_].device, ["rdmap", "efa_"])
 
 expected if logs.said("ofi-platform")
 
@@ -41,8 +33,7 @@ between_machines if networks.multi_node
 
 between_machines if {
 	not networks.single_node
-	some t in input.logs.transports
-	t.kind == "net"
+	input.logs.transports[_].kind == "net"
 }
 
 # failures are complaints of the programs that use NCCL's plugin for libfabric.
@@ -55,6 +46,3 @@ on_aws if {
 		regex.match(`^ip-\d+-\d+-\d+-\d+`, h)
 	}
 }
-
-# has_gpus_of_efa is true of machines with GPUs of p4, p5 and p6 instances.
-has_gpus_of_efa if gpu_models.model[_].efa

@@ -25,21 +25,13 @@ around_processors(l) if {
 
 # containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
-confined := {l | some l in containers; lacks(l, {"privileged"})}
+confined := {l | some l in containers; launches.lacks(l, {"privileged"})}
 
 # headers are those of batch scripts, runs the programs that a file starts, and steps those of a batch job.
 headers := {l | some l in parts; l.kind == "slurm"; not l.command}
 header := min(headers)
 runs := {l | some l in parts; l.command}
 steps := {l | some l in runs; l.kind == "slurm"}
-
-# shows is true of a description without open values for some parts, and lacks of one that shows that it sets none of them.
-shows(l, names) if launches.shows(l, names)
-
-lacks(l, names) if {
-	shows(l, names)
-	count({name | some name in names; not object.get(l, name, false) in [false, []]}) == 0
-}
 
 # fact is a part of a description as evidence, and setting_fact a variable in force.
 fact(l, part, value) := placed(l, part, value, launches.place_of(l, part))
@@ -50,15 +42,8 @@ entry(part, name) := sprintf("%s[%s]", [part, name])
 # of_setting is a finding about a variable in force, with what more there is to say.
 of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
 
-# title names a description: "the pod train", "the Dockerfile". opening begins a sentence with it.
-title(l) := launches.title(l) if {
-	not kinds[l.kind]
-} else := sprintf("%s %s", [kinds[l.kind], l.name]) if {
-	l.name
-} else := object.get(kinds, l.kind, "the command")
-
-opening(l) := concat("", ["The", trim_prefix(title(l), "the")])
-kinds := {"slurm": "the batch job", "dockerfile": "the Dockerfile", "mpirun": "the mpirun command", "shell": "the script", "ecs": "the task"}
+# opening begins a sentence with the name of a description.
+opening(l) := concat("", ["The", trim_prefix(launches.title(l), "the")])
 
 # settings are the variables in force for a description, each with its value and place: its own, and what the script
 # around it exports.
@@ -109,7 +94,7 @@ gpus(l) := target_gpus if l.gpus == -1
 gpus(l) := target_gpus if {
 	inherits(l)
 	count(granted) == 0
-	count({h | some h in parts; h.kind == "slurm"; not shows(h, {"gpus"})}) == 0
+	count({h | some h in parts; h.kind == "slurm"; not launches.shows(h, {"gpus"})}) == 0
 }
 
 # target_gpus counts the GPUs of the target, and granted are those of a node that batch scripts ask for.
@@ -118,7 +103,7 @@ granted := {l.gpus | some l in parts; l.kind == "slurm"; l.gpus > 0}
 
 inherits(l) if {
 	not l.kind in boxes
-	lacks(l, {"gpus"})
+	launches.lacks(l, {"gpus"})
 }
 
 # ranks counts the processes with a GPU of their own that a description starts on one node. Ray spreads a server over
@@ -126,7 +111,7 @@ inherits(l) if {
 ranks(l) := l.processes if {
 	l.processes
 } else := ceil((l.tensor_parallel * object.get(l, "pipeline_parallel", 1)) / object.get(l, "nodes", 1)) if {
-	shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
+	launches.shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
 	not startswith(object.get(l, "object", ""), "Ray")
 	not says(l, `(^|[=_/-])ray\b`)
 }
@@ -140,7 +125,7 @@ several(l) if gpus(l) > 1
 several(l) if {
 	not gpus(l)
 	not l.gpus == 0
-	shows(l, {"gpus"})
+	launches.shows(l, {"gpus"})
 	not l.kind == "kubernetes"
 	ranks(l) > 1
 }
@@ -152,8 +137,8 @@ asks(l) if l.gpus == -1
 # own_network is true of a container whose only network is one of its engine or cluster.
 own_network(l) if {
 	l in containers
-	shows(l, {"network"})
-	lacks(l, {"networks"})
+	launches.shows(l, {"network"})
+	launches.lacks(l, {"networks"})
 	not regex.match("^(host$|container:)", object.get(l, "network", ""))
 }
 
@@ -170,8 +155,8 @@ rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 deviceless contains l if {
 	some l in confined
 	l.kind == "kubernetes"
-	lacks(l, {"gpus"})
-	shows(l, {"resources", "requests"})
+	launches.lacks(l, {"gpus"})
+	launches.shows(l, {"resources", "requests"})
 	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
 }
 
@@ -188,19 +173,12 @@ of_provider(l, provider) if {
 	matches(provider[list], found[_])
 }
 
-# option is the value of an option of a command, joined by = or the next word, by the pattern of its name.
-option(l, name) := value if {
-	some i, word in l.command
-	regex.match(sprintf("^--(%s)(=|$)", [name]), word)
-	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
-}
-
 # undecided are values that the file does not show, of parts that a rule reads, in words. "variables[*]" is any variable.
 undecided(reads) := union({open[part] |
 	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))
 })
 
-open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), title(l), text, launches.place_of(l, name)]) if {
+open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), launches.title(l), text, launches.place_of(l, name)]) if {
 	some l in parts
 	some name, text in l.unknown
 	some part in ({name} | {"variables[*]" | startswith(name, "variables")})

@@ -35,6 +35,12 @@ with_gpu(l) if not l.gpus == 0
 # part that is missing may have a value.
 shows(l, parts) if count(parts & object.keys(object.get(l, "unknown", {}))) == 0
 
+# lacks is true of one that shows that it sets none of some parts.
+lacks(l, parts) if {
+	shows(l, parts)
+	count({part | some part in parts; not object.get(l, part, false) in [false, []]}) == 0
+}
+
 # shares is true of a container that has the host's /dev/shm, or another's.
 shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
@@ -43,12 +49,8 @@ shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 without_gpus contains l if {
 	some l in input.launches
 	l.kind in {"docker-run", "compose"}
-	shows(l, {"gpus", "runtime", "privileged", "devices", "variables", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})
-	not l.gpus
-	not l.gpu_vendor
-	not l.runtime
-	not l.privileged
-	count(object.get(l, "devices", [])) == 0
+	lacks(l, {"gpus", "gpu_vendor", "runtime", "privileged", "devices"})
+	shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})
 	count({"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} & object.keys(object.get(l, "variables", {}))) == 0
 }
 
@@ -61,33 +63,37 @@ slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image !=
 # of Slurm, so this needs NCCL's message that there is none.
 without_rdma contains l if {
 	some l in (containers | slurm_containers)
-	shows(l, {"privileged", "devices", "mounts", "resources"})
-	not l.privileged
+	lacks(l, {"privileged"})
+	shows(l, {"devices", "mounts", "resources"})
 	count({d | some d in l.devices; startswith(d, "/dev/infiniband")}) == 0
-	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
-	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
+	count({m | some m in l.mounts; regex.match("^/dev(/infiniband[^:]*)?(:|$)", m)}) == 0
+	count({r | some r, _ in l.resources; regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic|claims`, r)}) == 0
 }
 
 # without_imex are the containers with GPUs that were given no channel of IMEX, a device node that an unprivileged one
 # needs for memory that is shared by fabric handles, over NVLink between machines (NVIDIA/nccl issue 1925).
 without_imex contains l if {
 	some l in enclosed
-	shows(l, {"privileged", "devices", "mounts"})
-	not l.privileged
+	lacks(l, {"privileged"})
+	shows(l, {"devices", "mounts"})
 	with_gpu(l)
 	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
 }
 
-# sandboxed are containers whose kernel is gVisor's.
 sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
 
-# devices_evidence shows the devices that containers were given.
 devices_evidence(ls) := [fact |
 	some l in sort(ls)
 	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
 ]
 
-# place is the line of a launch.
+# options are the values of an option of a command, joined by = or the next word, by the pattern of its name.
+options(l, name) := {value |
+	some i, word in l.command
+	regex.match(sprintf("^--(%s)(=|$)", [name]), word)
+	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
+}
+
 place(l) := sprintf("%s:%d", [l.source, l.line])
 
 # place_of is the line of a part of a launch, or its first line.
@@ -98,19 +104,22 @@ shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 104
 	l.shm_bytes
 } else := "sets no size for /dev/shm, so it has the default of 64 MiB"
 
-# title names a launch: "the container train", "the pod llm".
-title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {
+# title names a launch: "the container train", "the pod llm", "the script".
+title(l) := sprintf("%s %s", [word(l), l.name]) if {
 	l.name
-} else := sprintf("%s of %s", [words[l.kind], l.image]) if {
+} else := sprintf("%s of %s", [word(l), l.image]) if {
 	l.image
-} else := words[l.kind]
+	l.kind != "dockerfile"
+} else := word(l)
+
+word(l) := object.get(words, l.kind, "the command")
 
 words := {
 	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
-	"compose": "the service", "kubernetes": "the pod", "slurm": "the job's container",
+	"compose": "the service", "kubernetes": "the pod", "slurm": "the batch job", "dockerfile": "the Dockerfile",
+	"mpirun": "the mpirun command", "shell": "the script", "ecs": "the task",
 }
 
-# evidence shows a launch by its line.
 evidence(l) := {
 	"fact": sprintf("launches[%s].shm_bytes", [object.get(l, "name", l.kind)]),
 	"value": object.get(l, "shm_bytes", "the default"),

@@ -7,21 +7,11 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # hosts are the machines, or containers, that the logs name.
-hosts contains m.host if {
-	some m in input.logs.messages
-	m.program in {"nccl", "rccl", "ofi"}
-	m.host != ""
-}
-
-hosts contains n.host if {
-	some n in input.logs.networks
-	n.host != ""
-}
-
-hosts contains h if {
-	some c in input.logs.communicators
-	some h in c.hosts
-}
+hosts := union({
+	{m.host | some m in input.logs.messages; m.program in {"nccl", "rccl", "ofi"}; m.host != ""},
+	{n.host | some n in input.logs.networks; n.host != ""},
+	{h | some c in input.logs.communicators; some h in c.hosts},
+})
 
 # multi_node is true when the texts show that the job spans several machines.
 multi_node if count(hosts) > 1
@@ -29,10 +19,7 @@ multi_node if met
 
 # Ray writes the address behind the process only for those on other machines than the driver: "(RayWorkerWrapper pid=12,
 # ip=10.0.0.2)". It does so before lines of any program, so that no row of the catalogue has it as a field.
-multi_node if {
-	some m in input.logs.messages
-	regex.match(`\(\w+ pid=\d+, ip=\d`, m.text)
-}
+multi_node if regex.match(`\(\w+ pid=\d+, ip=\d`, input.logs.messages[_].text)
 
 # NCCL names the ranks at both ends of a channel, and on which machines they are.
 multi_node if {
@@ -41,15 +28,8 @@ multi_node if {
 	t.same_host == false
 }
 
-multi_node if {
-	some l in input.launches
-	l.nodes > 1
-}
-
-multi_node if {
-	some b in input.benchmarks
-	b.nodes > 1
-}
+multi_node if input.launches[_].nodes > 1
+multi_node if input.benchmarks[_].nodes > 1
 
 # single_node is true when NCCL itself counted one machine.
 single_node if {
@@ -60,10 +40,7 @@ single_node if {
 
 # met is true if NCCL counted several machines: it does so once the ranks have connected
 # over the bootstrap interface, which was then right.
-met if {
-	some c in input.logs.communicators
-	c.nodes > 1
-}
+met if input.logs.communicators[_].nodes > 1
 
 # troubled is true when the job failed, began to build a communicator and did not
 # end, or tried a connection again and again.
@@ -85,8 +62,11 @@ loopback(address) if strings.any_prefix_match(address, ["127.", "::1", "localhos
 # 4291), so that a peer needs to know by which interface to send.
 link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.254."])
 
-# nobody is true of an address that no host has: "any", and that of a broadcast (RFC 1122, 3.2.1.3).
-nobody(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
+# local is true of an address that means nothing to another machine. No host has "any", or that of a broadcast (RFC
+# 1122, 3.2.1.3).
+local(address) if loopback(address)
+local(address) if link_local(address)
+local(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 
 # bridge_address is true of an address from the networks that Docker, libvirt and Podman
 # by default give to a bridge within one machine. Every machine has the same.
@@ -96,12 +76,9 @@ bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.16
 # bridges of containers and virtual machines, and ends of their pairs.
 virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
 
-# private_bridge is true of the names that programs give to the bridges whose networks bridge_address knows.
-private_bridge(name) if strings.any_prefix_match(name, ["docker", "virbr", "podman", "cni", "br-"])
-
-# inside_machine is true of the names of only bridges: a veth may be the end of a pod, and
-# a bridge of another name may have the machine's own address.
-inside_machine(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
+# bridge is true of the names of only bridges inside a machine: a veth may be the end of a pod, and a bridge of another
+# name may have the machine's own address.
+bridge(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
 
 # patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of prefixes, or, behind "=", of whole names; "^"
 # leaves out instead (nccl src/misc/utils.cc, parseStringList; src/misc/socket.cc).
@@ -124,18 +101,12 @@ selects(value, name) if {
 	not matches(value, name)
 }
 
-matches(value, name) if {
-	whole(value)
-	name in patterns(value)
-}
+matches(value, name) if name in patterns(value)
 
 matches(value, name) if {
-	not whole(value)
+	not strings.any_prefix_match(value, ["=", "^="]) # These are followed by whole names.
 	strings.any_prefix_match(name, patterns(value))
 }
-
-# whole is true of a value that lists whole names.
-whole(value) if strings.any_prefix_match(value, ["=", "^="])
 
 # asked is NCCL's configured interface.
 asked := facts.env.NCCL_SOCKET_IFNAME if facts.env.NCCL_SOCKET_IFNAME != ""
@@ -146,22 +117,12 @@ told_interface if {
 	not excludes(asked)
 }
 
-# told_names are the values of the variables that name interfaces.
-told_names[name] := value if {
-	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
-	value := facts.env[name]
-	value != ""
-}
+told_names := {name: facts.env[name] | some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]; facts.env[name] != ""}
 
 # taken are those of some names of interfaces that the value of a variable takes.
 taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_names.NCCL_SOCKET_IFNAME, name)}
 
 taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
-
-# inside is true of names that no other machine reaches.
-inside("lo")
-inside(name) if private_bridge(name)
-inside(name) if startswith(name, "veth")
 
 # listed are the interfaces of each host whose list is whole: the loopback
 # interface is in each whole list, and on a machine with very many, some are only counted.
@@ -177,50 +138,44 @@ listed[host] := {n |
 
 cut if input.nics.interfaces_left > 0
 
-# dead is true of an interface that carries nothing.
 dead(n) if n.state == "down"
 dead(n) if n.carrier == false
 
-# unusable says why none of some interfaces can be used.
-unusable(used) := "is down" if {
-	every n in used {
-		dead(n)
-	}
-} else := "has no address" if {
-	every n in used {
-		not dead(n)
-		count(object.get(n, "addresses", [])) == 0
-	}
+# unusable is true of one that is down, or has no address in a list that shows addresses.
+unusable(n) if dead(n)
+
+unusable(n) if {
 	with_addresses
+	count(object.get(n, "addresses", [])) == 0
 }
 
 # with_addresses is false of lists of links, which show no address at all.
-with_addresses if {
-	some n in input.nics.interfaces
-	count(n.addresses) > 0
-}
+with_addresses if count(input.nics.interfaces[_].addresses) > 0
 
-# ipv4_of are the IPv4 addresses of an interface, with their netmasks.
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
 
-# narrow is true of an interface that has no network around it: of a tunnel, and of one with addresses of 32 bits.
-narrow(n) if n.kind == "tunnel"
+# narrow are the interfaces that have no network around them: tunnels, and those with addresses of 32 bits.
+narrow contains n if {
+	some n in input.nics.interfaces
+	n.kind == "tunnel"
+}
 
-narrow(n) if {
+narrow contains n if {
+	some n in input.nics.interfaces
 	count(ipv4_of(n)) > 0
 	every a in ipv4_of(n) {
 		endswith(a, "/32")
 	}
 }
 
-# broader are the interfaces that have one.
+# broader are those that have one.
 broader contains n if {
 	some n in input.nics.interfaces
 	n.state == "up"
-	not object.get(n, "kind", "") in {"loopback", "tunnel", "bridge", "veth"}
+	not object.get(n, "kind", "") in {"loopback", "bridge", "veth"}
 	not virtual(n.name)
 	count(ipv4_of(n)) > 0
-	not narrow(n)
+	not n in narrow
 }
 
 # within is true of an IPv4 address in the network of another one with its netmask.
@@ -230,21 +185,10 @@ within(network, address) if {
 	net.cidr_contains(network, address)
 }
 
-# address is true of an address of either family.
 address(text) if ipv4(text)
+address(text) if loopback(text)
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
 
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 
 ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
-
-# why says why an address is useless between machines.
-why(c) := "every machine has that address for itself" if {
-	loopback(c.address)
-} else := "no host has that address, which stands for all of them" if {
-	nobody(c.address)
-} else := "that address is valid on only one link, and a peer cannot tell on which" if {
-	link_local(c.address)
-} else := "that is the network of a bridge inside the machine, which no other machine can reach; a container on it needs the host's network" if {
-	bridge_address(c.address)
-} else := "that interface ends inside the machine"

@@ -60,12 +60,3 @@ test_knows_networks if {
 	not networks.within("10.0.0.1/32", "10.0.0.1")
 	not networks.within("10.0.0.1/24", "node7")
 }
-
-test_why if {
-	every address, words in {
-		"127.0.0.1": "for itself", "0.0.0.0": "stands for all", "169.254.1.2": "only one link",
-		"172.17.0.1": "network of a bridge", "10.0.0.1": "ends inside",
-	} {
-		contains(networks.why({"address": address}), words)
-	}
-}

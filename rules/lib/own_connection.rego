@@ -1,6 +1,6 @@
 # A TCP connection of a process to itself. NCCL's ranks of one machine find each other over TCP, at the address of one
 # interface. A process that cannot connect to itself there cannot reach the others. Each element of blocked, limited and
-# missing is a finding of the rules firewall, process-limits and wrong-nic, without the fields that all of them share.
+# missing is a finding of the rules firewall, process-limits and wrong-nic.
 package gpudoctor.lib.own_connection
 
 import data.gpudoctor.lib.attempts
@@ -8,51 +8,34 @@ import data.gpudoctor.lib.surroundings
 
 refused := attempts.refused.connection
 
-# found is a refusal for which there are GPUs that need the connection.
-found if {
-	refused
-	count(surroundings.usable) > 0
-}
-
 exhausted if refused.errno in attempts.reached
 
-blocked contains {
-	"message": sprintf("A process cannot connect to itself over TCP at %s (%s), which NCCL takes for its rendezvous: %s. %s", [refused.address, refused.interface, attempts.told(refused), object.get(meanings, refused.errno, "The ranks of one machine cannot reach each other there either")]),
-	"severity": severity,
-	"confidence": "confirmed",
+blocked contains object.union(found, {
 	"remedies": ["open-firewall", "set-socket-ifname"],
-	"evidence": [attempts.evidence("connection")],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
-} if {
-	found
+}) if {
 	refused.interface != ""
 	not exhausted
 }
 
-limited contains {
-	"message": sprintf("A process cannot connect to itself over TCP at %s (%s): %s. %s", [refused.address, refused.interface, attempts.told(refused), meanings[refused.errno]]),
-	"severity": severity,
-	"remedies": ["raise-process-limits", "other"],
-	"evidence": [attempts.evidence("connection")],
-} if {
-	found
+limited contains object.union(found, {"remedies": ["raise-process-limits", "other"]}) if {
+	refused.interface
 	exhausted
 }
 
-missing contains {
-	"message": "No network interface is up that NCCL takes for its rendezvous: it fails even between ranks of one machine. Bring up at least the loopback interface (ip link set lo up)",
-	"severity": severity,
+missing contains object.union(found, {"message": "No network interface is up that NCCL takes for its rendezvous: it fails even between ranks of one machine. Bring up at least the loopback interface (ip link set lo up)"}) if not refused.interface
+
+# found is what a refusal says where there are GPUs that need the connection.
+found := {
+	"subject": "network",
+	"message": sprintf("A process cannot connect to itself over TCP at %s (%s), which NCCL takes for its rendezvous: %s. %s", [
+		object.get(refused, "address", ""), object.get(refused, "interface", ""), attempts.told(refused),
+		object.get(meanings, object.get(refused, "errno", ""), "The ranks of one machine cannot reach each other there either"),
+	]),
+	"severity": {true: "high", false: "medium"}[count(surroundings.usable) > 1],
 	"confidence": "confirmed",
 	"evidence": [attempts.evidence("connection")],
-} if {
-	found
-	not refused.interface
-}
-
-default severity := "medium"
-
-# The ranks of several GPUs connect on every job.
-severity := "high" if count(surroundings.usable) > 1
+} if count(surroundings.usable) > 0
 
 # meanings are what the errors say here (connect(2), tcp(7)). The packets of a connection to an
 # address of this machine pass the loopback interface.

@@ -9,51 +9,20 @@ import data.gpudoctor.lib.surroundings
 # retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12).
 retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
 
-# port_errors are the messages that the verbs library reported a port error, port_returns that the port became active
-# again, device_errors that a whole NIC failed.
-port_errors := logs.messages(["nccl-ib-port-error", "ucx-port-error"])
-
-port_returns := logs.messages(["nccl-ib-port-active", "ucx-port-active"])
-
-device_errors := logs.messages(["nccl-ib-device-fatal", "ucx-device-fatal"])
-
-# unconnected are the messages that a queue pair could not be connected, by the reason. A wrong GID index gives EINVAL
-# or ENODATA, a GID without a route ENETUNREACH or EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT,
-# and a GID whose interface is down or not in the process's network namespace ENODEV (linux
-# drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c, roce_resolve_route_from_path).
-unconnected[reason] contains m if {
-	some m in logs.messages([
-		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
-		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
-	])
-	some field in ["error", "errno", "status"]
-	reason := reasons[m.fields[field]]
-}
-
-reasons := {
-	"Invalid argument": "invalid", "22": "invalid", "No data available": "invalid", "61": "invalid",
-	"Network is unreachable": "unreachable", "101": "unreachable", "No route to host": "unreachable", "113": "unreachable",
-	"Connection timed out": "timeout", "110": "timeout",
-	"No such device": "no-device", "19": "no-device",
-}
+# lost are the messages that the verbs library reported a port error, or that a whole NIC failed.
+lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-fatal", "ucx-device-fatal"])
 
 # ports are all of the machine and in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
 
-active_ports contains p if {
-	some p in ports
-	p.state == "active"
-}
+active_ports := {p | some p in ports; p.state == "active"}
 
 # link_layers are those that are known to be in use: from the ports, from the port that
 # a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
 link_layers contains p.link_layer if some p in ports
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
 
-link_layers contains "Ethernet" if {
-	some m in input.logs.messages
-	startswith(m.fields.local_gid, "::ffff:")
-}
+link_layers contains "Ethernet" if startswith(input.logs.messages[_].fields.local_gid, "::ffff:")
 
 # of_machine is true of what the machine itself showed, not a text.
 of_machine(p) if startswith(p.source, "/sys/")
@@ -97,39 +66,24 @@ no_roce if {
 rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 21600])
 
 # link is "roce", "infiniband", "mixed" or "unknown".
-link := "mixed" if {
-	"Ethernet" in link_layers
-	"InfiniBand" in link_layers
-} else := "roce" if {
-	"Ethernet" in link_layers
-} else := "infiniband" if {
-	"InfiniBand" in link_layers
-} else := "unknown"
-
-# minors are the minor versions of NCCL and RCCL 2 that texts name.
-minors contains to_number(minor) if {
-	some name in ["nccl", "rccl"]
-	some version in logs.versions[name]
-	some [_, minor] in regex.find_all_string_submatch_n(`^v?2\.(\d+)`, version, 1)
+link := name if {
+	some [layers, name] in [[set(), "unknown"], [{"Ethernet"}, "roce"], [{"InfiniBand"}, "infiniband"], [both, "mixed"]]
+	layers == link_layers & both
 }
 
-# takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told another: up to
-# 2.20. A completion "with error" is the form of up to 2.19.
-takes_gid_0 if {
-	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"])
-	m.fields.form == "error"
-}
+both := {"Ethernet", "InfiniBand"}
 
-takes_gid_0 if {
-	some minor in minors
-	minor <= 20
-}
-
-# chooses_gid is true of one that looks for the GID itself: from 2.21.
+# chooses_gid is true of an NCCL or RCCL that looks for the GID itself: from 2.21. Earlier versions use index 0 unless
+# they are told another. A completion "with error" is the form of up to 2.19.
 chooses_gid if {
-	count(minors) > 0
-	not takes_gid_0
+	count(versions) > 0
+	min(versions) >= [2, 21]
+	every m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"]) {
+		not m.fields.form == "error"
+	}
 }
+
+versions := {surroundings.version(trim_prefix(v, "v")) | some name in ["nccl", "rccl"]; some v in logs.versions[name]}
 
 # gid_index is the GID index that NCCL was told to use; -1 means none.
 gid_index := n if {
@@ -166,13 +120,8 @@ verbs_channels contains t if {
 	not t.same_host == true
 }
 
-# direct_channels are those of them that bypass host memory.
-direct_channels contains t if {
-	some t in verbs_channels
-	t.gdr == true
-}
+direct_channels := {t | some t in verbs_channels; t.gdr == true} # They bypass host memory.
 
-# port_name names a port as tools do: "mlx5_0:1", with its host where known.
 port_name(p) := sprintf("%s on %s", [plain_name(p), p.host]) if {
 	p.host
 } else := plain_name(p)
@@ -181,14 +130,12 @@ plain_name(p) := sprintf("%s:%d", [p.device, p.port]) if {
 	p.device != ""
 } else := "an RDMA port"
 
-# place shows a port as evidence.
 place(p) := {
 	"fact": sprintf("nics.rdma[%s:%d]", [p.device, p.port]),
 	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "allowed_mtu", "sm_lid", "counters"]),
 	"source": logs.at(p),
 }
 
-# channel_evidence shows channels of NCCL over verbs.
 channel_evidence(channels) := [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in channels]
 
 # peermem_loaded is true where a kernel module for GPUDirect RDMA is loaded, and

@@ -24,12 +24,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
-no_partner := "00:00:00:00:00:00"
-
-# ports_over are the names of the RDMA ports by host and interface.
 ports_over[networks.host_of(p)][p.netdev] contains rdma.plain_name(p) if some p in rdma.ports
 
-# ports_of are the RDMA ports that a bond carries.
 ports_of(b) := object.get(ports_over, [networks.host_of(b), b.name], set())
 
 carries(b) := concat("", [sprintf(" It carries RDMA (%s).", [facts.few(ports_of(b))]) | count(ports_of(b)) > 0])
@@ -59,14 +55,6 @@ findings contains {
 	count(b.down) > 0
 }
 
-# lacp are the bonds that need a switch which speaks LACP, and show root what it said.
-lacp contains b if {
-	some b in input.nics.bonds
-	b.name != ""
-	b.mode == "802.3ad"
-	count(up(b)) > 0
-}
-
 # Without a switch that speaks LACP, the bond uses one link.
 findings contains {
 	"id": "not-joined",
@@ -76,13 +64,15 @@ findings contains {
 	"severity": grade(b),
 	"remedies": ["fix-bond"],
 } if {
-	some b in lacp
+	some b in input.nics.bonds
+	b.name != ""
+	b.mode == "802.3ad"
 	joined := links_joined(b)
 	joined < count(up(b))
 }
 
 links_joined(b) := 1 if {
-	b.partner == no_partner
+	b.partner == "00:00:00:00:00:00"
 } else := b.aggregated
 
 # spreads are the bonds under RDMA that distribute connections over several links.
@@ -92,10 +82,6 @@ spreads contains b if {
 	count(up(b)) > 1
 	b.mode in {"802.3ad", "balance-xor"}
 }
-
-# one_pair is true where NCCL uses one queue pair for a connection, its default.
-one_pair if not facts.env.NCCL_IB_QPS_PER_CONNECTION
-one_pair if facts.env.NCCL_IB_QPS_PER_CONNECTION == "1"
 
 # A policy by addresses sends all connections between two hosts over one link, and any policy one queue pair.
 findings contains {
@@ -116,27 +102,20 @@ by_addresses_or_pair(b) if b.hash_policy in {"layer2", "layer2+3", "encap2+3", "
 by_addresses_or_pair(b) if {
 	b.hash_policy in {"layer3+4", "encap3+4"}
 	is_array(input.env.variables)
-	one_pair
+	object.get(facts.env, "NCCL_IB_QPS_PER_CONNECTION", "1") == "1" # NCCL's default
 }
 
-missing contains {"fact": "nics.bonds", "words": sprintf("the members, the mode, the LACP partner (shown only to root) or the hash policy of the bond %s is not known", [b.name])} if {
+missing contains {"fact": "nics.bonds", "words": sprintf("%s of the bond %s is not known", [words, b.name])} if {
 	some b in input.nics.bonds
-	incomplete(b)
+	some field, words in required(b)
+	object.get(b, field, "") == ""
 }
 
-incomplete(b) if not b.members
-incomplete(b) if not b.mode
-
-incomplete(b) if {
-	rdma.of_machine(b)
-	b.mode == "802.3ad"
-	object.get(b, "partner", "") == ""
-}
-
-incomplete(b) if {
-	b in spreads
-	object.get(b, "hash_policy", "") == ""
-}
+required(b) := object.union_n(array.flatten([
+	{"members": "a list of members", "mode": "the mode"},
+	[{"partner": "the LACP partner, which only root sees,"} | rdma.of_machine(b); b.mode == "802.3ad"],
+	[{"hash_policy": "the hash policy"} | b in spreads],
+]))
 
 asks contains "nics.rdma" if count(input.nics.bonds) > 0
 

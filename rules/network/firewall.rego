@@ -30,7 +30,6 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 
-# A connection between machines got no answer, or was rejected.
 findings contains finding("blocked", f, meaning[f.kind], "critical", confidence) if {
 	f := connections.earliest(blocked)
 	confidence := blocked_confidence(f)
@@ -38,7 +37,7 @@ findings contains finding("blocked", f, meaning[f.kind], "critical", confidence)
 
 # What is refused, broken off or only told in passing has other explanations as well.
 findings contains finding("doubtful", f, object.union(meaning, doubts)[f.kind], doubtful_severity(f), "possible") if {
-	not astray
+	count(connections.bad_choices) == 0 # Ranks that took interfaces which do not lead to each other need no firewall.
 	f := connections.earliest(doubtful)
 }
 
@@ -66,28 +65,27 @@ doubts := {
 	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
-# blocked are a program's last words on a connection to an address that other machines can reach.
-blocked contains f if {
-	some f in connections.hard_failures
-	meaning[f.kind]
+# told are the connections to addresses that other machines can reach, which no earlier failure explains.
+told contains f if {
+	some f in connections.failures
 	not connections.useless(f.remote)
 	not connections.died_before(f.message)
 }
 
+blocked := {f | some f in told; f.hard; meaning[f.kind]}
+
 doubtful contains f if {
 	networks.troubled
 	not networks.single_node
-	some f in connections.failures
+	some f in told
 	f.kind != "unreachable"
-	not connections.useless(f.remote)
-	not connections.died_before(f.message)
 }
 
 blocked_confidence(f) := "confirmed" if {
 	some m in logs.by_id["kernel-ufw-block"]
 	f.remote in {m.fields.from, m.fields.to}
 } else := "possible" if {
-	astray
+	count(connections.bad_choices) > 0
 } else := "likely"
 
 # On one machine a refused connection only says that a process is gone.
@@ -101,9 +99,6 @@ doubtful_severity(f) := "high" if {
 } else := "high" if {
 	f.hard
 } else := "medium"
-
-# astray is true when the ranks took interfaces that do not lead to each other: then nothing needs to block them.
-astray if count(connections.bad_choices) > 0
 
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
@@ -125,5 +120,4 @@ findings contains {
 	not connections.died_before(m)
 }
 
-# A process cannot reach itself.
-findings contains object.union({"subject": "network"}, found) if some found in own_connection.blocked
+findings contains found if some found in own_connection.blocked

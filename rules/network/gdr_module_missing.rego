@@ -25,6 +25,12 @@
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > disabled > no-module
 #     - registration > no-module
+#   grades:
+#     disabled: >-
+#       NCCL reports that NICs cannot access the memory of the GPUs ({at}): this needs nvidia-peermem, registered with the
+#       RDMA stack, or DMA-BUF, which NCCL_DMABUF_ENABLE=0 disables. Traffic between machines goes through host memory, at
+#       a fraction of the rate[. Yet {nic} registers memory of {gpu} here: compare the job's libibverbs, version of NCCL
+#       and variables]
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
 
@@ -36,63 +42,62 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 
-# disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
-# "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", up to 2.12 with "(no module)".
-# Those with a distance are of gdr-topology.
-# NET/Socket is TCP, which never reaches it, and says so as well.
+unavailable(f) := object.union(found, f) if found := {
+	"subject": "GPUDirect RDMA", "severity": "medium", "remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+}
+
+# disabled are NCCL's words that a NIC cannot reach memory of the GPU at all: "GPU Direct RDMA Disabled for HCA 0
+# 'mlx5_0'", up to 2.12 with "(no module)". Those with a distance are of gdr-topology. NET/Socket is TCP, which never
+# reaches it, and says so as well.
 disabled contains m if {
 	some m in logs.messages(["nccl-gdr-no-module", "nccl-gdr-nic-disabled", "rccl-gdr-no-peer-memory"])
 	object.get(m, ["fields", "network"], "") != "Socket"
 }
 
-# dmabuf_seen are the words that the driver offers DMA-BUF.
-dmabuf_seen if count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) > 0
-
-findings contains {
+findings contains unavailable({
 	"id": "disabled",
-	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL reports that NICs cannot access the memory of the GPUs (%s)%s. Traffic between machines goes through host memory, at a fraction of the rate", [logs.at(first), why]),
+	"about": {
+		"at": logs.at(first),
+		"nic": {p.nic | some p in gpudirect.registered},
+		"gpu": {p.gpu | some p in gpudirect.registered},
+	},
 	"messages": {first},
-	"evidence": rdma.module_evidence,
-	"severity": disabled_severity(first),
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+	"evidence": array.concat(
+		rdma.module_evidence,
+		[surroundings.variable_evidence(facts.variable.NCCL_DMABUF_ENABLE) | facts.env.NCCL_DMABUF_ENABLE == "0"],
+	),
+	"severity": disabled_severity,
+}) if {
 	count(rdma.direct_channels) == 0
 	first := logs.first(disabled)
 }
 
-why := sprintf("; yet %s registers memory of %s here, %s, so look at what the job does differently: its libibverbs, its version of NCCL, its variables", [first.nic, first.gpu, gpudirect.ways[first.way]]) if {
-	first := sort(gpudirect.registered)[0]
-} else := "; nvidia-peermem is loaded, but not registered with the RDMA stack: it was built without it, or before it" if {
-	rdma.peermem_loaded
-} else := "; NCCL_DMABUF_ENABLE=0 disables DMA-BUF" if {
-	facts.env.NCCL_DMABUF_ENABLE == "0"
-} else := ": nvidia-peermem is not loaded and DMA-BUF is not available"
+default disabled_severity := "medium"
 
-# On one machine nothing goes over the NICs; RCCL says it at every start.
-disabled_severity(m) := "low" if {
-	m.program == "rccl"
+disabled_severity := "low" if {
 	count(rdma.verbs_channels) == 0
-} else := "low" if {
+	on_one_machine
+}
+
+# RCCL says it at every start.
+on_one_machine if logs.first(disabled).program == "rccl"
+
+on_one_machine if {
 	count(input.logs.communicators) > 0
 	not networks.multi_node
-	count(rdma.verbs_channels) == 0
-} else := "medium"
+}
 
 # Channels over verbs without GPUDirect RDMA, and a list of modules without it, or a person's look at the directory of
 # modules that registered with the RDMA stack, which is not there. Other machines of the job may have it.
-findings contains {
+findings contains unavailable({
 	"id": "no-module",
-	"subject": "GPUDirect RDMA",
 	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA (channels NET/IB without /GDRDMA), and nvidia-peermem is not loaded",
 	"messages": {m | m := logs.first(logs.by_id["peermem-no-clients"])},
 	"evidence": array.concat(rdma.module_evidence, rdma.channel_evidence(indirect)),
-	"severity": "medium",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	count(indirect) > 0
 	without_module
-	not dmabuf_seen
+	count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) == 0
 	count(gpudirect.registered) == 0
 }
 
@@ -110,26 +115,22 @@ without_module if {
 
 # A machine with active ports and NVIDIA GPUs that offers neither way. DMA-BUF needs the open kernel
 # modules, which the driver's version file tells, and kernel 5.12.
-findings contains {
+findings contains unavailable({
 	"id": "neither",
-	"subject": "GPUDirect RDMA",
-	"message": sprintf("NICs here cannot access the memory of the GPUs: nvidia-peermem is not loaded, and %s. Jobs over several machines move their data through host memory", [no_dmabuf]),
+	"message": sprintf("NICs here cannot access the memory of the GPUs: nvidia-peermem is not loaded, and DMA-BUF needs %s. Jobs over several machines move their data through host memory", [facts.list(dmabuf_lacks)]),
 	"evidence": array.concat(rdma.module_evidence, [rdma.place(p) | some p in array.slice(sort(live_ports), 0, 2)]),
-	"severity": "medium",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	not logs.given
 	count(live_ports) > 0
 	surroundings.has_nvidia
 	rdma.peermem_absent
-	no_dmabuf
+	count(dmabuf_lacks) > 0
 	count(gpudirect.registered | gpudirect.refused) == 0
 }
 
 # What was really tried: memory of a GPU is refused in both ways, and that of the host is not.
-findings contains {
+findings contains unavailable({
 	"id": "registration",
-	"subject": "GPUDirect RDMA",
 	"affects": sort({p.gpu.address | some p in gpudirect.refused; facts.is_address(p.gpu.address)}),
 	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s: jobs over several machines move their data through host memory", [
 		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem),
@@ -137,8 +138,7 @@ findings contains {
 	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
 	"confidence": "confirmed",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
-} if {
+}) if {
 	count(gpudirect.refused) > 0
 	count(rdma.direct_channels | disabled) == 0
 }
@@ -147,35 +147,31 @@ refusal := sort(gpudirect.refused)[0]
 
 live_ports := {p | some p in rdma.active_ports; rdma.of_machine(p)}
 
-no_dmabuf := "DMA-BUF needs NVIDIA's open kernel modules, but the closed ones are loaded" if {
-	input.gpus.driver.open == false
-} else := sprintf("DMA-BUF needs kernel 5.12, but this is %s", [input.host.kernel]) if {
+dmabuf_lacks contains "NVIDIA's open kernel modules" if input.gpus.driver.open == false
+
+dmabuf_lacks contains sprintf("kernel 5.12 (this is %s)", [input.host.kernel]) if {
 	surroundings.version(input.host.kernel) < [5, 12]
 }
 
-# dmabuf_possible is true where nothing on the machine stands in the way of DMA-BUF.
-dmabuf_possible if {
-	input.gpus.driver.open == true
-	surroundings.version(input.host.kernel) >= [5, 12]
-}
-
 missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if {
-	not known
+	not input.nics.modules
+	count(union({rdma.direct_channels, gpudirect.registered, gpudirect.refused})) == 0
 	not rdma.no_device
-}
-
-missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and nothing shows whether DMA-BUF works instead"} if {
-	rdma.peermem_absent
-	not input.logs
-	not rdma.no_device
-	not dmabuf_possible
-	not no_dmabuf
-	count(gpudirect.registered | gpudirect.refused) == 0
-	not facts.only_amd
 }
 
 missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if {
 	count(gpudirect.doubtful) > 0
+}
+
+asks contains "gpus.driver.open" if dmabuf_unclear
+
+asks contains "host.kernel" if dmabuf_unclear
+
+dmabuf_unclear if {
+	rdma.peermem_absent
+	not logs.given
+	count(dmabuf_lacks) == 0
+	count(gpudirect.registered | gpudirect.refused) == 0
 }
 
 asks contains "nics.rdma[].state" if rdma.peermem_absent
@@ -186,7 +182,3 @@ not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
 	not input.logs
 }
-
-known if is_array(input.nics.modules)
-known if count(rdma.direct_channels) > 0
-known if count(gpudirect.registered | gpudirect.refused) > 0

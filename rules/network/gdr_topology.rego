@@ -67,8 +67,11 @@ findings contains {
 		rdma.channel_evidence(rdma.verbs_channels),
 		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(separated)],
 	]),
-	"severity": {true: "low", false: "medium"}[harmless],
-	"remedies": unused_remedies,
+	"severity": unused_severity,
+	"remedies": {
+		true: ["nccl-topo-file"],
+		false: ["set-net-gdr-level", "nccl-topo-file", "other"],
+	}[unused_grade == "virtual"],
 	"params": {"gdr_level": level},
 } if {
 	unused
@@ -93,7 +96,6 @@ unused if by_way
 by_way if {
 	all_across
 	count(rdma.verbs_channels) > 0
-	count(rdma.direct_channels) == 0
 	count(too_far | able) == 0
 	rdma.peermem_loaded
 }
@@ -107,14 +109,10 @@ unused_grade := "limited" if {
 	not facts.env.NCCL_TOPO_FILE
 } else := "unused"
 
-unused_remedies := ["nccl-topo-file"] if {
-	unused_grade == "virtual"
-} else := ["set-net-gdr-level", "nccl-topo-file", "other"]
-
-default harmless := false
+default unused_severity := "medium"
 
 # One machine needs no GPUDirect RDMA, unless somebody set a level.
-harmless if {
+unused_severity := "low" if {
 	not short
 	not networks.multi_node
 	count(rdma.verbs_channels) == 0
@@ -138,8 +136,12 @@ level := "PXB" if {
 # NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc, ncclTopoCheckGdr).
 across contains gpu if {
 	some gpu, paths in nic_paths
-	not direct(paths)
+	count(paths & near_enough) == 0
 }
+
+near_enough := {path | some i, path in rates.paths; i <= gdr_limit}
+
+gdr_limit := [i | some i, path in rates.paths; path == rates.gdr_path][0]
 
 all_across if {
 	count(across) > 0
@@ -227,14 +229,8 @@ not_applicable contains "no GPU" if no_gpu
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
-# nic_paths are the types of paths from each GPU to the NICs.
 nic_paths[p.a] contains p.path if {
 	some p in input.links.pairs
 	p.kind == "gpu-nic"
 	p.path != ""
 }
-
-# direct is true where NCCL uses GPUDirect RDMA over one of these types of paths by default.
-direct(types) if count(types & {path | some path in array.slice(rates.paths, 0, reach)}) > 0
-
-reach := [n | some i, path in rates.paths; path == rates.gdr_path; n := i + 1][0]

@@ -15,11 +15,16 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs: [nics.rdma]
+#   needs: ["nics.rdma[].state"]
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]
 #   profiles: [training]
+#   grades:
+#     inactive: >-
+#       RDMA port {subject} is {state}[ (physical link: {link})][, and lost its link before (link_downed: {downed})]. Check
+#       the cable, the transceiver and the switch port; an InfiniBand port in the state init or armed has a link and waits
+#       for a subnet manager (opensm, or the one of a managed switch)
 #   since: "0.1"
 package gpudoctor.rules.ib_port_down
 
@@ -29,72 +34,55 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # broken are the messages by which a job failed at the network.
-broken := (rdma.retry_exceeded | rdma.port_errors) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
-
-# lost are the messages that a port, or the NIC, was lost under a program.
-lost := rdma.port_errors | rdma.device_errors
+broken := (rdma.retry_exceeded | rdma.lost) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
 
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf("A program received %s", [lost_words[first in rdma.port_errors]]),
-	"messages": (lost | rdma.retry_exceeded),
-	"severity": lost_grade[0],
-	"confidence": lost_grade[1],
+	"message": sprintf("A program lost an RDMA port, or its NIC (%s). After a port error, check the cable, the switch port and the error counters of that machine: a link that goes up and down is worn or badly seated. After a catastrophic error, look for the NIC's firmware, driver or hardware in the kernel log (dmesg)", [logs.at(first)]),
+	"messages": (rdma.lost | rdma.retry_exceeded),
+	"severity": severity,
+	"confidence": confidence,
 	"remedies": ["bring-port-up"],
-} if first := logs.first(lost)
-
-subject(m) := m.host if {
-	m.host
-} else := "network"
-
-lost_words := {
-	true: "a port error: the link of an RDMA port went down. Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated",
-	false: "a catastrophic error of a NIC. The firmware, the driver or the hardware of the NIC is at fault: look for it in the kernel log of that machine (dmesg), and update or replace it",
+} if {
+	first := logs.first(rdma.lost)
+	[severity, confidence] := lost_grade
 }
 
-# A port that came back without a failure did no lasting harm.
-lost_grade := ["medium", "likely"] if {
-	count(rdma.retry_exceeded | others_failed) == 0
-	count(rdma.port_returns) > 0
-} else := ["high", "likely"] if {
-	count(rdma.retry_exceeded | others_failed) == 0
-} else := ["critical", "confirmed"]
+subject(m) := object.get(m, "host", "network")
 
-others_failed := {m | some m in logs.complaints; not m in lost}
+# A port that came back without a failure did no lasting harm.
+lost_grade := ["critical", "confirmed"] if {
+	count((rdma.retry_exceeded | logs.complaints) - rdma.lost) > 0
+} else := ["medium", "likely"] if {
+	count(logs.messages(["nccl-ib-port-active", "ucx-port-active"])) > 0
+} else := ["high", "likely"]
 
 # The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
 findings contains {
 	"subject": object.get(m, ["fields", "address"], subject(m)),
-	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s)%s", [logs.at(m), {true: ", and the job failed at the network", false: ": an unused port may have no link"}[count(broken) > 0]]),
+	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s); an unused port may have no link", [logs.at(m)]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
 	"severity": {true: "critical", false: "medium"}[count(broken) > 0],
 	"remedies": ["bring-port-up"],
 } if {
 	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
-	not up_again(m)
-	not unplugged(m)
+	not harmless(m)
 }
 
-unplugged(m) if {
-	m.fields.problem == "unplugged"
+harmless(m) if {
 	count(broken) == 0
+	usual(m)
 }
 
-# up_again is true of a link that came up later, unless a job failed meanwhile.
-up_again(m) if {
-	count(broken) == 0
-	max(ups[m.fields.address]) > m.order
-}
+usual(m) if m.fields.problem == "unplugged"
+usual(m) if max(ups[m.fields.address]) > m.order
 
 ups[m.fields.address] contains m.order if some m in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
 
 # The tools' listings. NCCL itself leaves inactive ports out.
-inactive contains p if {
-	some p in rdma.ports
-	p.state in {"down", "init", "armed"}
-}
+inactive := {p | some p in rdma.ports; p.state in {"down", "init", "armed"}}
 
 # wanted are the ports of the devices that a variable names for the job. NCCL
 # takes a name as a prefix, and after = as it is.
@@ -108,12 +96,10 @@ wanted contains p if {
 # alone is true of a port on a machine that shows no active one.
 alone(p) if not networks.host_of(p) in {networks.host_of(q) | some q in rdma.active_ports}
 
-# without_network is true when a program found no RDMA device to use.
-without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
-
 findings contains {
 	"subject": rdma.port_name(p),
-	"message": sprintf("RDMA port %s is %s%s. %s", [rdma.port_name(p), p.state, concat("", [sprintf(" (physical link: %s)", [link]) | link := p.physical_state]), reason(p)]),
+	"grade": "inactive",
+	"about": {"state": p.state, "link": [p.physical_state | true], "downed": [n | n := p.counters.link_downed; n > 0]},
 	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
 	"severity": severity,
 	"confidence": confidence,
@@ -122,13 +108,6 @@ findings contains {
 	some p in inactive
 	[severity, confidence] := grade(p)
 }
-
-reason(p) := "The link is up, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
-	p.state in {"init", "armed"}
-	p.link_layer == "InfiniBand"
-} else := sprintf("It had a link before and lost it (link_downed: %d): check the cable, the transceiver and the switch port", [p.counters.link_downed]) if {
-	went_down(p)
-} else := "It is switched off, nothing is plugged in, or the other end does not answer: check the cable and the switch port"
 
 grade(p) := ["critical", "likely"] if {
 	needed(p)
@@ -156,7 +135,7 @@ needed(p) if p in wanted
 needed(p) if alone(p)
 
 failed_at_network if count(broken) > 0
-failed_at_network if without_network
+failed_at_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
 
 # used is true of a port that had a link, and of the only ones of a machine if a subnet manager knows them, or if the job
 # needs them.
@@ -185,15 +164,4 @@ findings contains {
 	first := logs.first(rdma.retry_exceeded)
 }
 
-missing contains {"fact": "nics.rdma", "words": "the state of the RDMA ports is not known (ibstat)"} if {
-	not known_state
-	not rdma.no_device
-	count(lost) == 0
-}
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
-
-known_state if {
-	some p in rdma.ports
-	p.state
-}

@@ -52,8 +52,3 @@ test_silent_link_came_up if {
 	came_up := [kernel("mlx5-link-down", {"address": "0000:5e:00.0"}), said("mlx5-link-up", 2, {"fields": {"address": "0000:5e:00.0"}})]
 	count(ib_port_down.findings) == 0 with input as log(came_up)
 }
-
-test_unresolvable if {
-	count(ib_port_down.findings) == 0 with input as {}
-	count(ib_port_down.missing) == 0 with input as log([port_error])
-}

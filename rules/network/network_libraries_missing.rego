@@ -32,7 +32,6 @@ plugins contains l if {
 is_ofi(l) if l.version
 is_ofi(l) if contains(l.path, "ofi")
 
-# A plugin that cannot be loaded.
 findings contains {
 	"subject": "libfabric",
 	"message": sprintf("The image holds the plugin for EFA and libfabric (%s%s), but no libfabric: the plugin does not load, and NCCL uses TCP", [l.path, image_files.layer(l)]),
@@ -42,11 +41,6 @@ findings contains {
 	l := min(plugins)
 	not "libfabric" in image_files.kinds
 }
-
-# uses_network is true of an image that holds what communicates.
-uses_network if count(image_files.kinds & {"libnccl", "librccl"}) > 0
-
-target_evidence := image_files.of_target("rdma", input.target.rdma)
 
 # needed are the libraries by which NCCL uses the devices of the target: {subject, what it is, remedy}.
 needed contains ["aws-ofi-nccl", "the plugin aws-ofi-nccl for EFA", "install-ofi-plugin"] if {
@@ -77,10 +71,10 @@ providers contains name if {
 findings contains {
 	"subject": subject,
 	"message": sprintf("The target has RDMA devices (%s), and the image lacks %s: NCCL uses TCP between machines", [facts.list({device | some device in input.target.rdma}), what]),
-	"evidence": [target_evidence],
+	"evidence": [image_files.of_target("rdma", input.target.rdma)],
 	"remedies": [remedy],
 } if {
-	uses_network
+	count(image_files.kinds & {"libnccl", "librccl"}) > 0
 	some [subject, what, remedy] in needed
 }
 

@@ -50,13 +50,7 @@ unusable contains d.address if {
 }
 
 # drivers_known is true where a device shows its driver: a machine on which none does was recorded without them.
-drivers_known if {
-	some d in input.pci.devices
-	d.driver
-}
-
-# live is true where the RDMA devices were read from the machine: a text of the PCI tree may leave out the drivers.
-live if is_array(input.nics.rdma)
+drivers_known if input.pci.devices[_].driver
 
 findings contains {
 	"id": "no-driver",
@@ -69,7 +63,7 @@ findings contains {
 	"severity": severity,
 	"remedies": ["load-rdma-driver"],
 } if {
-	live
+	is_array(input.nics.rdma) # A text of the PCI tree may leave out the drivers.
 	count(unusable) > 0
 }
 
@@ -79,10 +73,6 @@ severity := "low" if facts.is_passthrough_host == true
 
 asks contains "nics.rdma" if count(surroundings.rdma_nics) > 0
 
-missing contains {"fact": "pci.devices[].driver", "words": "the drivers of the PCI devices are not known"} if {
-	live
-	not drivers_known
-	count(adapters) > 0
-}
+asks contains "pci.devices[].driver" if count(adapters) > 0
 
 not_applicable contains "no RDMA adapter on this machine" if surroundings.no_rdma_nic

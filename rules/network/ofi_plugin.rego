@@ -33,6 +33,7 @@ package gpudoctor.rules.ofi_plugin
 
 import data.gpudoctor.lib.efa
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
@@ -51,17 +52,14 @@ findings contains {
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["fix-ofi-plugin"],
-	"messages": [logs.first(hung)],
+	"messages": [hung],
 	"evidence": array.concat([logs.evidence(m)], versions),
 } if {
-	count(hung) > 0
+	hung := logs.first(logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"}))
 	m := logs.first({m | some m in logs.by_id["ofi-provider"]; startswith(m.fields.provider, "cxi")})
 	not facts.env.FI_MR_CACHE_MONITOR
 }
 
-hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
-
-# fi_info lists no provider of EFA.
 findings contains {
 	"id": "no-efa",
 	"subject": "network",
@@ -70,24 +68,19 @@ findings contains {
 	"confidence": fi_info_confidence,
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"evidence": [{"fact": "nics.providers", "value": input.nics.providers, "source": "fi_info"}],
-} if lacking
-
-lacking if {
+} if {
 	is_array(input.nics.providers)
-	count(input.nics.providers) == 0
-}
-
-lacking if {
-	efa.expected
-	count(input.nics.providers) > 0
 	count({p | some p in input.nics.providers; startswith(p, "efa")}) == 0
+	wanted
 }
 
-fi_info_confidence := "confirmed" if {
-	efa.expected
-} else := "likely"
+wanted if count(input.nics.providers) == 0
+wanted if efa.expected
 
-# The plugin took another provider than that of the fabric.
+default fi_info_confidence := "likely"
+
+fi_info_confidence := "confirmed" if efa.expected
+
 findings contains {
 	"id": "other-provider",
 	"subject": "network",
@@ -105,7 +98,6 @@ findings contains {
 intended if efa.expected
 intended if networks.multi_node
 
-# The plugin is asked for by name and is not there.
 findings contains {
 	"id": "not-found",
 	"subject": "network",
@@ -116,16 +108,13 @@ findings contains {
 	"params": {"variable": "NCCL_NET"},
 	"messages": [m],
 } if {
-	[_, name, m] := sort({[m.order, name, m] |
-		some m in logs.by_id["nccl-network-not-found"]
-		some name in asked_networks(m)
-		regex.match(`(?i)libfabric|ofi`, name)
-	})[0]
+	m := logs.first({m | some m in logs.by_id["nccl-network-not-found"]; regex.match(`(?i)libfabric|ofi`, network(m))})
+	name := network(m)
 }
 
-asked_networks(m) := {m.fields.network} if {
-	m.fields.network
-} else := {facts.env[variable] | some variable in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
+network(m) := object.get(m, ["fields", "network"], concat(", ", asked))
+
+asked := {facts.env[name] | some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
 
 # EFA is meant, and NCCL took TCP. AWS instances with the GPUs that come with EFA can also be started without it.
 findings contains {
@@ -135,30 +124,26 @@ findings contains {
 	"severity": tcp_grade[0],
 	"confidence": tcp_grade[1],
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
-	"evidence": taken_evidence(n),
+	"evidence": array.concat(
+		[{"fact": "logs.networks", "value": n.name, "source": logs.at(n)}],
+		# They are no complaint where no plugin is needed.
+		logs.all_evidence(logs.messages({"nccl-net-plugin-not-found"})),
+	),
 } if n := min({n | some n in input.logs.networks; n.name in {"Socket", "IB"}})
 
-default tcp_severity := "medium"
-
-tcp_severity := "high" if networks.multi_node
-
-tcp_grade := [tcp_severity, "likely"] if {
+tcp_grade := ["high", "likely"] if {
+	efa.expected
+	networks.multi_node
+} else := ["medium", "likely"] if {
 	efa.expected
 	not networks.single_node
 } else := ["medium", "possible"] if {
 	networks.multi_node
 	not efa.expected
 	efa.on_aws
-	efa.has_gpus_of_efa
+	gpu_models.model[_].efa # Those of p4, p5 and p6 instances.
 	{n.name | some n in input.logs.networks} == {"Socket"}
 }
-
-# taken_evidence shows a network that NCCL took, and its words for a plugin that it
-# does not find, which are no complaint where none is needed.
-taken_evidence(n) := array.concat(
-	[{"fact": "logs.networks", "value": n.name, "source": logs.at(n)}],
-	logs.all_evidence(logs.messages({"nccl-net-plugin-not-found"})),
-)
 
 # Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type of instance. With a part of the GPUs,
 # or with another version of NCCL, that file does not fit; from 1.11 on the plugin writes one of what is there

@@ -25,13 +25,8 @@ import data.gpudoctor.lib.rdma
 import data.tables.thresholds
 
 # counted are the ports of this machine whose counters were read. Those of a text have no known age.
-counted contains p if {
-	some p in rdma.ports
-	rdma.of_machine(p)
-	p.counters
-}
+counted := {p | some p in rdma.ports; rdma.of_machine(p); p.counters}
 
-# bad are the counters of a port that grew too fast.
 bad(p) := {name: n |
 	some name, least in thresholds.link_errors
 	n := p.counters[name]

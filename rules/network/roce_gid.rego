@@ -15,20 +15,23 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   needs: ["nics.rdma[].gids", [env.variables, job-told]]
+#   needs: ["nics.rdma[].gids[].type", [env.variables, job-told]]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl, set-ib-hca, other]
 #   explains: [collective-hang/between-hosts]
 #   profiles: [training]
 #   first_of: [unanswered > unread, unanswered > index]
 #   since: "0.1"
 #   grades:
-#     needless: "{seen}. Since 2.21, NCCL finds the GID itself, but index {index} is set[, and {fault}]: unset it[. {hint}]"
+#     needless: >-
+#       A connection over RoCE was refused or not answered ({at}). Since 2.21, NCCL finds the GID itself, but index
+#       {index} is set[, where {unfit} has no routable GID]: unset it[. {hint}]
 #     unanswered: >-
-#       {seen}: a GID that does not reach the peer is the usual cause. [GID index {index} is set. ][The tables show that
-#       {fault}. ]NCCL up to 2.20 uses index 0 unless NCCL_IB_GID_INDEX is set; later versions and UCX choose the GID
-#       themselves. show_gids must show a RoCE v2 GID with the interface's address there, on every NIC and in this
-#       container, and ib_write_bw -x shows which index reaches the peer[. {hint}]
-#     index: "GID index {index} is set, and {fault}[. {hint}]"
+#       A connection over RoCE was refused or not answered ({at}): a GID that does not reach the peer is the usual cause.
+#       [GID index {index} is set. ][{unfit} has no routable GID there. ]NCCL up to 2.20 uses index 0 unless
+#       NCCL_IB_GID_INDEX is set; later versions and UCX choose the GID themselves. show_gids must show a RoCE v2 GID with
+#       the interface's address there, on every NIC and in this container, and ib_write_bw -x shows which index reaches
+#       the peer[. {hint}]
+#     index: "GID index {index} is set, where {unfit} has no routable GID[. {hint}]"
 #     no-gid: >-
 #       RoCE port {subject} is active, and its table of GIDs is empty: no connection over it is possible. A port gets GIDs
 #       when its interface is up and has an address, and a container sees those of interfaces in its own network
@@ -46,39 +49,43 @@ import data.gpudoctor.lib.surroundings
 # because memory ran out, or for no known reason, is not among them.
 bad := rdma.retry_exceeded | refused
 
+# refused: a wrong index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or EHOSTUNREACH, a peer whose hardware
+# address is not found ETIMEDOUT, and a GID whose interface is down or not in the process's network namespace ENODEV
+# (linux drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c, roce_resolve_route_from_path).
 refused contains m if {
-	some error in ["invalid", "unreachable", "timeout", "no-device"]
-	some m in object.get(rdma.unconnected, error, set())
+	some m in logs.messages([
+		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
+		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
+	])
+	count(errors(m) & ({
+		"Invalid argument", "22", "No data available", "61", "Network is unreachable", "101",
+		"No route to host", "113", "Connection timed out", "110",
+	} | no_device)) > 0
 }
 
-# elsewhere is true when the log names another reason for the same lines: a port that was lost.
-elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
-elsewhere if rdma.link == "infiniband"
+no_device := {"No such device", "19"}
+
+errors(m) := {m.fields[field] | some field in ["error", "errno", "status"]}
 
 findings contains {
 	"id": "unanswered",
 	"grade": reading,
 	"subject": "RoCE",
-	"about": object.union(about_index, {"seen": seen}),
+	"about": object.union(about_index, {"at": logs.at(first)}),
 	"messages": bad,
 	"evidence": index_evidence,
 	"confidence": confidence,
 	"remedies": array.flatten([
 		"set-gid-index",
 		["unset-env" | reading == "needless"],
-		["set-ib-hca" | first_bad in object.get(rdma.unconnected, "no-device", set())],
+		["set-ib-hca" | count(errors(first) & no_device) > 0],
 	]),
 	"params": params,
 } if {
-	count(bad) > 0
-	not elsewhere
+	first := logs.first(bad)
+	count(rdma.lost) == 0 # That would be another reason for the same lines.
+	rdma.link != "infiniband"
 }
-
-first_bad := logs.first(bad)
-
-seen := sprintf("A queue pair could not be connected (%s)", [logs.at(first_bad)]) if {
-	first_bad in refused
-} else := sprintf("A NIC retransmitted and got no response (status 12, %s)", [logs.at(first_bad)])
 
 # An NCCL that chooses the GID itself needs no index.
 default reading := "unanswered"
@@ -88,19 +95,17 @@ reading := "needless" if {
 	rdma.gid_index
 }
 
-# by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of other programs is not known.
-by_nccl if {
+default confidence := "possible"
+
+confidence := "likely" if count(unfit) > 0
+
+# UCX chooses the GID itself, and the choice of other programs than NCCL is not known.
+confidence := "likely" if {
 	some m in bad
 	m.program in {"nccl", "rccl"}
-}
-
-confidence := "likely" if {
-	wrong_index
-} else := "likely" if {
-	by_nccl
 	rdma.link == "roce"
 	told_apart
-} else := "possible"
+}
 
 # told_apart: NCCL took index 0, or one that it should not have been given, or the kernel refused the GID.
 told_apart if reading == "needless"
@@ -114,85 +119,46 @@ told_apart if {
 # about_index is what texts say of the index; hint names the one at which every port that is known has a routable GID.
 about_index := {
 	"index": [rdma.gid_index | true],
-	"fault": [wrong_index | true],
+	"unfit": {rdma.plain_name(p) | some p in unfit},
 	"hint": [sprintf("The tables have a RoCE v2 GID with an address at index %d", [right_index]) | not right_index == rdma.gid_index],
 }
 
-right_index := min(routable_everywhere)
+right_index := min({i | some i, ports in routable_in; count(ports) == count(tables)})
 
 params.gid_index := right_index
 
 # variable is the setting that an NCCL which chooses the GID itself no longer needs.
 params.variable := "NCCL_IB_GID_INDEX" if reading == "needless"
 
-index_evidence := [{
-	"fact": "env.variables[NCCL_IB_GID_INDEX]",
-	"value": rdma.gid_index,
-	"source": sprintf("%s:%d", [v.source, object.get(v, "line", 0)]),
-} |
-	v := facts.variable.NCCL_IB_GID_INDEX
-	rdma.gid_index
-]
+index_evidence := [surroundings.variable_evidence(facts.variable.NCCL_IB_GID_INDEX) | rdma.gid_index]
 
-# tables are the RoCE ports whose GIDs are known.
+# tables are the RoCE ports whose GIDs are known. A port of this machine that is neither InfiniBand nor Ethernet is EFA's.
 tables contains p if {
 	some p in rdma.ports
 	not p.link_layer == "InfiniBand"
 	count(listed(p)) > 1
-	not other_layer(p)
+	not of_efa(p)
 }
 
-# other_layer is true of a port of this machine that is neither InfiniBand nor Ethernet: of EFA.
-other_layer(p) if {
+of_efa(p) if {
 	rdma.of_machine(p)
 	not p.link_layer
 }
 
 listed(p) := {g | some g in p.gids; g.gid != ""; g.type}
 
-at_index(p) := g if {
+# routable_in are the ports whose GID at an index is of RoCE v2 and has an address.
+routable_in[g.index] contains p if {
+	some p in tables
 	some g in listed(p)
-	g.index == rdma.gid_index
-}
-
-routable(g) if {
 	g.type == "RoCE v2"
 	not startswith(lower(g.gid), "fe80")
 }
 
-# routable_everywhere are the indices at which every known table has a GID of RoCE v2 with an address.
-routable_everywhere := {i | some i, ports in routable_in; count(ports) == count(tables)}
+# unfit are the ports without such a GID at the index that is set, and empty those without any.
+unfit := {p | rdma.gid_index; some p in tables} - object.get(routable_in, rdma.gid_index, set())
 
-routable_in[g.index] contains p if {
-	some p in tables
-	some g in listed(p)
-	routable(g)
-}
-
-# wrong_index describes the error in the index that is set, if the tables show it.
-wrong_index := sprintf("%s has no GID there", [sort({rdma.plain_name(p) | some p in empty_ports})[0]]) if {
-	count(empty_ports) > 0
-} else := sprintf("the GID of %s there is %s", [rdma.plain_name(poor[0]), poor[1]]) if {
-	poor := sort(poor_ports)[0]
-}
-
-empty_ports contains p if {
-	some p in tables
-	rdma.gid_index
-	not at_index(p)
-}
-
-poor_ports contains [p, what] if {
-	some p in tables
-	g := at_index(p)
-	what := poverty(g)
-}
-
-poverty(g) := "of RoCE v1, which is not routed" if {
-	g.type == "RoCE v1"
-} else := "link-local, which is not routed" if {
-	startswith(lower(g.gid), "fe80")
-}
+empty := {p | some p in unfit; not rdma.gid_index in {g.index | some g in listed(p)}}
 
 # Without a failure, an index that is empty cannot work, and one that is not routed works only in one Ethernet segment.
 findings contains {
@@ -200,17 +166,10 @@ findings contains {
 	"subject": "NCCL_IB_GID_INDEX",
 	"about": about_index,
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
-	"severity": {true: "high", false: "low"}[count(empty_ports) > 0],
+	"severity": {true: "high", false: "low"}[count(empty) > 0],
 	"remedies": ["set-gid-index"],
 	"params": params,
-} if wrong_index
-
-missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
-	count(tables) == 0
-	count(bad) == 0
-	not rdma.no_roce
-	not rdma.no_device
-}
+} if count(unfit) > 0
 
 asks contains "nics.rdma[].state" if count(tables) > 0
 
@@ -219,29 +178,21 @@ not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 # roce_ports are the RoCE ports of this machine that carry data and whose table of GIDs was read.
-roce_ports contains p if {
-	some p in rdma.active_ports
-	rdma.of_machine(p)
-	p.link_layer == "Ethernet"
-	is_array(p.gids)
-}
+roce_ports := {p | some p in rdma.active_ports; rdma.of_machine(p); p.link_layer == "Ethernet"; is_array(p.gids)}
 
-# bare are those without a GID of version 2, by the id of their finding: with an empty table a port cannot connect to any
-# other, and with GIDs of version 1 only to none behind a router.
-bare["no-gid"] contains p if {
+# A port with an empty table cannot connect to any other.
+findings contains bare("no-gid", p, severity) if {
 	some p in roce_ports
 	count(p.gids) == 0
 }
 
-bare["only-v1"] contains p if {
+# With GIDs of version 1 only, it reaches none behind a router.
+findings contains bare("only-v1", p, "low") if {
 	some p in roce_ports
-	count(p.gids) > 0
-	every g in p.gids {
-		g.type == "RoCE v1"
-	}
+	{object.get(g, "type", "") | some g in p.gids} == {"RoCE v1"}
 }
 
-findings contains {
+bare(id, p, weight) := {
 	"id": id,
 	"subject": rdma.port_name(p),
 	"evidence": [{
@@ -249,21 +200,18 @@ findings contains {
 		"value": [object.filter(g, ["index", "gid", "type"]) | some g in p.gids],
 		"source": sprintf("%s/gids", [p.source]),
 	}],
-	"severity": severity(id),
+	"severity": weight,
 	"remedies": ["set-gid-index", "set-ib-hca", "other"],
-} if {
-	some id, ports in bare
-	some p in ports
 }
 
 # A container without the device nodes does not use the ports of its machine.
-severity(id) := "low" if {
-	id == "only-v1"
-} else := "low" if {
+severity := "low" if {
 	facts.in_container
 	not passed_in
 } else := "high" if {
-	bare["no-gid"] == roce_ports
+	every p in roce_ports {
+		count(p.gids) == 0
+	}
 } else := "medium"
 
 passed_in if count(surroundings.rdma_nodes) > 0

@@ -54,6 +54,7 @@ test_advice if {
 
 test_silent if {
 	count(roce_gid.findings) == 0 with input as port({"gids": [], "source": "a.txt"})
+	count(roce_gid.findings) == 0 with input as said("rdma-modify-qp-failed", {"fields": {"error": "Cannot allocate memory"}})
 	count(roce_gid.findings) == 0 with input as port({"gids": [], "link_layer": "Unknown", "source": "/sys/class/infiniband/rdmap0s6/ports/1", "line": 0})
 }
 

@@ -60,26 +60,21 @@ import data.tables.thresholds
 roce_ports contains p if {
 	some p in rdma.ports
 	p.link_layer == "Ethernet"
-	not lost(p)
+	not object.get(p, "state", "") in {"down", "init"} # One that is not known may be active.
 }
-
-# A port whose state is not known may be active. (A negated membership of a field that is missing does not hold.)
-lost(p) if p.state in {"down", "init"}
 
 # failed is true when transfers over this network were given up, and no lost port explains it.
 default failed := false
 
 failed if {
 	count(rdma.retry_exceeded) > 0
-	count(rdma.port_errors | rdma.device_errors) == 0
+	count(rdma.lost) == 0
 }
 
 failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
 
-# sure is how certain the facts are: more so if transfers failed after their retries.
 sure := {true: "likely", false: "possible"}[failed]
 
-# mtus are the active path MTUs, by name of the port.
 mtus[mtu] contains rdma.port_name(p) if {
 	some p in roce_ports
 	mtu := mtu_of(p)
@@ -132,10 +127,8 @@ findings contains {
 small contains p if {
 	some p in roce_ports
 	smaller(p)
-	not at_most(p)
+	object.get(p, "max_mtu", 65536) > mtu_of(p)
 }
-
-at_most(p) if p.max_mtu <= mtu_of(p)
 
 smaller(p) if mtu_of(p) == 1024
 smaller(p) if p.mtu < p.allowed_mtu
@@ -169,7 +162,6 @@ slow(p, n) if {
 	rdma.rate_per_hour(n) < thresholds.lost_packets_per_hour
 }
 
-# unprotected are the interfaces without flow control for any priority.
 unprotected contains q if {
 	some q in input.nics.qos
 	is_array(q.pfc)
@@ -192,7 +184,6 @@ findings contains {
 	not rdma.no_roce
 }
 
-# Transfers that failed after their retries, on a RoCE network with known addresses.
 findings contains {"id": "given-up", "subject": "loss", "messages": rdma.retry_exceeded} if {
 	failed
 	rdma.link in {"roce", "mixed"}
@@ -201,11 +192,7 @@ findings contains {"id": "given-up", "subject": "loss", "messages": rdma.retry_e
 
 addresses_right if rdma.gid_index
 addresses_right if rdma.chooses_gid
-
-addresses_right if {
-	some m in rdma.retry_exceeded
-	m.fields.ucx # It chose the GID itself.
-}
+addresses_right if rdma.retry_exceeded[_].fields.ucx # It chose the GID itself.
 
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
 	count(mtus) == 0

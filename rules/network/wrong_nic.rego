@@ -33,20 +33,18 @@ package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 
 # misled is a finding that a variable is to name another interface, or none.
-misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable}})
+misled(variable, f) := object.union(found, f) if found := {
+	"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable},
+}
 
-# interfaces_shown shows interfaces as evidence.
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
-
-# asked_fact shows what NCCL was told, if anything.
-asked_fact := [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked]
 
 # Two interfaces in one network: the kernel sends by the first of two equal routes, whatever the job's setting. NCCL
 # binds only its listening sockets (NVIDIA/nccl#1581). If the verbs library carries the data, this does not matter.
@@ -57,7 +55,7 @@ findings contains {
 	"remedies": ["other", "set-socket-ifname"],
 	"evidence": interfaces_shown([used, other]),
 } if {
-	tcp_alone
+	{n.name | some n in input.logs.networks} == {"Socket"}
 	not networks.single_node
 	some host, interfaces in by_host
 	[used, other, network] := sort([[a, b, x] |
@@ -82,24 +80,39 @@ shared_severity := "medium" if {
 
 by_host[networks.host_of(n)] contains n if some n in input.nics.interfaces
 
-tcp_alone if {
-	count(input.logs.networks) > 0
-	every n in input.logs.networks {
-		n.name == "Socket"
-	}
-}
-
-# The ranks used one network for the rendezvous and then connect over another, which does
-# not lead from machine to machine.
-findings contains {
+# The ranks exchanged their addresses over the network of the rendezvous, which therefore reaches the peers, and then
+# tried to connect over another one.
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "off-meeting",
-	"subject": "network",
 	"message": sprintf("The rendezvous address of the ranks is %s, which %s reaches, but they connect to each other over the network of %s, where %s is not reachable: NCCL chose an interface that does not reach the peers. Set NCCL_SOCKET_IFNAME to the other one", [astray.address, astray.meant.name, astray.taken.name, astray.remote]),
 	"remedies": ["set-socket-ifname", "open-firewall"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [astray.message],
 	"evidence": interfaces_shown([astray.taken, astray.meant]),
-} if astray := connections.earliest(meetings.off_meeting)
+}) if astray := connections.earliest(off_meeting)
+
+off_meeting contains {"message": f.message, "remote": f.remote, "taken": taken, "meant": meant, "address": address} if {
+	some f in connections.unanswered
+	some address in rendezvous
+	some taken in (leading_to(f.remote) - leading_to(address))
+	some meant in (leading_to(address) - leading_to(f.remote))
+	meant.name != taken.name
+	not networks.dead(meant)
+}
+
+# leading_to are the interfaces of this machine in whose network an address is.
+leading_to(address) := {n | some n in input.nics.interfaces; some x in networks.ipv4_of(n); networks.within(x, address)}
+
+# rendezvous are the configured rendezvous addresses of the ranks: MASTER_ADDR, or an option of torchrun, Accelerate or
+# SGLang.
+rendezvous contains facts.env.MASTER_ADDR if networks.ipv4(facts.env.MASTER_ADDR)
+
+rendezvous contains address if {
+	some l in input.launches
+	some value in launches.options(l, rendezvous_options)
+	some [_, address] in regex.find_all_string_submatch_n(`^(?:tcp://)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$`, value, 1)
+}
+
+rendezvous_options := "(master|dist[_-]init)[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]url|init[_-]method"
 
 # NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
 # network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
@@ -107,36 +120,34 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "narrow",
 	"message": sprintf("NCCL chose %s (%s), which reaches only one endpoint, and the peer at %s did not respond; %s is in a network with others: set NCCL_SOCKET_IFNAME to it", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
 	"messages": [c.message, f.message],
-	"evidence": interfaces_shown(connections.narrow_used),
+	"evidence": interfaces_shown([n | some n in networks.narrow; n.name == c.name]),
 }) if {
-	names := {n.name | some n in connections.narrow_used}
-	c := sort([c | some c in connections.chosen; c.place == 0; c.name in names])[0]
+	not networks.told_interface
+	count(networks.broader) > 0
+	c := sort([c | some c in connections.chosen; c.place == 0; c.name in {n.name | some n in networks.narrow}])[0]
 	f := connections.earliest(connections.unanswered)
 }
 
-# A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [on(networks.host_of(c.message)), c.name, c.address, networks.why(c), told]),
+	"message": sprintf("NCCL%s uses %s (%s) in a job over several machines: %s%s", [
+		on(networks.host_of(c.message)), c.name, c.address, out_of_reach,
+		concat("", [sprintf(". NCCL_SOCKET_IFNAME=%s is set", [networks.asked]) | networks.asked]),
+	]),
 	"messages": [c.message],
-	"evidence": asked_fact,
+	"evidence": [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked],
 }) if {
 	networks.multi_node
 	connections.choice_told
 	c := connections.earliest(connections.bad_choices)
 }
 
-told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
-	networks.told_interface
-} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves no better one: a list of excluded names must also exclude lo and docker", [networks.asked]) if {
-	networks.asked
-} else := ""
+out_of_reach := "its address is valid only inside the machine or on one link, and peers cannot reach it"
 
-# A connection was tried to an address that means something else on each machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
-	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
-		f.remote, connections.words[f.kind], networks.why({"address": f.remote}),
+	"message": sprintf("A rank tried to connect to %s, and %s. The peer advertised the wrong interface: %s", [
+		f.remote, connections.words[f.kind], out_of_reach,
 	]),
 	"severity": severity,
 	"confidence": confidence,
@@ -153,7 +164,10 @@ grade(f) := ["high", "possible"] if {
 	networks.loopback(f.remote)
 } else := ["critical", "likely"]
 
-# Ranks took interfaces in different networks, and then did not connect.
+# Ranks took interfaces in different networks, and then did not connect: private IPv4 addresses of several hosts differ in
+# their first 16 bits and in the interface's name. Networks that are wider than that usually have one name for the
+# interface. NCCL 2.18 to 2.23 tries again on a socket that failed, which the kernel answers with "Software caused
+# connection abort" whatever came first (NVIDIA/nccl#1515).
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "scattered",
 	"message": sprintf("The machines chose interfaces in different networks (%s), and connections between them failed: one of them is probably wrong", [
@@ -161,42 +175,35 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	]),
 	"messages": {f.message | some f in connections.hard_failures},
 	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
-}) if connections.scattered
+}) if {
+	count({networks.host_of(c.message) | some c in connections.first_choices}) > 1
+	count({array.slice(split(c.address, "."), 0, 2) | some c in connections.first_choices; contains(c.address, ".")}) > 1
+	count({c.name | some c in connections.first_choices}) > 1
+	count({f | some f in connections.hard_failures; f.kind != "refused"}) > 0
+}
 
-# No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
-	"message": sprintf("This machine has no route to the network of a peer (%s): the ranks connect over an interface that not all of them have", [shown(f.remote)]),
+	"message": sprintf("This machine has no route to the network of a peer%s: the ranks connect over an interface that not all of them have", [
+		concat("", [sprintf(" (%s)", [f.remote]) | f.remote != ""]),
+	]),
 	"messages": [f.message],
 }) if {
+	# One family of the addresses of PyTorch's store may have no route, but not all.
+	given_up := {f | some f in connections.at_other_meeting; f.message.fields.any_host}
 	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
 }
 
-# given_up are the connections to PyTorch's store of which every address failed: one
-# family of addresses alone may have no route.
-given_up contains f if {
-	some f in connections.at_meeting
-	f.message.fields.any_host
-	not networks.loopback(f.remote)
-}
-
-shown(remote) := remote if {
-	remote != ""
-} else := "not named"
-
-# The variables against the list of interfaces.
-findings contains object.union(
-	misled(name, {
-		"id": "no-such-interface",
-		"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
-		"severity": listed_severity,
-		"evidence": [
-			variable_fact(name),
-			{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
-		],
-	}),
-	{"remedies": ["unset-env", "set-socket-ifname"]},
-) if {
+findings contains misled(name, {
+	"id": "no-such-interface",
+	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
+	"severity": listed_severity,
+	"remedies": ["unset-env", "set-socket-ifname"],
+	"evidence": [
+		variable_fact(name),
+		{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
+	],
+}) if {
 	some name, value in networks.told_names
 	some host, interfaces in networks.listed
 	names := {n.name | some n in interfaces}
@@ -207,7 +214,7 @@ findings contains object.union(
 }
 
 findings contains misled(name, {
-	"message": sprintf("%s=%s selects %s%s, which %s", [name, value, facts.list({n.name | some n in used}), on(host), state]),
+	"message": sprintf("%s=%s selects %s%s, which is down or has no address", [name, value, facts.list({n.name | some n in used}), on(host)]),
 	"severity": listed_severity,
 	"confidence": "confirmed",
 	"evidence": array.concat(
@@ -217,10 +224,11 @@ findings contains misled(name, {
 }) if {
 	some name, value in networks.told_names
 	some host, interfaces in networks.listed
-	by_name := networks.taken(name, {n.name | some n in interfaces})
-	used := {n | some n in interfaces; n.name in by_name}
+	used := {n | some n in interfaces; count(networks.taken(name, {n.name})) > 0}
 	count(used) > 0
-	state := networks.unusable(used)
+	every n in used {
+		networks.unusable(n)
+	}
 }
 
 variable_fact(name) := surroundings.variable_evidence(facts.variable[name])
@@ -231,33 +239,27 @@ listed_severity := "critical" if {
 	networks.troubled
 } else := "high"
 
-# The variable names what no other machine reaches, and the job has several.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "inside",
 	"message": sprintf("NCCL_SOCKET_IFNAME=%s restricts NCCL to an interface that ends inside the machine, but the job has several machines", [networks.asked]),
 	"severity": listed_severity,
-	"evidence": asked_fact,
+	"evidence": [variable_fact("NCCL_SOCKET_IFNAME")],
 }) if {
 	networks.multi_node
 	networks.told_interface
-	every name in networks.patterns(networks.asked) {
-		networks.inside(name)
-	}
+	count({name | some name in networks.patterns(networks.asked); name != "lo"; not networks.virtual(name)}) == 0
 }
 
-# NCCL_IB_HCA against the list of RDMA devices.
-findings contains {
-	"subject": "network",
+findings contains misled("NCCL_IB_HCA", {
 	"message": sprintf("NCCL_IB_HCA=%s matches no RDMA device: there are %s", [value, facts.list(devices)]),
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["set-ib-hca", "unset-env"],
-	"params": {"variable": "NCCL_IB_HCA"},
 	"evidence": [
 		variable_fact("NCCL_IB_HCA"),
 		{"fact": "nics.rdma", "value": sort(devices), "source": logs.at(sort(input.nics.rdma)[0])},
 	],
-} if {
+}) if {
 	value := facts.env.NCCL_IB_HCA
 	value != ""
 	devices := {p.device | some p in input.nics.rdma}
