@@ -23,6 +23,7 @@ package gpudoctor.rules.amd_gpu_fault
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 
 # faults_in_log are the rows of kernel log messages that indicate a fault without further
 # evidence. Those of a GPU that did not start depend on what else is known about it.
@@ -33,7 +34,7 @@ faults_in_log := {
 }
 
 # stillborn are the events of GPUs that did not start, by GPU.
-stillborn[where(e)] contains e if {
+stillborn[pci.place(e)] contains e if {
 	some e in input.kernel_log.events
 	e.id in {"amdgpu-init-failed", "amdgpu-block-failed"}
 	not roomless(e)
@@ -44,8 +45,7 @@ stillborn[where(e)] contains e if {
 # Lines of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
 roomless(e) if {
 	maps_memory(e)
-	some b in input.kernel_log.events
-	no_room(b)
+	some b in pci.no_room
 	count({object.get(b, "address", ""), object.get(e, "address", "")} - {""}) < 2
 }
 
@@ -58,25 +58,13 @@ maps_memory(e) if {
 	startswith(e.fields.block, "gmc_")
 }
 
-no_room(b) if b.kind == "bar"
-
-# 12 is ENOMEM (amdgpu_device.c, amdgpu_device_init: ioremap of the registers).
-no_room(b) if {
-	b.kind == "amdgpu"
-	b.code == 12
-}
-
-where(e) := e.address if {
-	e.address
-} else := "host"
-
 findings contains {
 	"id": "logged",
 	"subject": place,
 	"message": sprintf("The kernel log says that %s did not start: %s", [named(place), sort(es)[0].message]),
 	"severity": "critical",
 	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
+	"evidence": pci.event_evidence(es),
 	"params": {"gpu": place},
 	"remedies": ["reboot", "replace-hardware"],
 } if some place, es in stillborn
@@ -123,7 +111,7 @@ findings contains {
 told_by_log(address) if {
 	some e in input.kernel_log.events
 	e.id in faults_in_log
-	where(e) in {address, "host"}
+	pci.place(e) in {address, "host"}
 }
 
 told_by_log(address) if {

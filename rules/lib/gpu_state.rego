@@ -78,9 +78,11 @@ missed := {g.address |
 	input.gpus.nvml == "ok"
 	object.get(g, "error", "") == ""
 	pci.device[g.address].driver == "nvidia"
-	not g.address in {d.address | some d in input.container.driver_devices; d.excluded == true}
+	not g.address in excluded
 	input.container.inside == false
 }
+
+excluded := {d.address | some d in input.container.driver_devices; d.excluded == true}
 
 # given_up are those for which that is certain. A scheduler may hide GPUs from a user with
 # a device cgroup, which leaves no trace; the kernel log decides.
@@ -109,8 +111,10 @@ wanted(d) if d.driver == "nvidia"
 wanted(d) if {
 	count(input.texts) > 0
 	object.get(d, "driver", "") == ""
-	d.vendor in {other.vendor | some other in input.pci.devices; other.kind == "gpu"; not other.off_bus == true}
+	d.vendor in answering
 }
+
+answering := {d.vendor | some d in input.pci.devices; d.kind == "gpu"; not d.off_bus == true}
 
 signs[d.address] contains seen("critical", words, sprintf("transfers.devices[%s].outcome", [d.address]), d.outcome, "probe", reset) if {
 	some d in input.transfers.devices
