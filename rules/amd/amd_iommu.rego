@@ -38,6 +38,7 @@ import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 
 # passed is true where it is known that DMA is not translated, or that this was asked for.
 passed if input.iommu.mode in {"passthrough", "off"}
@@ -49,11 +50,9 @@ passed if {
 
 # What is asked for counts only where it is not known what is in force.
 passed if {
-	not in_force
+	not translated
 	count(((iommu.passing | iommu.off) | (iommu.words & {"iommu.passthrough=on"}))) > 0
 }
-
-in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
 
 translated if input.iommu.mode in {"translated", "mixed"}
 
@@ -95,10 +94,9 @@ findings contains {
 
 severity := "low" if {
 	signs == {"RCCL complains"}
-} else := "high" if {
-	amd.only_radeon
 } else := "critical" if {
 	amd.stuck
+	not amd.only_radeon
 } else := "high"
 
 # On several Radeon GPUs, AMD names the IOMMU first for applications that hang
@@ -107,33 +105,27 @@ remedies := ["nccl-p2p-disable", "iommu-pt"] if {
 	amd.only_radeon
 } else := ["iommu-pt", "nccl-p2p-disable"]
 
-confidence := "possible" if {
-	severity == "low"
-} else := "possible" if {
-	amd.only_radeon
-} else := "likely" if {
-	amd.instinct
-} else := "likely" if {
-	translated
-} else := "possible"
+default confidence := "possible"
+
+confidence := "likely" if {
+	severity != "low"
+	not amd.only_radeon
+	suspected
+}
+
+suspected if amd.instinct
+suspected if translated
 
 # faults are accesses of AMD GPUs that the IOMMU refused: no guess is needed. The address, or the driver's name at the
 # start of the line, shows whose they were.
-faults contains e if {
-	some e in input.kernel_log.events
-	e.kind in {"amd-vi-fault", "dmar-fault"}
-	of_amd(e)
-}
-
-of_amd(e) if e.fields.driver == "amdgpu"
-of_amd(e) if e.address in {g.address | some g in amd.gpus}
+faults := {e | some e in pci.refused; e.fields.driver == "amdgpu"} | {e | some e in pci.refused; e.address in amd.addresses}
 
 findings contains {
 	"id": "faults",
 	"subject": "host",
 	"affects": sort(blocked),
 	"about": {"blocked": blocked},
-	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} | some e in sort(faults)],
+	"evidence": pci.event_evidence(faults),
 	"remedies": [r | some r in remedies; not useless(r)],
 } if {
 	count(faults) > 0
@@ -156,7 +148,6 @@ findings contains {
 } if {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true
-	unsuited
 }
 
 modes := {"translated": "translates the DMA", "passthrough": "passes DMA through (iommu=pt)", "off": "is off"}
@@ -181,17 +172,9 @@ judged if count(faults) > 0
 judged if translated
 judged if passed
 
-missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
-	not judged
-	not amd.present
-	not known
-}
-
 missing contains {"fact": "iommu", "words": "it is not known how the IOMMU treats the GPUs"} if {
 	amd.present
 	not judged
 }
 
 not_applicable contains "no AMD GPU" if amd.absent
-
-known if is_array(input.gpus.devices)

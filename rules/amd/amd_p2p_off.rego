@@ -94,17 +94,4 @@ findings contains {
 
 affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
 
-judged if is_object(input.gpus.amd.kernel_config)
-judged if is_object(input.gpus.amd.parameters)
-
-judged if {
-	some e in input.kernel_log.events
-	e.id == "amdgpu-p2p-unsupported"
-}
-
-missing contains {"fact": "gpus.amd", "words": "neither the kernel's configuration nor the driver's parameters were read"} if {
-	not judged
-	not amd.no_pair
-}
-
 not_applicable contains "fewer than two AMD GPUs" if amd.no_pair

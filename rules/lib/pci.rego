@@ -105,6 +105,12 @@ place(e) := e.address if {
 	e.address != ""
 } else := "host"
 
+# refused are the accesses that an IOMMU refused.
+refused contains e if {
+	some kind in ["amd-vi-fault", "dmar-fault"]
+	some e in events[kind]
+}
+
 # no_room are the events of memory that found no address space. amdgpu ends with ENOMEM (12) where it cannot map the BAR
 # of its registers, the first that it tries (amdgpu_device.c, amdgpu_device_init).
 no_room contains e if some e in events.bar

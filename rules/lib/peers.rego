@@ -9,11 +9,8 @@ import data.gpudoctor.lib.pci
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
 
-vendor(address) := maker[pci.device[address].vendor] if not facts.gpu[address]
+vendor(address) := {"0x10de": "nvidia", "0x1002": "amd"}[pci.device[address].vendor] if not facts.gpu[address]
 
-maker := {"0x10de": "nvidia", "0x1002": "amd"}
-
-# both_nvidia is true for a pair of NVIDIA GPUs.
 both_nvidia(pair) if {
 	vendor(pair.a) == "nvidia"
 	vendor(pair.b) == "nvidia"
@@ -56,10 +53,8 @@ passed_on(pair) if {
 	facts.is_passthrough_host == true
 	measured(pair.a, pair.b) == "nothing"
 	some address in [pair.a, pair.b]
-	not bound(address)
+	object.get(pci.device, [address, "driver"], "") == ""
 }
-
-bound(address) if pci.device[address].driver != ""
 
 # whole is true for a GPU that is known not to be split by MIG: NVML says so, or it is of a kind that cannot be, for
 # which NVML says nothing (before Ampere, and Ampere and Ada but for the A100 and A30).
@@ -121,11 +116,10 @@ trouble[k] contains t if {
 	some t in ts
 	failed(t)
 	not access[[t.source, t.destination]] == false
-	not object.get(t, "call", "") in asking
-}
 
-# asking are the calls that ask whether there is peer access: where they fail, it is not known to be offered.
-asking := {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+	# Where asking fails, peer access is not known to be offered.
+	not object.get(t, "call", "") in {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+}
 
 # sluggish are the transfers of two GPUs that arrived too slowly, by their key.
 sluggish[k] contains t if {
@@ -157,25 +151,25 @@ standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured
 # left out, so that users do not look for the cause in the wrong place.
 in_trouble if count(trouble) + count(sluggish) > 0
 
-# measured_words says what was measured of pairs that failed or were slow.
-measured_words("failed", pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)])
+# measured_words says what was measured of pairs of one standing, if they failed or were slow.
+measured_words(pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)]) if {
+	failure_words(pairs) != ""
+} else := sprintf("The probe measured %s GB/s where at least %s of %s is good.", [span(rates), decimal(min(least)), decimal(min(best))]) if {
+	slow := slow_of(pairs)
+	rates := {t.gbps | some t in slow}
+	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
+	best := {t.expected_gbps | some t in slow}
+} else := ""
 
-measured_words("slow", pairs) := sprintf("The probe measured %s.", [rate_words(pairs)])
-
-# transfer_evidence shows what was measured of pairs.
-transfer_evidence(pairs) := [{
-	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
-	"value": seen(transfers_of[key(p.a, p.b)]),
-	"source": "probe",
-} |
+# transfer_evidence shows what was measured of pairs: each test with its outcome.
+transfer_evidence(pairs) := [{"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]), "value": seen, "source": "probe"} |
 	some p in sort(pairs)
+	seen := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in transfers_of[key(p.a, p.b)]})
+	count(seen) > 0
 ]
 
 # alone_tests are the tests whose rate is that of one pair, one way, with nothing else under way.
 alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
-
-# seen says in a few words what became of transfers, for evidence: each test with its outcome.
-seen(ts) := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in ts})
 
 # shorten names a few addresses and counts the rest, so that a subject stays
 # readable on a machine with forty bridges: the first stands for all.
@@ -205,17 +199,7 @@ failure_words(pairs) := concat(" or ", [words |
 	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
 ])
 
-# rate_words gives the figures of the slow transfers of some pairs, one pair at a
-# time where that was slow, else all at once.
-rate_words(pairs) := sprintf("%s GB/s where at least %s of %s is good", [span(rates), decimal(min(least)), decimal(min(best))]) if {
-	slow := slow_of(pairs)
-	rates := {t.gbps | some t in slow}
-	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
-	best := {t.expected_gbps | some t in slow}
-	count(rates) > 0
-	count(least) > 0
-} else := "these paths below what their links allow"
-
+# slow_of are the slow transfers of some pairs, one pair at a time where that was slow, else all at once.
 slow_of(pairs) := alone if {
 	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
 	count(alone) > 0

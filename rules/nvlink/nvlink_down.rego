@@ -162,7 +162,9 @@ findings contains {
 
 missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if count(unread) > 0
 
-unread := {address | some address in facts.gpus; not is_array(facts.gpu[address].nvlinks); not facts.is_amd(address)}
+unread := {address | some address in facts.gpus; not address in read; not facts.is_amd(address)}
+
+read := {g.address | some g in facts.named; is_array(g.nvlinks)}
 
 asks contains "gpus.devices[].fabric" if surroundings.multicast
 

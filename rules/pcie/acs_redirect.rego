@@ -19,7 +19,10 @@
 #   explains: [p2p-broken-platform, p2p-slow]
 #   since: "0.1"
 #   grades:
-#     on-path: "ACS redirects traffic on {bridges:few} ({bits}), between {pairs}. {told}[ {caution}]"
+#     on-path: >-
+#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}.[ {measured}][ {meaning}][ This host passes
+#       devices to {guests}, so ACS must stay on. If both ends support address translation (ATS), enable direct translated
+#       P2P on the bridges of the path to restore the speed.]
 #     in-text: >-
 #       ACS redirects peer-to-peer traffic at {ports:few} ({bits}). If these ports are on the path between GPUs, or between
 #       a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost
@@ -44,10 +47,6 @@ grades := [
 	["works", "info", "likely", "The probe copied over these paths correctly and at full speed, so no action is needed."],
 	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
-
-told(name, pairs, _) := peers.measured_words(name, pairs) if name in {"failed", "slow"}
-
-told(name, _, words) := words if not name in {"failed", "slow"}
 
 # The weak standings do not explain trouble between two GPUs. If there is some, they are
 # left out, so that users do not look for the cause in the wrong place.
@@ -76,8 +75,9 @@ findings contains {
 		"bridges": bridges,
 		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
 		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
-		"told": told(name, pairs, words),
-		"caution": [atc | facts.is_passthrough_host == true],
+		"measured": peers.measured_words(pairs),
+		"meaning": words,
+		"guests": ["guests" | facts.is_passthrough_host == true],
 	},
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(bridges),
@@ -93,8 +93,6 @@ findings contains {
 		count(on_path & bridges) > 0
 	}
 }
-
-atc := "This host passes devices to guests, so ACS must stay on. If both ends support address translation (ATS), enable direct translated P2P on the bridges of the path to restore the speed."
 
 params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
 
@@ -136,16 +134,17 @@ pass_through(pairs) := [cure |
 # ACSCtl", a switch's ports alone. Many machines that do not use the path have these bits set. Together with a failing
 # job, NVIDIA's guide recommends checking them first. On a switch port they hurt in any case.
 text_grade := ["high", "likely"] if {
-	benchmarks.job_failed
-} else := ["high", "likely"] if {
-	count(loose) > 0
-	job_shown
+	in_use
 } else := ["low", "possible"]
 
-# job_shown is true if a text shows a job that runs on GPUs.
-job_shown if logs.given
+in_use if benchmarks.job_failed
 
-job_shown if count(input.benchmarks) > 0
+in_use if {
+	count(loose) > 0
+	logs.given
+}
+
+in_use if count(loose) * count(input.benchmarks) > 0
 
 findings contains {
 	"grade": "in-text",
@@ -194,9 +193,6 @@ not_applicable contains "fewer than two GPUs" if {
 	not facts.gpu_pairs
 }
 
-# The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe bridges, the bridges on their paths that
-# redirect peer traffic, and how much this matters to each pair.
-
 # judged are the pairs whose traffic would cross PCIe bridges as it stands: GPUs that NVLink does not join and to which
 # the driver does not refuse peer access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA up to
 # PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by choice).
@@ -208,11 +204,10 @@ judged contains p if {
 }
 
 judged contains p if {
-	some p in nic_pairs
+	some p in facts.pairs
+	p.kind == "gpu-nic"
 	p.common_bridge != ""
 }
-
-nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # affected are the judged pairs with a redirecting bridge on their path. The bridges of a virtual machine are the
 # hypervisor's own, whatever vendor ids they have (QEMU has Intel root ports and TI switches).
@@ -282,13 +277,10 @@ switch_port(d) if {
 }
 
 # unnamed are the lines of ACS controls whose ports are not shown.
-unnamed contains u if {
-	some u in input.pci.unnamed_acs
-	count({bit | some bit in u.control; bit in pci.redirecting_bits}) > 0
-}
+unnamed := {u | some u in input.pci.unnamed_acs; some bit in u.control; bit in pci.redirecting_bits}
 
 # port_bits are the redirecting bits of all of them.
-port_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
+port_bits := union({pci.redirects(address) | some address in loose}) | {bit |
 	some u in unnamed
 	some bit in u.control
 	bit in pci.redirecting_bits
