@@ -97,7 +97,6 @@ lacking[address] contains source if {
 	not explained(source, address)
 }
 
-# shown are the GPUs of each source as they are compared.
 shown[source] := {same(address) | some address in theirs} if some source, theirs in listed
 
 # same is what the partitions of an AMD GPU, functions of one device, have in common.
@@ -138,7 +137,6 @@ explained("api", address) if {
 	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
 }
 
-# together are the GPUs that the same sources lack.
 together[from] contains address if some address, from in lacking
 
 findings contains {

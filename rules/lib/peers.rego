@@ -1,5 +1,5 @@
-# Known data about each pair of GPUs. Combines what the links, the driver and the probe show about a pair of GPUs, so
-# that all rules weigh them alike: a measurement takes precedence over what the facts imply.
+# What the links, the driver and the probe show about each pair of GPUs, so that all rules weigh them alike: a measurement
+# takes precedence over what the facts imply.
 package gpudoctor.lib.peers
 
 import data.gpudoctor.lib.driver_errors
@@ -35,7 +35,6 @@ over_pcie if {
 
 over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) > 1
 
-# bridged are the pairs that active NVLinks join.
 bridged contains key(p.a, p.b) if {
 	some p in facts.gpu_pairs
 	joined(p) == "nvlink"
@@ -65,7 +64,6 @@ whole(address) if {
 	regex.match(`^([3-7]\.|8\.[1-9])`, capability)
 }
 
-# named is a transfer as a finding's accounts_for names it.
 named(t) := object.filter(t, ["test", "source", "destination", "way"])
 
 # key names an unordered pair.
@@ -147,19 +145,7 @@ measured(a, b) := "failed" if {
 # standing is the same as rules weigh it; it is undefined where nothing was measured.
 standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
 
-# in_trouble is true if anything between GPUs failed or was slow. Other findings are then
-# left out, so that users do not look for the cause in the wrong place.
 in_trouble if count(trouble) + count(sluggish) > 0
-
-# measured_words says what was measured of pairs of one standing, if they failed or were slow.
-measured_words(pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)]) if {
-	failure_words(pairs) != ""
-} else := sprintf("The probe measured %s GB/s where at least %s of %s is good.", [span(rates), decimal(min(least)), decimal(min(best))]) if {
-	slow := slow_of(pairs)
-	rates := {t.gbps | some t in slow}
-	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
-	best := {t.expected_gbps | some t in slow}
-} else := ""
 
 # transfer_evidence shows what was measured of pairs: each test with its outcome.
 transfer_evidence(pairs) := [{"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]), "value": seen, "source": "probe"} |
@@ -183,27 +169,7 @@ pairs_text(pairs) := sprintf("%s and %s", [p.a, p.b]) if {
 	some p in pairs
 } else := sprintf("%d pairs of GPUs", [count(pairs)])
 
-# ends are the addresses of both ends of some pairs.
-ends(pairs) := {address |
-	some p in pairs
-	some address in [p.a, p.b]
-}
-
-# failure_words says what became of the failed transfers of some pairs.
-failure_words(pairs) := concat(" or ", [words |
-	some [outcome, words] in [
-		["corrupt", "deliver wrong data while the driver reports success"],
-		["hang", "hang"],
-		["error", "fail with an error"],
-	]
-	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
-])
-
-# slow_of are the slow transfers of some pairs, one pair at a time where that was slow, else all at once.
-slow_of(pairs) := alone if {
-	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
-	count(alone) > 0
-} else := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
+ends(pairs) := {address | some p in pairs; some address in [p.a, p.b]}
 
 # span writes the least and the greatest of some rates.
 span(rates) := concat(" to ", [decimal(rate) | some rate in sort({min(rates), max(rates)})])

@@ -20,7 +20,7 @@
 #   since: "0.1"
 #   grades:
 #     on-path: >-
-#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}.[ {measured}][ {meaning}][ This host passes
+#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}. {meaning}[ This host passes
 #       devices to {guests}, so ACS must stay on. If both ends support address translation (ATS), enable direct translated
 #       P2P on the bridges of the path to restore the speed.]
 #     in-text: >-
@@ -37,10 +37,10 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
-# grades are those of the standings, the worst first, with what to say of pairs of which nothing bad was measured.
+# grades are those of the standings, the worst first.
 grades := [
-	["failed", "critical", "confirmed", ""],
-	["slow", "high", "confirmed", ""],
+	["failed", "critical", "confirmed", "The probe's transfers between them fail or deliver wrong data."],
+	["slow", "high", "confirmed", "The probe's transfers between them are slower than the links allow."],
 	["implied", "high", "likely", "Their peer-to-peer traffic goes through the root complex; no probe has measured it."],
 	["unsure", "medium", "possible", "Unless NVLink connects them, their traffic goes through the root complex."],
 	["rdma", "medium", "likely", "GPUDirect RDMA between them goes through the root complex."],
@@ -48,8 +48,7 @@ grades := [
 	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
 
-# The weak standings do not explain trouble between two GPUs. If there is some, they are
-# left out, so that users do not look for the cause in the wrong place.
+# The weak standings do not explain trouble between two GPUs.
 silenced(name) if {
 	name in {"rdma", "works", "passed-on"}
 	peers.in_trouble
@@ -75,7 +74,6 @@ findings contains {
 		"bridges": bridges,
 		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
 		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
-		"measured": peers.measured_words(pairs),
 		"meaning": words,
 		"guests": ["guests" | facts.is_passthrough_host == true],
 	},
@@ -104,11 +102,9 @@ control_evidence(bridges) := [{
 	some bridge in sort(bridges)
 ]
 
-# remedies: where this kernel gives devices to guests, ACS must stay on. What is
-# redirected goes up to the root complex whether the IOMMU translates or not, so
-# pass-through makes nothing faster; where data is lost in a translating IOMMU it
-# helps as well. The way through host memory is slower than most slow paths, and
-# is named where transfers fail, or where it was measured faster.
+# Where this kernel gives devices to guests, ACS must stay on. What is redirected goes up to the root complex whether the
+# IOMMU translates or not: pass-through helps only where data is lost in a translating IOMMU. The way through host memory
+# is slower than most slow paths, and is named where transfers fail, or where it was measured faster.
 remedies(name, pairs) := [] if {
 	name in {"works", "passed-on"}
 } else := array.concat(["nccl-p2p-disable"], array.concat(off, pass_through(pairs))) if {
@@ -218,8 +214,6 @@ affected := {p: bridges |
 	count(bridges) > 0
 }
 
-# standing is how much a redirecting bridge matters to one pair. A measurement takes
-# precedence over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := "passed-on" if {
@@ -276,10 +270,8 @@ switch_port(d) if {
 	g.ancestors[count(g.ancestors) - 1] == d.address
 }
 
-# unnamed are the lines of ACS controls whose ports are not shown.
 unnamed := {u | some u in input.pci.unnamed_acs; some bit in u.control; bit in pci.redirecting_bits}
 
-# port_bits are the redirecting bits of all of them.
 port_bits := union({pci.redirects(address) | some address in loose}) | {bit |
 	some u in unnamed
 	some bit in u.control

@@ -52,7 +52,12 @@ import data.gpudoctor.lib.surroundings
 findings contains object.union({"subject": "host", "params": iommu.params}, f) if some f in found
 
 # weight is the severity and confidence of each standing. Domains through which copies arrive are no fault.
-weight := {"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"], "unsure": ["medium", "possible"]}
+weight := {
+	"failed": ["critical", "confirmed", "The probe's transfers between them fail or deliver wrong data."],
+	"slow": ["high", "confirmed", "The probe's transfers between them are slower than the links allow."],
+	"implied": ["high", "likely", ""],
+	"unsure": ["medium", "possible", ""],
+}
 
 found contains {
 	"id": "in-force",
@@ -60,7 +65,7 @@ found contains {
 	"affects": sort(peers.ends(pairs)),
 	"about": {
 		"types": {group[address].type | some address in gpus},
-		"pairs": peers.pairs_text(pairs), "measured": peers.measured_words(pairs), "asked": iommu.asked_for_passthrough,
+		"pairs": peers.pairs_text(pairs), "measured": weight[name][2], "asked": iommu.asked_for_passthrough,
 	},
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"severity": weight[name][0],
@@ -174,7 +179,6 @@ exposed := job_words if {
 	job_words
 } else := sprintf("%s communicate over PCIe", [peers.pairs_text(suspects)]) if count(suspects) > 0
 
-# suspicion is the severity and the confidence of what texts tell.
 suspicion := ["high", "likely"] if {
 	pci.translates_by_default
 	grave
@@ -223,7 +227,6 @@ lasting := array.concat(
 	["iommu-off" | not facts.is_passthrough_host == true],
 )
 
-# group is the IOMMU group of each device.
 group[address] := g if {
 	some g in input.iommu.groups
 	some address in g.devices
@@ -252,7 +255,6 @@ standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
 
-# suspects are the judged pairs of whose groups the type is not known.
 suspects := {p |
 	some p in judged
 	count([type | some address in [p.a, p.b]; some type in pci.domains[address]]) == 0
