@@ -28,28 +28,11 @@ start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 } else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
 # signs are what is said against the fabric, with what helps. The first in this order names the remedies.
-order := ["version", "umad", "topology", "switch", "not-ready", "state", "no-gpu", "stopped", "service"]
+order := ["version", "not-ready", "state", "no-gpu", "stopped", "service"]
 
 signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
 
-signs["version"] := [sprintf("The fabric manager is version %s and the driver %s; they must be equal", pair), ["match-fabric-manager", "reboot-or-reload-driver"]] if {
-	pair := sort(mismatches)[0]
-}
-
-signs["switch"] := [sprintf("The fabric manager reported fatal NVSwitch errors: %s", [facts.list(codes)]), ["reset-all-gpus", "reboot", "replace-hardware"]] if {
-	codes := {object.get(m, ["fields", "sxid"], "without a number") | some m in logs.by_id["fm-switch-fatal"]}
-	count(codes) > 0
-}
-
-signs["topology"] := [
-	"The number of NVSwitches that the fabric manager finds matches no machine model: some are missing",
-	["reset-all-gpus", "reboot", "replace-hardware"],
-] if logs.said("fm-topology")
-
-signs["umad"] := [
-	"NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which appear as NICs on NVLink 5 boards: load the module ib_umad, then restart the fabric manager",
-	["start-fabric-manager", "reboot-or-reload-driver"],
-] if logs.said("fm-umad-missing")
+signs["version"] := [sprintf("The fabric manager is version %s and the driver %s; they must be equal", [installed, loaded]), ["match-fabric-manager", "reboot-or-reload-driver"]] if mismatch
 
 signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(unsettled), count(members), facts.list({words | some words in unsettled})]), start] if {
 	count(unsettled) > 0
@@ -67,7 +50,7 @@ findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(unsettled)),
 	"message": concat(". ", array.concat([words | some [words, _] in present], elsewhere)),
-	"messages": ((said_not_ready | complaints) | {m | some m in dark; blacked_out}),
+	"messages": (said_not_ready | {m | some m in dark; blacked_out}),
 	"evidence": array.flatten([
 		fabric_evidence,
 		[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
@@ -86,7 +69,7 @@ elsewhere := ["In a virtual machine, the fabric manager may run on the host or i
 # A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
 # and faults are not handled.
 severity := "critical" if {
-	proven
+	not_ready
 } else := "high" if {
 	{words | some words in unsettled} == {"in progress"}
 } else := "medium" if {
@@ -95,16 +78,12 @@ severity := "critical" if {
 } else := "critical"
 
 confidence := "confirmed" if {
-	proven
+	not_ready
 } else := "possible" if {
 	object.keys(signs) == {"no-gpu"}
 } else := "likely"
 
-proven if not_ready
-
-proven if count(complaints) > 0
-
-broken if proven
+broken if not_ready
 
 broken if count(unsettled) > 0
 
@@ -142,20 +121,10 @@ not_ready if probe_not_ready
 
 not_ready if count(said_not_ready) > 0
 
-complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch", "fm-topology", "fm-switch-fatal", "fm-umad-missing"})
-
 # unserved are failures of its service. It fails wherever there is no NVSwitch
 # ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
 # NVSwitches answer through NICs, the same words say that their driver is missing.
 unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
-
-# mismatches are the versions of the fabric manager and the driver that differ, as one of the two says, or as they are
-# installed.
-mismatches := {[m.fields.manager, m.fields.driver] |
-	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
-	m.fields.manager
-	m.fields.driver
-} | {[installed, loaded] | mismatch}
 
 # Older programs print that there is no GPU, without CUDA's number 802 (wilicc/gpu-burn issue 36).
 dark := logs.messages({"cuda-no-device", "cuda-init-error"})
