@@ -3,9 +3,8 @@
 # description: >-
 #   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a translating IOMMU, transfers between GPUs
 #   hang or are slow, typically when a communicator starts. Radeon cards need remapping when they use PCIe peer access.
-#   RCCL's warning about iommu=pt only looks for these words on the kernel command line. It does not recognize
-#   pass-through that is the kernel's default or that is set by another name. This rule has not been tested on AMD
-#   hardware.
+#   RCCL's warning about iommu=pt only looks for these words on the kernel command line, and does not recognize other
+#   ways to pass-through. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: The IOMMU modes that Instinct and Radeon GPUs need
@@ -29,9 +28,9 @@
 #       through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt
 #     faults: "The IOMMU blocked accesses by {blocked}: transfers to addresses that it does not translate for them fail"
 #     in-force: >-
-#       The IOMMU {mode}, which does not suit these GPUs: AMD recommends pass-through (iommu=pt) for Instinct accelerators,
-#       because transfers between them may hang, and remapping, the default, for Radeon cards that use peer access over
-#       PCIe
+#       The IOMMU's mode ({mode}) does not suit these GPUs: AMD recommends pass-through (iommu=pt) for Instinct
+#       accelerators, because transfers between them may hang, and remapping, the default, for Radeon cards that use peer
+#       access over PCIe
 package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
@@ -140,7 +139,7 @@ useless("iommu-pt") if passed
 findings contains {
 	"id": "in-force",
 	"subject": "host",
-	"about": {"mode": modes[input.iommu.mode]},
+	"about": {"mode": input.iommu.mode},
 	"severity": unsuited[0],
 	"confidence": unsuited[1],
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
@@ -149,8 +148,6 @@ findings contains {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true
 }
-
-modes := {"translated": "translates the DMA", "passthrough": "passes DMA through (iommu=pt)", "off": "is off"}
 
 unsuited := ["low", "likely", "iommu-pt"] if {
 	input.iommu.mode == "translated"

@@ -2,10 +2,9 @@
 # title: HIP copies between GPUs work, but RCCL over P2P fails
 # description: >-
 #   HIP reports peer access between AMD GPUs and its copies between them arrive, but RCCL, or a program that uses it,
-#   fails or hangs until its P2P transport is disabled. The two mechanisms differ. A HIP copy is one command to a copy
-#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into
-#   it and wait for each other's stores. So the hardware path works, and the fault is elsewhere. This rule has not been
-#   tested on AMD hardware.
+#   fails or hangs until its P2P transport is disabled. A HIP copy is one command to a copy engine. RCCL maps the peer's
+#   memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into it and wait for each other's
+#   stores. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
 #     description: What RCCL's P2P transport maps, and when it is used
@@ -30,18 +29,16 @@
 #   since: "0.1"
 #   grades:
 #     transport: >-
-#       RCCL's P2P transport fails here: {but}. It maps the peer's memory into each process (HIP IPC or DMA-BUF), and
-#       kernels on both GPUs store into it.[ HIP's {copies} between the GPUs work, and need only a copy engine. So the
-#       hardware path works; the fault is in the transport, or in something it needs beyond a copy.] NCCL_P2P_DISABLE=1
-#       makes RCCL use host memory.[ Ruled out here: {ruled_out:comma}.]
+#       RCCL's P2P transport fails here: {but}.[ HIP's {copies} between the GPUs work, and need only a copy engine: the
+#       fault is in the transport, or in something it needs beyond a copy, such as the mapping of the peer's memory.]
+#       NCCL_P2P_DISABLE=1 makes RCCL use host memory.[ Ruled out here: {ruled_out:comma}.]
 #     lopsided:
 #       severity: high
 #       remedies: [nccl-p2p-disable, update-bios, enable-rebar, upgrade-rocm]
 #       text: >-
-#         HIP offers peer access in only one direction between {count} pairs of GPUs ({pairs}, and not back). Each end
-#         of RCCL queries its own direction: one uses the P2P transport and the other host memory, and they fail with
-#         "invalid argument" or a shared memory size that is impossible. The cause is where the firmware placed the MMIO
-#         windows, or a small BAR on one of the two
+#         HIP offers peer access in only one direction between {count} pairs of GPUs ({pairs}, and not back). One end of
+#         RCCL uses the P2P transport and the other host memory, and they fail. The cause is where the firmware placed
+#         the MMIO windows, or a small BAR on one of the two
 package gpudoctor.rules.rccl_p2p_transport
 
 import data.gpudoctor.lib.amd

@@ -35,10 +35,7 @@ over_pcie if {
 
 over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) > 1
 
-bridged contains key(p.a, p.b) if {
-	some p in facts.gpu_pairs
-	joined(p) == "nvlink"
-}
+bridged := {key(p.a, p.b) | some p in facts.gpu_pairs; joined(p) == "nvlink"}
 
 # passed_on is true for two devices of which one is given to a guest: nothing on
 # this machine lets them talk to each other. On a host that gives devices away
@@ -142,7 +139,7 @@ measured(a, b) := "failed" if {
 	copied == {[a, b], [b, a]}
 } else := "nothing"
 
-# standing is the same as rules weigh it; it is undefined where nothing was measured.
+# standing is undefined where nothing was measured.
 standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
 
 in_trouble if count(trouble) + count(sluggish) > 0
@@ -167,7 +164,7 @@ shorten(addresses) := concat(", ", sort(addresses)) if {
 pairs_text(pairs) := sprintf("%s and %s", [p.a, p.b]) if {
 	count(pairs) == 1
 	some p in pairs
-} else := sprintf("%d pairs of GPUs", [count(pairs)])
+} else := sprintf("%d pairs of devices", [count(pairs)])
 
 ends(pairs) := {address | some p in pairs; some address in [p.a, p.b]}
 

@@ -37,9 +37,12 @@ lost[address] := {"active": n, "expected": widest, "evidence": [{
 	"value": p.nvlinks,
 	"source": "nvidia-smi topo -m",
 } |
-	some p in sort(switched_of[address])
+	some p in sort(ps)
 ]} if {
-	some address, n in narrow
+	some address, ps in switched_of
+	not links[address]
+	n := max({p.nvlinks | some p in ps})
+	n < widest
 }
 
 findings contains {
@@ -203,11 +206,6 @@ switched if {
 # cut are models sold with some links off, which NVML lists as inactive.
 cut(address) if regex.match(`\b[AH]800\b`, facts.gpu[address].name)
 
-# most is the largest number of active links among the GPUs of one model.
-most(address) := max(active_of[facts.gpu[address].name])
-
-active_of[facts.gpu[address].name] contains n if some address, n in active
-
 # short is how many links a GPU should have, if that is more than it has. Behind NVSwitches every link of a GPU leads to
 # one, and none may be down (NVIDIA's health validation allows 0). This also holds for all GPUs at once: an NVSwitch
 # that is lost takes links from every one.
@@ -227,7 +225,9 @@ bridged(address) if active[address] > 0
 
 due(address) := count(links[address]) if {
 	wholly_wired(address)
-} else := most(address)
+} else := max(active_of[facts.gpu[address].name])
+
+active_of[facts.gpu[address].name] contains n if some address, n in active
 
 wholly_wired(address) if {
 	switched
@@ -266,10 +266,3 @@ switched_of[address] contains p if {
 }
 
 widest := max({p.nvlinks | some p in switched_pairs})
-
-narrow[address] := widest_of if {
-	some address, ps in switched_of
-	not links[address]
-	widest_of := max({p.nvlinks | some p in ps})
-	widest_of < widest
-}

@@ -73,7 +73,7 @@ findings contains {
 	"about": {
 		"bridges": bridges,
 		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
-		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
+		"pairs": peers.pairs_text(pairs),
 		"meaning": words,
 		"guests": ["guests" | facts.is_passthrough_host == true],
 	},
@@ -234,7 +234,7 @@ loose contains d.address if {
 	some d in input.pci.devices
 	count(pci.redirects(d.address)) > 0
 	not pci.emulated(d.address)
-	not on_path(d.address)
+	not d.address in on_path
 	suspect(d)
 }
 
@@ -251,9 +251,9 @@ suspect(d) if {
 	object.get(d, "kind", "") == ""
 }
 
-on_path(address) if {
+on_path contains bridge if {
 	some p in facts.pairs
-	address in p.bridges
+	some bridge in p.bridges
 }
 
 # switch_vendors make PCIe switches and no root ports: PLX, Broadcom (LSI) and
