@@ -54,7 +54,6 @@ lacking := ({a | some p in split_pairs; some a in [p.a, p.b]} | unlinked) | unhi
 
 gaps := split_pairs | {p | some p in links; count({p.a, p.b} & unlinked) > 0}
 
-# split_pairs are the pairs within one hive that PCIe connects.
 split_pairs := {p |
 	some p in links
 	p.link_type == "pcie"
@@ -131,7 +130,6 @@ one_device(p) if {
 	split(p.a, ".")[0] == split(p.b, ".")[0]
 }
 
-# joined are the GPUs that xGMI joins to each one.
 joined[a] contains b if {
 	some p in links
 	p.link_type == "xgmi"

@@ -76,7 +76,6 @@ spoiled if {
 	b.wrong > 0
 }
 
-# over_p2p are the channels by which RCCL went straight to another GPU.
 over_p2p contains t if {
 	of_amd
 	some t in input.logs.transports
@@ -223,7 +222,6 @@ candidates := [
 	},
 ]
 
-# supported are those that the facts support, undecided those with no evidence.
 supported := [c | some c in candidates; c.name in speaks]
 
 undecided := [c | some c in candidates; not c.name in (speaks | cleared)]

@@ -91,7 +91,6 @@ signs[pci.place(e)] contains logged({e}, "high", words, ["reboot-or-reload-drive
 	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
 
-# statements are messages that may name a GPU, in their field gpu.
 statements := {
 	"gpu-handle-failed": ["critical", "confirmed", "it does not respond to the driver", gpu_state.off_bus],
 	"nvsmi-err": ["high", "likely", "nvidia-smi cannot read its state (ERR!)", gpu_state.reset],
@@ -179,7 +178,6 @@ common := intersection(ends)
 
 ends := {{t.source, t.destination} | some t in staged_failures}
 
-# beside_staged are the transfers between the same GPUs that failed without the host.
 beside_staged contains t if {
 	some s in staged_failures
 	some failed in [peers.trouble, peers.sluggish]

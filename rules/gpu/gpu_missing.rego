@@ -106,7 +106,6 @@ same(address) := split(address, ".")[0] if {
 	hip
 } else := address
 
-# lost are GPUs that their driver reports as lost: gpu-fault reports them.
 lost := {g.address | some g in of_vendor; object.get(g, "error", "") != ""}
 
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more

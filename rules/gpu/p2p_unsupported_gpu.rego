@@ -64,7 +64,6 @@ meaning := {
 	],
 }
 
-# Their drivers offer no peer access over PCIe, or their host decides.
 limited(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
 
 limited(address) if facts.gpu[address].virtualization_mode == "vgpu"

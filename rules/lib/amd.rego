@@ -3,6 +3,7 @@
 package gpudoctor.lib.amd
 
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 import data.tables.gpu_models as table
 
 # gpus are the AMD GPUs that any text shows, including those with only a known index.
@@ -50,14 +51,8 @@ only_instinct if {
 	not radeon
 }
 
-# pairs are those of AMD GPUs, each unordered pair once; over_pcie those that no
-# xGMI link joins, as far as it is known how they are joined.
-pairs := {p |
-	some p in input.links.pairs
-	p.kind == "gpu-gpu"
-	p.a in addresses
-	p.b in addresses
-}
+# pairs are those of AMD GPUs, each unordered pair once.
+pairs := {p | some p in input.links.pairs; p.kind == "gpu-gpu"; count({p.a, p.b} - addresses) == 0}
 
 addresses := {g.address | some g in gpus}
 
@@ -102,7 +97,6 @@ small_bars[g.address] := g.visible_memory_bytes if {
 	not g.integrated == true
 }
 
-# large_bars are those whose memory is all visible.
 large_bars := {g.address |
 	some g in gpus
 	is_number(g.visible_memory_bytes)
@@ -133,11 +127,10 @@ errors[g.address][b.block] := b if {
 	some b in g.ras
 }
 
-# hives are those of xGMI that the compute driver numbers.
 hives := {g.kfd.hive | some g in gpus; g.kfd.hive != ""}
 
-# kfd_lost are the GPUs that the compute driver does not list although it lists
-# another of the same model: it was not started, or refused that one.
+# kfd_lost are the GPUs that the compute driver does not list although it lists another of the same model: it was not
+# started, or refused that one. Partitions of one accelerator are several functions, of which the first alone is a device.
 kfd_lost := {d.address |
 	input.gpus.amd.kfd == "ok"
 	some d in input.pci.devices
@@ -145,22 +138,12 @@ kfd_lost := {d.address |
 	d.kind == "gpu"
 	d.driver == "amdgpu"
 	not d.virtual == true
-	not listed(d.address)
-	some other in input.pci.devices
-	other.vendor == d.vendor
-	other.device == d.device
-	listed(other.address)
+	not d.address in listed
+	d.device in {pci.device[address].device | some address in listed}
 }
 
-# listed is true of a GPU with a node in the compute driver's topology. Partitions
-# of one accelerator are several functions, of which the first alone is a device.
-listed(address) if {
-	some g in gpus
-	g.address == address
-	g.kfd.node >= 0
-}
+listed := {g.address | some g in gpus; g.kfd.node >= 0}
 
-# present is true if anything shows AMD GPUs or their software.
 present if count(gpus) > 0
 present if instinct
 present if radeon
@@ -205,7 +188,6 @@ stuck if {
 	m.fields.stands
 }
 
-# Ranks or connections waited in vain.
 stuck if count(logs.messages({
 	"rocr-gpu-hang", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "nccl-timeout", "nccl-connect-timed-out",
 	"nccl-connect-retries-exhausted", "nccl-socket-timed-out", "nccl-net-connect-timeout", "nccl-ib-modify-qp-timed-out", "socket-timed-out",

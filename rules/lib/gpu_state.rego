@@ -8,7 +8,6 @@ import data.gpudoctor.lib.pci
 # nvlink_xids are the Xids by which the driver reports a fault of an NVLink: 74, and 144 to 150 of NVLink 5.
 nvlink_xids := {74, 144, 145, 146, 147, 148, 149, 150}
 
-# seen is a sign that the facts show for certain.
 seen(severity, words, fact, value, source, remedies) := {
 	"severity": severity,
 	"confidence": "confirmed",
@@ -37,7 +36,6 @@ signs[g.address] contains seen("high", words, of_gpu(g.address, "ecc.volatile_un
 	words := sprintf("%d uncorrectable memory errors since the driver was loaded", [errors])
 }
 
-# flags are the marks that NVML keeps of a GPU's memory.
 flags := [
 	["remapped_rows", "pending", "high", "a row remapping is pending and needs a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
 	["remapped_rows", "failed", "high", "a row remapping failed, so a known bad memory cell is still in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],

@@ -20,7 +20,6 @@ default params := {}
 
 params := {"vendor": vendor}
 
-# words are those of the kernel command line, wherever it was read.
 words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
 # passing are those that ask the IOMMU to leave addresses alone, off those that switch it off, translating those that

@@ -15,13 +15,11 @@ bare_metal if {
 	not input.links.virtual_topology == true
 }
 
-# device is each PCI function by its address.
 device[d.address] := d if {
 	some d in input.pci.devices
 	d.address != ""
 }
 
-# parent is the port just above a device: the upper end of its link.
 parent(address) := device[d.ancestors[last]] if {
 	d := device[address]
 	last := count([a | some a in d.ancestors]) - 1
@@ -34,7 +32,6 @@ parent(address) := device[d.ancestors[last]] if {
 # requests; none of them redirects.
 redirecting_bits := {"ReqRedir", "CmpltRedir", "EgressCtrl"}
 
-# redirects are the redirecting bits that are switched on in one port.
 redirects(address) := {bit | some bit in device[address].acs.control} & redirecting_bits
 
 # emulated is true for a bridge that exists in a hypervisor only: its bits and its link say nothing about the real path.
@@ -59,7 +56,6 @@ redirecting(pair) := {address |
 	not exempt(address, pair.a, pair.b)
 }
 
-# domains are the types of the IOMMU domains in force for a device, where the kernel tells them.
 domains[address] contains g.type if {
 	some g in input.iommu.groups
 	some address in g.devices
@@ -105,7 +101,6 @@ place(e) := e.address if {
 	e.address != ""
 } else := "host"
 
-# refused are the accesses that an IOMMU refused.
 refused contains e if {
 	some kind in ["amd-vi-fault", "dmar-fault"]
 	some e in events[kind]
@@ -134,5 +129,4 @@ shown(address) if device[address].extended == true
 
 shown(address) if is_object(device[address].acs)
 
-# generation is the PCIe generation of a transfer rate in GT/s.
 generation := {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}

@@ -6,7 +6,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
-# endpoints are the GPUs, and the NICs that form a pair with one.
 endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # lower are the functions at the lower end of a link on the way of an endpoint: the endpoint itself and each switch above.

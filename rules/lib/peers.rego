@@ -63,10 +63,8 @@ whole(address) if {
 
 named(t) := object.filter(t, ["test", "source", "destination", "way"])
 
-# key names an unordered pair.
 key(a, b) := sort([a, b])
 
-# failed is true for a transfer between GPUs that hung, failed or delivered wrong data.
 failed(t) if t.outcome in {"corrupt", "hang"}
 
 failed(t) if {
@@ -74,7 +72,6 @@ failed(t) if {
 	not object.get(t, "error_code", 0) in driver_errors.untried
 }
 
-# under_nvlink is true when NVLink joins each of these ordered pairs.
 under_nvlink(directions) if {
 	every d in directions {
 		key(d[0], d[1]) in bridged
@@ -87,7 +84,6 @@ gathered[key(t.source, t.destination)] contains t if some t in facts.peer_transf
 # transfers_of is the same as one object, so that it is computed once.
 transfers_of := {k: ts | some k, ts in gathered}
 
-# access is what the driver answers for each ordered pair.
 access := {[p.source, p.destination]: p.access | some p in input.transfers.peers}
 
 # refused is true for two GPUs to which the driver offers no peer access in at least one direction.

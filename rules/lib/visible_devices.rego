@@ -88,7 +88,6 @@ uuid_unknown(entry) if {
 
 uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
 
-# none are the first entries that hide all GPUs.
 none := {"", "-1", "NoDevFiles"}
 
 # rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its list has entries.

@@ -162,7 +162,6 @@ not_applicable contains "no NVSwitch here" if {
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
-# members are the GPUs that belong to a fabric, with its state.
 members := {g.address: g.fabric | some g in facts.named; g.fabric.state != "not-supported"}
 
 # switched is true on a machine with NVSwitches. On Blackwell they are no PCI
@@ -228,7 +227,6 @@ in_tree if {
 	d.kind == "nvswitch"
 }
 
-# board is true of eight GPUs on boards with NVSwitches.
 board if count([g | some g in input.gpus.devices; model := gpu_models.model[g.name]; model.form == "board"; model.nvswitch]) >= 8
 
 switches if in_tree

@@ -25,7 +25,6 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
 
-# lost is each GPU that has fewer active NVLinks than it should, by NVML or by the matrix of topology.
 lost[address] := {"active": active[address], "expected": expected, "evidence": [{
 	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
 	"value": {"active": active[address], "expected": expected, "inactive": sort([l.link | some l in links[address]; l.active == false])},
@@ -77,7 +76,6 @@ unhealthy := {
 	"route-recovery": "medium", "access-timeout-recovery": "medium",
 }
 
-# ill are the GPUs for which the mask has the same parts.
 ill[parts] contains g.address if {
 	some g in facts.named
 	parts := {part | some part in g.fabric.unhealthy; unhealthy[part]}
@@ -187,7 +185,6 @@ links := {g.address: g.nvlinks |
 
 active[address] := count([l | some l in ls; l.active == true]) if some address, ls in links
 
-# switched is true where NVSwitches join the GPUs.
 switched if count(switched_pairs) > 0
 
 switched if input.gpus.nvswitches > 0

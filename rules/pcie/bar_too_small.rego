@@ -86,7 +86,6 @@ memory_bar(address) := 1 if {
 
 memory(address) := facts.gpu[address].memory_bytes if facts.gpu[address].memory_bytes > 0
 
-# largest is what a card's Resizable BAR offers, where that is more than it has.
 largest[address] := most if {
 	some address, w in windows
 	most := max({bar.max_bytes | some bar in pci.device[address].resizable_bars})
@@ -101,7 +100,6 @@ small[address] := w if {
 	not pci.device[address].driver == "vfio-pci"
 }
 
-# AMD's driver requires all of the memory to be visible.
 too_small(address, _) if amd.small_bars[address]
 
 # Half, because a window is a power of two and the memory that NVML counts is not: an RTX PRO 6000 shows 96 GiB of its
@@ -134,7 +132,6 @@ resizable(address) if {
 
 resizable(address) if gpu_models.model[facts.gpu[address].name].resizable_bar
 
-# unoffered are messages that AMD's driver offers no peer access.
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 # NVIDIA's driver uses BAR1 for peer access on some cards only, so a small one that cannot grow (T4) matters little.
@@ -167,7 +164,6 @@ xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
 
 xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
-# alike groups the GPUs of which the same is said.
 alike[[severity(address), about]] contains address if {
 	some address, w in small
 	about := object.union_n([{"size": w.size}, {"memory": m | m := memory(address)}, {"largest": l | l := largest[address]}])

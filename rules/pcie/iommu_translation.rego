@@ -74,10 +74,7 @@ found contains {
 } if {
 	some name, pairs in by_standing
 	weight[name]
-	gpus := {address |
-		some address in peers.ends(pairs)
-		pci.translated(address)
-	}
+	gpus := {address | some address in peers.ends(pairs); pci.translated(address)}
 }
 
 type_evidence(gpus) := [{
@@ -93,18 +90,16 @@ found contains {
 	"id": "in-force",
 	"grade": "blocked",
 	"subject": peers.shorten(addresses),
-	"affects": sort(addresses & known_gpus),
+	"affects": [address | some address in sort(addresses); address in facts.gpus],
 	"about": {"n": sum([e.count | some e in refused])},
 	"evidence": pci.event_evidence(refused),
 	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
-	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
+	"confidence": {true: "confirmed", false: "likely"}[count([address | some address in facts.gpus]) > 1],
 	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
 } if {
 	addresses := {e.address | some e in refused}
 	count(addresses) > 0
 }
-
-known_gpus := {address | some address in facts.gpus}
 
 # refused are the accesses of NVIDIA GPUs, to a peer's address for which there is no mapping.
 refused contains e if {
