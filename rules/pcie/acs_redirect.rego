@@ -20,7 +20,7 @@
 #   since: "0.1"
 #   grades:
 #     on-path: >-
-#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}. {meaning}[ This host passes
+#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}.[ {measured}][ {meaning}][ This host passes
 #       devices to {guests}, so ACS must stay on. If both ends support address translation (ATS), enable direct translated
 #       P2P on the bridges of the path to restore the speed.]
 #     in-text: >-
@@ -37,10 +37,10 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
-# grades are those of the standings, the worst first.
+# grades are those of the standings, the worst first, with what to say of pairs of which nothing bad was measured.
 grades := [
-	["failed", "critical", "confirmed", "The probe's transfers between them fail or deliver wrong data."],
-	["slow", "high", "confirmed", "The probe's transfers between them are slower than the links allow."],
+	["failed", "critical", "confirmed", ""],
+	["slow", "high", "confirmed", ""],
 	["implied", "high", "likely", "Their peer-to-peer traffic goes through the root complex; no probe has measured it."],
 	["unsure", "medium", "possible", "Unless NVLink connects them, their traffic goes through the root complex."],
 	["rdma", "medium", "likely", "GPUDirect RDMA between them goes through the root complex."],
@@ -73,7 +73,8 @@ findings contains {
 	"about": {
 		"bridges": bridges,
 		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
-		"pairs": peers.pairs_text(pairs),
+		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
+		"measured": peers.measured_words(pairs),
 		"meaning": words,
 		"guests": ["guests" | facts.is_passthrough_host == true],
 	},

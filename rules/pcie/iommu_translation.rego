@@ -52,12 +52,7 @@ import data.gpudoctor.lib.surroundings
 findings contains object.union({"subject": "host", "params": iommu.params}, f) if some f in found
 
 # weight is the severity and confidence of each standing. Domains through which copies arrive are no fault.
-weight := {
-	"failed": ["critical", "confirmed", "The probe's transfers between them fail or deliver wrong data."],
-	"slow": ["high", "confirmed", "The probe's transfers between them are slower than the links allow."],
-	"implied": ["high", "likely", ""],
-	"unsure": ["medium", "possible", ""],
-}
+weight := {"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"], "unsure": ["medium", "possible"]}
 
 found contains {
 	"id": "in-force",
@@ -65,7 +60,7 @@ found contains {
 	"affects": sort(peers.ends(pairs)),
 	"about": {
 		"types": {group[address].type | some address in gpus},
-		"pairs": peers.pairs_text(pairs), "measured": weight[name][2], "asked": iommu.asked_for_passthrough,
+		"pairs": peers.pairs_text(pairs), "measured": peers.measured_words(pairs), "asked": iommu.asked_for_passthrough,
 	},
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"severity": weight[name][0],
