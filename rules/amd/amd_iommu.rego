@@ -117,7 +117,15 @@ suspected if translated
 
 # faults are accesses of AMD GPUs that the IOMMU refused: no guess is needed. The address, or the driver's name at the
 # start of the line, shows whose they were.
-faults := {e | some e in pci.refused; e.fields.driver == "amdgpu"} | {e | some e in pci.refused; e.address in amd.addresses}
+faults contains e if {
+	some e in pci.refused
+	e.fields.driver == "amdgpu"
+}
+
+faults contains e if {
+	some e in pci.refused
+	e.address in amd.addresses
+}
 
 findings contains {
 	"id": "faults",

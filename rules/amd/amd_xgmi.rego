@@ -38,10 +38,18 @@ findings contains {
 	"affects": [address | some address in sort(lacking); facts.is_address(address)],
 	"about": {"gpus": lacking, "pairs": gaps, "unhived": unhived},
 	"evidence": array.concat(
-		[{"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]), "value": p.link_type, "source": "amd-smi topology, or rocm-smi --showtopo"} |
+		[{
+			"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
+			"value": p.link_type,
+			"source": "amd-smi topology, or rocm-smi --showtopo",
+		} |
 			some p in sort(gaps)
 		],
-		[{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} |
+		[{
+			"fact": sprintf("gpus.devices[%s].kfd", [address]),
+			"value": "in no hive",
+			"source": "/sys/class/kfd/kfd/topology",
+		} |
 			some address in sort(unhived)
 		],
 	),

@@ -141,7 +141,11 @@ findings contains {
 	not spoiled
 }
 
-access(d, value) := {"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]), "value": value, "source": "hipDeviceCanAccessPeer"}
+access(d, value) := {
+	"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]),
+	"value": value,
+	"source": "hipDeviceCanAccessPeer",
+}
 
 # lopsided are pairs for which HIP offers peer access one way and not the other (ROCm/rocm-systems pull 10554).
 lopsided contains d if {

@@ -69,7 +69,10 @@ findings contains object.union(
 		"subject": array.concat(named, ["host"])[0],
 		"affects": named,
 		"about": object.union(
-			{"api": api_name, "left": [": the process hangs in the kernel, and only a reboot clears it" | input.transfers.left == true]},
+			{
+				"api": api_name,
+				"left": [": the process hangs in the kernel, and only a reboot clears it" | input.transfers.left == true],
+			},
 			object.filter(input.transfers, ["stage", "gpu", "signal", "error_name", "error_code"]),
 		),
 		"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]),

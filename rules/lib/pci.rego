@@ -91,7 +91,11 @@ translates_by_default if {
 # events are those of the kernel log, by kind; event_evidence shows some of them.
 events[e.kind] contains e if some e in input.kernel_log.events
 
-event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": logs.at(placed)} |
+event_evidence(es) := [{
+	"fact": sprintf("kernel_log.events[%s]", [e.kind]),
+	"value": e.message,
+	"source": logs.at(placed),
+} |
 	some e in sort(es)
 	placed := object.union({"source": object.get(input.kernel_log, "source", "kernel log")}, e)
 ]

@@ -151,7 +151,11 @@ measured_words(pairs) := sprintf("The probe's transfers between them %s.", [fail
 } else := ""
 
 # transfer_evidence shows what was measured of pairs: each test with its outcome.
-transfer_evidence(pairs) := [{"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]), "value": seen, "source": "probe"} |
+transfer_evidence(pairs) := [{
+	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
+	"value": seen,
+	"source": "probe",
+} |
 	some p in sort(pairs)
 	seen := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in transfers_of[key(p.a, p.b)]})
 	count(seen) > 0

@@ -9,7 +9,9 @@ import data.tables.xids
 by_code[x.code] := x if some x in xids.xids
 
 # meaning is the table's entry for an Xid. One that is not in the table may be any fault, so it is not ignored.
-meaning(code) := object.get(by_code, code, {"class": "unknown", "severity": "medium", "name": "unknown to gpudoctor", "action": "unknown"})
+meaning(code) := object.get(by_code, code, {
+	"class": "unknown", "severity": "medium", "name": "unknown to gpudoctor", "action": "unknown",
+})
 
 # remedies are what helps against an Xid, the best first.
 remedies(code) := object.get(xids.actions, meaning(code).action, ["other"])

@@ -32,7 +32,10 @@ order := ["version", "not-ready", "state", "no-gpu", "stopped", "service"]
 
 signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
 
-signs["version"] := [sprintf("The fabric manager is version %s and the driver %s; they must be equal", [installed, loaded]), ["match-fabric-manager", "reboot-or-reload-driver"]] if mismatch
+signs["version"] := [
+	sprintf("The fabric manager is version %s and the driver %s; they must be equal", [installed, loaded]),
+	["match-fabric-manager", "reboot-or-reload-driver"],
+] if mismatch
 
 signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(unsettled), count(members), facts.list({words | some words in unsettled})]), start] if {
 	count(unsettled) > 0
@@ -227,7 +230,12 @@ in_tree if {
 	d.kind == "nvswitch"
 }
 
-board if count([g | some g in input.gpus.devices; model := gpu_models.model[g.name]; model.form == "board"; model.nvswitch]) >= 8
+board if count([g |
+	some g in input.gpus.devices
+	model := gpu_models.model[g.name]
+	model.form == "board"
+	model.nvswitch
+]) >= 8
 
 switches if in_tree
 

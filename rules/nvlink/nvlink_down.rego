@@ -27,7 +27,10 @@ import data.gpudoctor.lib.surroundings
 
 lost[address] := {"active": active[address], "expected": expected, "evidence": [{
 	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-	"value": {"active": active[address], "expected": expected, "inactive": sort([l.link | some l in links[address]; l.active == false])},
+	"value": {
+		"active": active[address], "expected": expected,
+		"inactive": sort([l.link | some l in links[address]; l.active == false]),
+	},
 	"source": "nvmlDeviceGetNvLinkState",
 }]} if some address, expected in short
 
@@ -65,7 +68,10 @@ findings contains {
 	"affects": sort(object.keys(short)),
 	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up", [facts.counted(count(short), "GPU")]),
 	"evidence": [e | some l in lost; some e in l.evidence],
-	"remedies": array.concat([r | some r in ["start-fabric-manager"]; not input.gpus.driver.fabric_manager.running == true], ["reboot", "reset-gpu"]),
+	"remedies": array.concat(
+		["start-fabric-manager" | not input.gpus.driver.fabric_manager.running == true],
+		["reboot", "reset-gpu"],
+	),
 } if {
 	all_down
 }
@@ -86,7 +92,11 @@ findings contains {
 	"subject": {true: facts.list(gpus), false: "host"}[count(gpus) == 1],
 	"affects": sort(gpus),
 	"message": sprintf("NVML reports that the NVLink fabric of %s is unhealthy (%s).", [facts.counted(count(gpus), "GPU"), replace(facts.list(parts), "-", " ")]),
-	"evidence": [{"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]), "value": sort(parts), "source": "nvmlDeviceGetGpuFabricInfoV"} |
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]),
+		"value": sort(parts),
+		"source": "nvmlDeviceGetGpuFabricInfoV",
+	} |
 		some address in sort(gpus)
 	],
 	"severity": min({unhealthy[part] | some part in parts}), # "high" sorts before "medium".
@@ -104,7 +114,11 @@ findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("NVLinks of %s have counted %d recoveries and %d replays since the driver was loaded. If the counts grow, a link is failing.", [address, recoveries, replays]),
-	"evidence": [{"fact": sprintf("gpus.devices[%s].nvlinks[].recovery_errors", [address]), "value": {"replay": replays, "recovery": recoveries}, "source": "nvmlDeviceGetNvLinkErrorCounter"}],
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].nvlinks[].recovery_errors", [address]),
+		"value": {"replay": replays, "recovery": recoveries},
+		"source": "nvmlDeviceGetNvLinkErrorCounter",
+	}],
 	"severity": {true: "low", false: "info"}[recoveries > 0],
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],

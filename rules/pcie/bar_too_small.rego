@@ -166,7 +166,11 @@ xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
 alike[[severity(address), about]] contains address if {
 	some address, w in small
-	about := object.union_n([{"size": w.size}, {"memory": m | m := memory(address)}, {"largest": l | l := largest[address]}])
+	about := object.union_n([
+		{"size": w.size},
+		{"memory": m | m := memory(address)},
+		{"largest": l | l := largest[address]},
+	])
 }
 
 findings contains {
@@ -208,7 +212,10 @@ findings contains {
 	"evidence": [w.evidence | some w in small],
 	"params": {"gpu": array.concat(sort(outgrown), ["GPU"])[0]},
 	"confidence": {true: "confirmed", false: "likely"}[count(small) > 0],
-	"remedies": {true: ["nccl-p2p-disable", "replace-hardware"], false: ["enable-rebar", "nccl-p2p-disable", "update-bios"]}[count(outgrown) > 0],
+	"remedies": {
+		true: ["nccl-p2p-disable", "replace-hardware"],
+		false: ["enable-rebar", "nccl-p2p-disable", "update-bios"],
+	}[count(outgrown) > 0],
 } if {
 	count(logs.mapping_refused) > 0
 }

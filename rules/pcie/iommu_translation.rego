@@ -65,7 +65,11 @@ found contains {
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": array.flatten([["nccl-p2p-disable" | name == "failed"], lasting, [r | name == "slow"; some r in staging.remedies(pairs)]]),
+	"remedies": array.flatten([
+		["nccl-p2p-disable" | name == "failed"],
+		lasting,
+		[r | name == "slow"; some r in staging.remedies(pairs)],
+	]),
 } if {
 	some name, pairs in by_standing
 	weight[name]
