@@ -19,10 +19,22 @@
 #   explains: [p2p-broken-platform, p2p-slow, transfer-failed, "logged > amd-gpu-fault/hung"]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     logged:
+#       severity: critical
+#       confidence: confirmed
+#       remedies: [reboot, replace-hardware]
+#       text: "The kernel log says that an AMD GPU[ ({gpus})] did not start: {line}"
+#     unlisted:
+#       remedies: [reboot, reset-amd-gpu, replace-hardware]
+#       text: >-
+#         GPU {subject} is bound to the amdgpu driver, but missing from the compute driver's topology, which lists other
+#         GPUs of the same model: HIP does not offer it. The kernel log of the boot shows why
 package gpudoctor.rules.amd_gpu_fault
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 
 # faults_in_log are the rows of kernel log messages that indicate a fault without further
 # evidence. Those of a GPU that did not start depend on what else is known about it.
@@ -32,24 +44,20 @@ faults_in_log := {
 	"amdgpu-queue-silent", "amdgpu-ring-timeout",
 }
 
-# stillborn are the events of GPUs that did not start, by GPU.
-stillborn[where(e)] contains e if {
+stillborn[pci.place(e)] contains e if {
 	some e in input.kernel_log.events
 	e.id in {"amdgpu-init-failed", "amdgpu-block-failed"}
 	not roomless(e)
 }
 
-# roomless is true of a GPU that did not start because its BAR found no address space,
-# which bar-too-small reports: the driver cannot map its registers or its memory.
-# Lines of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
+# roomless is true of a GPU that did not start because its BAR found no address space, which bar-too-small reports. Lines
+# of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
 roomless(e) if {
 	maps_memory(e)
-	some b in input.kernel_log.events
-	no_room(b)
+	some b in pci.no_room
 	count({object.get(b, "address", ""), object.get(e, "address", "")} - {""}) < 2
 }
 
-# maps_memory is true of what fails where the memory cannot be mapped.
 maps_memory(e) if e.id == "amdgpu-init-failed"
 
 maps_memory(e) if {
@@ -58,32 +66,13 @@ maps_memory(e) if {
 	startswith(e.fields.block, "gmc_")
 }
 
-no_room(b) if b.kind == "bar"
-
-# 12 is ENOMEM (amdgpu_device.c, amdgpu_device_init: ioremap of the registers).
-no_room(b) if {
-	b.kind == "amdgpu"
-	b.code == 12
-}
-
-where(e) := e.address if {
-	e.address
-} else := "host"
-
 findings contains {
 	"id": "logged",
 	"subject": place,
-	"message": sprintf("The kernel log says that %s did not start: %s", [named(place), sort(es)[0].message]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
+	"about": {"gpus": {place} - {"host"}, "line": sort(es)[0].message},
+	"evidence": pci.event_evidence(es),
 	"params": {"gpu": place},
-	"remedies": ["reboot", "replace-hardware"],
 } if some place, es in stillborn
-
-named(place) := "an AMD GPU" if {
-	place == "host"
-} else := sprintf("GPU %s", [place])
 
 # counts are what the tools of AMD, and the driver since it was loaded, count of a GPU: the fact, the number, in words,
 # and what it means. ECC memory is expected to have corrected errors. A deferred error is uncorrectable memory that has
@@ -120,38 +109,23 @@ findings contains {
 	n > 0
 }
 
-told_by_log(address) if {
-	some e in input.kernel_log.events
-	e.id in faults_in_log
-	where(e) in {address, "host"}
-}
+told_by_log(address) if count({address, "host"} & logged) > 0
 
-told_by_log(address) if {
-	some place, _ in stillborn
-	place in {address, "host"}
-}
+logged := object.keys(stillborn) | {pci.place(e) | some e in input.kernel_log.events; e.id in faults_in_log}
 
-# kfd_lost are GPUs that the compute driver leaves out. In a container it lists only what
-# was passed in, and with xGMI amd-xgmi reports it.
+# GPUs that the compute driver leaves out. In a container it lists only what was passed in, and with xGMI amd-xgmi reports
+# it.
 findings contains {
+	"grade": "unlisted",
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("GPU %s is bound to the amdgpu driver, but missing from the compute driver's topology, which lists other GPUs of the same model. It was not initialized for compute, and HIP does not offer it. The kernel log of the boot shows why", [address]),
-	"severity": "high",
-	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"}],
 	"params": {"gpu": address},
-	"remedies": ["reboot", "reset-amd-gpu", "replace-hardware"],
 } if {
 	some address in amd.kfd_lost
 	facts.in_container == false
-	not hived
+	count(amd.hives) == 0
 	not told_by_log(address)
-}
-
-hived if {
-	some g in amd.gpus
-	g.kfd.hive != ""
 }
 
 missing contains {"fact": "kernel_log", "words": "neither the kernel log nor the output of AMD's tools is available"} if {
@@ -160,19 +134,11 @@ missing contains {"fact": "kernel_log", "words": "neither the kernel log nor the
 	not counted_blocks
 }
 
-missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
-	not amd.present
-	not known
-	not input.kernel_log
-}
-
 # counted_blocks is true where the driver's counters were read, of links apart.
 counted_blocks if {
 	some blocks in amd.errors
 	some name, _ in blocks
 	not contains(name, "xgmi")
 }
-
-known if is_array(input.gpus.devices)
 
 not_applicable contains "no AMD GPU" if amd.absent

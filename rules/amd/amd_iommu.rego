@@ -3,9 +3,8 @@
 # description: >-
 #   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a translating IOMMU, transfers between GPUs
 #   hang or are slow, typically when a communicator starts. Radeon cards need remapping when they use PCIe peer access.
-#   RCCL's warning about iommu=pt only looks for these words on the kernel command line. It does not recognize
-#   pass-through that is the kernel's default or that is set by another name. This rule has not been tested on AMD
-#   hardware.
+#   RCCL's warning about iommu=pt only looks for these words on the kernel command line, and does not recognize other
+#   ways to pass-through. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: The IOMMU modes that Instinct and Radeon GPUs need
@@ -29,15 +28,16 @@
 #       through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt
 #     faults: "The IOMMU blocked accesses by {blocked}: transfers to addresses that it does not translate for them fail"
 #     in-force: >-
-#       The IOMMU {mode}, which does not suit these GPUs: AMD recommends pass-through (iommu=pt) for Instinct accelerators,
-#       because transfers between them may hang, and remapping, the default, for Radeon cards that use peer access over
-#       PCIe
+#       The IOMMU's mode ({mode}) does not suit these GPUs: AMD recommends pass-through (iommu=pt) for Instinct
+#       accelerators, because transfers between them may hang, and remapping, the default, for Radeon cards that use peer
+#       access over PCIe
 package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 
 # passed is true where it is known that DMA is not translated, or that this was asked for.
 passed if input.iommu.mode in {"passthrough", "off"}
@@ -49,11 +49,9 @@ passed if {
 
 # What is asked for counts only where it is not known what is in force.
 passed if {
-	not in_force
+	not translated
 	count(((iommu.passing | iommu.off) | (iommu.words & {"iommu.passthrough=on"}))) > 0
 }
-
-in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
 
 translated if input.iommu.mode in {"translated", "mixed"}
 
@@ -95,10 +93,9 @@ findings contains {
 
 severity := "low" if {
 	signs == {"RCCL complains"}
-} else := "high" if {
-	amd.only_radeon
 } else := "critical" if {
 	amd.stuck
+	not amd.only_radeon
 } else := "high"
 
 # On several Radeon GPUs, AMD names the IOMMU first for applications that hang
@@ -107,33 +104,35 @@ remedies := ["nccl-p2p-disable", "iommu-pt"] if {
 	amd.only_radeon
 } else := ["iommu-pt", "nccl-p2p-disable"]
 
-confidence := "possible" if {
-	severity == "low"
-} else := "possible" if {
-	amd.only_radeon
-} else := "likely" if {
-	amd.instinct
-} else := "likely" if {
-	translated
-} else := "possible"
+default confidence := "possible"
+
+confidence := "likely" if {
+	severity != "low"
+	not amd.only_radeon
+	suspected
+}
+
+suspected if amd.instinct
+suspected if translated
 
 # faults are accesses of AMD GPUs that the IOMMU refused: no guess is needed. The address, or the driver's name at the
 # start of the line, shows whose they were.
 faults contains e if {
-	some e in input.kernel_log.events
-	e.kind in {"amd-vi-fault", "dmar-fault"}
-	of_amd(e)
+	some e in pci.refused
+	e.fields.driver == "amdgpu"
 }
 
-of_amd(e) if e.fields.driver == "amdgpu"
-of_amd(e) if e.address in {g.address | some g in amd.gpus}
+faults contains e if {
+	some e in pci.refused
+	e.address in amd.addresses
+}
 
 findings contains {
 	"id": "faults",
 	"subject": "host",
 	"affects": sort(blocked),
 	"about": {"blocked": blocked},
-	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} | some e in sort(faults)],
+	"evidence": pci.event_evidence(faults),
 	"remedies": [r | some r in remedies; not useless(r)],
 } if {
 	count(faults) > 0
@@ -148,7 +147,7 @@ useless("iommu-pt") if passed
 findings contains {
 	"id": "in-force",
 	"subject": "host",
-	"about": {"mode": modes[input.iommu.mode]},
+	"about": {"mode": input.iommu.mode},
 	"severity": unsuited[0],
 	"confidence": unsuited[1],
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
@@ -156,10 +155,7 @@ findings contains {
 } if {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true
-	unsuited
 }
-
-modes := {"translated": "translates the DMA", "passthrough": "passes DMA through (iommu=pt)", "off": "is off"}
 
 unsuited := ["low", "likely", "iommu-pt"] if {
 	input.iommu.mode == "translated"
@@ -181,17 +177,9 @@ judged if count(faults) > 0
 judged if translated
 judged if passed
 
-missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
-	not judged
-	not amd.present
-	not known
-}
-
 missing contains {"fact": "iommu", "words": "it is not known how the IOMMU treats the GPUs"} if {
 	amd.present
 	not judged
 }
 
 not_applicable contains "no AMD GPU" if amd.absent
-
-known if is_array(input.gpus.devices)

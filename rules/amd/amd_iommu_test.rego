@@ -76,7 +76,7 @@ test_silent if {
 }
 
 test_unresolvable if {
-	count(amd_iommu.missing) == 1 with input as {}
+	count(amd_iommu.missing) == 1 with input as {"gpus": {"devices": gpus("x")}}
 	count(amd_iommu.missing) == 0 with input as hung("AMD Instinct MI100")
 	count(amd_iommu.missing) == 0 with input as object.union(faulty("x"), {})
 }

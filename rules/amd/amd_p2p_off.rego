@@ -28,6 +28,7 @@ package gpudoctor.rules.amd_p2p_off
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.peers
 
 # wanting is true where AMD GPUs have nothing but PCIe to reach each other by, as far as it is known how they are
 # joined: a pair that the driver or its tools call "pcie", or several Radeon cards, which have no xGMI.
@@ -45,17 +46,6 @@ wanting if {
 # A program that was refused needs it, however the GPUs are connected: over xGMI it would have it.
 wanting if count(refused) > 0
 
-# denied is true where peer access is known to be refused. What works needs no option.
-default denied := false
-
-denied if {
-	some p in amd.over_pcie
-	p.accessible == false
-}
-
-denied if count(refused) > 0
-
-# refused are messages of programs that there is no peer access.
 refused := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 # lacks are what the driver is without: its own switch, or options of the kernel. A driver that was built outside the
@@ -78,10 +68,10 @@ lacks["kernel"] := {
 
 findings contains {
 	"subject": name,
-	"affects": affected,
+	"affects": [address | some address in sort(peers.ends(amd.over_pcie)); facts.is_address(address)],
 	"message": sprintf("%s. RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail", [lack.words]),
 	"severity": {true: "high", false: "medium"}[count(refused) > 0],
-	"confidence": {true: "confirmed", false: lack.confidence}[denied],
+	"confidence": {true: "confirmed", false: lack.confidence}[(count(refused) + count(unreachable)) > 0],
 	"messages": refused,
 	"evidence": lack.evidence,
 	"params": {"parameter": name},
@@ -92,19 +82,6 @@ findings contains {
 	not amd.peer_access
 }
 
-affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
-
-judged if is_object(input.gpus.amd.kernel_config)
-judged if is_object(input.gpus.amd.parameters)
-
-judged if {
-	some e in input.kernel_log.events
-	e.id == "amdgpu-p2p-unsupported"
-}
-
-missing contains {"fact": "gpus.amd", "words": "neither the kernel's configuration nor the driver's parameters were read"} if {
-	not judged
-	not amd.no_pair
-}
+unreachable := {p | some p in amd.over_pcie; p.accessible == false}
 
 not_applicable contains "fewer than two AMD GPUs" if amd.no_pair

@@ -31,12 +31,6 @@ test_silent_where_it_is_not_needed if {
 	found(machine({"kernel_config": {"CONFIG_HSA_AMD_P2P": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n"}, "parameters": {"pcie_p2p": "Y"}}, pcie)) == set()
 }
 
-test_unresolvable if {
-	count(amd_p2p_off.missing) == 1 with input as {}
-	count(amd_p2p_off.missing) == 0 with input as machine(off, pcie)
-	count(amd_p2p_off.missing) == 0 with input as {"kernel_log": {"source": "dmesg.txt", "events": [{"id": "amdgpu-p2p-unsupported", "kind": "amdgpu"}]}}
-}
-
 # A program that HIP refused, and what a search in the kernel's configuration shows.
 test_fires_on_a_refusal_where_the_gpus_are_not_known if {
 	refused := {"gpus": {"amd": without}, "logs": refusal}

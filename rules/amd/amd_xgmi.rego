@@ -14,15 +14,16 @@
 #   severity: high
 #   confidence: likely
 #   areas: [paths]
-#   needs: ["gpus.devices[].name", ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]]
+#   needs: ["gpus.devices[].name", ["links.pairs[].link_type", "gpus.devices[].kfd.hive"]]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
 #   explains: [p2p-slow, "uncorrected > amd-xgmi/corrected", "uncorrected > amd-xgmi/counted"]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
 #     incomplete: >-
-#       The xGMI hive is incomplete: {gpus:few} {lacks}. The links did not come up, or the driver could not initialize a
-#       GPU (the kernel log of the boot shows why), and RCCL uses PCIe on these paths
+#       The xGMI hive is incomplete: {gpus:few} {gpus:lacks/lack} xGMI links[ ({pairs:pair} only over PCIe)][ ({unhived:few}
+#       {unhived:is/are} in no hive, and HIP may not offer {unhived:it/them})]. The links did not come up, or the driver
+#       could not initialize a GPU (the kernel log of the boot shows why), and RCCL uses PCIe on these paths
 #     counted:
 #       remedies: [reset-amd-gpu, reboot-or-reload-driver, replace-hardware]
 #       text: "AMD's tools or driver have counted {count} errors on the xGMI links of {subject}"
@@ -31,59 +32,57 @@ package gpudoctor.rules.amd_xgmi
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 
-# gaps are the GPUs that lack links, in the words for it, with the evidence. The first that there is names the rest.
-gaps := [g | some g in [missed, outside, none, hiveless]; count(g.gpus) > 0]
-
 findings contains {
 	"id": "incomplete",
 	"subject": "host",
-	"affects": [address | some address in sort(g.gpus); facts.is_address(address)],
-	"about": {"gpus": g.gpus, "lacks": g.lacks},
-	"evidence": g.evidence,
-	"params": {"gpus": sort(g.gpus)},
-} if g := gaps[0]
-
-pairs_evidence(ps) := [{
-	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
-	"value": p.link_type,
-	"source": "amd-smi topology, or rocm-smi --showtopo",
-} |
-	some p in sort(ps)
-]
-
-# missed are the pairs within one hive that PCIe connects.
-missed := {
-	"gpus": {a | some p in ps; some a in [p.a, p.b]},
-	"lacks": sprintf("have no xGMI link between them in %d pairs, although both ends have links to others", [count(ps)]),
-	"evidence": pairs_evidence(ps),
+	"affects": [address | some address in sort(lacking); facts.is_address(address)],
+	"about": {"gpus": lacking, "pairs": gaps, "unhived": unhived},
+	"evidence": array.concat(
+		[{
+			"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
+			"value": p.link_type,
+			"source": "amd-smi topology, or rocm-smi --showtopo",
+		} |
+			some p in sort(gaps)
+		],
+		[{
+			"fact": sprintf("gpus.devices[%s].kfd", [address]),
+			"value": "in no hive",
+			"source": "/sys/class/kfd/kfd/topology",
+		} |
+			some address in sort(unhived)
+		],
+	),
+	"params": {"gpus": sort(lacking)},
 } if {
-	ps := {p |
-		some p in links
-		p.link_type == "pcie"
-		count(joined[p.a] & joined[p.b]) > 0
-	}
+	count(lacking) > 0
 }
 
-# outside are those that xGMI joins to none, though it joins others of the board; none are all of a board.
-outside := {
-	"gpus": alone, "lacks": "has no xGMI link to any other GPU, although xGMI connects the rest of the board",
-	"evidence": pairs_evidence({p | some p in links; count({p.a, p.b} & alone) > 0}),
-} if {
-	alone := {a | some p in links; some a in [p.a, p.b]; a in meshed; not joined[a]; count(joined) > 0}
+lacking := ({a | some p in split_pairs; some a in [p.a, p.b]} | unlinked) | unhived
+
+gaps := split_pairs | {p | some p in links; count({p.a, p.b} & unlinked) > 0}
+
+split_pairs := {p |
+	some p in links
+	p.link_type == "pcie"
+	count(joined[p.a] & joined[p.b]) > 0
 }
 
-none := {"gpus": gpus, "lacks": "have no xGMI link at all, and are fully meshed on their board", "evidence": pairs_evidence(links)} if {
-	gpus := {a | some p in links; some a in [p.a, p.b]; count(joined) == 0}
-	count(gpus - meshed) == 0
+# unlinked are accelerators of a meshed board that xGMI joins to none. Where it joins none at all, all must be of a board.
+unlinked contains a if {
+	some a in (ends & meshed)
+	not joined[a]
+	comparable
 }
 
-# hiveless are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
+comparable if count(joined) > 0
+
+comparable if count(ends - meshed) == 0
+
+ends := {a | some p in links; some a in [p.a, p.b]}
+
+# unhived are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
 # model are in one, or does not list at all. A virtual function sees no hive, and a container not every GPU.
-hiveless := {
-	"gpus": unhived, "lacks": "is in no hive, although others of the same model are, and HIP may not offer it",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "in no hive", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(unhived)],
-}
-
 unhived contains g.address if {
 	not facts.is_guest == true
 	some g in amd.gpus
@@ -97,20 +96,12 @@ unhived contains g.address if {
 
 unhived contains address if {
 	not facts.in_container == true
-	count(hives) > 0
+	count(amd.hives) > 0
 	some address in amd.kfd_lost
 }
 
-# hives are those that the compute driver numbers.
-hives := {g.kfd.hive | some g in amd.gpus; g.kfd.hive != ""}
-
-# counted are the errors on the links of each GPU that a tool counts, or, since it was loaded, the driver (RAS block
+# counts are the errors on the links of a GPU that a tool counts, or, since it was loaded, the driver (RAS block
 # xgmi_wafl).
-counted[g.address] := c if {
-	some g in amd.gpus
-	c := counts(g)
-}
-
 counts(g) := {"count": g.xgmi_errors, "fact": "xgmi_errors", "source": "rocm-smi --showxgmierr, or amd-smi metric", "severity": "medium"} if {
 	g.xgmi_errors > 0
 } else := {"count": n, "fact": "ras[xgmi_wafl].uncorrectable", "source": "ras/xgmi_wafl_err_count", "severity": "high"} if {
@@ -120,32 +111,18 @@ counts(g) := {"count": g.xgmi_errors, "fact": "xgmi_errors", "source": "rocm-smi
 
 findings contains {
 	"id": "counted",
-	"subject": address,
-	"affects": facts.gpus_at(address),
+	"subject": g.address,
+	"affects": facts.gpus_at(g.address),
 	"about": {"count": c.count},
 	"severity": c.severity,
-	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, c.fact]), "value": c.count, "source": c.source}],
-	"params": {"gpu": address},
-} if some address, c in counted
-
-seen if count(links) > 0
-seen if count(counted) > 0
-seen if count(hives) > 0
-
-seen if {
-	some e in input.kernel_log.events
-	startswith(e.id, "amdgpu-xgmi-")
+	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [g.address, c.fact]), "value": c.count, "source": c.source}],
+	"params": {"gpu": g.address},
+} if {
+	some g in amd.gpus
+	c := counts(g)
 }
 
-missing contains {"fact": "links.pairs[].link_type", "words": "it is not known how the GPUs are connected"} if {
-	not seen
-	not amd.no_pair
-}
-
-not_applicable contains "fewer than two AMD GPUs" if {
-	amd.no_pair
-	not seen
-}
+not_applicable contains "fewer than two AMD GPUs" if amd.no_pair
 
 # links are the pairs of which it is known how they are joined. Partitions of
 # one accelerator differ in the function of their address alone.
@@ -161,7 +138,6 @@ one_device(p) if {
 	split(p.a, ".")[0] == split(p.b, ".")[0]
 }
 
-# joined are the GPUs that xGMI joins to each one.
 joined[a] contains b if {
 	some p in links
 	p.link_type == "xgmi"

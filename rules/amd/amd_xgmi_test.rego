@@ -60,14 +60,3 @@ test_silent if {
 	# Partitions of one accelerator have no link.
 	amd_xgmi.links == set() with input as {"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:05:00.1", "kind": "gpu-gpu", "link_type": "pcie"}]}}
 }
-
-test_unresolvable if {
-	count(amd_xgmi.missing) == 1 with input as {}
-	every document in [
-		board("x", 2, {}),
-		{"kernel_log": {"source": "x", "events": [{"id": "amdgpu-xgmi-hive-failed", "kind": "amdgpu"}]}},
-		devices([node(1, "0x4a1c"), node(2, "0x4a1c")]),
-	] {
-		count(amd_xgmi.missing) == 0 with input as document
-	}
-}

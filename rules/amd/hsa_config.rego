@@ -61,7 +61,6 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.gpu_models
 
-# on is a finding on a variable, with the messages that led to it.
 on(grade, variable, value, messages, rest) := object.union(
 	{
 		"grade": grade, "subject": variable, "about": {"value": value}, "messages": messages,
@@ -108,12 +107,12 @@ hex(digits) := sprintf("%x", [to_number(regex.replace(digits, `^0+([0-9])`, "$1"
 
 # misfits are the GPUs that the faked architecture does not fit: their own has
 # another major number, or their model is of the other family.
-misfits[g.address] contains g.architecture if {
+misfits contains g.address if {
 	some g in amd.gpus
 	generation(g.architecture) != generation(override)
 }
 
-misfits[g.address] contains g.name if {
+misfits contains g.address if {
 	some g in amd.gpus
 	contains(g.name, "Instinct")
 	generation(override) != "gfx9"
@@ -123,8 +122,8 @@ misfits[g.address] contains g.name if {
 generation(name) := substring(name, 0, count(name) - 2)
 
 findings contains on("override", "HSA_OVERRIDE_GFX_VERSION", facts.env.HSA_OVERRIDE_GFX_VERSION, amd.crashes | failures, {
-	"affects": sort(object.keys(misfits)),
-	"about": {"misfits": object.keys(misfits)},
+	"affects": sort(misfits),
+	"about": {"misfits": misfits},
 	"severity": {true: "critical", false: "medium"}[count(amd.crashes | failures) > 0],
 }) if {
 	count(misfits) + count(failures) > 0

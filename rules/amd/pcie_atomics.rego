@@ -21,18 +21,6 @@
 #   since: "0.3"
 package gpudoctor.rules.pcie_atomics
 
-import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.amd
 
-missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
-	not input.kernel_log
-	not no_amd
-}
-
-no_amd if count(facts.gpus) == 0
-
-no_amd if {
-	count(facts.gpus) > 0
-	count([g | some g in input.gpus.devices; g.vendor == "amd"]) == 0
-}
-
-not_applicable contains "no AMD GPU" if no_amd
+not_applicable contains "no AMD GPU" if amd.absent

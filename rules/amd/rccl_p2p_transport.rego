@@ -2,10 +2,9 @@
 # title: HIP copies between GPUs work, but RCCL over P2P fails
 # description: >-
 #   HIP reports peer access between AMD GPUs and its copies between them arrive, but RCCL, or a program that uses it,
-#   fails or hangs until its P2P transport is disabled. The two mechanisms differ. A HIP copy is one command to a copy
-#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into
-#   it and wait for each other's stores. So the hardware path works, and the fault is elsewhere. This rule has not been
-#   tested on AMD hardware.
+#   fails or hangs until its P2P transport is disabled. A HIP copy is one command to a copy engine. RCCL maps the peer's
+#   memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into it and wait for each other's
+#   stores. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
 #     description: What RCCL's P2P transport maps, and when it is used
@@ -30,18 +29,16 @@
 #   since: "0.1"
 #   grades:
 #     transport: >-
-#       RCCL's P2P transport fails here: {but}. It maps the peer's memory into each process (HIP IPC or DMA-BUF), and
-#       kernels on both GPUs store into it.[ HIP's {copies} between the GPUs work, and need only a copy engine. So the
-#       hardware path works; the fault is in the transport, or in something it needs beyond a copy.] NCCL_P2P_DISABLE=1
-#       makes RCCL use host memory.[ Ruled out here: {ruled_out:comma}.]
+#       RCCL's P2P transport fails here: {but}.[ HIP's {copies} between the GPUs work, and need only a copy engine: the
+#       fault is in the transport, or in something it needs beyond a copy, such as the mapping of the peer's memory.]
+#       NCCL_P2P_DISABLE=1 makes RCCL use host memory.[ Ruled out here: {ruled_out:comma}.]
 #     lopsided:
 #       severity: high
 #       remedies: [nccl-p2p-disable, update-bios, enable-rebar, upgrade-rocm]
 #       text: >-
-#         HIP offers peer access in only one direction between {count} pairs of GPUs ({pairs}, and not back). Each end
-#         of RCCL queries its own direction: one uses the P2P transport and the other host memory, and they fail with
-#         "invalid argument" or a shared memory size that is impossible. The cause is where the firmware placed the MMIO
-#         windows, or a small BAR on one of the two
+#         HIP offers peer access in only one direction between {count} pairs of GPUs ({pairs}, and not back). One end of
+#         RCCL uses the P2P transport and the other host memory, and they fail. The cause is where the firmware placed
+#         the MMIO windows, or a small BAR on one of the two
 package gpudoctor.rules.rccl_p2p_transport
 
 import data.gpudoctor.lib.amd
@@ -79,14 +76,6 @@ spoiled if {
 	b.wrong > 0
 }
 
-offered_at := "hipDeviceCanAccessPeer (probe)" if {
-	input.transfers.api == "hip"
-} else := "hipDeviceCanAccessPeer, or the driver's topology"
-
-# needed are sentences that say that a program runs only with the P2P transport off.
-needed := logs.messages({"prose-p2p-off-needed"})
-
-# over_p2p are the channels by which RCCL went straight to another GPU.
 over_p2p contains t if {
 	of_amd
 	some t in input.logs.transports
@@ -100,27 +89,16 @@ of_amd if {
 
 of_amd if library_versions.on_amd
 
-# standing are the signs that RCCL hung: ranks that did not finish their start, a table that ends early, a watchdog.
-standing if amd.stuck
-standing if count(logs.stalled) > 0
-
 # broken are messages that mapping a peer's memory failed, or that RCCL's kernels or the process died of it.
 broken := logs.messages({
 	"hip-ipc-failed", "hip-peer-access-failed", "hip-peer-access-not-enabled", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
 	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-access",
 })
 
-# otherwise_said is true where a message states another cause.
-otherwise_said if {
-	some m in logs.complaints
-	m.role == "cause"
-	not m in broken
-}
-
 # but are the ways in which the transport fails: a sentence says that a program needs it off, or RCCL's log over P2P
 # stops or ends in an error while HIP's copies work.
 but contains "a program runs only with NCCL_P2P_DISABLE=1" if {
-	count(needed) > 0
+	logs.said("prose-p2p-off-needed")
 	amd.present
 }
 
@@ -128,9 +106,16 @@ but contains sprintf("RCCL fails or hangs over it (%d channels in the log)", [su
 	count(over_p2p) > 0
 	count(copied) > 0
 	fails
-	not otherwise_said
+	not "cause" in {m.role | some m in (logs.complaints - broken)}
 	not facts.env.NCCL_P2P_DISABLE == "1"
 }
+
+# RCCL hangs (ranks that did not finish their start, a table that ends early, a watchdog), or ends in an error.
+fails if amd.stuck
+
+fails if count(logs.stalled) > 0
+
+fails if count(broken) > 0
 
 findings contains {
 	"grade": "transport",
@@ -140,11 +125,11 @@ findings contains {
 		"but": but, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)],
 		"copies": {words | some [words, true] in [["copies", count(copied) > 0], ["peer access", count(amd.offered) > 0]]},
 	},
-	"messages": array.slice([m | some [_, m] in sort([[m.order, m] | some m in (needed | broken)])], 0, 2),
+	"messages": array.slice([m | some [_, m] in sort([[m.order, m] | some m in (broken | logs.messages({"prose-p2p-off-needed"}))])], 0, 2),
 	"evidence": array.flatten([
 		[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
 		array.slice(sort(copied), 0, 2),
-		[{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]), "value": "ok", "source": offered_at} | some d in array.slice(sort(amd.offered), 0, 2)],
+		[access(d, "ok") | some d in array.slice(sort(amd.offered), 0, 2)],
 	]),
 	"params": params,
 	"steps": steps,
@@ -156,12 +141,13 @@ findings contains {
 	not spoiled
 }
 
-fails if standing
-fails if count(broken) > 0
+access(d, value) := {
+	"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]),
+	"value": value,
+	"source": "hipDeviceCanAccessPeer",
+}
 
-# lopsided are pairs for which HIP offers peer access one way and not the other. Each
-# end of RCCL asks in its own direction, so that one takes P2P and the other host
-# memory, and neither understands what the other sends (ROCm/rocm-systems pull 10554).
+# lopsided are pairs for which HIP offers peer access one way and not the other (ROCm/rocm-systems pull 10554).
 lopsided contains d if {
 	some d in amd.offered
 	[d[1], d[0]] in withheld
@@ -184,7 +170,7 @@ findings contains {
 	"subject": "host",
 	"affects": sort({address | some d in lopsided; some address in d; facts.is_address(address)}),
 	"about": {"count": count(lopsided), "pairs": concat("; ", [facts.pair_name(d[0], d[1]) | some d in few_lopsided])},
-	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some d in few_lopsided],
+	"evidence": [access([d[1], d[0]], "not offered") | some d in few_lopsided],
 	"params": params,
 } if {
 	count(lopsided) > 0
@@ -214,7 +200,7 @@ candidates := [
 		"command": "cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'",
 	},
 	{
-		"name": "the IOMMU", "remedy": {true: "iommu-pt", false: "iommu-remap"}[instinct],
+		"name": "the IOMMU", "remedy": iommu_remedy,
 		"look": "IOMMU: AMD recommends remapping, the default, for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs (identity is pass-through, DMA and DMA-FQ are remapping)",
 		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
 	},
@@ -240,12 +226,10 @@ candidates := [
 	},
 ]
 
-# supported are those that the facts support, undecided those with no evidence.
 supported := [c | some c in candidates; c.name in speaks]
 
 undecided := [c | some c in candidates; not c.name in (speaks | cleared)]
 
-# steps are what the facts support, then what is open, then how to distinguish them.
 steps := array.flatten([
 	[{"look": sprintf("%s. The facts support this", [c.look]), "command": c.command} | some c in supported],
 	[{"look": c.look, "command": c.command} | some c in undecided],
@@ -271,14 +255,14 @@ speaks contains "the versions of ROCm and RCCL" if {
 	count({f | some library in ["rocm", "rccl"]; some f in known_faults.found[library]}) > 0
 }
 
-default instinct := false
-
-instinct if amd.only_instinct
-
-# Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
+# Instinct GPUs need pass-through, Radeon GPUs remapping.
 fitting_modes := {"passthrough", "off"} if {
-	instinct
+	amd.only_instinct
 } else := {"translated"} if amd.only_radeon
+
+iommu_remedy := "iommu-pt" if {
+	amd.only_instinct
+} else := "iommu-remap"
 
 speaks contains "the IOMMU" if count({input.iommu.mode} - fitting_modes) > 0
 

@@ -23,60 +23,49 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.xid
 
-faults := {"fault", "link"}
-
-# events are the Xids of one code at one GPU, without those that are a fault of it
-# (gpu-fault judges those) and without the consequences of such a fault at the same GPU.
-events[[xid.event_place(e), e.code]] contains e if {
+# events are the Xids of one code at one GPU, without those that are a fault of it (gpu-fault judges those, and launches
+# that no program asked for) and without the consequences of such a fault at the same GPU.
+events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
 	is_number(e.code)
-	not faulty(e.code)
+	not is_fault(e)
 	not outweighed(e)
-	not damaged(e)
 }
 
-# damaged is true of events that gpu-fault judges: launches that no program asked for.
-damaged(e) if {
+is_fault(e) if e in faults
+
+is_fault(e) if {
 	e.code == 13
-	xid.impossible_checks[xid.event_place(e)]
+	xid.impossible_launches[pci.place(e)]
 }
-
-faulty(code) if xid.meaning[code].class in faults
 
 outweighed(e) if {
-	xid.meaning[e.code].class in {"application", "secondary"}
-	xid.event_place(e) in faulty_places
+	xid.meaning(e.code).class in {"application", "secondary"}
+	pci.place(e) in faulty_places
 }
 
-faulty_places contains xid.event_place(e) if {
-	some e in pci.events.xid
-	faulty(e.code)
-}
+faulty_places := {pci.place(e) | some e in faults}
+
+faults := {e | some e in pci.events.xid; xid.meaning(e.code).class in {"fault", "link"}}
 
 findings contains {
 	"subject": place,
 	"affects": facts.gpus_at(place),
-	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
+	"message": sprintf("The kernel log has %s. %s", [xid.text(code, es), afterword[xid.meaning(code).class]]),
 	"evidence": pci.event_evidence(es),
-	"severity": xid.severity(code),
-	"confidence": confidence(code),
+	"severity": xid.meaning(code).severity,
+	"confidence": {true: "possible", false: "likely"}[xid.meaning(code).class == "unknown"],
 	"remedies": xid.remedies(code),
 } if {
-	some key, es in events
-	[place, code] := key
+	some [place, code], es in events
 }
 
-afterword(code) := {
+afterword := {
 	"application": "The usual cause is an error in a program.",
 	"secondary": "It follows from another event, and alone is not evidence against the GPU.",
 	"note": "No action is needed now.",
-}[xid.meaning[code].class] if {
-	xid.meaning[code]
-} else := "Look it up in NVIDIA's catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): it may be a GPU fault."
-
-confidence(code) := "likely" if {
-	xid.meaning[code]
-} else := "possible"
+	"unknown": "Look it up in NVIDIA's catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): it may be a GPU fault.",
+}
 
 asks contains "kernel_log.events[].code" if count(pci.events.xid) > 0
 

@@ -31,21 +31,14 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.transfers
 import data.gpudoctor.lib.xid
 
-# signs are what the kernel log, programs, the management library, the bus and the driver
-# say against each GPU ("host" where a line names none). What is said of the state in
-# force is confirmed. The kernel log keeps what a reset has cured since, and carries no
-# mark of it, so an event alone is likely.
-#
-# Events that a program causes, and those that want no action, are left to
-# gpu-events: they explain nothing.
-#
-# NVML may know that a GPU is lost, and no longer where it was: that is said of the host.
-signs[xid.event_place({"address": address})] contains s if {
+# signs are what the kernel log, programs, the management library, the bus and the driver say against each GPU ("host"
+# where a line names none, or NVML no longer knows where a lost GPU was). What is said of the state in force is
+# confirmed. The kernel log keeps what a reset has cured since, and carries no mark of it, so an event alone is likely.
+signs[pci.place({"address": address})] contains s if {
 	some address, ss in gpu_state.signs
 	some s in ss
 }
 
-# logged is a sign that events of the kernel log are.
 logged(events, severity, words, remedies) := {
 	"severity": severity,
 	"confidence": "likely",
@@ -54,16 +47,16 @@ logged(events, severity, words, remedies) := {
 	"remedies": remedies,
 }
 
-signs[place] contains logged(es, xid.severity(code), words, xid.remedies(code)) if {
+signs[place] contains logged(es, xid.meaning(code).severity, words, xid.remedies(code)) if {
 	some [place, code], es in events
-	words := sprintf("the kernel log has Xid %d (%s), %s", [code, xid.name(code), xid.times(es)])
+	words := sprintf("the kernel log has %s", [xid.text(code, es)])
 }
 
 # events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down reports.
-events[[xid.event_place(e), e.code]] contains e if {
+events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
 	is_number(e.code)
-	xid.meaning[e.code].class in {"fault", "link"}
+	xid.meaning(e.code).class in {"fault", "link"}
 	not e.code in gpu_state.nvlink_xids
 }
 
@@ -71,28 +64,33 @@ events[[xid.event_place(e), e.code]] contains e if {
 # CUDA runtime builds within the limits, and finds most of its fields impossible at once. Such a descriptor was damaged
 # on the way to the GPU or in its memory; a riser, a slot or a cable is the first suspect (noonghunna/club-3090 issue
 # 751). Single failed checks are a program's error.
-signs[address] contains logged(xid.impossible_launches[address], "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
-	some address, checks in xid.impossible_checks
-	words := sprintf("it rejected a kernel whose descriptor is invalid in %d ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
-		count(checks), concat(", ", array.slice(sort(checks), 0, 3)),
+signs[address] contains logged(es, "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
+	some address, es in xid.impossible_launches
+	words := sprintf("it rejected a kernel whose descriptor is invalid in several ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
+		facts.few({e.fields.check | some e in es}),
 	])
 }
 
 # An error of PCIe that was not corrected, for which the kernel asks the driver of the GPU and gets no answer
 # (report_error_detected, drivers/pci/pcie/err.c): the GPU is gone until a reset.
-signs[xid.event_place(e)] contains logged({e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
+signs[pci.place(e)] contains logged({e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
 	some e in input.kernel_log.events
 	e.id == "kernel-aer-no-recovery"
 	e.fields.driver == "nvidia"
 	words := "PCIe reported an uncorrectable error on the path to it, from which its driver cannot recover"
 }
 
-signs[address] contains logged(es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
-	some address, es in xid.stillborn
+# A GPU that the driver could not start. Modules of the wrong kind or version are for driver-library-mismatch, and BARs
+# without room for bar-too-small.
+signs[pci.place(e)] contains logged({e}, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
+	count(input.texts) > 0
+	some e in pci.events.nvrm
+	e.id == "nvrm-init-failed"
+	not pci.events.bar
+	count({other.id | some other in pci.events.nvrm} & {"nvrm-api-mismatch-event", "nvrm-open-modules-required"}) == 0
 	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
 
-# statements are messages that may name a GPU, in their field gpu. Each row: severity, confidence, words and what helps.
 statements := {
 	"gpu-handle-failed": ["critical", "confirmed", "it does not respond to the driver", gpu_state.off_bus],
 	"nvsmi-err": ["high", "likely", "nvidia-smi cannot read its state (ERR!)", gpu_state.reset],
@@ -121,7 +119,7 @@ spoken_of(m) := address if {
 } else := "host"
 
 findings contains {
-	"subject": xid.event_place(e),
+	"subject": pci.place(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch, which may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes.", [e.code]),
 	"evidence": pci.event_evidence({e}),
 	"params": {"gpus": [gpu | some gpu in facts.gpus]},
@@ -137,10 +135,8 @@ findings contains {
 findings contains {
 	"subject": peers.shorten(withheld),
 	"affects": sort(withheld),
-	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver manages. Either a scheduler gave this job only these, or the driver lost the rest, which root can check.", [
-		count(facts.gpus) - count(gpu_state.missed), count(facts.gpus),
-	]),
-	"evidence": [{"fact": gpu_state.of_gpu(address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"} | some address in sort(withheld)],
+	"message": sprintf("NVML does not offer this user %d of the %d GPUs that the NVIDIA driver manages. Either a scheduler gave this job only the others, or the driver lost them, which root can check.", [count(withheld), count(facts.gpus)]),
+	"evidence": facts.gpu_evidence(withheld, "in_nvml", "nvmlDeviceGetCount"),
 	"severity": "low",
 	"confidence": "possible",
 	"remedies": [],
@@ -159,51 +155,45 @@ staged_failures contains t if {
 	peers.failed(t)
 }
 
-suspects := {address |
-	some t in array.slice(sort(staged_failures), 0, 1)
-	some address in [t.source, t.destination]
-	every other in staged_failures {
-		address in [other.source, other.destination]
-	}
-}
-
 findings contains {
-	"subject": subject(involved),
+	"subject": {true: facts.list(involved), false: "host"}[count(involved) <= 2],
 	"affects": sort(involved),
 	"message": sprintf("Transfers through host memory also failed (%s), so the fault is not in peer-to-peer access but in a GPU, its link or the host.", [
 		concat(", ", sort({t.outcome | some t in staged_failures})),
 	]),
 	"evidence": transfers.each(staged_failures, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
-	"accounts_for": sort({peers.named(t) | some t in staged_failures} | {peers.named(t) | some t in beside_staged}),
+	"accounts_for": transfers.accounted(staged_failures | beside_staged),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": gpu_state.reset,
 } if {
 	count(staged_failures) > 0
-	involved := accused
 }
 
-# beside_staged are the transfers between the same GPUs that failed without the host.
+involved := common if {
+	count(common) == 1
+} else := union(ends)
+
+common := intersection(ends)
+
+ends := {{t.source, t.destination} | some t in staged_failures}
+
 beside_staged contains t if {
 	some s in staged_failures
 	some failed in [peers.trouble, peers.sluggish]
 	some t in failed[peers.key(s.source, s.destination)]
 }
 
-accused := suspects if {
-	count(suspects) == 1
-} else := {address | some t in staged_failures; some address in [t.source, t.destination]}
-
-subject(involved) := facts.list(involved) if {
-	count(involved) <= 2
-} else := "host"
-
 order := ["critical", "high", "medium", "low"]
 
 findings contains {
 	"subject": place,
 	"affects": facts.gpus_at(place),
-	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
+	"message": sprintf("%s: %s.%s", [
+		{true: "A GPU", false: sprintf("GPU %s", [place])}[place == "host"],
+		concat("; ", sort({s.words | some s in ss})),
+		{"likely": " A later reset may have cleared it.", "confirmed": ""}[confidence],
+	]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"messages": {s.said | some s in ss},
 	"severity": order[rank],
@@ -216,14 +206,6 @@ findings contains {
 	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
 	remedies := sort([s.remedies | some s in worst])[0] # "reboot" sorts before "reset-gpu".
 }
-
-spoken(place) := sprintf("GPU %s", [place]) if {
-	place != "host"
-} else := "A GPU"
-
-doubt(confidence) := " A later reset may have cleared it." if {
-	confidence == "likely"
-} else := ""
 
 asks contains "gpus.devices[].ecc" if {
 	input.gpus.nvml != "ok"

@@ -33,18 +33,20 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
-# sources say what a source is called, and where its list of GPUs stands. The API that the
+# sources are what a source is called, where its list of GPUs stands, and what a GPU that it lacks means. The API that the
 # probe used offers the GPUs of one vendor; those of the other are not compared.
 sources := {
-	"api": ["HIP", "transfers.devices", "hipGetDeviceCount"],
-	"management": ["AMD's compute driver", "gpus.devices", "/sys/class/kfd/kfd/topology"],
-	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices"],
-} if {
-	hip
-} else := {
-	"api": ["CUDA", "transfers.devices", "cuDeviceGetCount"],
-	"management": ["NVML", "gpus.devices", "nvmlDeviceGetCount"],
-	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices"],
+	"api": [
+		{"amd": "HIP", "nvidia": "CUDA"}[vendor], "transfers.devices",
+		{"amd": "hipGetDeviceCount", "nvidia": "cuDeviceGetCount"}[vendor],
+		"programs run without it, and the probe did not test it",
+	],
+	"management": [
+		{"amd": "AMD's compute driver", "nvidia": "NVML"}[vendor], "gpus.devices",
+		{"amd": "/sys/class/kfd/kfd/topology", "nvidia": "nvmlDeviceGetCount"}[vendor],
+		"faults of its memory and its links are not reported",
+	],
+	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices", "NCCL and RCCL cannot locate it"],
 }
 
 hip if input.transfers.api == "hip"
@@ -97,7 +99,6 @@ lacking[address] contains source if {
 	not explained(source, address)
 }
 
-# shown are the GPUs of each source as they are compared.
 shown[source] := {same(address) | some address in theirs} if some source, theirs in listed
 
 # same is what the partitions of an AMD GPU, functions of one device, have in common.
@@ -105,7 +106,6 @@ same(address) := split(address, ".")[0] if {
 	hip
 } else := address
 
-# lost are GPUs that their driver reports as lost: gpu-fault reports them.
 lost := {g.address | some g in of_vendor; object.get(g, "error", "") != ""}
 
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more
@@ -124,9 +124,7 @@ hidden if {
 	count(open) in numbers.range(1, count(input.transfers.devices))
 }
 
-nodes := surroundings.render_nodes if {
-	hip
-} else := surroundings.nvidia_nodes
+nodes := {"amd": surroundings.render_nodes, "nvidia": surroundings.nvidia_nodes}[vendor]
 
 explained("api", _) if hidden
 
@@ -138,32 +136,23 @@ explained("api", address) if {
 	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
 }
 
-# together are the GPUs that the same sources lack.
 together[from] contains address if some address, from in lacking
 
 findings contains {
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses),
-	"message": sprintf("%s %s %s, but %s does not, and nothing here explains that: %s", [
-		facts.list(showing), {true: "list", false: "lists"}[count(showing) > 1], peers.shorten(addresses), facts.list({sources[s][0] | some s in from}), concat("; ", sort({effects[s] | some s in from})),
+	"message": sprintf("GPU %s is listed by %s, but not by %s, and nothing here explains that: %s", [
+		peers.shorten(addresses), facts.list({sources[s][0] | some s, theirs in listed; count(addresses - theirs) == 0}),
+		facts.list({sources[s][0] | some s in from}), concat("; ", sort({sources[s][3] | some s in from})),
 	]),
 	# NCCL and RCCL place a GPU by the PCI tree; without it they choose slower paths.
 	"severity": {true: "medium", false: "high"}[from == {"tree"}],
 	"evidence": [{"fact": fact, "value": sort(theirs), "source": origin} |
 		some source, theirs in listed
-		[_, fact, origin] := sources[source]
+		[_, fact, origin, _] := sources[source]
 		source != "tree"
 	],
-} if {
-	some from, addresses in together
-	showing := {sources[s][0] | some s, theirs in listed; count(addresses - theirs) == 0}
-}
-
-effects := {
-	"api": "programs run without it, and the probe did not test it",
-	"management": "faults of its memory and its links are not reported",
-	"tree": "NCCL and RCCL cannot locate it",
-}
+} if some from, addresses in together
 
 missing contains {"fact": "gpus.nvml", "words": "NVML did not list the GPUs"} if {
 	not hip

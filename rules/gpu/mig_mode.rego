@@ -27,7 +27,7 @@ off := {g.address | some g in facts.named; g.mig == false}
 # All GPUs alike look intended, as for a machine that serves many small models. One odd GPU among others looks left
 # over, and a job that takes all of them fails on it.
 findings contains {
-	"subject": subject,
+	"subject": {true: "host", false: peers.shorten(on)}[count(off) == 0],
 	"affects": sort(on),
 	"message": sprintf("MIG is enabled on %d of %d GPUs. A job over several of them has no peer access on these, and expects whole GPUs that do not exist; separate small jobs are fine.", [count(on), count(on | off)]),
 	"evidence": facts.gpu_evidence(on | off, "mig", "nvmlDeviceGetMigMode"),
@@ -37,10 +37,6 @@ findings contains {
 	count(on) > 0
 	count(facts.gpus) > 1
 }
-
-subject := "host" if {
-	count(off) == 0
-} else := peers.shorten(on)
 
 # slices are what a job was given of GPUs in MIG mode, by whoever gave it: MIG
 # devices of Kubernetes, or by name in a variable.
@@ -63,7 +59,6 @@ slices contains slice if {
 # instances. NCCL before 2.13, and PyTorch with it, only reports "invalid usage".
 twice := logs.messages({"nccl-duplicate-gpu"}) | {m | some m in logs.by_id["nccl-invalid-usage"]; count(on) > 0}
 
-# unseen are messages of programs that find no GPU, or too few.
 unseen := logs.messages({"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
 
 # named_instance are errors of programs that take the list of GPUs for numbers, and were given the names of instances.
@@ -75,14 +70,16 @@ findings contains {
 	"subject": "host",
 	"affects": sort(on),
 	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
-	"messages": ((twice | unseen) | named_instance),
+	"messages": said,
 	"evidence": array.concat(sort(slices), facts.gpu_evidence(on, "mig", "nvidia-smi")),
-	"severity": {true: "critical", false: "medium"}[count(((twice | unseen) | named_instance)) > 0],
+	"severity": {true: "critical", false: "medium"}[count(said) > 0],
 	"confidence": {true: "confirmed", false: "likely"}[count(named_instance) > 0], # The program's own words name the instance.
 	"remedies": ["disable-mig", "separate-mig-instances"],
 } if {
 	spans
 }
+
+said := (twice | unseen) | named_instance
 
 spans if count(slices | named_instance) > 0
 

@@ -50,7 +50,6 @@ answers(p) := peers.refusals(p) if {
 	}
 }
 
-# meaning is what an answer is called, and what it means.
 meaning := {
 	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not allow peer reads through this processor's root complex; GPUs below one switch are not affected"],
 	"gpu-not-supported": ["GPU not supported (GNS)", "The driver disables peer access over PCIe for this model, which is normal for GeForce cards"],
@@ -65,7 +64,6 @@ meaning := {
 	],
 }
 
-# Their drivers offer no peer access over PCIe, or their host decides.
 limited(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
 
 limited(address) if facts.gpu[address].virtualization_mode == "vgpu"
@@ -73,7 +71,6 @@ limited(address) if facts.gpu[address].virtualization_mode == "vgpu"
 # expected_answers come from the design of a platform; a better one is another machine, not another setting.
 expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone", "amd"}
 
-# class says how unexpected a refusal is for one pair.
 class(p) := "nvlink" if {
 	p.nvlinks > 0
 	peers.whole(p.a)
@@ -111,14 +108,10 @@ refused contains p if {
 # Texts may tell what CUDA answered one of its programs where the paths are not known.
 refused contains p if {
 	not facts.gpu_pairs
+	count({p | some p in input.gpus.p2p; p.read == "ok"}) == 0
 	some p in input.gpus.p2p
 	count(answers(p)) > 0
-	count(told_offered) == 0
 }
-
-told_offered := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "ok"}
-
-kind(p) := [class(p), sort(answers(p))]
 
 findings contains {
 	"grade": "refused",
@@ -134,9 +127,10 @@ findings contains {
 	"severity": weight[k[0]][0],
 	"remedies": remedies(k),
 } if {
-	some k in {kind(p) | some p in refused}
-	pairs := {p | some p in refused; kind(p) == k}
+	some k, pairs in alike
 }
+
+alike[[class(p), sort(answers(p))]] contains p if some p in refused
 
 # stopped are the messages with which a program exits because it lacks peer access: Accelerate's check of the model, and
 # the driver's error 217 (cudaErrorPeerAccessUnsupported), which a program gets if it uses peer access without checking
@@ -199,7 +193,6 @@ evidence(pairs) := array.flatten([
 	],
 ])
 
-# told is true for a pair of which NVML or the CUDA driver says something.
 told(p) if p.p2p.read
 
 told(p) if is_boolean(peers.access[[p.a, p.b]])

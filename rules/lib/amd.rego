@@ -3,21 +3,14 @@
 package gpudoctor.lib.amd
 
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
 import data.tables.gpu_models as table
 
 # gpus are the AMD GPUs that any text shows, including those with only a known index.
 gpus := [g | some g in input.gpus.devices; g.vendor == "amd"]
 
-# is_instinct and is_radeon say which family a GPU is of, where that is known.
 is_instinct(g) if contains(g.name, "Instinct")
 is_instinct(g) if g.architecture in table.amd_instinct
-
-is_radeon(g) if {
-	contains(g.name, "Radeon")
-	not contains(g.name, "Instinct")
-}
-
-is_radeon(g) if regex.match(`^gfx1[0-2]`, g.architecture)
 
 # models are the names that benchmarks and logs also give the GPUs, and notes ("our R9700 need ...").
 models := union({
@@ -27,24 +20,24 @@ models := union({
 })
 
 instinct if {
-	some g in gpus
-	is_instinct(g)
-}
-
-instinct if {
 	some name in models
 	regex.match(`Instinct|^(?i:MI)`, name)
 }
 
-radeon if {
+instinct if {
 	some g in gpus
-	is_radeon(g)
+	g.architecture in table.amd_instinct
 }
 
 radeon if {
 	some name in models
 	regex.match(`Radeon|^(?i:R9700|RX|W ?[67])`, name)
 	not contains(name, "Instinct")
+}
+
+radeon if {
+	some g in gpus
+	regex.match(`^gfx1[0-2]`, g.architecture)
 }
 
 # only_radeon and only_instinct are true where every GPU whose family is known is of that one.
@@ -58,20 +51,13 @@ only_instinct if {
 	not radeon
 }
 
-# pairs are those of AMD GPUs, each unordered pair once; over_pcie those that no
-# xGMI link joins, as far as it is known how they are joined.
-pairs := {p |
-	some p in input.links.pairs
-	p.kind == "gpu-gpu"
-	p.a in addresses
-	p.b in addresses
-}
+# pairs are those of AMD GPUs, each unordered pair once.
+pairs := {p | some p in input.links.pairs; p.kind == "gpu-gpu"; count({p.a, p.b} - addresses) == 0}
 
 addresses := {g.address | some g in gpus}
 
 over_pcie := {p | some p in pairs; p.link_type == "pcie"}
 
-# peer_access is true where two of them are known to reach each other over PCIe.
 peer_access if {
 	some p in over_pcie
 	p.accessible == true
@@ -111,7 +97,6 @@ small_bars[g.address] := g.visible_memory_bytes if {
 	not g.integrated == true
 }
 
-# large_bars are those whose memory is all visible.
 large_bars := {g.address |
 	some g in gpus
 	is_number(g.visible_memory_bytes)
@@ -119,14 +104,10 @@ large_bars := {g.address |
 	not small_bars[g.address]
 }
 
-# p2p_options are what the kernel must be built with (amdgpu-docs, docs/conceptual/iommu.rst); CONFIG_HSA_AMD_P2P
-# depends on the other two (drivers/gpu/drm/amd/amdkfd/Kconfig).
-p2p_options := ["CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"]
-
-# kernel_lacks are those that the kernel is known to be without. Where the one that
-# depends on the others is there, the others are.
+# kernel_lacks are the options that the kernel must be built with (amdgpu-docs, docs/conceptual/iommu.rst) and is known to
+# be without. CONFIG_HSA_AMD_P2P depends on the other two (drivers/gpu/drm/amd/amdkfd/Kconfig).
 kernel_lacks := {option |
-	some option in p2p_options
+	some option in ["CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"]
 	input.gpus.amd.kernel_config[option] == "n"
 	not p2p_built
 }
@@ -146,8 +127,10 @@ errors[g.address][b.block] := b if {
 	some b in g.ras
 }
 
-# kfd_lost are the GPUs that the compute driver does not list although it lists
-# another of the same model: it was not started, or refused that one.
+hives := {g.kfd.hive | some g in gpus; g.kfd.hive != ""}
+
+# kfd_lost are the GPUs that the compute driver does not list although it lists another of the same model: it was not
+# started, or refused that one. Partitions of one accelerator are several functions, of which the first alone is a device.
 kfd_lost := {d.address |
 	input.gpus.amd.kfd == "ok"
 	some d in input.pci.devices
@@ -155,22 +138,12 @@ kfd_lost := {d.address |
 	d.kind == "gpu"
 	d.driver == "amdgpu"
 	not d.virtual == true
-	not listed(d.address)
-	some other in input.pci.devices
-	other.vendor == d.vendor
-	other.device == d.device
-	listed(other.address)
+	not d.address in listed
+	d.device in {pci.device[address].device | some address in listed}
 }
 
-# listed is true of a GPU with a node in the compute driver's topology. Partitions
-# of one accelerator are several functions, of which the first alone is a device.
-listed(address) if {
-	some g in gpus
-	g.address == address
-	g.kfd.node >= 0
-}
+listed := {g.address | some g in gpus; g.kfd.node >= 0}
 
-# present is true if anything shows AMD GPUs or their software.
 present if count(gpus) > 0
 present if instinct
 present if radeon
@@ -187,16 +160,9 @@ present if {
 
 # discrete are the GPUs that are cards, integrated those in processors.
 # An accelerator is no integrated GPU, whatever its memory: MI300A.
-integrated := {g.address |
-	some g in gpus
-	g.integrated == true
-	not is_instinct(g)
-}
+integrated := {g.address | some g in gpus; g.integrated == true; not is_instinct(g)}
 
-discrete := {g.address |
-	some g in gpus
-	not g.address in integrated
-}
+discrete := {g.address | some g in gpus} - integrated
 
 # crashes are messages that a program of AMD's software, or one under it, died or could not use a GPU.
 crashes := logs.messages({
@@ -217,21 +183,18 @@ stuck if {
 	b.complete == false
 }
 
-stuck if count(logs.messages(waiting_ids)) > 0
-
 stuck if {
 	some m in logs.by_id["prose-p2p-off-needed"]
 	m.fields.stands
 }
 
-# waiting_ids are the rows that say that ranks or connections waited in vain.
-waiting_ids := {
+stuck if count(logs.messages({
 	"rocr-gpu-hang", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "nccl-timeout", "nccl-connect-timed-out",
 	"nccl-connect-retries-exhausted", "nccl-socket-timed-out", "nccl-net-connect-timeout", "nccl-ib-modify-qp-timed-out", "socket-timed-out",
 	"gloo-connect-failed", "torch-watchdog-timeout", "torch-watchdog-ended", "torch-work-status", "torch-heartbeat-timeout",
 	"torch-desync-report", "torch-other-rank-failed", "torch-store-connect-failed", "torch-store-timed-out", "torch-store-clients-missing",
 	"torch-store-barrier-timeout",
-}
+})) > 0
 
 # absent is true where the GPUs are known and nothing shows one of AMD's, no_pair where
 # fewer than two of them are AMD's.

@@ -1,5 +1,4 @@
-# Signs of a fault in a GPU's state. Signs of a faulty GPU in its current state: NVML's answers, the bus, and what
-# happened when the probe initialized it. Each sign has a severity, a confidence, words, evidence and remedies.
+# Signs of a faulty GPU in its current state: NVML's answers, the bus, and what happened when the probe initialized it.
 package gpudoctor.lib.gpu_state
 
 import data.gpudoctor.lib.driver_errors
@@ -9,7 +8,6 @@ import data.gpudoctor.lib.pci
 # nvlink_xids are the Xids by which the driver reports a fault of an NVLink: 74, and 144 to 150 of NVLink 5.
 nvlink_xids := {74, 144, 145, 146, 147, 148, 149, 150}
 
-# seen is a sign that the facts show for certain.
 seen(severity, words, fact, value, source, remedies) := {
 	"severity": severity,
 	"confidence": "confirmed",
@@ -18,7 +16,6 @@ seen(severity, words, fact, value, source, remedies) := {
 	"remedies": remedies,
 }
 
-# of_gpu is the path of a GPU's fact.
 of_gpu(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
 
 reset := ["reset-gpu", "reboot", "replace-hardware"]
@@ -26,12 +23,9 @@ reset := ["reset-gpu", "reboot", "replace-hardware"]
 # off_bus helps a GPU that no longer answers on the bus, over which it cannot be reset.
 off_bus := driver_errors.nvml.GPU_IS_LOST.remedies
 
-# bare drops the prefix that NVML's names have in its header.
-bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
-
 signs[g.address] contains seen("critical", words, of_gpu(g.address, "error"), g.error, "nvmlDeviceGetHandleByPciBusId", answer.remedies) if {
 	some g in input.gpus.devices
-	answer := driver_errors.nvml[bare(g.error)]
+	answer := driver_errors.nvml[trim_prefix(trim_prefix(g.error, "NVML_"), "ERROR_")]
 	words := sprintf("NVML returns %s: %s", [g.error, answer.words])
 }
 
@@ -42,8 +36,6 @@ signs[g.address] contains seen("high", words, of_gpu(g.address, "ecc.volatile_un
 	words := sprintf("%d uncorrectable memory errors since the driver was loaded", [errors])
 }
 
-# flags are the marks that NVML keeps of a GPU's memory: the section that holds
-# it, the field, severity, words, the call, and what helps.
 flags := [
 	["remapped_rows", "pending", "high", "a row remapping is pending and needs a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
 	["remapped_rows", "failed", "high", "a row remapping failed, so a known bad memory cell is still in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],
@@ -59,7 +51,6 @@ signs[g.address] contains seen(severity, words, of_gpu(g.address, sprintf("%s.%s
 	g[section][field] == true
 }
 
-# recovery is the meaning of each recovery action of NVML.
 recovery := {
 	"gpu-reset": ["high", ["reset-gpu", "reboot"]],
 	"node-reboot": ["critical", ["reboot", "replace-hardware"]],
@@ -89,24 +80,16 @@ missed := {g.address |
 	input.container.inside == false
 }
 
+excluded := {d.address | some d in input.container.driver_devices; d.excluded == true}
+
 # given_up are those for which that is certain. A scheduler may hide GPUs from a user with
 # a device cgroup, which leaves no trace; the kernel log decides.
 given_up := missed if {
 	facts.is_root == true
-} else := {address |
-	some address in missed
-	some e in input.kernel_log.events
-	e.kind in {"nvrm", "xid"}
-	e.address == address
-}
+} else := missed & {e.address | some e in input.kernel_log.events; e.kind in {"nvrm", "xid"}}
 
 signs[address] contains seen("high", "it is bound to the NVIDIA driver, which does not offer it", of_gpu(address, "in_nvml"), false, "nvmlDeviceGetCount", reset) if {
 	some address in given_up
-}
-
-excluded contains d.address if {
-	some d in input.container.driver_devices
-	d.excluded == true
 }
 
 # A device that is gone answers every read with ones. One that its driver has not claimed may be switched off by intent.
@@ -126,14 +109,10 @@ wanted(d) if d.driver == "nvidia"
 wanted(d) if {
 	count(input.texts) > 0
 	object.get(d, "driver", "") == ""
-	count(answering[d.vendor]) > 0
+	d.vendor in answering
 }
 
-answering[d.vendor] contains d.address if {
-	some d in input.pci.devices
-	d.kind == "gpu"
-	not d.off_bus == true
-}
+answering := {d.vendor | some d in input.pci.devices; d.kind == "gpu"; not d.off_bus == true}
 
 signs[d.address] contains seen("critical", words, sprintf("transfers.devices[%s].outcome", [d.address]), d.outcome, "probe", reset) if {
 	some d in input.transfers.devices

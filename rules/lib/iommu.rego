@@ -1,4 +1,4 @@
-# The IOMMU. Which vendor's IOMMU it is, and what the kernel command line sets.
+# The vendor of the IOMMU, and what the kernel command line sets.
 package gpudoctor.lib.iommu
 
 import data.gpudoctor.lib.facts
@@ -16,12 +16,10 @@ vendor := input.iommu.vendor if {
 
 cpu := {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
 
-# params fill the templates of remedies.
 default params := {}
 
 params := {"vendor": vendor}
 
-# words are those of the kernel command line, wherever it was read.
 words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
 # passing are those that ask the IOMMU to leave addresses alone, off those that switch it off, translating those that
@@ -33,7 +31,6 @@ off := {word | some word in words; regex.match(`^(iommu=(off|soft)|(intel|amd)_i
 
 translating := words & {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=on", "amd_iommu=force_enable"}
 
-# asked_for_passthrough are the kernel parameters that ask for pass-through.
 asked_for_passthrough := {word | some word in input.iommu.command_line} & passing
 
 # state_told is true where it is told what the kernel does, and not what it was asked.
@@ -43,5 +40,4 @@ state_told if input.iommu.default_domain != ""
 
 state_told if count(input.iommu.groups) > 0
 
-# evidence shows the command line.
 evidence := {"fact": "iommu.command_line", "value": input.iommu.command_line, "source": facts.read_at("iommu.command_line", "/proc/cmdline")}

@@ -1,8 +1,8 @@
-# The PCI tree. Readings of the PCI tree: devices by address, the ports above them, and which Access Control Services
-# bits redirect peer traffic.
+# The PCI tree: devices by address, the ports above them, and which Access Control Services bits redirect peer traffic.
 package gpudoctor.lib.pci
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.tables.rates
 
 # bare_metal is true if no hypervisor is below this kernel. Texts that users send rarely show this; anyone who runs
@@ -15,13 +15,11 @@ bare_metal if {
 	not input.links.virtual_topology == true
 }
 
-# device is each PCI function by its address.
 device[d.address] := d if {
 	some d in input.pci.devices
 	d.address != ""
 }
 
-# parent is the port just above a device: the upper end of its link.
 parent(address) := device[d.ancestors[last]] if {
 	d := device[address]
 	last := count([a | some a in d.ancestors]) - 1
@@ -34,11 +32,7 @@ parent(address) := device[d.ancestors[last]] if {
 # requests; none of them redirects.
 redirecting_bits := {"ReqRedir", "CmpltRedir", "EgressCtrl"}
 
-# redirects are the redirecting bits that are switched on in one port.
-redirects(address) := {bit |
-	some bit in device[address].acs.control
-	bit in redirecting_bits
-}
+redirects(address) := {bit | some bit in device[address].acs.control} & redirecting_bits
 
 # emulated is true for a bridge that exists in a hypervisor only: its bits and its link say nothing about the real path.
 # Where it is not known whether this is a virtual machine, such bridges tell.
@@ -56,30 +50,22 @@ exempt(address, a, b) if {
 # out: traffic turns below it and never crosses its upper side.
 redirecting(pair) := {address |
 	some address in pair.bridges
-	not_turning_at(pair, address)
+	object.get(pair, "common_bridge", "") != address
 	not emulated(address)
 	count(redirects(address)) > 0
 	not exempt(address, pair.a, pair.b)
 }
 
-not_turning_at(pair, address) if object.get(pair, "common_bridge", "") != address
-
-# domains are the types of the IOMMU domains in force for a device, where the kernel tells them.
 domains[address] contains g.type if {
 	some g in input.iommu.groups
 	some address in g.devices
 	g.type != ""
 }
 
-# translating are the types of a domain whose devices see addresses that the
-# IOMMU translates: invalidated at once, or lazily.
-translating := {"DMA", "DMA-FQ"}
+# translated is true for a device whose addresses the IOMMU translates; mappings are invalidated at once, or lazily.
+translated(address) if count(domains[address] & {"DMA", "DMA-FQ"}) > 0
 
-# translated is true for a device whose addresses the IOMMU translates.
-translated(address) if count(domains[address] & translating) > 0
-
-# untranslated is true where it is known that the IOMMU leaves the addresses of
-# a device alone: it is off, or the device has an identity domain.
+# untranslated is true where it is known that the IOMMU leaves the addresses of a device alone.
 untranslated(_) if input.iommu.mode in {"off", "passthrough"}
 
 untranslated(address) if domains[address] == {"identity"}
@@ -89,7 +75,6 @@ untranslated(address) if {
 	input.iommu.default_domain == "passthrough"
 }
 
-# all_untranslated is true where that is known of each of some devices.
 all_untranslated(addresses) if {
 	every address in addresses {
 		untranslated(address)
@@ -106,16 +91,33 @@ translates_by_default if {
 # events are those of the kernel log, by kind; event_evidence shows some of them.
 events[e.kind] contains e if some e in input.kernel_log.events
 
-event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": event_at(e)} | some e in sort(es)]
+event_evidence(es) := [{
+	"fact": sprintf("kernel_log.events[%s]", [e.kind]),
+	"value": e.message,
+	"source": logs.at(placed),
+} |
+	some e in sort(es)
+	placed := object.union({"source": object.get(input.kernel_log, "source", "kernel log")}, e)
+]
 
-# event_at is the position of an event in the kernel log.
-event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
-	e.source != ""
-	e.line > 0
-} else := source if {
-	source := input.kernel_log.source
-	source != ""
-} else := "kernel log"
+# place is the device that an event names, or the host.
+place(e) := e.address if {
+	e.address != ""
+} else := "host"
+
+refused contains e if {
+	some kind in ["amd-vi-fault", "dmar-fault"]
+	some e in events[kind]
+}
+
+# no_room are the events of memory that found no address space. amdgpu ends with ENOMEM (12) where it cannot map the BAR
+# of its registers, the first that it tries (amdgpu_device.c, amdgpu_device_init).
+no_room contains e if some e in events.bar
+
+no_room contains e if {
+	some e in events.amdgpu
+	e.code == 12
+}
 
 # port_at says where the ACS bits of a port were read.
 port_at(address) := facts.read_at(sprintf("pci.devices[%s].acs", [address]), sprintf("/sys/bus/pci/devices/%s/config", [address]))
@@ -131,5 +133,4 @@ shown(address) if device[address].extended == true
 
 shown(address) if is_object(device[address].acs)
 
-# generation is the PCIe generation of a transfer rate in GT/s.
 generation := {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}

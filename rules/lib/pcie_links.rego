@@ -1,23 +1,15 @@
-# The PCIe links above GPUs and NICs. Which links are on the path of a GPU or NIC, what both ends of each support,
-# whether the reported link is real, and what was measured and counted on it.
+# The PCIe links above GPUs and NICs: what both ends of each support, whether the reported link is real, and what was
+# measured and counted on it.
 package gpudoctor.lib.pcie_links
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
-# endpoints are the GPUs, and the NICs that form a pair with one.
 endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
 
-# lower are the functions at the lower end of a link on the way of an
-# endpoint: the endpoint itself and each switch above it.
-lower contains address if some address in endpoints
-
-lower contains bridge if {
-	some address in endpoints
-	some bridge in pci.device[address].ancestors
-	pci.device[bridge].port_type == "upstream-port"
-}
+# lower are the functions at the lower end of a link on the way of an endpoint: the endpoint itself and each switch above.
+lower := endpoints | {bridge | some bridge, _ in above; pci.device[bridge].port_type == "upstream-port"}
 
 # below are the endpoints whose way goes over the link above a function.
 below(address) := object.get(above, address, set())
@@ -46,12 +38,6 @@ best(address) := {
 	up.link.max_speed_gts > 0
 }
 
-passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
-
-default affected(_) := []
-
-affected(address) := sort(below(address) & facts.gpus)
-
 described(address) := sprintf("switch %s", [address]) if {
 	pci.device[address].port_type == "upstream-port"
 } else := sprintf("GPU %s", [address]) if {
@@ -73,15 +59,11 @@ slow_of[gpu] contains t if {
 }
 
 # AER's counters distinguish an unreliable link from one that is wired with fewer lanes.
-corrected(address) := sum([n |
-	some end in {address, pci.parent(address).address}
-	n := pci.device[end].aer.total_correctable
-])
-
-error_evidence(address) := [{
+corrected(address) := [{
 	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),
-	"value": corrected(address),
+	"value": n,
 	"source": sprintf("/sys/bus/pci/devices/%s/aer_dev_correctable, and that of the port above", [address]),
 } |
-	corrected(address) > 0
+	n := sum([pci.device[end].aer.total_correctable | some end in [address, pci.parent(address).address]])
+	n > 0
 ]

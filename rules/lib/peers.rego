@@ -1,5 +1,5 @@
-# Known data about each pair of GPUs. Combines what the links, the driver and the probe show about a pair of GPUs, so
-# that all rules weigh them alike: a measurement takes precedence over what the facts imply.
+# What the links, the driver and the probe show about each pair of GPUs, so that all rules weigh them alike: a measurement
+# takes precedence over what the facts imply.
 package gpudoctor.lib.peers
 
 import data.gpudoctor.lib.driver_errors
@@ -9,11 +9,8 @@ import data.gpudoctor.lib.pci
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
 
-vendor(address) := maker[pci.device[address].vendor] if not facts.gpu[address]
+vendor(address) := {"0x10de": "nvidia", "0x1002": "amd"}[pci.device[address].vendor] if not facts.gpu[address]
 
-maker := {"0x10de": "nvidia", "0x1002": "amd"}
-
-# both_nvidia is true for a pair of NVIDIA GPUs.
 both_nvidia(pair) if {
 	vendor(pair.a) == "nvidia"
 	vendor(pair.b) == "nvidia"
@@ -38,11 +35,7 @@ over_pcie if {
 
 over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) > 1
 
-# bridged are the pairs that active NVLinks join.
-bridged contains key(p.a, p.b) if {
-	some p in facts.gpu_pairs
-	joined(p) == "nvlink"
-}
+bridged := {key(p.a, p.b) | some p in facts.gpu_pairs; joined(p) == "nvlink"}
 
 # passed_on is true for two devices of which one is given to a guest: nothing on
 # this machine lets them talk to each other. On a host that gives devices away
@@ -56,10 +49,8 @@ passed_on(pair) if {
 	facts.is_passthrough_host == true
 	measured(pair.a, pair.b) == "nothing"
 	some address in [pair.a, pair.b]
-	not bound(address)
+	object.get(pci.device, [address, "driver"], "") == ""
 }
-
-bound(address) if pci.device[address].driver != ""
 
 # whole is true for a GPU that is known not to be split by MIG: NVML says so, or it is of a kind that cannot be, for
 # which NVML says nothing (before Ampere, and Ampere and Ada but for the A100 and A30).
@@ -70,13 +61,10 @@ whole(address) if {
 	regex.match(`^([3-7]\.|8\.[1-9])`, capability)
 }
 
-# named is a transfer as a finding's accounts_for names it.
 named(t) := object.filter(t, ["test", "source", "destination", "way"])
 
-# key names an unordered pair.
 key(a, b) := sort([a, b])
 
-# failed is true for a transfer between GPUs that hung, failed or delivered wrong data.
 failed(t) if t.outcome in {"corrupt", "hang"}
 
 failed(t) if {
@@ -84,7 +72,6 @@ failed(t) if {
 	not object.get(t, "error_code", 0) in driver_errors.untried
 }
 
-# under_nvlink is true when NVLink joins each of these ordered pairs.
 under_nvlink(directions) if {
 	every d in directions {
 		key(d[0], d[1]) in bridged
@@ -97,7 +84,6 @@ gathered[key(t.source, t.destination)] contains t if some t in facts.peer_transf
 # transfers_of is the same as one object, so that it is computed once.
 transfers_of := {k: ts | some k, ts in gathered}
 
-# access is what the driver answers for each ordered pair.
 access := {[p.source, p.destination]: p.access | some p in input.transfers.peers}
 
 # refused is true for two GPUs to which the driver offers no peer access in at least one direction.
@@ -121,11 +107,10 @@ trouble[k] contains t if {
 	some t in ts
 	failed(t)
 	not access[[t.source, t.destination]] == false
-	not object.get(t, "call", "") in asking
-}
 
-# asking are the calls that ask whether there is peer access: where they fail, it is not known to be offered.
-asking := {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+	# Where asking fails, peer access is not known to be offered.
+	not object.get(t, "call", "") in {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+}
 
 # sluggish are the transfers of two GPUs that arrived too slowly, by their key.
 sluggish[k] contains t if {
@@ -150,32 +135,34 @@ measured(a, b) := "failed" if {
 	copied == {[a, b], [b, a]}
 } else := "nothing"
 
-# standing is the same as rules weigh it; it is undefined where nothing was measured.
+# standing is undefined where nothing was measured.
 standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
 
-# in_trouble is true if anything between GPUs failed or was slow. Other findings are then
-# left out, so that users do not look for the cause in the wrong place.
 in_trouble if count(trouble) + count(sluggish) > 0
 
-# measured_words says what was measured of pairs that failed or were slow.
-measured_words("failed", pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)])
+# measured_words says what was measured of pairs of one standing, if they failed or were slow.
+measured_words(pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)]) if {
+	failure_words(pairs) != ""
+} else := sprintf("The probe measured %s GB/s where at least %s of %s is good.", [span(rates), decimal(min(least)), decimal(min(best))]) if {
+	slow := slow_of(pairs)
+	rates := {t.gbps | some t in slow}
+	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
+	best := {t.expected_gbps | some t in slow}
+} else := ""
 
-measured_words("slow", pairs) := sprintf("The probe measured %s.", [rate_words(pairs)])
-
-# transfer_evidence shows what was measured of pairs.
+# transfer_evidence shows what was measured of pairs: each test with its outcome.
 transfer_evidence(pairs) := [{
 	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
-	"value": seen(transfers_of[key(p.a, p.b)]),
+	"value": seen,
 	"source": "probe",
 } |
 	some p in sort(pairs)
+	seen := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in transfers_of[key(p.a, p.b)]})
+	count(seen) > 0
 ]
 
 # alone_tests are the tests whose rate is that of one pair, one way, with nothing else under way.
 alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
-
-# seen says in a few words what became of transfers, for evidence: each test with its outcome.
-seen(ts) := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in ts})
 
 # shorten names a few addresses and counts the rest, so that a subject stays
 # readable on a machine with forty bridges: the first stands for all.
@@ -189,11 +176,7 @@ pairs_text(pairs) := sprintf("%s and %s", [p.a, p.b]) if {
 	some p in pairs
 } else := sprintf("%d pairs of GPUs", [count(pairs)])
 
-# ends are the addresses of both ends of some pairs.
-ends(pairs) := {address |
-	some p in pairs
-	some address in [p.a, p.b]
-}
+ends(pairs) := {address | some p in pairs; some address in [p.a, p.b]}
 
 # failure_words says what became of the failed transfers of some pairs.
 failure_words(pairs) := concat(" or ", [words |
@@ -205,17 +188,7 @@ failure_words(pairs) := concat(" or ", [words |
 	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
 ])
 
-# rate_words gives the figures of the slow transfers of some pairs, one pair at a
-# time where that was slow, else all at once.
-rate_words(pairs) := sprintf("%s GB/s where at least %s of %s is good", [span(rates), decimal(min(least)), decimal(min(best))]) if {
-	slow := slow_of(pairs)
-	rates := {t.gbps | some t in slow}
-	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
-	best := {t.expected_gbps | some t in slow}
-	count(rates) > 0
-	count(least) > 0
-} else := "these paths below what their links allow"
-
+# slow_of are the slow transfers of some pairs, one pair at a time where that was slow, else all at once.
 slow_of(pairs) := alone if {
 	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
 	count(alone) > 0

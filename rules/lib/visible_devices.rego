@@ -7,10 +7,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# choosers are the variables that choose among the GPUs of a program.
 choosers := ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"]
 
-# chosen are those that are set, and evidence shows them.
 chosen := {name | some name in choosers; facts.env[name]}
 
 evidence := [surroundings.variable_evidence(facts.variable[name]) | some name in choosers; name in chosen]
@@ -49,7 +47,6 @@ after_rocr := count(kept_of(list_of(facts.env.ROCR_VISIBLE_DEVICES), amd_before)
 
 list_of(value) := [trim_space(e) | some e in split(value, ",")]
 
-# entries are those of each filter's list.
 entries[name] := list_of(facts.env[name]) if some name, _ in filters
 
 # ends is the place of the first entry of each list that names no GPU: there the list ends.
@@ -85,17 +82,12 @@ number(entry) := to_number(regex.replace(trim_left(entry, "+"), `^0+([0-9])`, "$
 # everywhere and can be compared.
 uuid_unknown(entry) if {
 	count(uuids) > 0
-	every uuid in uuids {
-		not startswith(lower(uuid), lower(entry))
-	}
-	every g in input.gpus.devices {
-		g.uuid
-	}
+	count([g | some g in input.gpus.devices; g.uuid]) == count(input.gpus.devices)
+	count({uuid | some uuid in uuids; startswith(lower(uuid), lower(entry))}) == 0
 }
 
 uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
 
-# none are the first entries that hide all GPUs.
 none := {"", "-1", "NoDevFiles"}
 
 # rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its list has entries.
@@ -118,7 +110,6 @@ redundant(name) := name if {
 	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
 } else := "ROCR_VISIBLE_DEVICES"
 
-# hidden is true where a list hides all GPUs.
 hidden if {
 	some name in chosen
 	list_of(facts.env[name])[0] in none

@@ -2,86 +2,45 @@
 # events in the kernel log.
 package gpudoctor.lib.xid
 
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.tables.xids
 
-# meaning is the table's entry for an Xid.
-meaning[x.code] := x if some x in xids.xids
+by_code[x.code] := x if some x in xids.xids
 
-severity(code) := meaning[code].severity
-
-# An Xid that is not in the table may be any fault, so it is not ignored.
-severity(code) := "medium" if not meaning[code]
-
-name(code) := meaning[code].name
-
-name(code) := "unknown to gpudoctor" if not meaning[code]
+# meaning is the table's entry for an Xid. One that is not in the table may be any fault, so it is not ignored.
+meaning(code) := object.get(by_code, code, {
+	"class": "unknown", "severity": "medium", "name": "unknown to gpudoctor", "action": "unknown",
+})
 
 # remedies are what helps against an Xid, the best first.
-remedies(code) := xids.actions[meaning[code].action]
+remedies(code) := object.get(xids.actions, meaning(code).action, ["other"])
 
-remedies(code) := ["other"] if not meaning[code]
+# text names an Xid and counts its events.
+text(code, events) := sprintf("Xid %d (%s), %s", [code, meaning(code).name, facts.counted(max([1, n]), "time")]) if {
+	n := sum([e.count | some e in events])
+}
 
-# impossible_checks are, by GPU, the checks of a kernel's descriptor that failed (Xid 13, "SKEDCHECK06_REGISTER_COUNT
+# impossible_launches are, by GPU, the failed checks of a kernel's descriptor (Xid 13, "SKEDCHECK06_REGISTER_COUNT
 # failed"), where they are so many that no program can have asked for it: a launch beyond the limits fails one or two.
-impossible_checks[address] := checks if {
-	some address, _ in launch_checks
-	checks := {c | some [c, _] in launch_checks[address]}
-	count(checks) >= 4
+impossible_launches[place] := es if {
+	some place, es in launch_checks
+	count({e.fields.check | some e in es}) >= 4
 }
 
-impossible_launches[address] contains e if {
-	some address, _ in impossible_checks
-	some [_, e] in launch_checks[address]
-}
-
-launch_checks[place] contains [check, e] if {
+launch_checks[pci.place(e)] contains e if {
 	some e in input.kernel_log.events
 	e.id == "kernel-xid-launch-check"
-	place := event_place(e)
-	check := e.fields.check
 }
 
-# event_place is the GPU that an event names, or the host.
-event_place(e) := e.address if {
-	e.address != ""
-} else := "host"
-
-# sxid_severity weighs an NVSwitch error by its code, and by what the line
-# itself says ("Fatal", "Non-fatal") where it says it.
-sxid_severity(event) := "critical" if {
-	event.code in xids.sxids.critical
-} else := "critical" if {
-	event.fatal == true
-} else := "high" if {
-	event.code in xids.sxids.high
-} else := "info" if {
-	event.code in xids.sxids.noted
-} else := "info" if {
-	event.id == "kernel-sxid-data" # Another line names the error.
-} else := "low" if {
-	event.fatal == false
-} else := "medium"
-
-# times counts how often events came.
-times(events) := "once" if {
-	sum([e.count | some e in events]) <= 1
-} else := sprintf("%d times", [sum([e.count | some e in events])])
-
-# stillborn are GPUs that the driver could not start, as its messages have it, for a reason that no other rule has:
-# modules of the wrong kind or version are for driver-library-mismatch, and BARs without room for bar-too-small.
-stillborn[event_place(e)] contains e if {
-	count(input.texts) > 0
-	some e in input.kernel_log.events
-	e.id == "nvrm-init-failed"
-	count(elsewhere) == 0
-}
-
-elsewhere contains e if {
-	some e in input.kernel_log.events
-	e.kind == "bar"
-}
-
-elsewhere contains e if {
-	some e in input.kernel_log.events
-	e.id in {"nvrm-api-mismatch-event", "nvrm-open-modules-required"}
-}
+# sxid_severity weighs an NVSwitch error by its code, and by what the line itself says ("Fatal", "Non-fatal") where it
+# says it.
+sxid_severity(event) := array.flatten([
+	["critical" | event.code in xids.sxids.critical],
+	["critical" | event.fatal == true],
+	["high" | event.code in xids.sxids.high],
+	["info" | event.code in xids.sxids.noted],
+	["info" | event.id == "kernel-sxid-data"], # Another line names the error.
+	["low" | event.fatal == false],
+	"medium",
+])[0]

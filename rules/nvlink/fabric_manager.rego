@@ -27,30 +27,15 @@ start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	installed == loaded
 } else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
-# order is that of the signs: what the first one that holds names helps.
-order := ["version", "umad", "topology", "switch", "not-ready", "state", "no-gpu", "stopped", "service"]
+# signs are what is said against the fabric, with what helps. The first in this order names the remedies.
+order := ["version", "not-ready", "state", "no-gpu", "stopped", "service"]
 
-# signs are what is said against the fabric, with what helps.
 signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
 
-signs["version"] := [sprintf("The fabric manager is version %s and the driver %s; they must be equal", pair), ["match-fabric-manager", "reboot-or-reload-driver"]] if {
-	pair := sort(mismatches)[0]
-}
-
-signs["switch"] := [sprintf("The fabric manager reported fatal NVSwitch errors: %s", [facts.list(codes)]), ["reset-all-gpus", "reboot", "replace-hardware"]] if {
-	codes := {object.get(m, ["fields", "sxid"], "without a number") | some m in logs.by_id["fm-switch-fatal"]}
-	count(codes) > 0
-}
-
-signs["topology"] := [
-	"The number of NVSwitches that the fabric manager finds matches no machine model: some are missing",
-	["reset-all-gpus", "reboot", "replace-hardware"],
-] if logs.said("fm-topology")
-
-signs["umad"] := [
-	"NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which appear as NICs on NVLink 5 boards: load the module ib_umad, then restart the fabric manager",
-	["start-fabric-manager", "reboot-or-reload-driver"],
-] if logs.said("fm-umad-missing")
+signs["version"] := [
+	sprintf("The fabric manager is version %s and the driver %s; they must be equal", [installed, loaded]),
+	["match-fabric-manager", "reboot-or-reload-driver"],
+] if mismatch
 
 signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(unsettled), count(members), facts.list({words | some words in unsettled})]), start] if {
 	count(unsettled) > 0
@@ -67,8 +52,8 @@ present := [signs[id] | some id in order; signs[id]]
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(unsettled)),
-	"message": sprintf("%s.%s", [concat(". ", [words | some [words, _] in present]), advice]),
-	"messages": ((said_not_ready | complaints) | {m | some m in dark; blacked_out}),
+	"message": concat(". ", array.concat([words | some [words, _] in present], elsewhere)),
+	"messages": (said_not_ready | {m | some m in dark; blacked_out}),
 	"evidence": array.flatten([
 		fabric_evidence,
 		[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
@@ -82,36 +67,26 @@ findings contains {
 	broken
 }
 
-default advice := ""
-
-advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
+elsewhere := ["In a virtual machine, the fabric manager may run on the host or in a service VM: check there" | facts.is_guest == true]
 
 # A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
 # and faults are not handled.
-default severity := "critical"
-
 severity := "critical" if {
 	not_ready
-} else := "critical" if {
-	count(complaints) > 0
 } else := "high" if {
 	{words | some words in unsettled} == {"in progress"}
 } else := "medium" if {
 	count(members) > 0
 	count(unsettled) == 0
-}
+} else := "critical"
 
 confidence := "confirmed" if {
 	not_ready
-} else := "confirmed" if {
-	count(complaints) > 0
 } else := "possible" if {
 	object.keys(signs) == {"no-gpu"}
 } else := "likely"
 
 broken if not_ready
-
-broken if count(complaints) > 0
 
 broken if count(unsettled) > 0
 
@@ -142,32 +117,19 @@ probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
 
 probe_codes := {code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices}
 
-# said_not_ready are programs' own messages for the same. A fabric that stalls for a
-# moment while a multicast object is bound also answers 802; nvls-multicast covers that.
+# A fabric that stalls for a moment while a multicast object is bound also answers 802; nvls-multicast covers that.
 said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})
 
 not_ready if probe_not_ready
 
 not_ready if count(said_not_ready) > 0
 
-# complaints are what the fabric manager says against the fabric.
-complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch", "fm-topology", "fm-switch-fatal", "fm-umad-missing"})
-
 # unserved are failures of its service. It fails wherever there is no NVSwitch
 # ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
 # NVSwitches answer through NICs, the same words say that their driver is missing.
 unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
 
-# mismatches are the versions of the fabric manager and the driver that differ, as one of the two says, or as they are
-# installed.
-mismatches := {[m.fields.manager, m.fields.driver] |
-	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
-	m.fields.manager
-	m.fields.driver
-} | {[installed, loaded] | mismatch}
-
-# dark are the messages of programs that CUDA gave no GPU, without its number 802: older
-# ones only print that there is none (wilicc/gpu-burn issue 36).
+# Older programs print that there is no GPU, without CUDA's number 802 (wilicc/gpu-burn issue 36).
 dark := logs.messages({"cuda-no-device", "cuda-init-error"})
 
 # blacked_out is true where NVML shows the GPUs of a board with NVSwitches and CUDA
@@ -203,14 +165,7 @@ not_applicable contains "no NVSwitch here" if {
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
-# The state of the GPUs in the NVSwitch fabric, whether this machine manages it, and whether its fabric manager
-# works: that it runs and has the driver's version.
-
-# members are the GPUs that belong to a fabric, with its state.
-members := {g.address: g.fabric |
-	some g in facts.named
-	g.fabric.state != "not-supported"
-}
+members := {g.address: g.fabric | some g in facts.named; g.fabric.state != "not-supported"}
 
 # switched is true on a machine with NVSwitches. On Blackwell they are no PCI
 # functions, and the GPUs' membership in a fabric is all that is seen of them.
@@ -232,7 +187,6 @@ unsettled[address] := f.status if {
 
 manager := input.gpus.driver.fabric_manager
 
-# loaded is the version of the driver that runs.
 loaded := input.gpus.driver.kernel_version if {
 	input.gpus.driver.kernel_version != ""
 } else := input.gpus.driver.version
@@ -250,9 +204,7 @@ mismatch if {
 # package, without the package's revision.
 installed := manager.version if {
 	manager.version != ""
-} else := packaged
-
-packaged := version if {
+} else := version if {
 	count(packages) == 1
 	some version in packages
 }
@@ -278,15 +230,13 @@ in_tree if {
 	d.kind == "nvswitch"
 }
 
-# board is true of eight GPUs on boards with NVSwitches.
-board if count([g | some g in input.gpus.devices; on_board(gpu_models.model[g.name])]) >= 8
-
-on_board(model) if {
+board if count([g |
+	some g in input.gpus.devices
+	model := gpu_models.model[g.name]
 	model.form == "board"
 	model.nvswitch
-}
+]) >= 8
 
-# switches is true on a board with NVSwitches, as far as anything shows it.
 switches if in_tree
 
 switches if board

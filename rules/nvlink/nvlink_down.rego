@@ -25,10 +25,12 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
 
-# lost is each GPU that has fewer active NVLinks than it should, by NVML or by the matrix of topology.
 lost[address] := {"active": active[address], "expected": expected, "evidence": [{
 	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-	"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
+	"value": {
+		"active": active[address], "expected": expected,
+		"inactive": sort([l.link | some l in links[address]; l.active == false]),
+	},
 	"source": "nvmlDeviceGetNvLinkState",
 }]} if some address, expected in short
 
@@ -37,9 +39,12 @@ lost[address] := {"active": n, "expected": widest, "evidence": [{
 	"value": p.nvlinks,
 	"source": "nvidia-smi topo -m",
 } |
-	some p in sort(switched_of[address])
+	some p in sort(ps)
 ]} if {
-	some address, n in narrow
+	some address, ps in switched_of
+	not links[address]
+	n := max({p.nvlinks | some p in ps})
+	n < widest
 }
 
 findings contains {
@@ -54,33 +59,30 @@ findings contains {
 	not all_down
 }
 
-default grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
-
-grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
+grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if {
+	switched
+} else := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
 
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(short)),
 	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up", [facts.counted(count(short), "GPU")]),
 	"evidence": [e | some l in lost; some e in l.evidence],
-	"remedies": [r | some r in ["start-fabric-manager", "reboot", "reset-gpu"]; not already(r)],
+	"remedies": array.concat(
+		["start-fabric-manager" | not input.gpus.driver.fabric_manager.running == true],
+		["reboot", "reset-gpu"],
+	),
 } if {
 	all_down
 }
 
-# A fabric manager that runs was started already.
-already("start-fabric-manager") if input.gpus.driver.fabric_manager.running == true
-
-# unhealthy says what each part of the fabric's health mask means for traffic.
+# unhealthy are the parts of the fabric's health mask that matter to traffic.
 unhealthy := {
-	"degraded-bandwidth": ["high", "the fabric has degraded bandwidth"],
-	"route-unhealthy": ["high", "a fabric route is unhealthy"],
-	"incorrect-configuration": ["high", "the fabric is misconfigured"],
-	"route-recovery": ["medium", "a fabric route is being recovered"],
-	"access-timeout-recovery": ["medium", "the fabric is recovering from an access timeout"],
+	"degraded-bandwidth": "high", "route-unhealthy": "high", "incorrect-configuration": "high",
+	"route-recovery": "medium", "access-timeout-recovery": "medium",
 }
 
-ill := {g.address: parts |
+ill[parts] contains g.address if {
 	some g in facts.named
 	parts := {part | some part in g.fabric.unhealthy; unhealthy[part]}
 	count(parts) > 0
@@ -89,7 +91,7 @@ ill := {g.address: parts |
 findings contains {
 	"subject": {true: facts.list(gpus), false: "host"}[count(gpus) == 1],
 	"affects": sort(gpus),
-	"message": sprintf("NVML reports for %s that %s.", [facts.counted(count(gpus), "GPU"), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
+	"message": sprintf("NVML reports that the NVLink fabric of %s is unhealthy (%s).", [facts.counted(count(gpus), "GPU"), replace(facts.list(parts), "-", " ")]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]),
 		"value": sort(parts),
@@ -97,17 +99,13 @@ findings contains {
 	} |
 		some address in sort(gpus)
 	],
-	"severity": min({unhealthy[part][0] | some part in parts}), # "high" sorts before "medium".
+	"severity": min({unhealthy[part] | some part in parts}), # "high" sorts before "medium".
 	"confidence": "confirmed",
-	"remedies": health_remedies(parts),
-} if {
-	some parts in {p | some p in ill}
-	gpus := {address | some address, p in ill; p == parts}
-}
-
-health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "reset-gpu"] if {
-	"incorrect-configuration" in parts
-} else := ["reset-gpu", "reboot", "replace-hardware"]
+	"remedies": {
+		true: ["start-fabric-manager", "match-fabric-manager", "reset-gpu"],
+		false: ["reset-gpu", "reboot", "replace-hardware"],
+	}["incorrect-configuration" in parts],
+} if some parts, gpus in ill
 
 # Counters since the driver was loaded cannot distinguish a burst at start from a link that is failing now, so they give
 # only a low finding. DCGM warns at the first replay or recovery within its interval; CRC errors are corrected and
@@ -147,23 +145,18 @@ link_events contains e if {
 }
 
 findings contains {
-	"subject": link_subject,
-	"affects": [address | some address in link_gpus; address in facts.gpus],
+	"subject": {true: concat("", gpus), false: "host"}[count(gpus) == 1],
+	"affects": [address | some address in gpus; address in facts.gpus],
 	"message": sprintf("The kernel log has NVLink errors (Xid %s): they terminated what ran over the links, and collectives hang or fail until the GPUs are reset.", [
-		concat(", ", sort({sprintf("%d", [e.code]) | some e in link_events})),
+		concat(", ", {sprintf("%d", [e.code]) | some e in link_events}),
 	]),
 	"evidence": pci.event_evidence(link_events),
-	"params": {"gpus": link_gpus},
+	"params": {"gpus": gpus},
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
 } if {
 	count(link_events) > 0
+	gpus := sort({e.address | some e in link_events; e.address})
 }
-
-link_gpus := sort({e.address | some e in link_events; e.address})
-
-link_subject := link_gpus[0] if {
-	count(link_gpus) == 1
-} else := "host"
 
 # On modules for NVLink boards (SXM) nvidia-smi says that all links are inactive.
 # A card without a bridge looks the same and is healthy.
@@ -196,9 +189,6 @@ not_applicable contains "no NVLink here" if {
 	count(unread) == 0
 }
 
-# What NVML and nvidia-smi report about the NVLinks: how many of them are active, and how many a GPU should
-# have, according to its peers and to what connects the GPUs.
-
 # links are the NVLinks of each GPU that has any, and whose were read. A GPU in MIG mode does not use them.
 links := {g.address: g.nvlinks |
 	some g in facts.named
@@ -209,9 +199,6 @@ links := {g.address: g.nvlinks |
 
 active[address] := count([l | some l in ls; l.active == true]) if some address, ls in links
 
-inactive(address) := sort([l.link | some l in links[address]; l.active == false])
-
-# switched is true where NVSwitches join the GPUs.
 switched if count(switched_pairs) > 0
 
 switched if input.gpus.nvswitches > 0
@@ -230,45 +217,47 @@ switched if {
 # cut are models sold with some links off, which NVML lists as inactive.
 cut(address) if regex.match(`\b[AH]800\b`, facts.gpu[address].name)
 
-# most is the largest number of active links among the GPUs of one model.
-most(address) := max(active_of[facts.gpu[address].name])
-
-active_of[facts.gpu[address].name] contains n if some address, n in active
-
 # short is how many links a GPU should have, if that is more than it has. Behind NVSwitches every link of a GPU leads to
 # one, and none may be down (NVIDIA's health validation allows 0). This also holds for all GPUs at once: an NVSwitch
 # that is lost takes links from every one.
+#
+# Without NVSwitches a GPU may well have no bridge, and then all its links are inactive. One that has some, but fewer than
+# it should have, has lost them.
 short[address] := expected if {
-	switched
-	some address, _ in links
-	expected := wired(address)
-	active[address] < expected
+	some address, n in active
+	expected := due(address)
+	n < expected
+	bridged(address)
 }
 
-wired(address) := most(address) if {
-	cut(address)
-} else := count(links[address])
+bridged(_) if switched
 
-# Without NVSwitches a GPU may well have no bridge, and then all its links are
-# inactive. One that has some, but fewer than it should have, has lost them.
-short[address] := expected if {
-	not switched
-	some address, _ in links
-	active[address] > 0
-	expected := bridged(address)
-	active[address] < expected
+bridged(address) if active[address] > 0
+
+due(address) := count(links[address]) if {
+	wholly_wired(address)
+} else := max(active_of[facts.gpu[address].name])
+
+active_of[facts.gpu[address].name] contains n if some address, n in active
+
+wholly_wired(address) if {
+	switched
+	not cut(address)
 }
 
 # A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000). The board of a single
 # module (SXM) that was shown alone wires all its links; part of a machine may look like that where a cloud lets it,
 # which a text of one GPU does not tell. All others are compared with their like.
-bridged(address) := count(links[address]) if {
+wholly_wired(address) if {
+	not switched
 	count(links[address]) <= 4
-} else := count(links[address]) if {
+}
+
+wholly_wired(address) if {
 	count(links) == 1
 	contains(facts.gpu[address].name, "SXM")
 	not cut(address)
-} else := most(address)
+}
 
 # When no GPU has a link, it is the fabric, not a link of each.
 all_down if {
@@ -288,10 +277,3 @@ switched_of[address] contains p if {
 }
 
 widest := max({p.nvlinks | some p in switched_pairs})
-
-narrow[address] := widest_of if {
-	some address, ps in switched_of
-	not links[address]
-	widest_of := max({p.nvlinks | some p in ps})
-	widest_of < widest
-}

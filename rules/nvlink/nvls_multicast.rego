@@ -55,24 +55,15 @@ slice if {
 
 slice if input.container.inside == true
 
-# advised is true where NCCL itself names the way around (since 2.27), or where it
-# is another library's call that failed.
-advised if {
-	some m in failures
-	m.id in {"nccl-nvls-bind-failed", "cuda-multicast-failed"}
-}
-
-# A reset fixes a whole machine at no later cost; NVLS off costs bandwidth for as long as
-# it lasts, and is part of the message.
-default remedies := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
-
+# A reset fixes a whole machine at no later cost; NVLS off costs bandwidth for as long as it lasts, and is part of the
+# message. NCCL itself names the way around since 2.27.
 remedies := ["start-fabric-manager", "reset-all-gpus", "reboot-or-reload-driver"] if {
 	manager.running == false
 } else := ["nccl-nvls-disable", "reset-all-gpus", "reboot-or-reload-driver"] if {
 	slice
 } else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
-	advised
-}
+	count({m.id | some m in failures} & {"nccl-nvls-bind-failed", "cuda-multicast-failed"}) > 0
+} else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
 
 findings contains {
 	"id": "failed",

@@ -19,7 +19,10 @@
 #   explains: [p2p-broken-platform, p2p-slow]
 #   since: "0.1"
 #   grades:
-#     on-path: "ACS redirects traffic on {bridges:few} ({bits}), between {pairs}. {told}[ {caution}]"
+#     on-path: >-
+#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}.[ {measured}][ {meaning}][ This host passes
+#       devices to {guests}, so ACS must stay on. If both ends support address translation (ATS), enable direct translated
+#       P2P on the bridges of the path to restore the speed.]
 #     in-text: >-
 #       ACS redirects peer-to-peer traffic at {ports:few} ({bits}). If these ports are on the path between GPUs, or between
 #       a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost
@@ -45,12 +48,7 @@ grades := [
 	["passed-on", "info", "likely", "The devices are passed to guests, whose isolation depends on ACS: leave it on."],
 ]
 
-told(name, pairs, _) := peers.measured_words(name, pairs) if name in {"failed", "slow"}
-
-told(name, _, words) := words if not name in {"failed", "slow"}
-
-# The weak standings do not explain trouble between two GPUs. If there is some, they are
-# left out, so that users do not look for the cause in the wrong place.
+# The weak standings do not explain trouble between two GPUs.
 silenced(name) if {
 	name in {"rdma", "works", "passed-on"}
 	peers.in_trouble
@@ -76,8 +74,9 @@ findings contains {
 		"bridges": bridges,
 		"bits": {bit | some bridge in bridges; some bit in pci.redirects(bridge)},
 		"pairs": {true: sprintf("%d pairs of a GPU and a NIC", [count(pairs)]), false: peers.pairs_text(pairs)}[name == "rdma"],
-		"told": told(name, pairs, words),
-		"caution": [atc | facts.is_passthrough_host == true],
+		"measured": peers.measured_words(pairs),
+		"meaning": words,
+		"guests": ["guests" | facts.is_passthrough_host == true],
 	},
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(bridges),
@@ -94,8 +93,6 @@ findings contains {
 	}
 }
 
-atc := "This host passes devices to guests, so ACS must stay on. If both ends support address translation (ATS), enable direct translated P2P on the bridges of the path to restore the speed."
-
 params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
 
 control_evidence(bridges) := [{
@@ -106,11 +103,9 @@ control_evidence(bridges) := [{
 	some bridge in sort(bridges)
 ]
 
-# remedies: where this kernel gives devices to guests, ACS must stay on. What is
-# redirected goes up to the root complex whether the IOMMU translates or not, so
-# pass-through makes nothing faster; where data is lost in a translating IOMMU it
-# helps as well. The way through host memory is slower than most slow paths, and
-# is named where transfers fail, or where it was measured faster.
+# Where this kernel gives devices to guests, ACS must stay on. What is redirected goes up to the root complex whether the
+# IOMMU translates or not: pass-through helps only where data is lost in a translating IOMMU. The way through host memory
+# is slower than most slow paths, and is named where transfers fail, or where it was measured faster.
 remedies(name, pairs) := [] if {
 	name in {"works", "passed-on"}
 } else := array.concat(["nccl-p2p-disable"], array.concat(off, pass_through(pairs))) if {
@@ -136,16 +131,17 @@ pass_through(pairs) := [cure |
 # ACSCtl", a switch's ports alone. Many machines that do not use the path have these bits set. Together with a failing
 # job, NVIDIA's guide recommends checking them first. On a switch port they hurt in any case.
 text_grade := ["high", "likely"] if {
-	benchmarks.job_failed
-} else := ["high", "likely"] if {
-	count(loose) > 0
-	job_shown
+	in_use
 } else := ["low", "possible"]
 
-# job_shown is true if a text shows a job that runs on GPUs.
-job_shown if logs.given
+in_use if benchmarks.job_failed
 
-job_shown if count(input.benchmarks) > 0
+in_use if {
+	count(loose) > 0
+	logs.given
+}
+
+in_use if count(loose) * count(input.benchmarks) > 0
 
 findings contains {
 	"grade": "in-text",
@@ -194,9 +190,6 @@ not_applicable contains "fewer than two GPUs" if {
 	not facts.gpu_pairs
 }
 
-# The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe bridges, the bridges on their paths that
-# redirect peer traffic, and how much this matters to each pair.
-
 # judged are the pairs whose traffic would cross PCIe bridges as it stands: GPUs that NVLink does not join and to which
 # the driver does not refuse peer access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA up to
 # PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by choice).
@@ -208,11 +201,10 @@ judged contains p if {
 }
 
 judged contains p if {
-	some p in nic_pairs
+	some p in facts.pairs
+	p.kind == "gpu-nic"
 	p.common_bridge != ""
 }
-
-nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # affected are the judged pairs with a redirecting bridge on their path. The bridges of a virtual machine are the
 # hypervisor's own, whatever vendor ids they have (QEMU has Intel root ports and TI switches).
@@ -223,8 +215,6 @@ affected := {p: bridges |
 	count(bridges) > 0
 }
 
-# standing is how much a redirecting bridge matters to one pair. A measurement takes
-# precedence over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := "passed-on" if {
@@ -245,7 +235,7 @@ loose contains d.address if {
 	some d in input.pci.devices
 	count(pci.redirects(d.address)) > 0
 	not pci.emulated(d.address)
-	not on_path(d.address)
+	not d.address in on_path
 	suspect(d)
 }
 
@@ -262,9 +252,9 @@ suspect(d) if {
 	object.get(d, "kind", "") == ""
 }
 
-on_path(address) if {
+on_path contains bridge if {
 	some p in facts.pairs
-	address in p.bridges
+	some bridge in p.bridges
 }
 
 # switch_vendors make PCIe switches and no root ports: PLX, Broadcom (LSI) and
@@ -281,14 +271,9 @@ switch_port(d) if {
 	g.ancestors[count(g.ancestors) - 1] == d.address
 }
 
-# unnamed are the lines of ACS controls whose ports are not shown.
-unnamed contains u if {
-	some u in input.pci.unnamed_acs
-	count({bit | some bit in u.control; bit in pci.redirecting_bits}) > 0
-}
+unnamed := {u | some u in input.pci.unnamed_acs; some bit in u.control; bit in pci.redirecting_bits}
 
-# port_bits are the redirecting bits of all of them.
-port_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
+port_bits := union({pci.redirects(address) | some address in loose}) | {bit |
 	some u in unnamed
 	some bit in u.control
 	bit in pci.redirecting_bits

@@ -33,7 +33,7 @@
 #       confidence: confirmed
 #       remedies: [enable-rebar, update-bios]
 #       text: >-
-#         The kernel found no address space for a BAR of {of}: the firmware reserves too little (Above 4G Decoding,
+#         The kernel found no address space for a BAR of {gpu|a GPU}: the firmware reserves too little (Above 4G Decoding,
 #         Resizable BAR). The driver cannot start the GPU, or cannot offer peer access to it
 #     bridge:
 #       severity: high
@@ -43,16 +43,10 @@
 #         cannot cover its memory
 #     refused:
 #       severity: critical
-#       remedies: [enable-rebar, nccl-p2p-disable, update-bios]
 #       text: >-
 #         The driver could not map one GPU's memory for another (error 205): the BAR does not cover the memory, because
-#         Resizable BAR or Above 4G Decoding is off, or the address space was too small
-#     outgrown:
-#       severity: critical
-#       remedies: [nccl-p2p-disable, replace-hardware]
-#       text: >-
-#         The driver could not map one GPU's memory for another (error 205): these cards have more memory than the BAR
-#         of their model covers
+#         Resizable BAR or Above 4G Decoding is off, the address space was too small, or a card has more memory than the
+#         BAR of its model covers[ (as {outgrown} here)]
 package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.amd
@@ -60,6 +54,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
 import data.tables.gpu_models as table
 import data.tables.thresholds
@@ -91,14 +86,12 @@ memory_bar(address) := 1 if {
 
 memory(address) := facts.gpu[address].memory_bytes if facts.gpu[address].memory_bytes > 0
 
-# largest is what a card's Resizable BAR offers, where that is more than it has.
 largest[address] := most if {
 	some address, w in windows
 	most := max({bar.max_bytes | some bar in pci.device[address].resizable_bars})
 	most > w.size
 }
 
-# small are the GPUs whose window does not cover their memory.
 small[address] := w if {
 	some address, w in windows
 	too_small(address, w.size)
@@ -107,7 +100,6 @@ small[address] := w if {
 	not pci.device[address].driver == "vfio-pci"
 }
 
-# AMD's driver requires all of the memory to be visible.
 too_small(address, _) if amd.small_bars[address]
 
 # Half, because a window is a power of two and the memory that NVML counts is not: an RTX PRO 6000 shows 96 GiB of its
@@ -140,7 +132,6 @@ resizable(address) if {
 
 resizable(address) if gpu_models.model[facts.gpu[address].name].resizable_bar
 
-# unoffered are messages that AMD's driver offers no peer access.
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 # NVIDIA's driver uses BAR1 for peer access on some cards only, so a small one that cannot grow (T4) matters little.
@@ -148,49 +139,50 @@ severity(address) := "high" if {
 	peers.vendor(address) == "amd"
 	count(unoffered) > 0
 } else := "medium" if {
+	address in needing
+} else := "low"
+
+# needing are the GPUs that would talk to another over PCIe. Those that reach each other one over xGMI need no BAR.
+needing contains address if {
+	some address in facts.gpus
 	peers.vendor(address) == "amd"
 	count(facts.gpus) > 1
 	not address in xgmi_ends
-} else := "medium" if {
-	largest[address]
-	address in pcie_ends
-} else := "low"
+}
 
-# xgmi_ends are the GPUs that reach each other one over xGMI, which needs no BAR.
-xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
-
-xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
-
-# pcie_ends are the GPUs that would talk to another over PCIe.
-pcie_ends contains address if {
+needing contains address if {
 	some p in facts.gpu_pairs
 	peers.joined(p) == "pcie"
 	not p.link_type == "xgmi"
 	not peers.refused(p)
 	not peers.measured(p.a, p.b) == "good"
 	some address in [p.a, p.b]
+	largest[address]
 }
 
-# alike groups the GPUs of which the same is said.
-alike[kind] contains address if {
+xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
+
+xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
+
+alike[[severity(address), about]] contains address if {
 	some address, w in small
-	kind := {
-		"size": w.size,
-		"severity": severity(address),
-		"more": object.union({"memory": m | m := memory(address)}, {"largest": l | l := largest[address]}),
-	}
+	about := object.union_n([
+		{"size": w.size},
+		{"memory": m | m := memory(address)},
+		{"largest": l | l := largest[address]},
+	])
 }
 
 findings contains {
 	"grade": "small",
 	"subject": subject(gpus),
 	"affects": sort(gpus),
-	"about": object.union({"gpus": gpus, "size": kind.size}, kind.more),
+	"about": object.union({"gpus": gpus}, about),
 	"evidence": [e | some address in sort(gpus); some e in array.concat([small[address].evidence], growth(address))],
-	"messages": {m | some m in unoffered; kind.severity == "high"},
-	"severity": kind.severity,
-	"confidence": {true: "confirmed", false: "likely"}["largest" in object.keys(kind.more)],
-} if some kind, gpus in alike
+	"messages": {m | some m in unoffered; weight == "high"},
+	"severity": weight,
+	"confidence": {true: "confirmed", false: "likely"}["largest" in object.keys(about)],
+} if some [weight, about], gpus in alike
 
 subject(gpus) := "host" if {
 	count(gpus) > 1
@@ -213,19 +205,24 @@ outgrown := {g.address |
 }
 
 findings contains {
-	"grade": {true: "outgrown", false: "refused"}[count(outgrown) > 0],
+	"grade": "refused",
 	"subject": "host",
+	"about": {"outgrown": outgrown},
 	"messages": logs.mapping_refused,
 	"evidence": [w.evidence | some w in small],
 	"params": {"gpu": array.concat(sort(outgrown), ["GPU"])[0]},
 	"confidence": {true: "confirmed", false: "likely"}[count(small) > 0],
+	"remedies": {
+		true: ["nccl-p2p-disable", "replace-hardware"],
+		false: ["enable-rebar", "nccl-p2p-disable", "update-bios"],
+	}[count(outgrown) > 0],
 } if {
 	count(logs.mapping_refused) > 0
 }
 
-# roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log ("" of
-# a line that names none): the driver cannot reach the GPU at all, or not its memory. A driver that fails to enlarge a BAR
-# goes on with the small one, so a later size says nothing against it.
+# roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log: the
+# driver cannot reach the GPU at all, or not its memory. A driver that fails to enlarge a BAR goes on with the small one,
+# so a later size says nothing against it.
 roomless[d.address] contains {
 	"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [d.address, bar.index]),
 	"value": true,
@@ -238,17 +235,9 @@ roomless[d.address] contains {
 	not bar.io == true
 }
 
-roomless[object.get(e, "address", "")] contains evidence if {
-	some e in pci.events.bar
+roomless[pci.place(e)] contains evidence if {
+	some e in pci.no_room
 	of_gpu(e)
-	some evidence in pci.event_evidence({e})
-}
-
-# An AMD GPU that did not start because memory could not be mapped (ENOMEM, 12): at that point the driver has only tried to
-# map the BAR of its registers (amdgpu_device.c, amdgpu_device_init).
-roomless[e.address] contains evidence if {
-	some e in pci.events.amdgpu
-	e.code == 12
 	some evidence in pci.event_evidence({e})
 }
 
@@ -261,37 +250,24 @@ of_gpu(e) if e.id in {"nvrm-bar-invalid", "amdgpu-bar-resize-failed", "amdgpu-ba
 
 of_gpu(e) if e.address in of_amdgpu
 
+of_amdgpu := {e.address | some e in pci.events.amdgpu}
+
 of_gpu(e) if {
 	not facts.gpus
 	e.size_bytes >= (1024 * 1024) * 1024
 }
 
-of_amdgpu := {e.address | some e in pci.events.amdgpu; e.address != ""}
-
 findings contains {
 	"grade": "no-room",
-	"subject": place.subject,
-	"affects": place.affects,
-	"about": {"of": place.words},
+	"subject": place,
+	"affects": [address | some address in [place]; address != "host"],
+	"about": {"gpu": sprintf("GPU %s", [place]) | place != "host"},
 	"evidence": evidence,
-} if {
-	some address, evidence in roomless
-	place := {
-		true: {"subject": "host", "affects": [], "words": "a GPU"},
-		false: {"subject": address, "affects": [address], "words": sprintf("GPU %s", [address])},
-	}[address == ""]
-}
+} if some place, evidence in roomless
 
 # A window of a bridge that found no room, although nothing but the memory of a GPU needs one as large. Where it is not
 # known which bridges are above a GPU, it may be below this one.
 cramped[e.address] contains e if some e in pci.events["bridge-window"]
-
-below[bridge] contains address if {
-	some address in facts.gpus
-	some bridge in pci.device[address].ancestors
-}
-
-unplaced := {address | some address in facts.gpus; not placed(address)}
 
 findings contains {
 	"grade": "bridge",
@@ -302,19 +278,15 @@ findings contains {
 	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
 } if {
 	some bridge, es in cramped
-	gpus := object.get(below, bridge, set())
+	gpus := pcie_links.below(bridge) & facts.gpus
 	count(gpus | unplaced) > 0
-	count({address | some address in gpus; covered(address)}) < max([count(gpus), 1])
+	count(gpus & covered) < max([count(gpus), 1])
 	count(gpus & object.keys(roomless)) == 0
 }
 
-placed(address) if pci.device[address].root_bus != ""
+unplaced := facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""}
 
-covered(address) if {
-	windows[address]
-	memory(address)
-	not small[address]
-}
+covered := {address | some address, _ in windows; memory(address); not small[address]}
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 

@@ -86,7 +86,7 @@ test_findings if {
 
 test_outgrown if {
 	some f in bar_too_small.findings with input as object.union(said("cuda-map-failed"), cards([{"name": "NVIDIA GeForce RTX 4090 D", "memory_bytes": 48 * gib}]))
-	f.grade == "outgrown"
+	f.remedies == ["nccl-p2p-disable", "replace-hardware"]
 }
 
 test_small if {

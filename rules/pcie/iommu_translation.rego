@@ -26,7 +26,8 @@
 #   since: "0.1"
 #   grades:
 #     in-force: >-
-#       The kernel keeps GPUs in translated IOMMU domains ({types}), and {pairs} communicate over PCIe. {told}.[ The
+#       The kernel keeps GPUs in translated IOMMU domains ({types}), and {pairs} communicate over PCIe.[ {measured}] NVIDIA
+#       does not support such transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.[ The
 #       kernel command line sets {asked}, but that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a
 #       port that the firmware marks as external, or a type written to the group overrides it.]
 #     blocked:
@@ -53,29 +54,26 @@ findings contains object.union({"subject": "host", "params": iommu.params}, f) i
 # weight is the severity and confidence of each standing. Domains through which copies arrive are no fault.
 weight := {"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"], "unsure": ["medium", "possible"]}
 
-told(name, pairs) := trim_right(peers.measured_words(name, pairs), ".") if {
-	name in {"failed", "slow"}
-} else := "NVIDIA does not support such transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data"
-
 found contains {
 	"id": "in-force",
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
 	"about": {
 		"types": {group[address].type | some address in gpus},
-		"pairs": peers.pairs_text(pairs), "told": told(name, pairs), "asked": iommu.asked_for_passthrough,
+		"pairs": peers.pairs_text(pairs), "measured": peers.measured_words(pairs), "asked": iommu.asked_for_passthrough,
 	},
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies(name, pairs),
+	"remedies": array.flatten([
+		["nccl-p2p-disable" | name == "failed"],
+		lasting,
+		[r | name == "slow"; some r in staging.remedies(pairs)],
+	]),
 } if {
 	some name, pairs in by_standing
 	weight[name]
-	gpus := {address |
-		some address in peers.ends(pairs)
-		pci.translated(address)
-	}
+	gpus := {address | some address in peers.ends(pairs); pci.translated(address)}
 }
 
 type_evidence(gpus) := [{
@@ -86,37 +84,25 @@ type_evidence(gpus) := [{
 	some address in sort(gpus)
 ]
 
-# remedies: the way through host memory is named where transfers fail, or where
-# it was measured faster; who has not tried may be using what works.
-remedies(name, pairs) := array.concat(["nccl-p2p-disable"], lasting) if {
-	name == "failed"
-} else := array.concat(lasting, staging.remedies(pairs)) if {
-	name == "slow"
-} else := lasting
-
 # One GPU that reads where it may not has a fault of its own.
 found contains {
 	"id": "in-force",
 	"grade": "blocked",
 	"subject": peers.shorten(addresses),
-	"affects": sort(addresses & known_gpus),
+	"affects": [address | some address in sort(addresses); address in facts.gpus],
 	"about": {"n": sum([e.count | some e in refused])},
 	"evidence": pci.event_evidence(refused),
 	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
-	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
+	"confidence": {true: "confirmed", false: "likely"}[count([address | some address in facts.gpus]) > 1],
 	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
 } if {
 	addresses := {e.address | some e in refused}
 	count(addresses) > 0
 }
 
-known_gpus := {address | some address in facts.gpus}
-
-# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
-# logs them: a GPU that wrote to a peer's address for which there is no mapping.
+# refused are the accesses of NVIDIA GPUs, to a peer's address for which there is no mapping.
 refused contains e if {
-	some kind in ["amd-vi-fault", "dmar-fault"]
-	some e in pci.events[kind]
+	some e in pci.refused
 	"nvidia" in {peers.vendor(e.address), object.get(e, ["fields", "driver"], "")}
 	not facts.is_guest == true
 }
@@ -125,7 +111,7 @@ refused contains e if {
 found contains {
 	"id": "suspected",
 	"affects": sort(peers.ends(suspects)),
-	"about": {"signs": {words | some [words, _] in signs}, "what": exposed[0]},
+	"about": {"signs": {words | some [words, _] in signs}, "what": exposed},
 	"evidence": [e | some [_, es] in sort(signs); some e in es],
 	"severity": suspicion[0],
 	"confidence": suspicion[1],
@@ -183,19 +169,23 @@ job_words := "a collective over peer-to-peer transfers does not end" if {
 	not iommu.state_told
 }
 
-exposed := [job_words, "high"] if {
+exposed := job_words if {
 	job_words
-} else := [sprintf("%s communicate over PCIe", [peers.pairs_text(suspects)]), standing_severity] if count(suspects) > 0
+} else := sprintf("%s communicate over PCIe", [peers.pairs_text(suspects)]) if count(suspects) > 0
 
-standing_severity := {true: "high", false: "medium"}["implied" in {unmeasured(p) | some p in suspects}]
-
-# suspicion is the severity and the confidence of what texts tell.
-suspicion := [exposed[1], "likely"] if {
+suspicion := ["high", "likely"] if {
 	pci.translates_by_default
-	exposed[1] == "high"
+	grave
 } else := ["high", {true: "likely", false: "possible"}[(count(benchmarks.wrong) + count(logs.stalled)) > 0]] if {
 	job_words
 } else := ["medium", "possible"]
+
+grave if job_words
+
+grave if {
+	some p in suspects
+	peers.joined(p) == "pcie"
+}
 
 asks contains "iommu.groups" if {
 	not pci.translates_by_default
@@ -226,16 +216,11 @@ not_applicable contains "fewer than two GPUs" if {
 
 # lasting are the remedies that leave the IOMMU on where it guards guests from each other. What was asked
 # for already need not be asked for again.
-lasting := [cure |
-	some [cure, of_use] in [["iommu-pt", count(iommu.asked_for_passthrough) == 0], ["iommu-off", no_guests]]
-	of_use
-]
+lasting := array.concat(
+	["iommu-pt" | count(iommu.asked_for_passthrough) == 0],
+	["iommu-off" | not facts.is_passthrough_host == true],
+)
 
-default no_guests := true
-
-no_guests := false if facts.is_passthrough_host == true
-
-# group is the IOMMU group of each device.
 group[address] := g if {
 	some g in input.iommu.groups
 	some address in g.devices
@@ -253,8 +238,7 @@ judged contains p if {
 
 over_pcie := {p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}
 
-# by_standing are the judged pairs of which an end is translated, by how much that matters. A measurement takes precedence
-# over what the facts imply.
+# by_standing are the judged pairs of which an end is translated, by how much that matters.
 by_standing[standing(p)] contains p if {
 	some p in judged
 	some address in [p.a, p.b]
@@ -263,11 +247,8 @@ by_standing[standing(p)] contains p if {
 
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
-} else := unmeasured(p)
+} else := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
 
-unmeasured(p) := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
-
-# suspects are the judged pairs of whose groups the type is not known.
 suspects := {p |
 	some p in judged
 	count([type | some address in [p.a, p.b]; some type in pci.domains[address]]) == 0

@@ -18,18 +18,22 @@
 #     - pci.devices[].link.max_width
 #     - pci.devices[].link.max_speed_gts
 #     - host.virtualization
-#   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
+#   remedies: [reseat-or-fix-pcie-link, bind-numa, update-bios]
 #   explains: [p2p-slow]
 #   since: "0.1"
 #   grades:
-#     link: >-
-#       The link above {of} runs at {is}, below its maximum of {best}.[ {slow}][ The kernel counts {errors} corrected errors on
-#       it.]
-#     copies: >-
-#       {test}: {gbps:.1f} GB/s between host memory and {end}, where {basis} carries {expected:.1f} and at least
-#       {good:.1f} counts as good; {low} of {all} values are too low. The first suspects are a link with few lanes or a
-#       low speed (nvidia-smi -q while the copies run shows it), a narrow uplink of the switch above, and memory on
-#       another NUMA node
+#     link:
+#       remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
+#       text: >-
+#         The link above {of} runs at {is}, below its maximum of {best}.[ {slow:transfer} over it {slow:was/were} slow.][ The
+#         kernel counts {errors} corrected errors on it.]
+#     copies:
+#       confidence: possible
+#       text: >-
+#         {test}: {gbps:.1f} GB/s between host memory and {end}, where {basis} carries {expected:.1f} and at least
+#         {good:.1f} counts as good; {low} of {all} values are too low. The first suspects are a link with few lanes or a
+#         low speed (nvidia-smi -q while the copies run shows it), a narrow uplink of the switch above, and memory on
+#         another NUMA node
 #     network:
 #       confidence: possible
 #       text: "{words}. InfiniBand loses no packets, so the first suspect is the NIC's own PCIe link, then its NUMA node"
@@ -50,10 +54,8 @@ import data.gpudoctor.lib.rdma
 import data.tables.gpu_models
 import data.tables.thresholds
 
-# degraded are the links that run below what is possible, by the function at their lower end. What both ends show comes
-# first, then what one end, NVML or the kernel says ("sure" is false: card or board may be made so).
-degraded[address] := sort(signs[address])[0][1] if some address, _ in signs
-
+# sign is what shows that a link runs below what is possible, by the function at its lower end. What both ends show has
+# the first ranks, then what one end, NVML or the kernel says ("sure" is false: card or board may be made so).
 sign(rank, is, best, unit, sure, evidence) := [rank, {
 	"is": sprintf(unit, [is]),
 	"best": sprintf(unit, [best]),
@@ -62,12 +64,12 @@ sign(rank, is, best, unit, sure, evidence) := [rank, {
 	"evidence": evidence,
 }]
 
-# both_ends are the links of which the PCI tree shows both ends. The width does not change with the power state.
 both_ends(address, field) := [
 	{"fact": sprintf("pci.devices[%s].link.%s", [address, field]), "value": pci.device[address].link[field], "source": sprintf("/sys/bus/pci/devices/%s/config", [address])},
 	{"fact": sprintf("pci.devices[%s].link.max_%s", [address, field]), "value": pci.device[address].link[sprintf("max_%s", [field])], "source": "the lower of both ends"},
 ]
 
+# The width does not change with the power state.
 signs[address] contains sign(0, width, best, "%d lanes", true, both_ends(address, "width")) if {
 	some address in pcie_links.lower
 	pcie_links.physical(address)
@@ -116,7 +118,8 @@ proven_ends := {end |
 of_nvml contains g if {
 	some g in facts.named
 	pci.bare_metal
-	not pcie_links.passed_through(g)
+	not g.virtualization_mode == "passthrough"
+	not g.virtualization_mode == "vgpu"
 	not pcie_links.best(g.address)
 }
 
@@ -183,50 +186,51 @@ confidence(address, s) := "possible" if {
 findings contains {
 	"grade": "link",
 	"subject": address,
-	"affects": pcie_links.affected(address),
+	"affects": [gpu | some gpu in sort(pcie_links.below(address)); gpu in facts.gpus],
 	"about": {
 		"of": pcie_links.described(address), "is": s.is, "best": s.best,
-		"slow": ["Transfers over it were slow." | count(pcie_links.slow_transfers(address)) > 0],
-		"errors": [n | n := pcie_links.corrected(address); n > 0],
+		"slow": pcie_links.slow_transfers(address),
+		"errors": [e.value | some e in errors],
 	},
-	"evidence": array.concat(s.evidence, pcie_links.error_evidence(address)),
+	"evidence": array.concat(s.evidence, errors),
 	"params": {"device": address},
 	"severity": severity(address, s),
 	"confidence": confidence(address, s),
-} if some address, s in degraded
+} if {
+	some address, ss in signs
+	s := sort(ss)[0][1]
+	errors := pcie_links.corrected(address)
+}
 
 # Copies between host memory and the GPUs that a benchmark measured below what their links carry.
-slow_copies contains {"table": b, "points": ps, "worst": benchmarks.worst(ps)} if {
+findings contains {
+	"grade": "copies",
+	"subject": sprintf("%s, %s", [b.tool, b.test]),
+	"about": {
+		"test": b.test, "gbps": worst.gbps, "end": {worst.a, worst.b} - {"CPU"}, "basis": worst.basis,
+		"expected": worst.expected_gbps, "good": worst.expected_gbps * worst.threshold,
+		"low": count(ps), "all": count(b.points),
+	},
+	"evidence": benchmarks.points_evidence(b, ps),
+	"severity": {true: "low", false: "medium"}[alike(ps, count(b.points))],
+} if {
 	some i, ps in benchmarks.low
 	b := input.benchmarks[i]
 	b.what in {"host-to-gpu", "gpu-to-host"}
+	worst := benchmarks.worst(ps)
 }
-
-findings contains {
-	"grade": "copies",
-	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
-	"about": {
-		"test": t.table.test, "gbps": t.worst.gbps, "end": {t.worst.a, t.worst.b} - {"CPU"}, "basis": t.worst.basis,
-		"expected": t.worst.expected_gbps, "good": t.worst.expected_gbps * t.worst.threshold,
-		"low": count(t.points), "all": count(t.table.points),
-	},
-	"evidence": benchmarks.points_evidence(t.table, t.points),
-	"severity": {true: "low", false: "medium"}[alike(t)],
-	"confidence": "possible",
-	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
-} if some t in slow_copies
 
 # alike is true of several values that all are low and do not differ: the links of GPUs rarely fail together, but the
 # uplinks of the switches above them are alike (AWS p5: PCIe 4.0 x8), if these are not known.
-default alike(_) := false
+default alike(_, _) := false
 
-alike(t) if {
-	count(t.points) == count(t.table.points)
-	count(t.points) > 1
-	rates := {p.gbps | some p in t.points}
+alike(points, all) if {
+	count(points) == all
+	count(points) > 1
+	rates := {p.gbps | some p in points}
 	max(rates) <= min(rates) * 1.1
-	count(object.get(object.get(input, "links", {}), "hosts", [])) == 0
-	t.worst.threshold < 1 # Else no slot explains it: the bound is a rate, not a share of one.
+	count(object.get(input, ["links", "hosts"], [])) == 0
+	benchmarks.worst(points).threshold < 1 # Else no slot explains it: the bound is a rate, not a share of one.
 }
 
 # A NIC that does not reach the rate of its InfiniBand port from host memory, where
@@ -236,7 +240,6 @@ findings contains {
 	"subject": n.point.a,
 	"about": {"words": rdma.network_words(n)},
 	"evidence": [rdma.network_evidence(n)],
-	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
 } if {
 	some n in rdma.slow_networks.host
 	not "Ethernet" in {p.link_layer | some p in n.ports}
@@ -253,24 +256,21 @@ findings contains {
 	"subject": sprintf("NIC of rank %s", [facts.list({m.fields.rank | some m in lagging})]),
 	"about": {"nics": {sprintf("rank %s on %s, %s of %s Gb/s", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median]) | some m in lagging}},
 	"messages": lagging,
-	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
-} if {
-	count(lagging) > 0
-}
+} if count(lagging) > 0
 
-missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine, the real links are not visible"} if {
-	facts.is_guest == true
-	count(facts.gpus) > 0
-}
-
-missing contains {"fact": "pci.devices[].link", "words": "the links of the GPUs are not known"} if {
-	facts.is_guest == false
+missing contains {"fact": "pci.devices[].link", "words": "the real links of the GPUs are not visible (in a virtual machine they never are)"} if {
 	count(facts.gpus) > 0
 	count({address | some address in facts.gpus; shown(address)}) == 0
 }
 
-shown(address) if pcie_links.best(address)
+shown(address) if {
+	not facts.is_guest == true
+	pcie_links.best(address)
+}
 
-shown(address) if facts.gpu[address].pcie.width > 0
+shown(address) if {
+	not facts.is_guest == true
+	facts.gpu[address].pcie.width > 0
+}
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
