@@ -25,12 +25,14 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     failing: "{what} {became}, although the driver offers peer access"
+#     failing: >-
+#       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
+#       access.[ The error is {errors}.][ Of the data: {found}.][ Up to {amount} are wrong.]
 #     exported:
 #       severity: high
 #       text: >-
-#         {what} {became} if the memory belongs to another process, but work within one process.[ The driver or the
-#         kernel reported: {reasons}.]
+#         Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became} if the memory belongs to another
+#         process, but work within one process.[ The error is {errors}.][ The driver or the kernel reported: {reasons}.]
 #     wrong: >-
 #       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ Without
 #       NVLink and on bare metal, an IOMMU that translates, or ACS that redirects, on the path is {likely}.]
@@ -75,24 +77,43 @@ failures[[t.source, t.destination]] contains t if {
 	not staging.failed(t.source, t.destination)
 }
 
-# kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56.
-kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
+# kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56. Only
+# between processes, the driver's export of memory is at fault, and a single process works.
+kind(ts) := {"worst": became(ts)[0][0], "paths": paths, "exported": paths == {"between processes"}} if {
+	paths := {path[t.test] | some t in ts}
+}
 
-worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in {t.outcome | some t in ts}][0]
+# path is the way within a GPU that a test takes, or memory that another process exported.
+path := {
+	"copy": "copy engine", "copy-read": "copy engine", "bidirectional": "copy engine", "all-at-once": "copy engine",
+	"sm-store": "SM", "sm-load": "SM", "handshake": "SM", "atomics": "SM", "latency": "SM",
+	"between-processes": "between processes",
+}
 
-# exported: only between processes, the driver's export of memory is at fault, and a single process works.
-exported := {"between processes"}
+# became are the outcomes of transfers, the worst first, each in words with its tests.
+became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])] |
+	some [outcome, words] in [["hang", "hang"], ["corrupt", "report success and deliver wrong data"], ["error", "fail"]]
+	tests := {concat(" by ", [t[field] | some field in ["test", "way"]; t[field] != ""]) | some t in ts; t.outcome == outcome}
+	count(tests) > 0
+]
+
+found := {
+	"poison": "nothing arrived", "zeros": "zeros arrived", "foreign": "the data of another transfer arrived",
+	"other": "other bytes arrived", "source": "the source was changed", "overrun": "bytes beside the destination were changed",
+}
 
 findings contains {
 	"id": "failing",
-	"grade": {true: "exported", false: "failing"}[k.paths == exported],
+	"grade": {true: "exported", false: "failing"}[k.exported],
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"about": {
-		"what": transfers.what(group),
-		"became": transfers.became(ts),
-		# The name of an error is in what became of them.
-		"reasons": concat("; ", sort(transfers.reasons(ts) - {t.error_name | some t in ts})),
+		"pairs": count(group), "tried": count(transfers.tried), "gpus": transfers.gpus(group),
+		"became": concat("; others ", [words | some [_, words] in became(ts)]),
+		"errors": errors,
+		"found": {found[t.found] | some t in ts},
+		"amount": [facts.bytes(max(wrong)) | wrong := {t.bad_bytes | some t in ts; t.bad_bytes > 0}; count(wrong) > 0],
+		"reasons": concat("; ", sort({t.reason | some t in ts; t.reason != ""} - errors)),
 	},
 	"evidence": array.concat(
 		[{"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]), "value": true, "source": "cuDeviceCanAccessPeer"} |
@@ -107,6 +128,7 @@ findings contains {
 	some k in {kind(ts) | some ts in failures}
 	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
 	ts := transfers.all(group)
+	errors := {t.error_name | some t in ts; t.error_name != ""}
 }
 
 # slow_too are the transfers of the same pairs that arrived slowly.
@@ -118,8 +140,8 @@ slow_too(group) := {t |
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
 # a virtual machine both are the host's. Pass-through cures only what it is not known to be in force for.
-remedies(k, group) := array.concat(object.get({"cuMem": ["nccl-cumem-disable"], "cudaIpc": []}, only_way(group), ["nccl-p2p-disable"]), ["upgrade-driver"]) if {
-	k.paths == exported
+remedies(k, group) := array.concat(other_way(group), ["upgrade-driver"]) if {
+	k.exported
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in transfers.all(group)
 	t.error_code in driver_errors.in_gpu
@@ -129,11 +151,9 @@ remedies(k, group) := array.concat(object.get({"cuMem": ["nccl-cumem-disable"], 
 	facts.is_guest == true
 } else := array.flatten(["nccl-p2p-disable", pass_through(group), "update-bios", "upgrade-driver"])
 
-# only_way is the one way of giving memory to another process that fails over each of these pairs, where the other is
+# other_way: of the ways of giving memory to another process, one fails over each of these pairs, and the other is
 # right. NCCL uses cuMem by default, and can do with the older way where that works.
-default only_way(_) := "both"
-
-only_way(group) := way if {
+other_way(group) := {"cuMem": ["nccl-cumem-disable"], "cudaIpc": []}[way] if {
 	some way in {"cuMem", "cudaIpc"}
 	{t.way | some t in transfers.all(group)} == {way}
 	every d in object.keys(group) {
@@ -141,7 +161,7 @@ only_way(group) := way if {
 		t.way == {"cuMem": "cudaIpc", "cudaIpc": "cuMem"}[way]
 		t.outcome in {"ok", "slow"}
 	}
-}
+} else := ["nccl-p2p-disable"]
 
 # AMD recommends remapping for Radeon GPUs.
 pass_through(group) := ["iommu-pt"] if {
@@ -153,12 +173,11 @@ pass_through(group) := ["iommu-pt"] if {
 } else := []
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": all_gpus})}, s) if some s in signs
+findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": gpus})}, s) if {
+	some s in signs
+	gpus := [address | some address in facts.gpus]
+}
 
-all_gpus := [address | some address in facts.gpus]
-
-# cures are what lets copies arrive on a platform where they do not: host memory for NCCL's, and for all others the
-# removal of what blocks them.
 cures := ["nccl-p2p-disable", "upgrade-driver"] if {
 	facts.is_guest == true
 } else := ["nccl-p2p-disable", "disable-acs", "iommu-remap", "update-bios", "upgrade-driver"] if {
@@ -229,7 +248,8 @@ shown contains ["a collective hangs with it and works without it (NCCL_P2P_DISAB
 	count(benchmarks.points(b)) == 0
 	b.ranks > 1
 	count(moved) > 0
-	count(switched_off) > 0
+	some v in input.env.variables
+	[v.name, v.value] == ["NCCL_P2P_DISABLE", "1"]
 }
 
 # A table that stops where peer access comes on. Where the driver refused a mapping, that is why.
@@ -243,12 +263,6 @@ shown contains [sprintf("%s does not finish", [b.tool]), benchmarks.evidence(b, 
 moved contains b if {
 	some b in benchmarks.of.collective
 	count(benchmarks.points(b)) > 0
-}
-
-switched_off := {v |
-	some v in input.env.variables
-	v.name == "NCCL_P2P_DISABLE"
-	v.value == "1"
 }
 
 # A job that does not get past its first collective, on one machine between cards that PCIe joins, with nothing else known
@@ -302,8 +316,7 @@ newer_geforce := {g |
 	model.architecture in {"ada", "blackwell"}
 }
 
-# all_busy is true where all GPUs are shown busy: the kernels of a collective wait in a loop, so that its ranks have
-# come to it, and none is late or still loads.
+# The kernels of a collective wait in a loop: where all GPUs are busy, its ranks have come to it, and none is late.
 default all_busy := false
 
 all_busy if {
@@ -313,8 +326,7 @@ all_busy if {
 	}
 }
 
-# on_pcie is true on one machine of NVIDIA GPUs where a matrix shows PCIe between them, or the model is a card, and
-# nothing shows an NVLink.
+# on_pcie is true on one machine of NVIDIA GPUs of which PCIe is shown, or that are cards, and no NVLink.
 on_pcie if {
 	over_pcie
 	not networks.multi_node
