@@ -27,7 +27,7 @@
 #   grades:
 #     failing: >-
 #       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
-#       access.[ The error is {errors}.][ Of the data: {found}.][ Up to {amount} are wrong.]
+#       access.[ The error is {errors}.][ The check found {found}.][ Up to {amount} are wrong.]
 #     exported:
 #       severity: high
 #       text: >-
@@ -98,8 +98,8 @@ became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])]
 ]
 
 found := {
-	"poison": "nothing arrived", "zeros": "zeros arrived", "foreign": "the data of another transfer arrived",
-	"other": "other bytes arrived", "source": "the source was changed", "overrun": "bytes beside the destination were changed",
+	"poison": "missing data", "zeros": "zeros", "foreign": "the data of another transfer", "other": "other bytes",
+	"source": "a changed source", "overrun": "changed bytes beside the destination",
 }
 
 findings contains {
