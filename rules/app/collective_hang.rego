@@ -31,32 +31,30 @@ import data.gpudoctor.lib.trials
 import data.tables.areas
 
 findings contains {
-	"id": scope,
+	"id": {true: "between-hosts", false: "on-one-host"}[between],
 	"subject": "job",
 	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. %s", [
 		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group), carried,
 	]),
-	"severity": grade[0],
-	"confidence": grade[1],
+	# Where two communicators could block each other, app-mismatch comes first.
+	"severity": {true: "medium", false: "high"}[interleaved],
+	"confidence": {true: "possible", false: "likely"}[interleaved],
 	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
 	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 } if {
-	count(stated) == 0
-	not died
+	not explained
 }
 
-died if input.logs.job.first
+# explained: a process died, or a message states what the collective hangs of.
+explained if input.logs.job.first
+explained if "cause" in {m.role | some m in logs.complaints}
 
 stuck := sort(collectives.standing)[0]
 
-# stated are the messages that state a cause: that is what the collective hangs of.
-stated contains m if {
-	some m in logs.complaints
-	m.role == "cause"
-}
+default interleaved := false
 
-scope := {true: "between-hosts", false: "on-one-host"}[between]
+interleaved if collectives.interleaved(stuck)
 
 default between := false
 
@@ -87,11 +85,6 @@ carried := sprintf("The data goes over %s.", [concat(" and ", [way.words | some 
 	count(used) > 0
 } else := "The log does not show what carries the data between the GPUs: NCCL_DEBUG=INFO does."
 
-# Where two communicators could block each other, app-mismatch comes first.
-grade := ["medium", "possible"] if {
-	collectives.interleaved(stuck)
-} else := ["high", "likely"]
-
 candidates := [{"cause": cause, "for": reason} |
 	some way in ways
 	reason := sprintf("it can stop %s", [way.words])
@@ -107,6 +100,5 @@ missing contains {"fact": "logs.progress", "words": "the log does not show in wh
 	count(collectives.standing) == 0
 	count(collectives.apart) == 0
 	not logs.went_on
-	count(stated) == 0
-	not died
+	not explained
 }

@@ -101,15 +101,12 @@ apart contains {"group": group, "early": early, "late": late, "distance": late.n
 	early.number < late.number
 }
 
-# named is a group for people.
 named(group) := sprintf("process group %s", [group]) if {
 	group != ""
 } else := "one process group"
 
 # described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
-described(p) := sprintf("%s number %d (%d elements)", [p.op, p.number, p.elements]) if {
-	is_number(p.elements)
-} else := sprintf("%s number %d", [p.op, p.number])
+described(p) := sprintf("%s number %d%s", [p.op, p.number, concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])])
 
 # evidence shows where a rank waits as the line that says it.
 evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}
