@@ -57,7 +57,6 @@ findings contains {
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
 	"confidence": confidence,
-	# Where to look first, as far as the log tells.
 	"params": {name: first[field] | some name, field in {"failed_file": "file", "failed_line": "file_line", "failed_with": "class", "failed_rank": "rank"}},
 	"remedies": array.concat([id | id := "free-memory"; first.class == "SIGKILL"], ["fix-application", "other"]),
 	"order": first.order,
@@ -117,5 +116,3 @@ findings contains {
 	m := logs.first(logs.by_id["cuda-assert"])
 	not first
 }
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

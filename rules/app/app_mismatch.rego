@@ -82,7 +82,6 @@ signs contains {
 	"remedies": ["fix-application", "nccl-timeout"],
 } if pair := sort(behind)[0]
 
-# The ranks of one group stopped in different collectives.
 signs contains {
 	"id": "apart",
 	"message": sprintf("In %s rank %d waits in %s and rank %d in %s. They call different collectives or pass data of different sizes, or, of two that follow each other, the last data of one never arrived. TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls", [

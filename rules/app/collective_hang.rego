@@ -92,8 +92,6 @@ candidates := [{"cause": cause, "for": reason} |
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
-
 # The watchdog gave up, and the lines do not show that all ranks waited in one collective, nor that they did not.
 missing contains {"fact": "logs.progress", "words": "the log does not show in which collective each rank waited"} if {
 	some _ in logs.messages({"torch-watchdog-timeout", "torch-work-status"})

@@ -35,7 +35,7 @@ findings contains object.union_n([
 		"message": sprintf("A run %s %s and %s %s: %s.", [
 			{true: "is at least twice as fast", false: "works"}[e.slow], e.condition, verb(e.fails, e.slow), e.otherwise, e.conclusion,
 		]),
-		"candidates": [{"cause": cause, "for": e.reason} | some cause in e.causes],
+		"candidates": [{"cause": cause, "for": "the two runs differ in nothing else"} | some cause in e.causes],
 		"evidence": [evidence(e.fails), evidence(e.works)],
 		"confidence": confidence(e.works, e.fails),
 		"severity": {true: "medium", false: "critical"}[e.slow],
@@ -51,7 +51,6 @@ experiments contains {
 	"condition": sprintf("with %s", [assignment(s.name, s.off)]), "otherwise": "without it",
 	"conclusion": sprintf("%s is at fault", [s.row.words]),
 	"causes": causes,
-	"reason": sprintf("%s makes the difference", [s.name]),
 	"remedies": remedies(s.row, causes),
 	"more": {"params": {"variable": s.name}},
 } if {
@@ -76,7 +75,6 @@ experiments contains {
 	"condition": sprintf("without %s", [assignment(h.name, h["with"])]), "otherwise": "with it",
 	"conclusion": "unset it",
 	"causes": [object.get(trials.switch, [h.name, "reverse"], "env-misconfig")],
-	"reason": sprintf("the run fails only with %s", [h.name]),
 	"remedies": ["unset-env"],
 	"more": {
 		"subject": h.name,
@@ -96,7 +94,6 @@ experiments contains object.union(blamed, {
 	"fails": sort({r | some r in trials.sets; trials.bad(r)})[0],
 	"slow": false,
 	"condition": sprintf("on the GPUs %s", [shown(trials.working)]), "otherwise": sprintf("on %s", [shown(trials.failing)]),
-	"reason": blamed.conclusion,
 	"more": {
 		"subject": sprintf("%s %s", [{true: "GPU", false: "GPUs"}[count(blamed.gpus) == 1], concat(", ", sort(blamed.gpus))]),
 		"affects": [g.address | some g in facts.named; sprintf("%d", [g.index]) in blamed.gpus],
@@ -118,10 +115,7 @@ one_suspect if {
 	count(trials.failing) > 1
 }
 
-one_suspect if {
-	some s in trials.failing
-	count(s) == 1
-}
+one_suspect if 1 in {count(s) | some s in trials.failing}
 
 shown(sets) := concat("; ", sort({concat(", ", sort(s)) | some s in sets}))
 
@@ -130,7 +124,6 @@ experiments contains object.union(by_size[g.kind], {
 	"id": g.kind,
 	"works": g.few, "fails": g.many, "slow": false,
 	"condition": sprintf("on %d %s", [g.few[g.kind], by_size[g.kind].unit]), "otherwise": sprintf("on %d", [g.many[g.kind]]),
-	"reason": sprintf("it fails once further %s take part", [by_size[g.kind].unit]),
 	"more": {"severity": "high", "confidence": "possible"},
 }) if some g in trials.grown
 
@@ -155,7 +148,6 @@ experiments contains {
 	"condition": sprintf("with %s %s", [upper(r.library), r.better.version]), "otherwise": sprintf("with %s", [r.worse.version]),
 	"conclusion": "the library is at fault",
 	"causes": [{"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]],
-	"reason": "another version of the library makes the difference",
 	"remedies": [change(r)],
 } if some r in trials.releases
 

@@ -129,14 +129,10 @@ findings contains {
 	# Those of the same area are the trace of the failure through the callers.
 	"messages": ({chosen.m} | {m | some m in logs.complaints; m.place.area == chosen.m.place.area; m.order != chosen.m.order}),
 	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
-	"params": params,
+	"params": {"variable": variable |
+		variable := array.concat(object.get(chosen.m.place, "variables", []), [v.name | some v in steering(chosen.m.place)])[0]
+	},
 }
-
-default params := {}
-
-params := {"variable": chosen.m.place.variables[0]} if {
-	chosen.m.place.variables
-} else := {"variable": steering(chosen.m.place)[0].name}
 
 default confidence := "possible"
 

@@ -11,10 +11,7 @@ low[i] contains p if {
 }
 
 # worst is the value that reaches the least part of what its links carry; of several the first.
-worst(points) := sort([[share(p), p.line, p] | some p in points])[0][2]
-
-# share is what part of the links' rate a value reaches.
-share(p) := p.gbps / p.expected_gbps
+worst(points) := sort([[p.gbps / p.expected_gbps, p.line, p] | some p in points])[0][2]
 
 # evidence shows a field of a table, points_evidence the first four of some values.
 evidence(b, field, value) := {"fact": sprintf("benchmarks[%s].%s", [b.tool, field]), "value": value, "source": logs.at(b)}

@@ -81,10 +81,7 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 interleaved(stuck) if count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
 
 # only is the one element of a set that has no other.
-only(elements) := e if {
-	count(elements) == 1
-	some e in elements
-}
+only(elements) := max(elements) if count(elements) == 1
 
 # alike is true where no two ranks pass data of different sizes to an operation that has one size.
 alike(op, _) if not op in even

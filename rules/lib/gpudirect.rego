@@ -69,26 +69,23 @@ unlocked contains n if {
 	n.host.errno in {"ENOMEM", "EAGAIN"}
 }
 
-# locked_bytes is the most memory of the host that a NIC registered.
 locked_bytes := max({n.host.bytes |
 	some n in input.gpudirect.nics
 	n.host.outcome == "ok"
 })
 
 # nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
-nic_evidence(nic, gpu) := [{
-	"fact": sprintf("gpudirect.nics[%s].gpus[%s].%s", [nic, gpu.address, way]),
-	"value": object.filter(gpu[way], ["outcome", "call", "errno", "bytes"]),
-	"source": sprintf("a registration %s, really tried", [words]),
-} |
+nic_evidence(nic, gpu) := [tried(sprintf("nics[%s].gpus[%s].%s", [nic, gpu.address, way]), gpu[way], sprintf("a registration %s", [words])) |
 	some way, words in ways
 	gpu[way].outcome
 ]
 
-host_evidence(n) := {
-	"fact": sprintf("gpudirect.nics[%s].host", [n.device]),
-	"value": object.filter(n.host, ["outcome", "call", "errno", "bytes"]),
-	"source": "ibv_reg_mr(3) of host memory, really tried",
+host_evidence(n) := tried(sprintf("nics[%s].host", [n.device]), n.host, "ibv_reg_mr(3) of host memory")
+
+tried(fact, attempt, what) := {
+	"fact": sprintf("gpudirect.%s", [fact]),
+	"value": object.filter(attempt, ["outcome", "call", "errno", "error", "bytes"]),
+	"source": sprintf("%s, really tried", [what]),
 }
 
 # direct are the mounts from which cuFile reads into the memory of a GPU without the host's.
@@ -131,18 +128,11 @@ decided(r) if {
 told(r) := attempts.told({"call": object.get(r.direct, "call", "cuFile"), "errno": object.get(r.direct, "error", "an error")})
 
 # corrupt are the reads that succeeded and brought other data.
-corrupt contains {"read": object.union(r, {"mount": named(r)}), "way": way} if {
+corrupt contains {"read": r, "mount": mount, "way": way} if {
 	some r in input.gpudirect.reads
 	some way in ["direct", "configured"]
 	r[way].outcome == "corrupt"
+	mount := [name | some name in [r.mount, "a mount"]; name != ""][0]
 }
 
-named(r) := r.mount if {
-	r.mount != ""
-} else := "a mount"
-
-read_evidence(r, way) := {
-	"fact": sprintf("gpudirect.reads[%s].%s", [r.mount, way]),
-	"value": object.filter(r[way], ["outcome", "call", "error", "bytes"]),
-	"source": sprintf("cuFileRead into the memory of %s, really tried", [r.gpu]),
-}
+read_evidence(r, way) := tried(sprintf("reads[%s].%s", [r.mount, way]), r[way], sprintf("cuFileRead into the memory of %s", [r.gpu]))

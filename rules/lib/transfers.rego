@@ -5,10 +5,8 @@ package gpudoctor.lib.transfers
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 
-# tried are the ordered pairs between which anything was tried.
 tried := {[t.source, t.destination] | some t in facts.peer_transfers}
 
-# all are the transfers of a group.
 all(group) := {t | some ts in group; some t in ts}
 
 gpus(group) := sort({address | some direction, _ in group; some address in direction})
@@ -23,38 +21,24 @@ subject(group) := "host" if {
 
 first(group) := min({facts.pair_name(d[0], d[1]) | some d, _ in group})
 
-# evidence shows the transfers of a group, with some of their fields.
-evidence(group, fields) := [{
-	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
-	"value": [object.filter(t, fields) | some t in sort(group[d])],
-	"source": "probe",
-} |
+# evidence shows the transfers of a group, each transfers one by one, with some of their fields.
+evidence(group, fields) := [shown(facts.pair_name(d[0], d[1]), [object.filter(t, fields) | some t in sort(group[d])]) |
 	some d in sort(object.keys(group))
 ]
 
-# each shows transfers one by one, with some of their fields.
-each(ts, fields) := [{
-	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
-	"value": object.filter(t, fields),
-	"source": "probe",
-} |
-	some t in sort(ts)
-]
+each(ts, fields) := [shown(facts.pair_name(t.source, t.destination), object.filter(t, fields)) | some t in sort(ts)]
+
+shown(place, value) := fact(sprintf("transfers[%s]", [place]), value)
 
 # device_evidence shows what became of some GPUs, report_evidence fields of the probe as a whole.
-device_evidence(addresses) := [{
-	"fact": sprintf("transfers.devices[%s]", [d.address]),
-	"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
-	"source": "probe",
-} |
+device_evidence(addresses) := [fact(sprintf("devices[%s]", [d.address]), object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"])) |
 	some d in input.transfers.devices
 	d.address in addresses
 ]
 
-report_evidence(fields) := [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
-	some field in fields
-	value := input.transfers[field]
-]
+report_evidence(fields) := [fact(field, input.transfers[field]) | some field in fields]
+
+fact(place, value) := {"fact": sprintf("transfers.%s", [place]), "value": value, "source": "probe"}
 
 # accounted names transfers for a finding's accounts_for.
 accounted(ts) := sort({peers.named(t) | some t in ts})

@@ -6,16 +6,14 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.rdma
 import data.tables.experiments
 
-# bad is true of a run that did not finish.
 bad(run) if run.outcome in {"failed", "hung"}
 
-# beats is true where one run works and the other does not, and slower where both work
-# and one of them takes at least twice as long.
 beats(better, worse) if {
 	better.outcome == "ok"
 	bad(worse)
 }
 
+# slower: both work, and one of them takes at least twice as long.
 slower(better, worse) if {
 	better.outcome == "ok"
 	worse.outcome == "ok"
@@ -28,7 +26,6 @@ pairs[c.kind] contains {"name": object.get(c, "name", ""), "one": input.runs[one
 	some [one, other] in [[c.a, c.b], [c.b, c.a]]
 }
 
-# value is what a run has a variable set to; empty where it is not set.
 value(run, name) := object.get(object.get(run, "variables", {}), name, "")
 
 # switch is the first row of the table that fits, by the name of what it switches.
@@ -45,7 +42,6 @@ switch[name] := experiments.switches[min(rows)] if {
 fits(row) if not row.when
 fits(row) if row.when == rdma.link
 
-# off is true of a run in which the switch is off.
 off(run, name) if regex.match(switch[name].off, value(run, name))
 
 # switched are the comparisons in which a switch is off in the one run and not in the other.
@@ -116,7 +112,6 @@ grown contains {"kind": kind, "few": p.one, "many": p.other} if {
 	beats(p.one, p.other)
 }
 
-# releases are the comparisons in which one version of the library works.
 releases contains {"library": p.name, "better": p.one, "worse": p.other, "slow": slow} if {
 	some p in pairs.version
 	some slow in verdicts(p)

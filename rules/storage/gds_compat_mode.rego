@@ -90,9 +90,9 @@ signs contains {
 
 signs contains {
 	"id": "corrupt",
-	"subject": c.read.mount,
+	"subject": c.mount,
 	"affects": [gpu | gpu := c.read.gpu; facts.is_address(gpu)],
-	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.read.mount, c.read.gpu]),
+	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.mount, c.read.gpu]),
 	"evidence": [gpudirect.read_evidence(c.read, c.way)],
 	"severity": "high",
 	"confidence": "confirmed",
@@ -154,6 +154,7 @@ asks contains "host.virtualization" if drives_here
 asks contains "host.arch" if drives_here
 asks contains "pci.devices" if drives_here
 asks contains "links.pairs" if drives_here
+asks contains "storage.mounts" if drives_here
 asks contains "host.virtualization.passthrough_host" if count(redirecting) > 0
 
 p2pdma_wanted if {
@@ -178,7 +179,8 @@ missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of dr
 
 missing contains {"fact": "storage.mounts", "words": "the file systems on the NVMe drives are not known"} if {
 	drives_here
-	not mounts_known
+	some m in input.storage.mounts
+	not placed(m)
 }
 
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
@@ -306,13 +308,6 @@ not_set_up if {
 	gds.loaded == false
 	asked == false
 	forced == false
-}
-
-mounts_known if {
-	is_array(input.storage.mounts)
-	every m in input.storage.mounts {
-		placed(m)
-	}
 }
 
 placed(m) if m.network == true

@@ -24,7 +24,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
 
-# drives are the addresses of the NVMe drives of this machine.
 drives contains d.address if {
 	some d in input.pci.devices
 	d.kind == "nvme"

@@ -77,7 +77,6 @@ figures := sprintf("All-reduce of %s between %d GPUs: %s GB/s, where %s carry %v
 	count(judged) > 0
 } else := sprintf("All-reduce of %s between %d GPUs is slow: %s", [collective_cost.library, count(input.collectives.gpus), object.get(first, "reason", "below what the links carry")])
 
-# ways are those of the channels between the GPUs, as the library's log shows them.
 ways := {sprintf("%s (%s)", [words, concat("/", [t[field] | some field in ["kind", "network"]; t[field] != ""])]) |
 	some t in first.transports
 	some prefix, words in {"shm": "through host memory", "net": "over the network", "p2p": "from GPU to GPU"}

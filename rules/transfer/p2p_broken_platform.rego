@@ -27,12 +27,8 @@
 #   grades:
 #     failing: >-
 #       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
-#       access.[ The error is {errors}.][ The check found {found}.][ Up to {amount} are wrong.]
-#     exported:
-#       severity: high
-#       text: >-
-#         Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became} if the memory belongs to another
-#         process, but work within one process.[ The error is {errors}.][ The driver or the kernel reported: {reasons}.]
+#       access[ and {exported}].[ The error is {errors}.][ The check found {found}.][ Up to {amount} are wrong.][ The probe
+#       reports: {reasons}.]
 #     wrong: >-
 #       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ Without
 #       NVLink and on bare metal, an IOMMU that translates, or ACS that redirects, on the path is {likely}.]
@@ -104,12 +100,13 @@ found := {
 
 findings contains {
 	"id": "failing",
-	"grade": {true: "exported", false: "failing"}[k.exported],
+	"severity": {true: "high", false: "critical"}[k.exported],
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"about": {
 		"pairs": count(group), "tried": count(transfers.tried), "gpus": transfers.gpus(group),
 		"became": concat("; others ", [words | some [_, words] in became(ts)]),
+		"exported": ["they work within one process" | k.exported],
 		"errors": errors,
 		"found": {found[t.found] | some t in ts},
 		"amount": [facts.bytes(max(wrong)) | wrong := {t.bad_bytes | some t in ts; t.bad_bytes > 0}; count(wrong) > 0],
@@ -122,20 +119,14 @@ findings contains {
 		],
 		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
 	),
-	"accounts_for": transfers.accounted(ts | slow_too(group)),
+	# With those of the same pairs that arrived slowly.
+	"accounts_for": transfers.accounted(ts | {t | some pair in peers.sluggish; some t in pair; group[[t.source, t.destination]]}),
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}
 	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
 	ts := transfers.all(group)
 	errors := {t.error_name | some t in ts; t.error_name != ""}
-}
-
-# slow_too are the transfers of the same pairs that arrived slowly.
-slow_too(group) := {t |
-	some d, _ in group
-	some t in peers.sluggish[peers.key(d[0], d[1])]
-	[t.source, t.destination] == d
 }
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
@@ -173,9 +164,8 @@ pass_through(group) := ["iommu-pt"] if {
 } else := []
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": gpus})}, s) if {
+findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": [g | some g in facts.gpus]})}, s) if {
 	some s in signs
-	gpus := [address | some address in facts.gpus]
 }
 
 cures := ["nccl-p2p-disable", "upgrade-driver"] if {
@@ -219,7 +209,6 @@ over_nvlink if {
 	}
 }
 
-# Benchmarks that show that copies with peer access do not arrive.
 signs contains {
 	"id": "sign",
 	"about": {"signs": {words | some [words, _] in shown}},
@@ -306,14 +295,8 @@ unmoved contains ["A collective over peer-to-peer transfers started and has not 
 unmoved contains ["NCCL's log ends after its communicator was created", {"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)}] if {
 	some c in input.logs.communicators
 	c.library == "nccl"
-	count(newer_geforce) > 1
-}
-
-newer_geforce := {g |
-	some g in input.gpus.devices
-	model := gpu_models.model[g.name]
-	model.geforce
-	model.architecture in {"ada", "blackwell"}
+	models := [gpu_models.model[g.name] | some g in input.gpus.devices]
+	count([m | some m in models; m.geforce; m.architecture in {"ada", "blackwell"}]) > 1
 }
 
 # The kernels of a collective wait in a loop: where all GPUs are busy, its ranks have come to it, and none is late.
@@ -352,18 +335,10 @@ kept_off if {
 
 # excluded is true where a log states a cause, collectives ran (a table with values), a transport shows that peer access
 # is not used, or a job fails just as well without it.
-excluded if {
-	some m in logs.complaints
-	m.role == "cause"
-}
-
+excluded if "cause" in {m.role | some m in logs.complaints}
 excluded if count(moved) > 0
 excluded if "p2p-broken-platform" in trials.cleared
-
-excluded if {
-	some t in input.logs.transports
-	t.kind in {"shm", "net", "collnet"}
-}
+excluded if count({t.kind | some t in input.logs.transports} & {"shm", "net", "collnet"}) > 0
 
 # Variables that make a program use peer access which it would otherwise not use, or check first: a fault of its own,
 # whatever other signs there are, except where data was seen to arrive wrong. Over NVLink they are right.
@@ -379,9 +354,9 @@ signs contains {
 	# RCCL has its own switch, in addition to the program's.
 	"remedies": array.flatten(["unset-env", ["nccl-p2p-disable" | count(radeons) > 1], "iommu-pt"]),
 } if {
-	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}
+	some name, off in {"GGML_CUDA_P2P": set(), "VLLM_SKIP_P2P_CHECK": no, "SGLANG_SKIP_P2P_CHECK": no}
 	v := facts.variable[name]
-	not left_off(name, v.value)
+	not lower(v.value) in off
 	only_pcie
 	count(wrong) + count(failures) == 0
 }
@@ -389,11 +364,8 @@ signs contains {
 # garbage is what a model writes when its weights or activations do.
 garbage := logs.messages({"model-output-degenerate"})
 
-# llama.cpp checks only that its own variable is set, not the value.
-left_off(name, value) if {
-	name != "GGML_CUDA_P2P"
-	lower(value) in {"0", "", "false"}
-}
+# no turns them off, but for that of llama.cpp, which checks only that its own variable is set, not the value.
+no := {"0", "", "false"}
 
 only_pcie if peers.over_pcie
 

@@ -124,21 +124,16 @@ staged_way(time, directions) := [] if {
 } else := ["nccl-p2p-level", "nccl-p2p-disable"] if {
 	count(transfers.tried - directions) > 0
 	every d in directions {
-		beyond_switches[peers.key(d[0], d[1])]
+		some p in pairs_of[peers.key(d[0], d[1])]
+		p.path in {"PHB", "NODE", "SYS"} # It leaves the PCIe switches.
 	}
 } else := ["nccl-p2p-disable"]
 
 staged_faster("alone", d) if staging.faster(d[0], d[1])
 staged_faster("together", d) if staging.beats_crowd(d[0], d[1])
 
-# beyond_switches are the pairs whose way leaves the PCIe switches.
-beyond_switches[peers.key(p.a, p.b)] if {
-	some p in facts.gpu_pairs
-	p.path in {"PHB", "NODE", "SYS"}
-}
-
-# Copies between host memory and a GPU: slow from every node points to the
-# GPU's own link; slow from one of several is the way of a far node.
+# Copies between host memory and a GPU: slow from every node points to the GPU's own link; slow from one of several is
+# the way of a far node, and memory of the near one is the cure.
 host_copies[gpu] contains t if {
 	some t in input.transfers.transfers
 	t.test in {"host-to-device", "device-to-host"}
@@ -150,11 +145,7 @@ findings contains {
 	"subject": gpu,
 	"affects": [gpu],
 	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [k.words, figures(slow_copies)]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [gpu]),
-		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
-		"source": "probe",
-	}],
+	"evidence": [transfers.shown(gpu, [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)])],
 	"accounts_for": transfers.accounted(slow_copies),
 	"params": {"node": node | node := pci.device[gpu].numa_node; is_number(node)},
 	"severity": k.severity,
@@ -166,8 +157,6 @@ findings contains {
 	k := copies_kind(slow_copies, ts)
 }
 
-# A far node is slow by nature; memory of the near one is the cure. Slow from
-# every node, it is the GPU's own link, or what the firmware made of it.
 copies_kind(slow_copies, ts) := {"words": " from some NUMA nodes", "severity": "low", "remedies": ["bind-numa"]} if {
 	some t in (ts - slow_copies)
 	t.outcome == "ok"

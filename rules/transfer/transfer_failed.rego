@@ -41,7 +41,6 @@ code_of(x) := object.get(x, "error_code", 0)
 # ending is how a transfer, a GPU or the probe ended: outcome, code, name and call.
 ending(x) := [x.outcome, code_of(x), object.get(x, "error_name", ""), object.get(x, "call", "")]
 
-# told is an ending in words.
 told(kind) := {
 	"became": became[kind[0]],
 	"code": [code | code := kind[1]; code > 0],
@@ -99,7 +98,6 @@ device_remedies(kind) := [r | some r in driver_errors.class(kind[1]).remedies; r
 	kind[0] == "error"
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 
-# The probe as a whole.
 findings contains {
 	"grade": "probe",
 	"subject": "host",
