@@ -31,7 +31,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
 
-findings contains object.union({"subject": "GPUDirect Storage"}, s) if some s in signs
+findings contains object.union({"subject": "GPUDirect Storage", "remedies": ["load-nvidia-fs", "enable-gds-p2pdma"]}, s) if some s in signs
 
 signs contains {
 	"id": "forced",
@@ -49,7 +49,6 @@ signs contains {
 	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [concat(", ", sort(object.keys(obstacles)))]),
 	"evidence": array.concat(property("properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA"), sort([e | some e in obstacles])),
 	"severity": "medium",
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
 	asked
 	gds.loaded == false
@@ -62,7 +61,6 @@ signs contains {
 	"id": "unregistered",
 	"message": "No storage here supports GPUDirect Storage: no storage driver is registered with nvidia_fs, so cuFile reads and writes through host memory. The drivers of the Linux kernel do not register, those of MLNX_OFED and DOCA-OFED do",
 	"evidence": [{"fact": sprintf("storage.gds.drivers[%s]", [name]), "value": "unsupported", "source": drivers_source} | some name in sort(unsupported)],
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
 	count(unsupported) > 0
 	count(supported) == 0
@@ -85,7 +83,6 @@ signs contains {
 	"id": "tried",
 	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({gpudirect.told(r) | some r in gpudirect.staged})]),
 	"evidence": [gpudirect.read_evidence(r, way) | some r in gpudirect.staged; some way in ["direct", "configured"]],
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if count(gpudirect.staged) > 0
 
 signs contains {
@@ -145,11 +142,11 @@ missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read wi
 	count(gpudirect.unclear) > 0
 }
 
-asks contains "storage.gds.loaded" if of_machine
-asks contains "storage.gds.properties" if of_machine
+asks contains "storage.gds.loaded" if machine
+asks contains "storage.gds.properties" if machine
 asks contains "storage.gds.kernel_p2pdma" if p2pdma_wanted
 asks contains "gpus.driver.open" if p2pdma_wanted
-asks contains "storage.gds.drivers" if loaded_here
+asks contains "storage.gds.drivers" if machine.loaded
 asks contains "host.virtualization" if drives_here
 asks contains "host.arch" if drives_here
 asks contains "pci.devices" if drives_here
@@ -158,17 +155,12 @@ asks contains "storage.mounts" if drives_here
 asks contains "host.virtualization.passthrough_host" if count(redirecting) > 0
 
 p2pdma_wanted if {
-	of_machine
+	machine
 	asked
 }
 
-loaded_here if {
-	of_machine
-	gds.loaded
-}
-
 drives_here if {
-	of_machine
+	machine
 	for_nvme
 }
 
@@ -185,7 +177,6 @@ missing contains {"fact": "storage.mounts", "words": "the file systems on the NV
 
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
 	drives_here
-	facts.is_guest == false
 	count(hidden) > 0
 }
 
@@ -196,19 +187,17 @@ missing contains {"fact": "iommu.groups", "words": "it is not known whether the 
 	not iommu_known
 }
 
-not_applicable contains "GPUDirect Storage is not set up here" if not_set_up
-
 not_applicable contains "no NVIDIA GPU" if {
 	surroundings.no_nvidia
-	of_machine
+	machine
 }
 
 gds := input.storage.gds
 
-# told is true of the words of gdscheck, of_machine of what was read from the machine.
+# told is true of the words of gdscheck, machine is what was read from the machine.
 told if gds.line > 0
 
-of_machine if gds.line == 0
+machine := gds if gds.line == 0
 
 source := logs.at(gds)
 
@@ -248,7 +237,7 @@ for_nvme if {
 
 for_nvme if {
 	asked == true
-	of_machine
+	machine
 	count(obstacles) == 0
 	not surroundings.no_nvidia
 }
@@ -288,24 +277,19 @@ translated contains address if {
 # below_switch are a GPU and an NVMe drive below one switch, redirecting the bridges between them that redirect their
 # traffic, and hidden those whose ACS could not be read.
 below_switch contains p if {
+	facts.is_guest == false
 	some p in facts.pairs
 	p.kind == "gpu-nvme"
 	p.common_bridge != ""
 }
 
-redirecting contains bridge if {
-	facts.is_guest == false
-	some p in below_switch
-	some bridge in pci.redirecting(p)
-}
+redirecting := {bridge | some p in below_switch; some bridge in pci.redirecting(p)}
 
 hidden := {bridge | some p in below_switch; some bridge in pci.hidden(p)}
 
-# not_set_up is true where it is known that nobody set up GDS: cuFile is part of the CUDA toolkit, and so
-# is its file with the defaults.
-not_set_up if {
-	of_machine
-	gds.loaded == false
+# Nobody set it up: cuFile is part of the CUDA toolkit, and so is its file with the defaults.
+not_applicable contains "GPUDirect Storage is not set up here" if {
+	machine.loaded == false
 	asked == false
 	forced == false
 }

@@ -40,7 +40,7 @@ findings contains {
 	]),
 	"severity": severity(way, worst),
 	"evidence": array.concat(benchmarks.points_evidence(b, ps), [{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)} | t := channels[way][0]]),
-	"remedies": cures(way),
+	"remedies": object.get(cures, way, ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"]),
 	"params": {"level": "PXB"},
 } if {
 	some i, ps in benchmarks.low
@@ -91,11 +91,9 @@ severity(way, p) := "high" if {
 	p.gbps < (p.expected_gbps * p.threshold) * thresholds.wrong_path
 } else := "medium"
 
-cures("copies") := ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"]
-cures("unknown") := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"]
-
-cures(way) := ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"] if {
-	way in {"shm", "tcp", "around"}
+cures := {
+	"copies": ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"],
+	"unknown": ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
 }
 
 findings contains {

@@ -47,8 +47,6 @@ when(ts) := "together" if {
 	transfers.tests(ts) - {"all-at-once", "bidirectional"} == set()
 } else := "alone"
 
-kind(ts) := [grade(ts), when(ts)]
-
 findings contains {
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
@@ -63,8 +61,8 @@ findings contains {
 	"severity": k[0],
 	"remedies": remedies(k[1], object.keys(group)),
 } if {
-	some k in {kind(ts) | some ts in slow}
-	group := {d: ts | some d, ts in slow; kind(ts) == k}
+	some k in {[grade(ts), when(ts)] | some ts in slow}
+	group := {d: ts | some d, ts in slow; [grade(ts), when(ts)] == k}
 	ts := transfers.all(group)
 	bridges := unread(object.keys(group))
 }
