@@ -35,15 +35,13 @@ import data.tables.driver_errors as table
 
 # placed are the messages that say something is wrong and whose place names a cause.
 placed contains {"m": m, "candidates": candidates} if {
-	some m in (logs.complaints | warnings)
+	some m in (logs.complaints | logs.messages({"nccl-warning", "nccl-fallback"} | passing))
 	candidates := candidates_of(m.place)
 	count(candidates) > 0
 }
 
-# warnings are those of which no row knows what they say; others have verdicts of their own.
-warnings := logs.messages({"nccl-warning", "nccl-fallback"} | passing)
-
-# passing are warnings by which most libraries tell what they do without.
+# passing are warnings by which most libraries tell what they do without. Like NCCL's, they are those of which no row knows
+# what they say; others have verdicts of their own.
 passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
@@ -52,7 +50,7 @@ candidates_of(place) := array.flatten([of_variables(place), of_settings(place), 
 	vague(place)
 } else := of_codes(place) if {
 	count(of_codes(place)) == 1
-} else := array.concat(array.concat(of_codes(place), of_variables(place)), array.concat(of_settings(place), of_area(place)))
+} else := array.flatten([of_codes(place), of_variables(place), of_settings(place), of_area(place)])
 
 # vague is true of a code that says the same of anything, in an area that has causes: the component that the text names
 # says more.

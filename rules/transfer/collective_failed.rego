@@ -43,7 +43,7 @@ reason(a) := object.get(a, "reason", "the reason is not known")
 # verdicts are what each arm says if it works: the part that fails, in words, and what helps. The arm that decides most
 # comes first.
 verdicts := [
-	["cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]), variable_cures],
+	["cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]), {true: ["unset-env"], false: ["other"]}[at_fault]],
 	["limits-raised", "limits", sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]), limit_cures],
 	["nvls-off", "nvls", "Without NVLS they work: the multicast of the NVSwitches fails.", ["nccl-nvls-disable", "upgrade-driver"]],
 	["cumem-off", "cumem", "Without cuMem they work: sharing memory by cuMem fails.", ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"]],
@@ -88,16 +88,9 @@ removed contains a.unset if {
 }
 
 # at_fault is true where all of them are known to be.
-at_fault if count(unset) == 1
-at_fault if count(removed) > 0
+at_fault := true in {count(unset) == 1, count(removed) > 0}
 
-default variable_cures := ["other"]
-
-variable_cures := ["unset-env"] if at_fault
-
-default rendezvous_cures := []
-
-rendezvous_cures := ["set-socket-ifname"] if attempts.refused.connection
+rendezvous_cures := ["set-socket-ifname" | attempts.refused.connection]
 
 # id tells variables that are known to be at fault, beyond a single one that names an interface,
 # from those that an interface may explain.
