@@ -180,7 +180,7 @@ signs contains {
 	"id": "wrong",
 	"about": {
 		"copies": ({bench_words(b) | some b in wrong} | {sprintf("GPU %s to %s over %s", [m.fields.from, m.fields.to, m.fields.path]) | some m in mismatches}),
-		"likely": ["likely" | not over_nvlink],
+		"likely": ["likely" | over_nvlink == false],
 	},
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
 	"messages": mismatches,
@@ -200,14 +200,7 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 
 mismatches := logs.messages({"nccl-diag-p2p-mismatch"})
 
-default over_nvlink := false
-
-over_nvlink if {
-	count(wrong) == 0
-	every m in mismatches {
-		m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
-	}
-}
+over_nvlink := (count(wrong) + count({m.fields.path | some m in mismatches} - {"NVL", "NVB", "XGMI", "C2C"})) == 0
 
 signs contains {
 	"id": "sign",
@@ -382,10 +375,4 @@ not_applicable contains facts.few_offered
 
 not_applicable contains "fewer than two GPUs" if not facts.several
 
-not_applicable contains "the driver offers no peer access between these GPUs" if {
-	facts.several
-	count(peers.access) > 0
-	every answer in peers.access {
-		answer == false
-	}
-}
+not_applicable contains "the driver offers no peer access between these GPUs" if {answer | some answer in peers.access} == {false}
