@@ -35,7 +35,7 @@ findings contains {
 	"subject": "job",
 	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. NCCL_DEBUG=INFO shows what carries the data%s", [
 		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group),
-		concat("", [sprintf(" (here %s)", [concat(" and ", [way.words | some way in used])]) | count(used) > 0]),
+		concat("", [sprintf(": %s", [concat(" and ", [way.words | some way in used])]) | count(used) > 0]),
 	]),
 	"severity": severity,
 	"confidence": confidence,

@@ -182,7 +182,5 @@ verb(_, true) := "slower"
 
 verb(run, false) := concat("", array.concat([{"hung": "hangs", "failed": "fails"}[run.outcome]], [sprintf(" (%s)", [run.why]) | run.why]))
 
-asks contains "runs[].variables" if by_variable
-asks contains "comparisons[].name" if by_variable
-
-by_variable if "variable" in {c.kind | some c in input.comparisons}
+asks contains "runs[].variables" if "variable" in {c.kind | some c in input.comparisons}
+asks contains "comparisons[].name" if "variable" in {c.kind | some c in input.comparisons}

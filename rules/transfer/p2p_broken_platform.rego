@@ -27,8 +27,7 @@
 #   grades:
 #     failing: >-
 #       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
-#       access[ and {exported}].[ The error is {errors}.][ The check found {found}.][ Up to {amount} are wrong.][ The probe
-#       reports: {reasons}.]
+#       access[ and {exported}].[ The error is {errors}.][ Up to {amount} are wrong.][ The probe reports: {reasons}.]
 #     wrong: >-
 #       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ Without
 #       NVLink and on bare metal, an IOMMU that translates, or ACS that redirects, on the path is {likely}.]
@@ -93,11 +92,6 @@ became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])]
 	count(tests) > 0
 ]
 
-found := {
-	"poison": "missing data", "zeros": "zeros", "foreign": "the data of another transfer", "other": "other bytes",
-	"source": "a changed source", "overrun": "changed bytes beside the destination",
-}
-
 findings contains {
 	"id": "failing",
 	"severity": {true: "high", false: "critical"}[k.exported],
@@ -108,7 +102,6 @@ findings contains {
 		"became": concat("; others ", [words | some [_, words] in became(ts)]),
 		"exported": ["they work within one process" | k.exported],
 		"errors": errors,
-		"found": {found[t.found] | some t in ts},
 		"amount": [facts.bytes(max(wrong)) | wrong := {t.bad_bytes | some t in ts; t.bad_bytes > 0}; count(wrong) > 0],
 		"reasons": concat("; ", sort({t.reason | some t in ts; t.reason != ""} - errors)),
 	},
