@@ -71,7 +71,7 @@ meaning(code, area) := means[0].causes if {
 	table := {"errno": codes.errno, "ibverbs": codes.completions, "nccl": codes.nccl}[code.space]
 	some row in table
 	row.number == code.number
-	means := [m | some m in object.get(row, "means", []); fits(m, area)]
+	means := [m | some m in object.get(row, "means", []); area in object.get(m, "areas", [area])]
 	count(means) > 0
 }
 
@@ -80,9 +80,6 @@ meaning(code, _) := object.get(row, "causes", object.get(driver_errors.class(cod
 	some row in table.codes
 	row.code == code.number
 }
-
-fits(means, area) if area in means.areas
-fits(means, _) if not means.areas
 
 of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
 

@@ -80,7 +80,6 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 # these in different orders block each other, and each then waits in a collective that all began.
 interleaved(stuck) := count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
 
-# only is the one element of a set that has no other.
 only(elements) := max(elements) if count(elements) == 1
 
 # apart are, of each group, the rank that waits in the earliest collective and the one that waits in the latest, if
@@ -101,5 +100,4 @@ named(group) := sprintf("process group %s", [group]) if {
 # described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
 described(p) := sprintf("%s number %d%s", [p.op, p.number, concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])])
 
-# evidence shows where a rank waits as the line that says it.
 evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}

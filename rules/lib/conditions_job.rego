@@ -69,7 +69,6 @@ holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
 holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
 holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
 
-# Limits of processes.
 holds contains "open_files_limit_known" if input.container.nofile_soft > 0
 holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 

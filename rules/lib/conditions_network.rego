@@ -26,7 +26,6 @@ holds contains "one_node" if networks.single_node
 holds contains "several_nodes" if networks.multi_node
 holds contains "ranks_met" if networks.met
 
-# A launcher lost a host, or ended before its ranks began.
 holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost", "mpi-agent-failed"})) > 0
 
 holds contains "launcher_lost_host" if {
@@ -47,7 +46,6 @@ holds contains "nccl_versions_differ" if {
 	count(logs.versions[name]) > 1
 }
 
-# NCCL was configured to listen on an address that this machine does not have.
 holds contains "bind_to_foreign_address" if {
 	some m in logs.by_id["nccl-bind-failed"]
 	m.fields.error == "Cannot assign requested address"

@@ -5,7 +5,6 @@ package gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.surroundings
 
-# pairs are the NICs with the GPUs whose memory was to be registered with them.
 pairs contains {"nic": n, "gpu": g} if {
 	some n in input.gpudirect.nics
 	some g in n.gpus
@@ -117,11 +116,10 @@ indirect(o) if {
 }
 
 # unclear are the reads that were refused directly, and not enough is known to tell whether it matters.
-unclear := {r | some r in input.gpudirect.reads; r.direct.outcome == "refused"; not decided(r)}
-
-decided(r) if {
-	r.configured.outcome
-	r.direct.error
+unclear := {r |
+	some r in input.gpudirect.reads
+	r.direct.outcome == "refused"
+	"" in {object.get(r, ["configured", "outcome"], ""), object.get(r, ["direct", "error"], "")}
 }
 
 # told says what refused a read: "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED".

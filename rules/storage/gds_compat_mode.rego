@@ -210,13 +210,11 @@ asked := on("properties.use_pci_p2pdma")
 forced := on("properties.force_compat_mode")
 
 property(name, variable) := array.concat(
-	[{"fact": sprintf("storage.gds.properties[%s]", [name]), "value": gds.properties[name], "source": properties_source}],
+	[{"fact": sprintf("storage.gds.properties[%s]", [name]), "value": gds.properties[name], "source": place}],
 	[{"fact": "storage.gds.variables", "value": variable, "source": source} | variable in gds.variables],
-)
-
-properties_source := gds.config if {
-	gds.config != ""
-} else := source
+) if {
+	place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
+}
 
 # not_drivers are lines of gdscheck about RDMA libraries, among those about storage.
 not_drivers := {"Mellanox PeerDirect", "rdma library", "rdma devices", "rdma_device_status", "Userspace RDMA", "DynamicRouting", "Dynamic Routing"}

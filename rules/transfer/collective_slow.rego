@@ -60,7 +60,8 @@ findings contains {
 		"source": "probe",
 	}],
 	"severity": severity,
-	"remedies": remedies,
+	# Where no setting asked for that, the library or the driver is why.
+	"remedies": {true: ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"], false: ["other"]}[count(asked) == 0],
 	"steps": [
 		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},
 		{"look": "how fast collectives are without single transports and variables", "command": "gpudoctor probe nccl --probe full"},
@@ -86,11 +87,6 @@ ways := {sprintf("%s (%s)", [words, concat("/", [t[field] | some field in ["kind
 # asked are the settings that may have asked for that: those that restrict the library, but for
 # those without which it was not faster, and those without which it was.
 asked := (restricting_settings.in_force - collective_cost.free) | {name | some name in collective_cost.slower.variables}
-
-default remedies := ["other"]
-
-# That nothing asked for: the library or the driver is why.
-remedies := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"] if count(asked) == 0
 
 # Below half of what counts as good, the cause is a wrong path, not noise. What a setting may have
 # asked for is no fault by itself: env-misconfig weighs the setting.
