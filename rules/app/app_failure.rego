@@ -57,7 +57,9 @@ findings contains {
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
 	"confidence": confidence,
-	"params": {name: first[field] | some name, field in {"failed_file": "file", "failed_line": "file_line", "failed_with": "class", "failed_rank": "rank"}},
+	"params": {name: first[field] |
+		some name, field in {"failed_file": "file", "failed_line": "file_line", "failed_with": "class", "failed_rank": "rank"}
+	},
 	"remedies": array.concat([id | id := "free-memory"; first.class == "SIGKILL"], ["fix-application", "other"]),
 	"order": first.order,
 }
@@ -77,7 +79,7 @@ signals := {
 	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
 }
 
-sent := "sent by the kernel when memory ran out, if it is SIGKILL, by a job system, for example at a time limit, by a terminal that closed, or by a person"
+sent := "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person"
 
 default confidence := "likely"
 

@@ -34,10 +34,12 @@ waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 	m.fields.op in collectives.names
 }
 
-findings contains object.union({"subject": "job", "severity": "high", "remedies": ["fix-application"]}, sign) if some sign in signs
+findings contains object.union({"subject": "job", "severity": "high", "remedies": ["fix-application"]}, sign) if {
+	some sign in signs
+}
 
 signs contains {
-	"message": sprintf("Ranks of %s wait in %s. One has run a step, or a branch, that the others have not run, if all are of one group", [
+	"message": sprintf("Ranks of %s wait in %s. If all are of one group, one has run a step or branch more than the others", [
 		collectives.named(group), difference(group, seq, ms),
 	]),
 	"messages": ms,
@@ -46,7 +48,7 @@ signs contains {
 	"params": {"out_of_step": "yes"},
 } if some [group, seq], ms in waiting
 
-difference(group, seq, ms) := sprintf("different operations with sequence number %s: %s", [seq, facts.list(operations)]) if {
+difference(group, seq, ms) := sprintf("different operations at number %s: %s", [seq, facts.list(operations)]) if {
 	operations := {m.fields.op | some m in ms}
 	count(operations) > 1
 } else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, facts.list(sizes)]) if {
@@ -85,7 +87,8 @@ signs contains {
 signs contains {
 	"id": "apart",
 	"message": sprintf("In %s rank %d waits in %s and rank %d in %s. They call different collectives or pass data of different sizes, or, of two that follow each other, the last data of one never arrived. TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls", [
-		collectives.named(pair.group), pair.early.rank, collectives.described(pair.early), pair.late.rank, collectives.described(pair.late),
+		collectives.named(pair.group), pair.early.rank, collectives.described(pair.early),
+		pair.late.rank, collectives.described(pair.late),
 	]),
 	# A rank cannot finish a collective that another one has not begun. One collective may end
 	# on one rank before it does on another, so that a distance of one has two readings.
@@ -117,7 +120,8 @@ expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 signs contains {
 	"id": "waited",
 	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. A rank%s whose watchdog does not report it ended, is busy or waits elsewhere, or its output is not here. If none is missing, one loads, evaluates or writes for longer than that", [
-		round(number(expired.fields.timeout_ms) / 1000), concat("", [sprintf(" (%s)", [facts.few(silent)]) | count(silent) > 0]),
+		round(number(expired.fields.timeout_ms) / 1000),
+		concat("", [sprintf(" (%s)", [facts.few(silent)]) | count(silent) > 0]),
 	]),
 	"confidence": "possible",
 	"messages": {expired},

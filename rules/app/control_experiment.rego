@@ -33,7 +33,8 @@ findings contains object.union_n([
 		"id": object.get(e, "id", e.causes[0]),
 		"subject": "job",
 		"message": sprintf("A run %s %s and %s %s: %s.", [
-			{true: "is at least twice as fast", false: "works"}[e.slow], e.condition, verb(e.fails, e.slow), e.otherwise, e.conclusion,
+			{true: "is at least twice as fast", false: "works"}[e.slow], e.condition,
+			verb(e.fails, e.slow), e.otherwise, e.conclusion,
 		]),
 		"candidates": [{"cause": cause, "for": "the two runs differ in nothing else"} | some cause in e.causes],
 		"evidence": [evidence(e.fails), evidence(e.works)],
@@ -93,7 +94,8 @@ experiments contains object.union(blamed, {
 	"works": sort({r | some r in trials.sets; r.outcome == "ok"})[0],
 	"fails": sort({r | some r in trials.sets; trials.bad(r)})[0],
 	"slow": false,
-	"condition": sprintf("on the GPUs %s", [shown(trials.working)]), "otherwise": sprintf("on %s", [shown(trials.failing)]),
+	"condition": sprintf("on the GPUs %s", [shown(trials.working)]),
+	"otherwise": sprintf("on %s", [shown(trials.failing)]),
 	"more": {
 		"subject": sprintf("%s %s", [{true: "GPU", false: "GPUs"}[count(blamed.gpus) == 1], concat(", ", sort(blamed.gpus))]),
 		"affects": [g.address | some g in facts.named; sprintf("%d", [g.index]) in blamed.gpus],
@@ -101,12 +103,14 @@ experiments contains object.union(blamed, {
 })
 
 blamed := {
-	"causes": ["gpu-fault"], "gpus": trials.suspects, "conclusion": "the GPU of all failing runs, or its slot, is at fault",
+	"causes": ["gpu-fault"], "gpus": trials.suspects,
+	"conclusion": "the GPU of all failing runs, or its slot, is at fault",
 	"remedies": ["reset-gpu", "replace-hardware"],
 } if {
 	one_suspect
 } else := {
-	"causes": ["p2p-broken-platform"], "gpus": union(trials.failing), "conclusion": "the path between these, or one of them, is at fault",
+	"causes": ["p2p-broken-platform"], "gpus": union(trials.failing),
+	"conclusion": "the path between these, or one of them, is at fault",
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "reset-gpu"],
 }
 
@@ -123,7 +127,8 @@ shown(sets) := concat("; ", sort({concat(", ", sort(s)) | some s in sets}))
 experiments contains object.union(by_size[g.kind], {
 	"id": g.kind,
 	"works": g.few, "fails": g.many, "slow": false,
-	"condition": sprintf("on %d %s", [g.few[g.kind], by_size[g.kind].unit]), "otherwise": sprintf("on %d", [g.many[g.kind]]),
+	"condition": sprintf("on %d %s", [g.few[g.kind], by_size[g.kind].unit]),
+	"otherwise": sprintf("on %d", [g.many[g.kind]]),
 	"more": {"severity": "high", "confidence": "possible"},
 }) if some g in trials.grown
 
@@ -145,7 +150,8 @@ by_size := {
 # Another version of the library makes the difference.
 experiments contains {
 	"works": r.better, "fails": r.worse, "slow": r.slow,
-	"condition": sprintf("with %s %s", [upper(r.library), r.better.version]), "otherwise": sprintf("with %s", [r.worse.version]),
+	"condition": sprintf("with %s %s", [upper(r.library), r.better.version]),
+	"otherwise": sprintf("with %s", [r.worse.version]),
 	"conclusion": "the library is at fault",
 	"causes": [{"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]],
 	"remedies": [change(r)],
@@ -180,7 +186,9 @@ assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
 verb(_, true) := "slower"
 
-verb(run, false) := concat("", array.concat([{"hung": "hangs", "failed": "fails"}[run.outcome]], [sprintf(" (%s)", [run.why]) | run.why]))
+verb(run, false) := sprintf("%s%s", [{"hung": "hangs", "failed": "fails"}[run.outcome], why]) if {
+	why := concat("", [sprintf(" (%s)", [run.why]) | run.why])
+}
 
 asks contains "runs[].variables" if "variable" in {c.kind | some c in input.comparisons}
 asks contains "comparisons[].name" if "variable" in {c.kind | some c in input.comparisons}

@@ -22,8 +22,8 @@
 #   since: "0.1"
 #   grades:
 #     placed: >-
-#       {program|A program} reports a problem[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line names
-#       {variables}.]
+#       {program|A program} reports a problem[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line
+#       names {variables}.]
 package gpudoctor.rules.failure_area
 
 import data.gpudoctor.lib.driver_errors
@@ -40,8 +40,8 @@ placed contains {"m": m, "candidates": candidates} if {
 	count(candidates) > 0
 }
 
-# passing are warnings by which most libraries tell what they do without. Like NCCL's, they are those of which no row knows
-# what they say; others have verdicts of their own.
+# passing are warnings by which most libraries tell what they do without. Like NCCL's, they are those of which no row
+# knows what they say; others have verdicts of their own.
 passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
@@ -122,10 +122,15 @@ findings contains {
 	"severity": severity,
 	"confidence": confidence,
 	# Those of the same area are the trace of the failure through the callers.
-	"messages": ({chosen.m} | {m | some m in logs.complaints; m.place.area == chosen.m.place.area; m.order != chosen.m.order}),
+	"messages": ({chosen.m} | {m |
+		some m in logs.complaints
+		m.place.area == chosen.m.place.area
+		m.order != chosen.m.order
+	}),
 	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
 	"params": {"variable": variable |
-		variable := array.concat(object.get(chosen.m.place, "variables", []), [v.name | some v in steering(chosen.m.place)])[0]
+		named := object.get(chosen.m.place, "variables", [])
+		variable := array.concat(named, [v.name | some v in steering(chosen.m.place)])[0]
 	},
 }
 

@@ -98,6 +98,8 @@ named(group) := sprintf("process group %s", [group]) if {
 } else := "one process group"
 
 # described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
-described(p) := sprintf("%s number %d%s", [p.op, p.number, concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])])
+described(p) := sprintf("%s number %d%s", [p.op, p.number, size]) if {
+	size := concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])
+}
 
 evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}

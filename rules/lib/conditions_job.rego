@@ -26,7 +26,9 @@ values contains ["sandbox", " (the container runs under gVisor, whose /sys is it
 shown contains ["container_without_rdma", fact] if some fact in launches.devices_evidence(launches.without_rdma)
 shown contains ["container_without_imex", fact] if some fact in launches.devices_evidence(launches.without_imex)
 shown contains ["container_gpus_chosen", surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES)]
-shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if some l in launches.sandboxed
+shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if {
+	some l in launches.sandboxed
+}
 
 # Which GPUs a program may use. What looks like one GPU may be instances of one.
 holds contains "gpus_chosen" if count(visible.chosen) > 0

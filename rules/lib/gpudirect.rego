@@ -74,9 +74,10 @@ locked_bytes := max({n.host.bytes |
 })
 
 # nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
-nic_evidence(nic, gpu) := [tried(sprintf("nics[%s].gpus[%s].%s", [nic, gpu.address, way]), gpu[way], sprintf("a registration %s", [words])) |
+nic_evidence(nic, gpu) := [tried(place, gpu[way], sprintf("a registration %s", [words])) |
 	some way, words in ways
 	gpu[way].outcome
+	place := sprintf("nics[%s].gpus[%s].%s", [nic, gpu.address, way])
 ]
 
 host_evidence(n) := tried(sprintf("nics[%s].host", [n.device]), n.host, "ibv_reg_mr(3) of host memory")
@@ -133,4 +134,6 @@ corrupt contains {"read": r, "mount": mount, "way": way} if {
 	mount := [name | some name in [r.mount, "a mount"]; name != ""][0]
 }
 
-read_evidence(r, way) := tried(sprintf("reads[%s].%s", [r.mount, way]), r[way], sprintf("cuFileRead into the memory of %s", [r.gpu]))
+read_evidence(r, way) := tried(place, r[way], sprintf("cuFileRead into the memory of %s", [r.gpu])) if {
+	place := sprintf("reads[%s].%s", [r.mount, way])
+}

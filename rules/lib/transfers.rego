@@ -31,9 +31,10 @@ each(ts, fields) := [shown(facts.pair_name(t.source, t.destination), object.filt
 shown(place, value) := fact(sprintf("transfers[%s]", [place]), value)
 
 # device_evidence shows what became of some GPUs, report_evidence fields of the probe as a whole.
-device_evidence(addresses) := [fact(sprintf("devices[%s]", [d.address]), object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"])) |
+device_evidence(addresses) := [fact(sprintf("devices[%s]", [d.address]), shown_fields) |
 	some d in input.transfers.devices
 	d.address in addresses
+	shown_fields := object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"])
 ]
 
 report_evidence(fields) := [fact(field, input.transfers[field]) | some field in fields]

@@ -86,8 +86,9 @@ cleared := {cause |
 } - {cause | some s in blamed; some cause in s.row.causes}
 
 # causes are those of a row on this machine: AMD's GPUs have rules of their own.
-causes(row) := [object.get({"iommu-translation": "amd-iommu", "nccl-bug": "rccl-bug"}, cause, cause) | some cause in row.causes] if {
+causes(row) := [object.get(of_amd, cause, cause) | some cause in row.causes] if {
 	facts.only_amd
+	of_amd := {"iommu-translation": "amd-iommu", "nccl-bug": "rccl-bug"}
 } else := row.causes
 
 # sets are the runs on chosen GPUs that some other run on others is compared to.

@@ -31,7 +31,9 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
 
-findings contains object.union({"subject": "GPUDirect Storage", "remedies": ["load-nvidia-fs", "enable-gds-p2pdma"]}, s) if some s in signs
+findings contains object.union({"subject": "GPUDirect Storage", "remedies": ["load-nvidia-fs", "enable-gds-p2pdma"]}, s) if {
+	some s in signs
+}
 
 signs contains {
 	"id": "forced",
@@ -47,7 +49,7 @@ signs contains {
 signs contains {
 	"id": "impossible",
 	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [concat(", ", sort(object.keys(obstacles)))]),
-	"evidence": array.concat(property("properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA"), sort([e | some e in obstacles])),
+	"evidence": array.concat(property("properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA"), [e | some e in obstacles]),
 	"severity": "medium",
 } if {
 	asked

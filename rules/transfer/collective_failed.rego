@@ -43,14 +43,32 @@ reason(a) := object.get(a, "reason", "the reason is not known")
 # verdicts are what each arm says if it works: the part that fails, in words, and what helps. The arm that decides most
 # comes first.
 verdicts := [
-	["cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]), {true: ["unset-env"], false: ["other"]}[at_fault]],
-	["limits-raised", "limits", sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]), limit_cures],
-	["nvls-off", "nvls", "Without NVLS they work: the multicast of the NVSwitches fails.", ["nccl-nvls-disable", "upgrade-driver"]],
-	["cumem-off", "cumem", "Without cuMem they work: sharing memory by cuMem fails.", ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"]],
-	["p2p-off", "p2p", "Without peer-to-peer access they work: that path fails.", ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"]],
+	[
+		"cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]),
+		{true: ["unset-env"], false: ["other"]}[at_fault],
+	],
+	["limits-raised", "limits", sprintf("With a higher soft limit (%s) they work: it is too low.", [words]), limit_cures],
+	[
+		"nvls-off", "nvls", "Without NVLS they work: the multicast of the NVSwitches fails.",
+		["nccl-nvls-disable", "upgrade-driver"],
+	],
+	[
+		"cumem-off", "cumem", "Without cuMem they work: sharing memory by cuMem fails.",
+		["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
+	],
+	[
+		"p2p-off", "p2p", "Without peer-to-peer access they work: that path fails.",
+		["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
+	],
 	["shm-off", "shm", "Without shared memory they work: /dev/shm fails.", ["increase-shm", "nccl-shm-disable"]],
-	["p2p-shm-off", "both", "Over the network they work: both peer-to-peer access and shared memory fail.", ["nccl-p2p-disable", "increase-shm"]],
-	["in-process", "processes", "Inside one process they work: sharing memory between processes fails.", ["nccl-p2p-disable", "upgrade-driver"]],
+	[
+		"p2p-shm-off", "both", "Over the network they work: both peer-to-peer access and shared memory fail.",
+		["nccl-p2p-disable", "increase-shm"],
+	],
+	[
+		"in-process", "processes", "Inside one process they work: sharing memory between processes fails.",
+		["nccl-p2p-disable", "upgrade-driver"],
+	],
 ]
 
 order := [name | some [name, _, _, _] in verdicts]
@@ -67,7 +85,7 @@ works("limits-raised") if count(enough) > 0
 
 default everywhere := "Not everything that may help was tried to its end."
 
-everywhere := "They fail without any single transport and without the library's variables as well: the library, the driver or the rendezvous fails." if {
+everywhere := "They fail without any single transport and variable as well: library, driver or rendezvous fail." if {
 	count(others) > 0
 	count(object.get(input.collectives, "untried", [])) == 0
 	every name in order {
@@ -78,7 +96,10 @@ everywhere := "They fail without any single transport and without the library's 
 # unset are the variables without which they work: the fewest that a search among those of the arm "cleaned" found.
 default unset := []
 
-unset := array.concat([names | some [_, names] in sort([[count(n), n] | some n in removed])], [names | names := arm.cleaned.unset])[0]
+unset := array.concat(
+	[names | some [_, names] in sort([[count(n), n] | some n in removed])],
+	[names | names := arm.cleaned.unset],
+)[0]
 
 removed contains a.unset if {
 	first.outcome in bad
@@ -123,7 +144,9 @@ findings contains object.union({"subject": "host", "affects": collective_cost.gp
 
 failures contains {
 	"id": id,
-	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), verdict[2]]),
+	"message": sprintf("Collectives of %s %s: %s. %s", [
+		collective_cost.library, became[first.outcome], reason(first), verdict[2],
+	]),
 	"evidence": array.concat([arm_evidence("as-configured", first)], [arm_evidence(name, arm[name]) | some name in order]),
 	"params": settings,
 	"severity": severity_of[first.outcome],
@@ -171,7 +194,9 @@ failures contains {
 failures contains {
 	"id": "start",
 	"affects": [],
-	"message": sprintf("Collectives of %s %s: %s", [collective_cost.library, became[input.collectives.outcome], reason(input.collectives)]),
+	"message": sprintf("Collectives of %s %s: %s", [
+		collective_cost.library, became[input.collectives.outcome], reason(input.collectives),
+	]),
 	"evidence": [{"fact": sprintf("collectives.%s", [field]), "value": value, "source": "probe"} |
 		some field in ["outcome", "reason", "cause", "path", "version"]
 		value := input.collectives[field]
@@ -190,7 +215,7 @@ missing contains {"fact": "collectives", "words": sprintf("the outcome of the co
 
 not_applicable contains why if some why in collective_cost.idle
 
-# enough are the limits of the process with which the collectives work once they are raised to the hard ones: the fewest.
+# enough are the fewest limits of the process with which the collectives work once they are raised to the hard ones.
 default enough := []
 
 enough := sort([[count(raised), raised] |
@@ -204,7 +229,10 @@ words := concat(" and ", [limits[limit][0] | some limit in enough])
 
 limit_cures := [limits[limit][1] | some limit in enough]
 
-limits := {"nofile": ["open files, RLIMIT_NOFILE", "raise-process-limits"], "memlock": ["locked memory, RLIMIT_MEMLOCK", raise_memlock]}
+limits := {
+	"nofile": ["open files, RLIMIT_NOFILE", "raise-process-limits"],
+	"memlock": ["locked memory, RLIMIT_MEMLOCK", raise_memlock],
+}
 
 default raise_memlock := "raise-memlock-limits"
 

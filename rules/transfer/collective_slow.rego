@@ -60,8 +60,10 @@ findings contains {
 		"source": "probe",
 	}],
 	"severity": severity,
-	# Where no setting asked for that, the library or the driver is why.
-	"remedies": {true: ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"], false: ["other"]}[count(asked) == 0],
+	"remedies": {
+		true: ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"], # The library or the driver is why.
+		false: ["other"],
+	}[count(asked) == 0],
 	"steps": [
 		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},
 		{"look": "how fast collectives are without single transports and variables", "command": "gpudoctor probe nccl --probe full"},

@@ -34,12 +34,15 @@ import data.tables.thresholds
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s: %s GB/s%s, where %s carry %v and at least %s counts as good. %s", [
-		b.test, peers.decimal(worst.gbps), concat("", [sprintf(" from %s to %s", [worst.a, worst.b]) | worst.a != ""]), worst.basis,
-		round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold),
+		b.test, peers.decimal(worst.gbps), concat("", [sprintf(" from %s to %s", [worst.a, worst.b]) | worst.a != ""]),
+		worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold),
 		object.get(words, way, sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])),
 	]),
 	"severity": severity(way, worst),
-	"evidence": array.concat(benchmarks.points_evidence(b, ps), [{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)} | t := channels[way][0]]),
+	"evidence": array.concat(
+		benchmarks.points_evidence(b, ps),
+		[{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)} | t := channels[way][0]],
+	),
 	"remedies": object.get(cures, way, ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"]),
 	"params": {"level": "PXB"},
 } if {

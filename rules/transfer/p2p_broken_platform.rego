@@ -88,7 +88,8 @@ path := {
 # became are the outcomes of transfers, the worst first, each in words with its tests.
 became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])] |
 	some [outcome, words] in [["hang", "hang"], ["corrupt", "report success and deliver wrong data"], ["error", "fail"]]
-	tests := {concat(" by ", [t[field] | some field in ["test", "way"]; t[field] != ""]) | some t in ts; t.outcome == outcome}
+	alike := {t | some t in ts; t.outcome == outcome}
+	tests := {concat(" by ", [t[field] | some field in ["test", "way"]; t[field] != ""]) | some t in alike}
 	count(tests) > 0
 ]
 
@@ -112,14 +113,14 @@ findings contains {
 		],
 		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
 	),
-	# With those of the same pairs that arrived slowly.
-	"accounts_for": transfers.accounted(ts | {t | some pair in peers.sluggish; some t in pair; group[[t.source, t.destination]]}),
+	"accounts_for": transfers.accounted(ts | slow),
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}
 	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
 	ts := transfers.all(group)
 	errors := {t.error_name | some t in ts; t.error_name != ""}
+	slow := {t | some pair in peers.sluggish; some t in pair; group[[t.source, t.destination]]}
 }
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
@@ -157,8 +158,9 @@ pass_through(group) := ["iommu-pt"] if {
 } else := []
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": [g | some g in facts.gpus]})}, s) if {
+findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": gpus})}, s) if {
 	some s in signs
+	gpus := [address | some address in facts.gpus]
 }
 
 cures := ["nccl-p2p-disable", "upgrade-driver"] if {
@@ -368,4 +370,6 @@ not_applicable contains facts.few_offered
 
 not_applicable contains "fewer than two GPUs" if not facts.several
 
-not_applicable contains "the driver offers no peer access between these GPUs" if {answer | some answer in peers.access} == {false}
+not_applicable contains "the driver offers no peer access between these GPUs" if {
+	{answer | some answer in peers.access} == {false}
+}

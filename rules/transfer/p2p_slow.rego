@@ -51,9 +51,12 @@ findings contains {
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
-		count(group), count(transfers.tried), {"together": " while all GPUs write at once, but not one at a time", "alone": ""}[k[1]],
+		count(group), count(transfers.tried),
+		{"together": " while all GPUs write at once, but not one at a time", "alone": ""}[k[1]], figures(ts),
 		# ACS on the way is the first suspect where it could not be read.
-		figures(ts), concat("", [sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) | count(bridges) > 0]),
+		concat("", [sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) |
+			count(bridges) > 0
+		]),
 	]),
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(ts),
@@ -81,9 +84,12 @@ tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
 
 # remedies: parts that are known to work get no remedy. Host memory is slower than most
 # slow paths, so it is advised only if it was measured faster.
-remedies(time, directions) := array.flatten(["reset-gpu", "upgrade-driver", {"together": staged_way(time, directions), "alone": []}[time]]) if {
+remedies(time, directions) := array.concat(["reset-gpu", "upgrade-driver"], staged) if {
 	peers.under_nvlink(directions)
-} else := array.flatten([{"together": [], "alone": unknowns(directions)}[time], staged_way(time, directions), "update-bios"])
+	staged := [way | time == "together"; some way in staged_way(time, directions)]
+} else := array.flatten([unseen, staged_way(time, directions), "update-bios"]) if {
+	unseen := [cure | time == "alone"; some cure in unknowns(directions)]
+}
 
 # unknowns are the cures of what could not be seen: where it was, and is at
 # fault, acs-redirect or iommu-translation says so.
@@ -143,7 +149,7 @@ findings contains {
 	"subject": gpu,
 	"affects": [gpu],
 	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [k.words, figures(slow_copies)]),
-	"evidence": [transfers.shown(gpu, [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)])],
+	"evidence": [transfers.shown(gpu, [object.filter(t, fields) | some t in sort(slow_copies)])],
 	"accounts_for": transfers.accounted(slow_copies),
 	"params": {"node": node | node := pci.device[gpu].numa_node; is_number(node)},
 	"severity": k.severity,
@@ -153,6 +159,7 @@ findings contains {
 	slow_copies := {t | some t in ts; t.outcome == "slow"}
 	count(slow_copies) > 0
 	k := copies_kind(slow_copies, ts)
+	fields := ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]
 }
 
 copies_kind(slow_copies, ts) := {"words": " from some NUMA nodes", "severity": "low", "remedies": ["bind-numa"]} if {

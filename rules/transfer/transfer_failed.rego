@@ -21,7 +21,8 @@
 #     transfers: >-
 #       Transfers over {pairs:path} ({tests}) {became}[ with {error|error} ({code})[ in {call}]: {means}]. No other rule
 #       explains it.
-#     device: "GPU {gpus} {became} by itself[ with {error|error} ({code})[ in {call}]: {means}]. No other rule explains it."
+#     device: >-
+#       GPU {gpus} {became} by itself[ with {error|error} ({code})[ in {call}]: {means}]. No other rule explains it.
 #     probe: >-
 #       The probe {became}[ at the step {stage}][, with the exit code {exit}][, by {signal}][ with {error|error}
 #       ({code})[ in {call}]: {means}]. Programs that use the GPUs will probably fail in the same way. No other rule
@@ -34,7 +35,7 @@ import data.gpudoctor.lib.transfers
 
 severity_of := {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"}
 
-became := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed", "slow": "did not reach the speed of the link"}
+became := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed", "slow": "did not reach the link's speed"}
 
 code_of(x) := object.get(x, "error_code", 0)
 
@@ -102,7 +103,10 @@ findings contains {
 	"grade": "probe",
 	"subject": "host",
 	"affects": [],
-	"about": object.union_n([told(whole), object.filter(input.transfers, ["stage", "signal"]), {"exit": [code | code := input.transfers.exit_code; code >= 0]}]),
+	"about": object.union_n([
+		told(whole), object.filter(input.transfers, ["stage", "signal"]),
+		{"exit": [code | code := input.transfers.exit_code; code >= 0]},
+	]),
 	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]),
 	"params": {"gpus": sort([address | some address in facts.gpus])},
 	"severity": severity_of[whole[0]],
