@@ -31,7 +31,7 @@
 #   since: "0.3"
 #   grades:
 #     ended: >-
-#       A process[ {pid}] of the job[ (rank {rank})][ on {host}] {how}[ with the code {code}][: {class}][: {said}][
+#       A process of the job[ (rank {rank})][ ({pid})][ on {host}] {how}[ with the code {code}][: {class}][: {said}][
 #       ({meaning})][, at {file}[:{line}][ in {function}]].[ So did {alike:other rank}.] What other ranks report
 #       afterwards, such as timeouts and closed connections, is a consequence
 #     lost:
@@ -48,7 +48,9 @@ findings contains {
 	"id": first.what,
 	"grade": "ended",
 	"subject": logs.who(first),
-	"about": object.union(object.filter(first, ["pid", "rank", "host", "code", "class", "file", "function"]), {
+	"about": object.union(object.filter(first, ["rank", "host", "class", "file", "function"]), {
+		"pid": [pid | pid := first.pid; object.get(first, "rank", "") == ""],
+		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
 		"meaning": [object.get(signals, first.class, sent) | first.what == "signal"],
