@@ -321,9 +321,9 @@ func TestSlowCollectives(t *testing.T) {
 		says      string
 	}{
 		{"healthy", []string{"NCCL_CROSS_NIC=1"}, nil, probe.OK, "", false, ""},
-		{"by P2P", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, nil, probe.Slow, "collective-slow", false, "from GPU to GPU (via P2P)"},
-		{"through host memory", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "collective-slow", false, "(via SHM)"},
-		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "(via NET/Socket)"},
+		{"by P2P", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, nil, probe.Slow, "collective-slow", false, "from GPU to GPU (p2p"},
+		{"through host memory", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "collective-slow", false, "through host memory (shm)"},
+		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "over the network (net/Socket)"},
 		{"asked for", []string{"NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "env-misconfig", true, "disables peer access"},
 		{"not judged", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, []string{"--skip", "collective-slow"}, probe.Slow, "", false, ""},
 	}) {

@@ -22,6 +22,7 @@
 package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.collectives
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.tables.thresholds
 
@@ -33,48 +34,31 @@ waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 	m.fields.op in collectives.names
 }
 
-findings contains object.union(
-	{
-		"subject": "job",
-		"message": sprintf("%s wait in %s%s", [known.ranks, difference(key[1], ms), known.doubt]),
-		"messages": ms,
-		"params": {"out_of_step": "yes"},
-		"remedies": ["fix-application"],
-	},
-	object.filter(known, ["severity", "confidence"]),
-) if {
-	some key, ms in waiting
-	known := knowledge(key[0])
+findings contains object.union({"subject": "job", "severity": "high", "remedies": ["fix-application"]}, sign) if {
+	some sign in signs
 }
 
-difference(seq, ms) := sprintf("different operations with sequence number %s: %s", [seq, concat(" and ", sort(operations))]) if {
+signs contains {
+	"message": sprintf("Ranks of %s wait in %s. If all are of one group, one has run a step or branch more than the others", [
+		collectives.named(group), difference(group, seq, ms),
+	]),
+	"messages": ms,
+	"severity": {true: "critical", false: "high"}[group != ""],
+	"confidence": {true: "confirmed", false: "possible"}[group != ""],
+	"params": {"out_of_step": "yes"},
+} if some [group, seq], ms in waiting
+
+difference(group, seq, ms) := sprintf("different operations at number %s: %s", [seq, facts.list(operations)]) if {
 	operations := {m.fields.op | some m in ms}
 	count(operations) > 1
-} else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, concat(" and ", sort(sizes))]) if {
+} else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, facts.list(sizes)]) if {
 	some operation in {m.fields.op | some m in ms}
 	operation in collectives.even
 	sizes := {m.fields.numel_in | some m in ms}
 	count(sizes) > 1
-	distinct_speakers(ms)
-}
 
-# Of one rank, a line without its group shows nothing by another size.
-distinct_speakers(ms) if {
-	some m in ms
-	m.fields.group
-}
-
-distinct_speakers(ms) if count({m.rank | some m in ms}) > 1
-
-knowledge("") := {
-	"ranks": "Ranks",
-	"doubt": ". If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not run",
-	"severity": "high",
-	"confidence": "possible",
-}
-
-knowledge(group) := {"ranks": sprintf("In process group %s ranks", [group]), "doubt": "", "severity": "critical", "confidence": "confirmed"} if {
-	group != ""
+	# Of one rank, a line without its group shows nothing by another size.
+	true in {group != "", count({m.rank | some m in ms}) > 1}
 }
 
 # behind are pairs of a rank whose queue is empty and one that waits in the very
@@ -91,52 +75,36 @@ behind contains {"idle": idle, "waits": waits} if {
 	number(waits.fields.enqueued) > number(waits.fields.completed)
 }
 
-findings contains {
+signs contains {
 	"id": "behind",
-	"subject": "job",
 	"message": sprintf("Rank %d has finished after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran one step or branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
-	"severity": "high",
 	"confidence": "likely",
 	"messages": {pair.idle, pair.waits},
 	"params": {"late_rank": pair.idle.rank, "out_of_step": "yes"},
 	"remedies": ["fix-application", "nccl-timeout"],
 } if pair := sort(behind)[0]
 
-# The ranks of one group stopped in different collectives.
-findings contains {
+signs contains {
 	"id": "apart",
-	"subject": "job",
-	"message": sprintf("In %s rank %d waits in %s and rank %d in %s. %s", [
-		collectives.named(pair.group), pair.early.rank, collectives.described(pair.early), pair.late.rank, collectives.described(pair.late), meaning,
+	"message": sprintf("In %s rank %d waits in %s and rank %d in %s. They call different collectives or pass data of different sizes, or, of two that follow each other, the last data of one never arrived. TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls", [
+		collectives.named(pair.group), pair.early.rank, collectives.described(pair.early),
+		pair.late.rank, collectives.described(pair.late),
 	]),
-	"severity": "high",
-	"confidence": confidence,
+	# A rank cannot finish a collective that another one has not begun. One collective may end
+	# on one rank before it does on another, so that a distance of one has two readings.
+	"confidence": {true: "likely", false: "possible"}[pair.distance > 1],
 	"evidence": [collectives.evidence(p) | some p in [pair.early, pair.late]],
 	"params": {"out_of_step": "yes"},
-	"remedies": ["fix-application"],
-} if {
-	pair := sort(collectives.apart)[0]
-	[confidence, meaning] := reading[pair.distance > 1]
-}
+} if pair := sort(collectives.apart)[0]
 
-# A rank cannot finish a collective that another one has not begun. One collective may end
-# on one rank before it does on another, so that a distance of one has two readings.
-reading := {
-	true: ["likely", "Neither can finish a collective that the other has not begun, so the ranks do not call the same collectives in the same order"],
-	false: ["possible", "They call different collectives or pass data of different sizes at one number, or the last data of one never arrived. TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls"],
-}
-
-findings contains {
+signs contains {
 	"id": "interleaved",
-	"subject": "job",
 	"message": sprintf("All %d ranks wait in %s number %d, and they have more than one communicator for all ranks, as where a process uses another GPU than before or the job made another process group. Ranks that use two communicators in different orders block each other; a transport that stopped looks the same", [stuck.ranks, stuck.op, stuck.number]),
-	"severity": "high",
 	"confidence": "possible",
 	"evidence": array.concat(
 		[collectives.evidence(p) | some p in stuck.waiting],
 		[{"fact": "logs.communicators", "value": c.id, "source": logs.at(c)} | some c in input.logs.communicators; c.ranks == stuck.ranks],
 	),
-	"remedies": ["fix-application"],
 } if {
 	stuck := sort(collectives.standing)[0]
 	collectives.interleaved(stuck)
@@ -149,53 +117,39 @@ expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 	count(collectives.apart) == 0
 }
 
-findings contains {
+signs contains {
 	"id": "waited",
-	"subject": "job",
-	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. %s", [round(number(expired.fields.timeout_ms) / 1000), late]),
-	"severity": "high",
+	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. A rank%s whose watchdog does not report it ended, is busy or waits elsewhere, or its output is not here. If none is missing, one loads, evaluates or writes for longer than that", [
+		round(number(expired.fields.timeout_ms) / 1000),
+		concat("", [sprintf(" (%s)", [facts.few(silent)]) | count(silent) > 0]),
+	]),
 	"confidence": "possible",
 	"messages": {expired},
 	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count(reporting) != 1],
-} if {
-	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
-}
+} if number(expired.fields.timeout_ms) < thresholds.watchdog_ms
 
 # reporting are the ranks whose watchdog gave up. Where the others are silent, the reason is with them.
 reporting contains m.rank if some m in logs.by_id["torch-watchdog-timeout"]
 
-silent := {r | some r in numbers.range(0, max(collectives.sizes) - 1)} - reporting
-
-late := sprintf("Rank %d reports none: it ended, is busy or waits elsewhere, or its output is not here. Start there", [only]) if {
-	count(silent) == 1
-	some only in silent
-} else := sprintf("Only rank %d reports one: another rank ended, is busy or waits elsewhere, or its output is not here. Start there", [only]) if {
-	count(reporting) == 1
-	some only in reporting
-} else := "One rank that loads, evaluates or writes for longer than that ends the job"
+silent := {sprintf("%d", [r]) | some r in numbers.range(0, max(collectives.sizes) - 1); not r in reporting}
 
 # Each process of a test believes to be the only one.
-findings contains {
-	"subject": "job",
+signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
-	"severity": "high",
 	"confidence": "confirmed",
 	"evidence": [{"fact": "benchmarks[].jobs", "value": b.jobs, "source": logs.at(b)}],
-	"remedies": ["fix-application"],
 } if {
 	some b in input.benchmarks
 	b.jobs > 1
 }
 
 # The desynchronization report lists what ranks began at one number in neighbouring lines.
-findings contains {
-	"subject": "job",
+signs contains {
 	"message": sprintf("The desynchronization report shows different operations with the same sequence number: ranks %s started %s, ranks %s started %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {a, b},
 	"params": {"out_of_step": "yes"},
-	"remedies": ["fix-application"],
 } if {
 	some a in logs.by_id["torch-desync-started"]
 	some b in logs.by_id["torch-desync-started"]

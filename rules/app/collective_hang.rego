@@ -31,41 +31,34 @@ import data.gpudoctor.lib.trials
 import data.tables.areas
 
 findings contains {
-	"id": scope,
+	"id": {true: "between-hosts", false: "on-one-host"}[between],
 	"subject": "job",
-	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. %s", [
-		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group), carried,
+	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. NCCL_DEBUG=INFO shows what carries the data%s", [
+		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group),
+		concat("", [sprintf(": %s", [concat(" and ", [way.words | some way in used])]) | count(used) > 0]),
 	]),
-	"severity": grade[0],
-	"confidence": grade[1],
+	"severity": severity,
+	"confidence": confidence,
 	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
 	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 } if {
-	count(stated) == 0
-	not died
+	not explained
+
+	# Where two communicators could block each other, app-mismatch comes first.
+	[severity, confidence] := {true: ["medium", "possible"], false: ["high", "likely"]}[collectives.interleaved(stuck)]
 }
 
-died if input.logs.job.first
+# explained: a process died, or a message states what the collective hangs of.
+explained if input.logs.job.first
+explained if "cause" in {m.role | some m in logs.complaints}
 
 stuck := sort(collectives.standing)[0]
-
-# stated are the messages that state a cause: that is what the collective hangs of.
-stated contains m if {
-	some m in logs.complaints
-	m.role == "cause"
-}
-
-scope := {true: "between-hosts", false: "on-one-host"}[between]
 
 default between := false
 
 between if networks.multi_node
-
-between if {
-	some t in input.logs.transports
-	t.same_host == false
-}
+between if false in {t.same_host | some t in input.logs.transports}
 
 # used are the ways that channels of the job took, of those between hosts first.
 used := array.concat(
@@ -83,23 +76,11 @@ ways := used if {
 	count(used) > 0
 } else := [way | some way in areas.hangs; way.usual; way.between == between]
 
-carried := sprintf("The data goes over %s.", [concat(" and ", [way.words | some way in ways])]) if {
-	count(used) > 0
-} else := "The log does not show what carries the data between the GPUs: NCCL_DEBUG=INFO does."
-
-# Where two communicators could block each other, app-mismatch comes first.
-grade := ["medium", "possible"] if {
-	collectives.interleaved(stuck)
-} else := ["high", "likely"]
-
-candidates := [{"cause": cause, "for": reason} |
+candidates := [{"cause": cause, "for": sprintf("it can stop %s", [way.words])} |
 	some way in ways
-	reason := sprintf("it can stop %s", [way.words])
 	some cause in trials.causes(way)
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
-
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
 
 # The watchdog gave up, and the lines do not show that all ranks waited in one collective, nor that they did not.
 missing contains {"fact": "logs.progress", "words": "the log does not show in which collective each rank waited"} if {
@@ -107,6 +88,5 @@ missing contains {"fact": "logs.progress", "words": "the log does not show in wh
 	count(collectives.standing) == 0
 	count(collectives.apart) == 0
 	not logs.went_on
-	count(stated) == 0
-	not died
+	not explained
 }

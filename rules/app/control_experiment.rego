@@ -26,17 +26,35 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.trials
 
+# experiments are two runs that differ in one thing, with what they show. A message of the failing run is a finding of
+# its own, and the experiment then proves less.
+findings contains object.union_n([
+	{
+		"id": object.get(e, "id", e.causes[0]),
+		"subject": "job",
+		"message": sprintf("A run %s %s and %s %s: %s.", [
+			{true: "is at least twice as fast", false: "works"}[e.slow], e.condition,
+			verb(e.fails, e.slow), e.otherwise, e.conclusion,
+		]),
+		"candidates": [{"cause": cause, "for": "the two runs differ in nothing else"} | some cause in e.causes],
+		"evidence": [evidence(e.fails), evidence(e.works)],
+		"confidence": confidence(e.works, e.fails),
+		"severity": {true: "medium", false: "critical"}[e.slow],
+		"remedies": e.remedies,
+	},
+	placed(e.fails),
+	object.get(e, "more", {}),
+]) if some e in experiments
+
 # What a switch turns off is at fault where a run works only with it off.
-findings contains object.union(compared(s.off, s.on, s.slow), {
-	"id": causes[0],
-	"subject": "job",
-	"message": sprintf("%s with %s and %s without it: %s is at fault.", [
-		better(s.slow), assignment(s.name, s.off), verb(s.on, s.slow), s.row.words,
-	]),
-	"candidates": [{"cause": cause, "for": sprintf("%s makes the difference", [s.name])} | some cause in causes],
-	"params": {"variable": s.name},
+experiments contains {
+	"works": s.off, "fails": s.on, "slow": s.slow,
+	"condition": sprintf("with %s", [assignment(s.name, s.off)]), "otherwise": "without it",
+	"conclusion": sprintf("%s is at fault", [s.row.words]),
+	"causes": causes,
 	"remedies": remedies(s.row, causes),
-}) if {
+	"more": {"params": {"variable": s.name}},
+} if {
 	some s in trials.blamed
 	causes := trials.causes(s.row)
 }
@@ -45,59 +63,54 @@ findings contains object.union(compared(s.off, s.on, s.slow), {
 remedies(row, causes) := row.remedies if {
 	row.remedies
 	causes == row.causes
-} else := own[causes[0]]
-
-own := {
+} else := {
 	"iommu-translation": ["iommu-pt", "update-bios"],
 	"amd-iommu": ["iommu-pt", "iommu-remap"],
 	"acs-redirect": ["disable-acs", "update-bios"],
 	"rccl-bug": ["upgrade-rocm"],
-}
+}[causes[0]]
 
 # A variable with which a run fails that works without it.
-findings contains object.union(compared(h.without, h["with"], false), {
-	"id": cause,
-	"subject": h.name,
-	"message": sprintf("%s without %s and %s with it: unset it.", [
-		better(false), assignment(h.name, h["with"]), verb(h["with"], false),
-	]),
-	"candidates": [{"cause": cause, "for": sprintf("the run fails only with %s", [h.name])}],
-	"params": {"variable": h.name, "source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"},
-	"severity": "high",
+experiments contains {
+	"works": h.without, "fails": h["with"], "slow": false,
+	"condition": sprintf("without %s", [assignment(h.name, h["with"])]), "otherwise": "with it",
+	"conclusion": "unset it",
+	"causes": [object.get(trials.switch, [h.name, "reverse"], "env-misconfig")],
 	"remedies": ["unset-env"],
-}) if {
+	"more": {
+		"subject": h.name,
+		"severity": "high",
+		"params": {"variable": h.name, "source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"},
+	},
+} if {
 	some h in trials.harmful
-	not chosen_otherwise(h)
-	cause := object.get(object.get(trials.switch, h.name, {}), "reverse", "env-misconfig")
-}
 
-# The same two runs may show that the other choice of an interface is right.
-chosen_otherwise(h) if {
-	some s in trials.blamed
-	s.name == h.name
-	s.on == h["with"]
+	# The same two runs may show that the other choice of an interface is right.
+	count([s | some s in trials.blamed; s.name == h.name; s.on == h["with"]]) == 0
 }
 
 # Runs on some GPUs fail: a GPU that all of these have in common is at fault, or else a path between them.
-findings contains object.union(compared(first_good, first_bad, false), {
-	"id": blamed.cause,
-	"subject": sprintf("%s %s", [blamed.what, concat(", ", sort(blamed.gpus))]),
-	"affects": [g.address | some g in facts.named; sprintf("%d", [g.index]) in blamed.gpus],
-	"message": sprintf("Runs on some GPUs work (%s) and on others they do not (%s): %s.", [shown(trials.working), shown(trials.failing), blamed.words]),
-	"candidates": [{"cause": blamed.cause, "for": blamed.words}],
-	"remedies": blamed.remedies,
-}) if {
-	count(trials.working) > 0
-	count(trials.failing) > 0
-}
+experiments contains object.union(blamed, {
+	"works": sort({r | some r in trials.sets; r.outcome == "ok"})[0],
+	"fails": sort({r | some r in trials.sets; trials.bad(r)})[0],
+	"slow": false,
+	"condition": sprintf("on the GPUs %s", [shown(trials.working)]),
+	"otherwise": sprintf("on %s", [shown(trials.failing)]),
+	"more": {
+		"subject": sprintf("%s %s", [{true: "GPU", false: "GPUs"}[count(blamed.gpus) == 1], concat(", ", sort(blamed.gpus))]),
+		"affects": [g.address | some g in facts.named; sprintf("%d", [g.index]) in blamed.gpus],
+	},
+})
 
 blamed := {
-	"cause": "gpu-fault", "what": "GPU", "gpus": trials.suspects, "words": "the GPU of all failing runs, or its slot, is at fault",
+	"causes": ["gpu-fault"], "gpus": trials.suspects,
+	"conclusion": "the GPU of all failing runs, or its slot, is at fault",
 	"remedies": ["reset-gpu", "replace-hardware"],
 } if {
 	one_suspect
 } else := {
-	"cause": "p2p-broken-platform", "what": "GPUs", "gpus": union(trials.failing), "words": "the path between these, or one of them, is at fault",
+	"causes": ["p2p-broken-platform"], "gpus": union(trials.failing),
+	"conclusion": "the path between these, or one of them, is at fault",
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "reset-gpu"],
 }
 
@@ -106,74 +119,49 @@ one_suspect if {
 	count(trials.failing) > 1
 }
 
-one_suspect if {
-	some s in trials.failing
-	count(s) == 1
-}
+one_suspect if 1 in {count(s) | some s in trials.failing}
 
 shown(sets) := concat("; ", sort({concat(", ", sort(s)) | some s in sets}))
 
-first_good := sort({r | some r in trials.sets; r.outcome == "ok"})[0]
-
-first_bad := sort({r | some r in trials.sets; trials.bad(r)})[0]
-
 # More GPUs or more nodes, and nothing else, make it fail.
-findings contains object.union(compared(g.few, g.many, false), {
+experiments contains object.union(by_size[g.kind], {
 	"id": g.kind,
-	"subject": "job",
-	"message": sprintf("%s on %d %s and %s on %d: %s.", [
-		better(false), g.few[g.kind], by_size[g.kind].unit, verb(g.many, false), g.many[g.kind], by_size[g.kind].words,
-	]),
-	"candidates": [{"cause": cause, "for": by_size[g.kind].reason} | some cause in by_size[g.kind].causes],
-	"severity": "high",
-	"confidence": "possible",
-	"remedies": by_size[g.kind].remedies,
+	"works": g.few, "fails": g.many, "slow": false,
+	"condition": sprintf("on %d %s", [g.few[g.kind], by_size[g.kind].unit]),
+	"otherwise": sprintf("on %d", [g.many[g.kind]]),
+	"more": {"severity": "high", "confidence": "possible"},
 }) if some g in trials.grown
 
 by_size := {
 	"gpus": {
 		"unit": "GPUs",
-		"words": "a GPU that only the larger run uses, or a path to it, is at fault",
-		"reason": "it fails once further GPUs take part",
+		"conclusion": "a GPU that only the larger run uses, or a path to it, is at fault",
 		"causes": ["p2p-broken-platform", "gpu-fault", "acs-redirect"],
 		"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios"],
 	},
 	"nodes": {
 		"unit": "machines",
-		"words": "a single machine works, and the network between machines is at fault",
-		"reason": "it fails once several machines take part",
+		"conclusion": "a single machine works, and the network between machines is at fault",
 		"causes": ["wrong-nic", "firewall", "ib-port-down"],
 		"remedies": ["set-socket-ifname", "open-firewall", "bring-port-up"],
 	},
 }
 
 # Another version of the library makes the difference.
-findings contains object.union(compared(r.better, r.worse, r.slow), {
-	"id": cause,
-	"subject": "job",
-	"message": sprintf("%s with %s %s and %s with %s, with no other difference: the library is at fault.", [
-		better(r.slow), upper(r.library), r.better.version, verb(r.worse, r.slow), r.worse.version,
-	]),
-	"candidates": [{"cause": cause, "for": "another version of the library makes the difference"}],
-	"remedies": [change],
-}) if {
-	some r in trials.releases
-	cause := {"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]
-	change := upgrade(r)
-}
+experiments contains {
+	"works": r.better, "fails": r.worse, "slow": r.slow,
+	"condition": sprintf("with %s %s", [upper(r.library), r.better.version]),
+	"otherwise": sprintf("with %s", [r.worse.version]),
+	"conclusion": "the library is at fault",
+	"causes": [{"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]],
+	"remedies": [change(r)],
+} if some r in trials.releases
 
-upgrade(r) := "upgrade-rocm" if {
+change(r) := "upgrade-rocm" if {
 	r.library == "rccl"
 } else := "upgrade-nccl" if {
 	surroundings.version(r.better.version) > surroundings.version(r.worse.version)
 } else := "downgrade-nccl"
-
-# compared has the fields that all findings on two runs share. A message of the failing
-# run is a finding of its own, and the experiment then proves less.
-compared(works, fails, slow) := object.union(
-	{"evidence": [evidence(fails), evidence(works)], "confidence": confidence(works, fails), "severity": {true: "medium", false: "critical"}[slow]},
-	placed(fails),
-)
 
 confidence(works, fails) := "possible" if {
 	fails.stated
@@ -196,18 +184,11 @@ evidence(run) := {
 
 assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
-# better starts a message with the run that works better, and verb continues with the other.
-better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[slow]
-
 verb(_, true) := "slower"
 
-verb(run, false) := sprintf("%s%s", [{"hung": "hangs", "failed": "fails"}[run.outcome], reason(run)])
+verb(run, false) := sprintf("%s%s", [{"hung": "hangs", "failed": "fails"}[run.outcome], why]) if {
+	why := concat("", [sprintf(" (%s)", [run.why]) | run.why])
+}
 
-reason(run) := sprintf(" (%s)", [run.why]) if run.why
-
-default reason(_) := ""
-
-asks contains "runs[].variables" if by_variable
-asks contains "comparisons[].name" if by_variable
-
-by_variable if "variable" in {c.kind | some c in input.comparisons}
+asks contains "runs[].variables" if "variable" in {c.kind | some c in input.comparisons}
+asks contains "comparisons[].name" if "variable" in {c.kind | some c in input.comparisons}

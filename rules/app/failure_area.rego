@@ -21,26 +21,27 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     placed: "{program} {verb}[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line names {variables}.]"
+#     placed: >-
+#       {program|A program} reports a problem[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line
+#       names {variables}.]
 package gpudoctor.rules.failure_area
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.trials
 import data.tables.areas
 import data.tables.codes
-import data.tables.driver_errors
+import data.tables.driver_errors as table
 
 # placed are the messages that say something is wrong and whose place names a cause.
 placed contains {"m": m, "candidates": candidates} if {
-	some m in (logs.complaints | warnings)
+	some m in (logs.complaints | logs.messages({"nccl-warning", "nccl-fallback"} | passing))
 	candidates := candidates_of(m.place)
 	count(candidates) > 0
 }
 
-# warnings are those of which no row knows what they say; others have verdicts of their own.
-warnings := logs.messages({"nccl-warning", "nccl-fallback"} | passing)
-
-# passing are warnings by which most libraries tell what they do without.
+# passing are warnings by which most libraries tell what they do without. Like NCCL's, they are those of which no row
+# knows what they say; others have verdicts of their own.
 passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
@@ -49,16 +50,14 @@ candidates_of(place) := array.flatten([of_variables(place), of_settings(place), 
 	vague(place)
 } else := of_codes(place) if {
 	count(of_codes(place)) == 1
-} else := array.concat(array.concat(of_codes(place), of_variables(place)), array.concat(of_settings(place), of_area(place)))
+} else := array.flatten([of_codes(place), of_variables(place), of_settings(place), of_area(place)])
 
 # vague is true of a code that says the same of anything, in an area that has causes: the component that the text names
 # says more.
 vague(place) if {
 	some code in place.codes
 	code.space == "cuda"
-	some row in driver_errors.codes
-	row.code == code.number
-	row.class == "other"
+	driver_errors.class_of[code.number] == "other"
 	count(of_area(place)) > 0
 }
 
@@ -72,21 +71,15 @@ meaning(code, area) := means[0].causes if {
 	table := {"errno": codes.errno, "ibverbs": codes.completions, "nccl": codes.nccl}[code.space]
 	some row in table
 	row.number == code.number
-	means := [m | some m in object.get(row, "means", []); fits(m, area)]
+	means := [m | some m in object.get(row, "means", []); area in object.get(m, "areas", [area])]
 	count(means) > 0
 }
 
-meaning(code, _) := causes if {
+meaning(code, _) := object.get(row, "causes", object.get(driver_errors.class(code.number), "causes", [])) if {
 	code.space == "cuda"
-	some row in driver_errors.codes
+	some row in table.codes
 	row.code == code.number
-	some class in driver_errors.classes
-	class.name == row.class
-	causes := object.get(row, "causes", object.get(class, "causes", []))
 }
-
-fits(means, area) if area in means.areas
-fits(means, _) if not means.areas
 
 of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
 
@@ -108,27 +101,19 @@ of_area(place) := [{"cause": cause, "for": "it causes many failures in that code
 ]
 
 # chosen is the most informative message: the first that is neither a mere consequence nor a passing warning.
-chosen := best[0] if {
-	firm := {p | some p in placed; not p.m.id in passing}
-	direct := {p | some p in firm; p.m.role != "consequence"}
-	pool := [of | some of in [direct, firm, placed]; count(of) > 0][0]
-	least := min({p.m.order | some p in pool})
-	best := sort([p | some p in pool; p.m.order == least])
-}
+chosen := sort([[vagueness(p.m), p.m.order, p] | some p in placed])[0][2]
 
-# beside are the messages of the same area, and the trace of the failure through the callers.
-beside := {m |
-	some m in logs.complaints
-	m.place.area == chosen.m.place.area
-	m.order != chosen.m.order
-}
+vagueness(m) := 2 if {
+	m.id in passing
+} else := 1 if {
+	m.role == "consequence"
+} else := 0
 
 findings contains {
 	"subject": logs.who(chosen.m),
 	"grade": "placed",
 	"about": {
-		"program": program_of(chosen.m),
-		"verb": verb,
+		"program": [library[name] | name := object.get({"rccl": "rccl"}, chosen.m.program, chosen.m.place.library)],
 		"area": [area.words | some area in areas.areas; area.name == chosen.m.place.area],
 		"file": [file | file := chosen.m.place.file; file != ""],
 		"codes": [code.name | some code in chosen.m.place.codes],
@@ -136,16 +121,18 @@ findings contains {
 	},
 	"severity": severity,
 	"confidence": confidence,
-	"messages": ({chosen.m} | beside),
+	# Those of the same area are the trace of the failure through the callers.
+	"messages": ({chosen.m} | {m |
+		some m in logs.complaints
+		m.place.area == chosen.m.place.area
+		m.order != chosen.m.order
+	}),
 	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
-	"params": params,
+	"params": {"variable": variable |
+		named := object.get(chosen.m.place, "variables", [])
+		variable := array.concat(named, [v.name | some v in steering(chosen.m.place)])[0]
+	},
 }
-
-default params := {}
-
-params := {"variable": chosen.m.place.variables[0]} if {
-	chosen.m.place.variables
-} else := {"variable": steering(chosen.m.place)[0].name}
 
 default confidence := "possible"
 
@@ -164,17 +151,7 @@ severity := "high" if {
 	chosen.m.id == "nccl-warning"
 }
 
-default verb := "warns of something"
-
-verb := "failed" if logs.failed
-
 library := {
-	"nccl": "NCCL", "ofi": "The plugin for libfabric", "ucx": "UCX", "libfabric": "libfabric",
+	"nccl": "NCCL", "rccl": "RCCL", "ofi": "The plugin for libfabric", "ucx": "UCX", "libfabric": "libfabric",
 	"c10d": "PyTorch", "container-toolkit": "The NVIDIA container toolkit",
 }
-
-program_of(m) := library[m.place.library] if {
-	m.program != "rccl"
-} else := "RCCL" if {
-	m.program == "rccl"
-} else := "A program"

@@ -24,7 +24,9 @@ import data.gpudoctor.lib.logs
 
 findings contains {
 	"subject": logs.who(first),
-	"message": sprintf("%sThe first reported failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
+	"message": sprintf("%sThe first reported failure is at %s%s. No rule knows its cause: the logs of all ranks are needed to find what failed before it", [
+		observed, logs.at(first), concat("", [sprintf(", by %s", [who]) | who := logs.who(first); who != "the log"]),
+	]),
 	"evidence": array.slice(logs.all_evidence(complaints), 0, 3),
 	"order": first.order,
 } if count(complaints) > 0
@@ -36,17 +38,7 @@ observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): sta
 	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "unknown"), concat("", [sprintf(", %s", [name]) | name := m.fields.signal]),
 ]) if m := logs.first(logs.by_id["torch-first-failure"])
 
-by := "" if {
-	logs.who(first) == "the log"
-} else := sprintf(", by %s", [logs.who(first)])
-
 first := logs.first(complaints)
 
 # complaints are those of a job: collective-failed reports what fails in the probe.
 complaints := {m | some m in logs.complaints; not logs.own(m)}
-
-remark := "It is a consequence: something failed before, on this rank or on another, and the logs of all ranks are needed" if {
-	first.role == "consequence"
-} else := "It is a category of errors, not a cause" if {
-	first.role == "category"
-} else := "It is a fault that no rule knows yet"

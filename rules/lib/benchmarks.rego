@@ -11,10 +11,7 @@ low[i] contains p if {
 }
 
 # worst is the value that reaches the least part of what its links carry; of several the first.
-worst(points) := sort([[share(p), p.line, p] | some p in points])[0][2]
-
-# share is what part of the links' rate a value reaches.
-share(p) := p.gbps / p.expected_gbps
+worst(points) := sort([[p.gbps / p.expected_gbps, p.line, p] | some p in points])[0][2]
 
 # evidence shows a field of a table, points_evidence the first four of some values.
 evidence(b, field, value) := {"fact": sprintf("benchmarks[%s].%s", [b.tool, field]), "value": value, "source": logs.at(b)}
@@ -27,19 +24,14 @@ points_evidence(b, points) := array.slice(
 # of are the benchmarks of a kind: "copy", "collective".
 of[b.what] contains b if some b in input.benchmarks
 
-# points are a table's values, none where it broke off before the first.
+# points are none where a table broke off before the first.
 points(b) := object.get(b, "points", [])
 
 # job_failed is true where a text shows that a job does not run as it should: by a complaint, or a benchmark that broke
 # off or found wrong values. A redirected request that a translating IOMMU drops shows itself as a hang, as a failed
 # completion of the NIC, or as an illegal address in a kernel.
 job_failed if logs.failed
-
-job_failed if {
-	some b in input.benchmarks
-	b.complete == false
-}
-
+job_failed if false in {b.complete | some b in input.benchmarks}
 job_failed if count(wrong) > 0
 
 # wrong are the benchmarks that found values that arrived wrong.

@@ -8,13 +8,11 @@ import data.tables.thresholds
 # slower are the variables of the environment as it is, and the rate in GB/s with and
 # without them. Of several sets that were removed, it is the smallest that makes it faster.
 slower := {"variables": least[0][1], "gbps": least[0][2], "without_gbps": least[0][3], "lost": 1 - (least[0][2] / least[0][3])} if {
-	least := sort([[count(f.variables), f.variables, f.gbps, f.without_gbps] | some f in faster])
+	least := sort([[count(c.variables), c.variables, c.gbps, c.without_gbps] |
+		some c in compared
+		c.without_gbps >= c.gbps * thresholds.collective_faster
+	])
 	count(least) > 0
-}
-
-faster contains c if {
-	some c in compared
-	c.without_gbps >= c.gbps * thresholds.collective_faster
 }
 
 # free are the variables that were removed, and without which it was not clearly faster.

@@ -54,7 +54,7 @@ standing contains {"group": group, "ranks": size, "op": op, "number": seq, "wait
 	{p.rank | some p in ranks} == {r | some r in numbers.range(0, size - 1)}
 	seq := only({p.number | some p in ranks})
 	op := only({p.op | some p in ranks})
-	alike(op, ranks)
+	count({p.elements | some p in ranks; op in even}) < 2
 	every p in ranks {
 		object.get(p, "enqueued", seq) >= seq
 		object.get(p, "completed", seq - 1) < seq
@@ -78,17 +78,9 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 
 # interleaved is true where the ranks that stand have more than one communicator for all of them. Two ranks that use
 # these in different orders block each other, and each then waits in a collective that all began.
-interleaved(stuck) if count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
+interleaved(stuck) := count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
 
-# only is the one element of a set that has no other.
-only(elements) := e if {
-	count(elements) == 1
-	some e in elements
-}
-
-# alike is true where no two ranks pass data of different sizes to an operation that has one size.
-alike(op, _) if not op in even
-alike(_, ranks) if count({p.elements | some p in ranks}) < 2
+only(elements) := max(elements) if count(elements) == 1
 
 # apart are, of each group, the rank that waits in the earliest collective and the one that waits in the latest, if
 # these differ. A group in which a rank appears twice is left out: that rank was restarted.
@@ -101,15 +93,13 @@ apart contains {"group": group, "early": early, "late": late, "distance": late.n
 	early.number < late.number
 }
 
-# named is a group for people.
 named(group) := sprintf("process group %s", [group]) if {
 	group != ""
 } else := "one process group"
 
 # described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
-described(p) := sprintf("%s number %d (%d elements)", [p.op, p.number, p.elements]) if {
-	is_number(p.elements)
-} else := sprintf("%s number %d", [p.op, p.number])
+described(p) := sprintf("%s number %d%s", [p.op, p.number, size]) if {
+	size := concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])
+}
 
-# evidence shows where a rank waits as the line that says it.
 evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}

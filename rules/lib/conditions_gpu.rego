@@ -5,18 +5,22 @@ package gpudoctor.lib.conditions_gpu
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
+holds contains "guest" if facts.is_guest == true
+holds contains "launch_described" if count(logs.launches) > 0
+holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
+
+values contains ["iommu_vendor", iommu.vendor]
+
 # LD_LIBRARY_PATH leads to libraries of another driver.
 holds contains "compat_in_library_path" if regex.match(`/(?:compat|stubs)\b`, facts.env.LD_LIBRARY_PATH)
 
-shown contains ["compat_in_library_path", surroundings.variable_evidence(facts.variable.LD_LIBRARY_PATH)] if facts.variable.LD_LIBRARY_PATH
-
-# A text describes how the job was started.
-holds contains "launch_described" if count(logs.launches) > 0
+shown contains ["compat_in_library_path", surroundings.variable_evidence(facts.variable.LD_LIBRARY_PATH)]
 
 # The versions in messages on a driver mismatch, and what they belong to.
 values contains ["driver_versions", sprintf(" They are %s.", [facts.list(parts)])] if {
@@ -30,7 +34,6 @@ driver_versions[owner] contains version if {
 	version := m.fields[owner]
 }
 
-# The driver's version, if the facts have it.
 values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version])] if input.gpus.driver.version != ""
 
 # NCCL's collectives can be captured in CUDA graphs from a branch of the driver on.
@@ -42,43 +45,33 @@ driver_branch := surroundings.version(input.gpus.driver.version)[0]
 # What is known of NCCL: its version, its packages, which write to one directory, so that the last one counts, and the
 # folders in which the loader looks for it.
 holds contains "nccl_version_known" if library_versions.version_known.nccl
+holds contains "nccl_packages" if count(nccl_packages) > 0
+holds contains "library_path" if count(library_path) > 0
 
 values contains ["nccl_version", sprintf(" %s", [concat(", ", sort(versions))])] if {
 	versions := {u.version | some u in library_versions.used.nccl}
 	count(versions) > 0
 }
 
-holds contains "nccl_packages" if count(nccl_packages) > 0
-
 shown contains ["nccl_packages", library_versions.package_evidence(p)] if some p in nccl_packages
+shown contains ["library_path", surroundings.variable_evidence(v)] if some v in library_path
 
 nccl_packages := {p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")}
 
-holds contains "library_path" if count(library_path) > 0
-
-shown contains ["library_path", surroundings.variable_evidence(v)] if some v in library_path
-
 library_path := {v | some name in ["LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"]; v := facts.variable[name]}
 
-# RCCL answers to NCCL's names. A process died in some library.
-holds contains "on_amd" if library_versions.on_amd
-holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
-
-# All GPUs, for remedies that treat each.
-values contains ["all_gpus", sort(facts.gpus)] if is_set(facts.gpus)
-values contains ["all_gpus", []] if not facts.gpus
-
-# The GPUs on which MIG is on.
+# For remedies that treat each GPU.
+values contains ["all_gpus", sort({g | some g in facts.gpus})]
 values contains ["mig_gpus", sort({g.address | some g in facts.named; g.mig == true})]
 
-# HSA_OVERRIDE_GFX_VERSION is set; the architecture of an AMD GPU is known.
+# AMD's GPUs. RCCL answers to NCCL's names.
+holds contains "amd_present" if amd.present
+holds contains "on_amd" if library_versions.on_amd
 holds contains "architecture_faked" if facts.env.HSA_OVERRIDE_GFX_VERSION
+holds contains "amd_peer_access" if amd.peer_access
+holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0
 
 holds contains "architecture_known" if {
 	some g in amd.gpus
 	g.architecture != ""
 }
-
-# AMD GPUs reach each other over PCIe; a program was refused to.
-holds contains "amd_peer_access" if amd.peer_access
-holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0

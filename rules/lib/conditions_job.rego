@@ -9,61 +9,44 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
-# No log of a job was given: the machine alone is judged.
 holds contains "machine_alone" if not logs.given
 
-# Containers: how they were started.
-
-# The texts show a container.
+# The container of a job: what it was given, and gVisor, whose kernel has its own /sys.
 holds contains "container_told" if facts.in_container
 holds contains "container_told" if count(launches.containers) > 0
-
-# A container was given no RDMA device.
+holds contains "job_in_container" if count(launches.enclosed) > 0
 holds contains "container_without_rdma" if count(launches.without_rdma) > 0
+holds contains "container_without_imex" if count(launches.without_imex) > 0
+holds contains "container_gpus_chosen" if facts.env.NVIDIA_VISIBLE_DEVICES
+holds contains "sandboxed" if count(launches.sandboxed) > 0
+
+values contains ["container_without_imex", launches.title(sort(launches.without_imex)[0])]
+values contains ["sandbox", " (the container runs under gVisor, whose /sys is its own)"] if count(launches.sandboxed) > 0
 
 shown contains ["container_without_rdma", fact] if some fact in launches.devices_evidence(launches.without_rdma)
-
-# A container with GPUs was given no channel of IMEX.
-holds contains "container_without_imex" if count(launches.without_imex) > 0
-
-values contains ["container_without_imex", launches.title(sort(launches.without_imex)[0])] if count(launches.without_imex) > 0
-
 shown contains ["container_without_imex", fact] if some fact in launches.devices_evidence(launches.without_imex)
-
-# Which GPUs a program may use.
-
-# NVIDIA_VISIBLE_DEVICES chooses the GPUs of a container.
-holds contains "container_gpus_chosen" if facts.env.NVIDIA_VISIBLE_DEVICES
-
 shown contains ["container_gpus_chosen", surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES)]
+shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if {
+	some l in launches.sandboxed
+}
 
-# Variables choose the GPUs of a program.
+# Which GPUs a program may use. What looks like one GPU may be instances of one.
 holds contains "gpus_chosen" if count(visible.chosen) > 0
+holds contains "gpus_hidden" if visible.hidden
+holds contains "ranks_outnumber_gpus" if visible.ranks > visible.available
+holds contains "several_mig_instances" if visible.instances
 
 shown contains ["gpus_chosen", fact] if some fact in visible.evidence
 
 values contains ["gpu_chooser", visible.chooser]
-
-# One of them hides all GPUs.
-holds contains "gpus_hidden" if visible.hidden
+values contains ["ranks", sprintf("%d", [visible.ranks])]
+values contains ["visible_gpus", sprintf("%d", [visible.available])]
+values contains ["one_visible_gpu", sprintf("; %s=%s leaves only one GPU for all of them", [visible.alone, facts.env[visible.alone]])]
 
 # There should be GPUs: a machine without any is no fault, and PyTorch's report says so of each laptop.
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 holds contains "gpus_expected" if count(visible.chosen) > 0
-
-# One list leaves one GPU to all ranks.
-values contains ["one_visible_gpu", sprintf("; %s=%s leaves only one GPU for all of them", [visible.alone, facts.env[visible.alone]])]
-
-# A node starts more ranks than it has GPUs for.
-holds contains "ranks_outnumber_gpus" if visible.ranks > visible.available
-
-values contains ["ranks", sprintf("%d", [visible.ranks])]
-
-values contains ["visible_gpus", sprintf("%d", [visible.available])]
-
-# What looks like one GPU are instances of one.
-holds contains "several_mig_instances" if visible.instances
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
 holds contains "cause_stated" if {
@@ -81,42 +64,15 @@ holds contains "driver_answered" if {
 
 holds contains "driver_answered" if input.gpus.driver.kernel_version
 
-# The job runs in a container.
-holds contains "job_in_container" if count(launches.enclosed) > 0
-
-# Every rank of a process group waits in the same collective.
 holds contains "all_ranks_stand" if count(collectives.standing) > 0
-
-# A variable names the network that NCCL is to use.
-holds contains "network_named" if {
-	some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]
-	facts.variable[name]
-}
-
-# The limits and the memory of processes.
-
-# The limit on open files is known.
-holds contains "open_files_limit_known" if input.container.nofile_soft > 0
-
-shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "value": input.container.nofile_soft, "source": "/proc/self/limits"}]
-
-# Something killed a process of the job.
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
+holds contains "network_named" if facts.variable.NCCL_NET
+holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
+holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
+holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
 
-# The container runs under gVisor, whose kernel has its own /sys.
-holds contains "sandboxed" if count(launches.sandboxed) > 0
-
-values contains ["sandbox", " (the container runs under gVisor, whose /sys is its own)"] if count(launches.sandboxed) > 0
-
-shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if some l in launches.sandboxed
-
-# The limit on locked memory is known.
+holds contains "open_files_limit_known" if input.container.nofile_soft > 0
 holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 
+shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "value": input.container.nofile_soft, "source": "/proc/self/limits"}]
 shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]
-
-# A variable that is set names the file of the topology or of the graphs.
-holds contains "topology_file_named" if {
-	some name in ["NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"]
-	facts.env[name] != ""
-}

@@ -9,20 +9,23 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
-# NCCL_SOCKET_IFNAME is set for the job.
+# NCCL_SOCKET_IFNAME is set for the job, and may name interfaces, not only what to leave out.
 holds contains "interface_asked" if networks.asked
+holds contains "interface_named" if networks.told_interface
 
-values contains ["asked_interface", networks.asked] if networks.asked
+values contains ["asked_interface", networks.asked]
+values contains ["fitting_asked", sprintf(" that matches NCCL_SOCKET_IFNAME=%s", [networks.asked])]
 
 shown contains ["interface_asked", asked_fact]
+shown contains ["interface_named", asked_fact]
 
-asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"} if networks.asked
+asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"}
 
-# NCCL counted one machine, or the texts show several.
+# The nodes of the job: NCCL counted one, the texts show several, or the ranks had connected.
 holds contains "one_node" if networks.single_node
 holds contains "several_nodes" if networks.multi_node
+holds contains "ranks_met" if networks.met
 
-# A launcher lost a host, or ended before its ranks began.
 holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost", "mpi-agent-failed"})) > 0
 
 holds contains "launcher_lost_host" if {
@@ -30,18 +33,7 @@ holds contains "launcher_lost_host" if {
 	contains(m.text, "unable to get host address")
 }
 
-# The texts show a failure, which a message that is not a complaint may explain.
 holds contains "failure_told" if logs.failed
-
-# NCCL counted several machines: the ranks had connected.
-holds contains "ranks_met" if networks.met
-
-# NCCL_SOCKET_IFNAME names interfaces, and not only what to leave out.
-holds contains "interface_named" if networks.told_interface
-
-shown contains ["interface_named", asked_fact]
-
-values contains ["fitting_asked", sprintf(" that matches NCCL_SOCKET_IFNAME=%s", [networks.asked])] if networks.asked
 
 # The machine where NCCL has an address without a family used an interface before.
 holds contains "interface_taken_before" if {
@@ -49,22 +41,19 @@ holds contains "interface_taken_before" if {
 	networks.host_of(m) in {networks.host_of(c.message) | some c in connections.chosen}
 }
 
-# The texts name several versions of one package of NCCL.
 holds contains "nccl_versions_differ" if {
 	some name in ["nccl", "rccl", "libnccl2", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"]
 	count(logs.versions[name]) > 1
 }
 
-# NCCL was configured to listen on an address that this machine does not have.
 holds contains "bind_to_foreign_address" if {
 	some m in logs.by_id["nccl-bind-failed"]
 	m.fields.error == "Cannot assign requested address"
 }
 
-# Gloo names a peer that is no loopback address.
 holds contains "gloo_peer_named" if {
 	some m in logs.by_id["gloo-connect-failed"]
-	m.fields.remote
+	m.fields.remote # No loopback address.
 }
 
 # A program says why a connection was given up, and no warning of Gloo does.
@@ -88,20 +77,17 @@ values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])]
 # A rank had failed before EFA got no answer: one that is gone does not answer.
 holds contains "failed_before_efa_was_silent" if connections.died_before(logs.first(logs.by_id["ofi-peer-unreachable"]))
 
-# Something went wrong before a transfer over EFA failed.
 holds contains "failed_before_efa" if {
 	failed := logs.first(logs.messages({"ofi-request-failed", "ofi-libfabric-error", "ofi-address-insert-failed"}))
 	some m in logs.complaints
 	m.order < failed.order
 }
 
-# EFA and libfabric: the job is meant to use EFA; a program that uses its plugin
-# complains; what follows; and the versions.
+# EFA and libfabric: the job is meant to use EFA, or a program that uses its plugin complains.
 holds contains "efa_expected" if efa.expected
+holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
 shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": "efa", "source": "the texts"}] if facts.env.FI_PROVIDER == "efa"
-
-holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
 # The plugin up to 1.8 warns that it finds no provider, and AWS instances with several GPUs usually have EFA.
 holds contains "ofi_warned_on_aws" if {
@@ -130,11 +116,9 @@ values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))]
 # GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
 holds contains "infiniband" if rdma.link == "infiniband"
 holds contains "peermem_loaded" if rdma.peermem_loaded
-
-shown contains ["peermem_loaded", rdma.module_evidence[0]]
-
 holds contains "peermem_absent" if rdma.peermem_absent
 
+shown contains ["peermem_loaded", rdma.module_evidence[0]]
 shown contains ["peermem_absent", rdma.module_evidence[0]]
 
 values contains ["with_ofed", sprintf(" (MLNX_OFED %s)", [max(logs.versions.ofed)])]

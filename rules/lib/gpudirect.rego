@@ -5,7 +5,6 @@ package gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.surroundings
 
-# pairs are the NICs with the GPUs whose memory was to be registered with them.
 pairs contains {"nic": n, "gpu": g} if {
 	some n in input.gpudirect.nics
 	some g in n.gpus
@@ -69,26 +68,24 @@ unlocked contains n if {
 	n.host.errno in {"ENOMEM", "EAGAIN"}
 }
 
-# locked_bytes is the most memory of the host that a NIC registered.
 locked_bytes := max({n.host.bytes |
 	some n in input.gpudirect.nics
 	n.host.outcome == "ok"
 })
 
 # nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
-nic_evidence(nic, gpu) := [{
-	"fact": sprintf("gpudirect.nics[%s].gpus[%s].%s", [nic, gpu.address, way]),
-	"value": object.filter(gpu[way], ["outcome", "call", "errno", "bytes"]),
-	"source": sprintf("a registration %s, really tried", [words]),
-} |
+nic_evidence(nic, gpu) := [tried(place, gpu[way], sprintf("a registration %s", [words])) |
 	some way, words in ways
 	gpu[way].outcome
+	place := sprintf("nics[%s].gpus[%s].%s", [nic, gpu.address, way])
 ]
 
-host_evidence(n) := {
-	"fact": sprintf("gpudirect.nics[%s].host", [n.device]),
-	"value": object.filter(n.host, ["outcome", "call", "errno", "bytes"]),
-	"source": "ibv_reg_mr(3) of host memory, really tried",
+host_evidence(n) := tried(sprintf("nics[%s].host", [n.device]), n.host, "ibv_reg_mr(3) of host memory")
+
+tried(fact, attempt, what) := {
+	"fact": sprintf("gpudirect.%s", [fact]),
+	"value": object.filter(attempt, ["outcome", "call", "errno", "error", "bytes"]),
+	"source": sprintf("%s, really tried", [what]),
 }
 
 # direct are the mounts from which cuFile reads into the memory of a GPU without the host's.
@@ -120,29 +117,23 @@ indirect(o) if {
 }
 
 # unclear are the reads that were refused directly, and not enough is known to tell whether it matters.
-unclear := {r | some r in input.gpudirect.reads; r.direct.outcome == "refused"; not decided(r)}
-
-decided(r) if {
-	r.configured.outcome
-	r.direct.error
+unclear := {r |
+	some r in input.gpudirect.reads
+	r.direct.outcome == "refused"
+	"" in {object.get(r, ["configured", "outcome"], ""), object.get(r, ["direct", "error"], "")}
 }
 
 # told says what refused a read: "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED".
 told(r) := attempts.told({"call": object.get(r.direct, "call", "cuFile"), "errno": object.get(r.direct, "error", "an error")})
 
 # corrupt are the reads that succeeded and brought other data.
-corrupt contains {"read": object.union(r, {"mount": named(r)}), "way": way} if {
+corrupt contains {"read": r, "mount": mount, "way": way} if {
 	some r in input.gpudirect.reads
 	some way in ["direct", "configured"]
 	r[way].outcome == "corrupt"
+	mount := [name | some name in [r.mount, "a mount"]; name != ""][0]
 }
 
-named(r) := r.mount if {
-	r.mount != ""
-} else := "a mount"
-
-read_evidence(r, way) := {
-	"fact": sprintf("gpudirect.reads[%s].%s", [r.mount, way]),
-	"value": object.filter(r[way], ["outcome", "call", "error", "bytes"]),
-	"source": sprintf("cuFileRead into the memory of %s, really tried", [r.gpu]),
+read_evidence(r, way) := tried(place, r[way], sprintf("cuFileRead into the memory of %s", [r.gpu])) if {
+	place := sprintf("reads[%s].%s", [r.mount, way])
 }

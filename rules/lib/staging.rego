@@ -22,7 +22,6 @@ failed(a, b) if {
 	peers.failed(t)
 }
 
-# of are the transfers through host memory between two GPUs, by their key.
 of[peers.key(t.source, t.destination)] contains t if {
 	some t in input.transfers.transfers
 	t.test == "host-staged"

@@ -27,14 +27,18 @@ package gpudoctor.rules.gds_compat_mode
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.iommu
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
 
-findings contains {
+findings contains object.union({"subject": "GPUDirect Storage", "remedies": ["load-nvidia-fs", "enable-gds-p2pdma"]}, s) if {
+	some s in signs
+}
+
+signs contains {
 	"id": "forced",
-	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile is set to use host memory for all reads and writes (properties.force_compat_mode%s)", [set_by("CUFILE_FORCE_COMPAT_MODE")]),
-	"evidence": [property("properties.force_compat_mode")],
+	"message": "cuFile is set to use host memory for all reads and writes (properties.force_compat_mode)",
+	"evidence": property("properties.force_compat_mode", "CUFILE_FORCE_COMPAT_MODE"),
 	"confidence": "confirmed",
 	"remedies": ["unset-gds-compat-mode"],
 } if {
@@ -42,27 +46,23 @@ findings contains {
 	not surroundings.no_nvidia
 }
 
-findings contains {
+signs contains {
 	"id": "impossible",
-	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma%s), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [set_by("CUFILE_USE_PCIP2PDMA"), concat(", ", sort(object.keys(obstacles)))]),
-	"evidence": array.concat([property("properties.use_pci_p2pdma")], sort([e | some e in obstacles])),
+	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [concat(", ", sort(object.keys(obstacles)))]),
+	"evidence": array.concat(property("properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA"), [e | some e in obstacles]),
 	"severity": "medium",
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
 	asked
-	input.storage.gds.loaded == false
+	gds.loaded == false
 	count(obstacles) > 0
 	not surroundings.no_nvidia
 	count(gpudirect.direct) == 0
 }
 
-findings contains {
+signs contains {
 	"id": "unregistered",
-	"subject": "GPUDirect Storage",
 	"message": "No storage here supports GPUDirect Storage: no storage driver is registered with nvidia_fs, so cuFile reads and writes through host memory. The drivers of the Linux kernel do not register, those of MLNX_OFED and DOCA-OFED do",
-	"evidence": driver_evidence,
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
+	"evidence": [{"fact": sprintf("storage.gds.drivers[%s]", [name]), "value": "unsupported", "source": drivers_source} | some name in sort(unsupported)],
 } if {
 	count(unsupported) > 0
 	count(supported) == 0
@@ -77,33 +77,29 @@ list_whole if {
 }
 
 list_whole if {
-	input.storage.gds.loaded == true
+	gds.loaded == true
 	asked == false
 }
 
-# What was really tried.
-findings contains {
+signs contains {
 	"id": "tried",
-	"subject": "GPUDirect Storage",
 	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({gpudirect.told(r) | some r in gpudirect.staged})]),
-	"evidence": [e | some r in gpudirect.staged; some e in [gpudirect.read_evidence(r, "direct"), gpudirect.read_evidence(r, "configured")]],
-	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
+	"evidence": [gpudirect.read_evidence(r, way) | some r in gpudirect.staged; some way in ["direct", "configured"]],
 } if count(gpudirect.staged) > 0
 
-findings contains {
+signs contains {
 	"id": "corrupt",
-	"subject": c.read.mount,
+	"subject": c.mount,
 	"affects": [gpu | gpu := c.read.gpu; facts.is_address(gpu)],
-	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.read.mount, c.read.gpu]),
+	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.mount, c.read.gpu]),
 	"evidence": [gpudirect.read_evidence(c.read, c.way)],
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["other"],
 } if some c in gpudirect.corrupt
 
-findings contains {
+signs contains {
 	"id": "file-system",
-	"subject": "GPUDirect Storage",
 	"message": sprintf("GPUDirect Storage is set up for NVMe drives, but no file system for data on them is one that it supports (ext4 with ordered journaling, XFS): %s", [facts.list({sprintf("%s is %s%s", [m.path, m.type, concat("", [sprintf(" with data=%s", [m.data]) | m.data != ""])]) | some m in data_mounts})]),
 	"evidence": [{"fact": sprintf("storage.mounts[%s].type", [m.path]), "value": m.type, "source": "/proc/self/mountinfo"} | some m in data_mounts],
 	"confidence": "possible",
@@ -115,9 +111,8 @@ findings contains {
 	count(supported - {"NVMe", "NVMe P2PDMA"}) == 0
 }
 
-findings contains {
+signs contains {
 	"id": "iommu",
-	"subject": "GPUDirect Storage",
 	"message": "The IOMMU translates addresses, with which NVIDIA does not support GPUDirect Storage: transfers may be slow or fail",
 	"evidence": [translation],
 	"confidence": "possible",
@@ -130,13 +125,11 @@ translation := {"fact": "iommu.groups", "value": sort(translated), "source": "/s
 	count(translated) > 0
 } else := {"fact": "storage.gds.iommu", "value": "enabled", "source": source} if {
 	told
-	input.storage.gds.iommu == "enabled"
+	gds.iommu == "enabled"
 }
 
-# Paths that ACS lengthens: a drive and a GPU below one switch.
-findings contains {
+signs contains {
 	"id": "acs",
-	"subject": "GPUDirect Storage",
 	"message": sprintf("ACS redirects the traffic between GPUs and NVMe drives below one switch (%s), so that it goes through the processor", [facts.few(redirecting)]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].acs.control", [bridge]), "value": sort(pci.redirects(bridge)), "source": pci.port_at(bridge)} | some bridge in redirecting],
 	"remedies": ["disable-acs"],
@@ -151,29 +144,26 @@ missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read wi
 	count(gpudirect.unclear) > 0
 }
 
-asks contains "storage.gds.loaded" if of_machine
-asks contains "storage.gds.properties" if of_machine
+asks contains "storage.gds.loaded" if machine
+asks contains "storage.gds.properties" if machine
 asks contains "storage.gds.kernel_p2pdma" if p2pdma_wanted
 asks contains "gpus.driver.open" if p2pdma_wanted
+asks contains "storage.gds.drivers" if machine.loaded
 asks contains "host.virtualization" if drives_here
 asks contains "host.arch" if drives_here
 asks contains "pci.devices" if drives_here
 asks contains "links.pairs" if drives_here
+asks contains "storage.mounts" if drives_here
 asks contains "host.virtualization.passthrough_host" if count(redirecting) > 0
 
-drives_here if {
-	of_machine
-	for_nvme
-}
-
 p2pdma_wanted if {
-	of_machine
-	asked == true
+	machine
+	asked
 }
 
-asks contains "storage.gds.drivers" if {
-	of_machine
-	input.storage.gds.loaded == true
+drives_here if {
+	machine
+	for_nvme
 }
 
 missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of drivers (DRIVER CONFIGURATION) is not in the input"} if {
@@ -183,12 +173,12 @@ missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of dr
 
 missing contains {"fact": "storage.mounts", "words": "the file systems on the NVMe drives are not known"} if {
 	drives_here
-	not mounts_known
+	some m in input.storage.mounts
+	not placed(m)
 }
 
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
 	drives_here
-	facts.is_guest == false
 	count(hidden) > 0
 }
 
@@ -199,58 +189,41 @@ missing contains {"fact": "iommu.groups", "words": "it is not known whether the 
 	not iommu_known
 }
 
-not_applicable contains "GPUDirect Storage is not set up here" if not_set_up
-
 not_applicable contains "no NVIDIA GPU" if {
 	surroundings.no_nvidia
-	of_machine
+	machine
 }
 
-# What shows that GPUDirect Storage (GDS) is set up, which ways it has to reach drives, and what stands in their
-# way: read from the machine or from gdscheck.
+gds := input.storage.gds
 
-# told is true of the words of gdscheck, of_machine of what was read from the machine.
-told if input.storage.gds.line > 0
+# told is true of the words of gdscheck, machine is what was read from the machine.
+told if gds.line > 0
 
-of_machine if input.storage.gds.line == 0
+machine := gds if gds.line == 0
 
-source := sprintf("%s:%d", [input.storage.gds.source, input.storage.gds.line]) if {
-	told
-} else := input.storage.gds.source
-
-properties := input.storage.gds.properties
+source := logs.at(gds)
 
 # on is the value of a property that is true or false: without it, false is the default of all that
 # are read here (cufile.json of CUDA 12.8). It is undefined if the settings are not known.
-on(name) := object.get(properties, name, "false") == "true"
+on(name) := object.get(gds.properties, name, "false") == "true"
 
 asked := on("properties.use_pci_p2pdma")
 
-default forced := false
-
 forced := on("properties.force_compat_mode")
 
-# set_by says where a setting comes from.
-set_by(variable) := sprintf(", set by %s", [variable]) if {
-	variable in input.storage.gds.variables
-} else := sprintf(" in %s", [input.storage.gds.config]) if {
-	input.storage.gds.config != ""
-} else := ""
-
-property(name) := {"fact": sprintf("storage.gds.properties[%s]", [name]), "value": properties[name], "source": properties_source}
-
-properties_source := input.storage.gds.config if {
-	input.storage.gds.config != ""
-} else := source
+property(name, variable) := array.concat(
+	[{"fact": sprintf("storage.gds.properties[%s]", [name]), "value": gds.properties[name], "source": place}],
+	[{"fact": "storage.gds.variables", "value": variable, "source": source} | variable in gds.variables],
+) if {
+	place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
+}
 
 # not_drivers are lines of gdscheck about RDMA libraries, among those about storage.
 not_drivers := {"Mellanox PeerDirect", "rdma library", "rdma devices", "rdma_device_status", "Userspace RDMA", "DynamicRouting", "Dynamic Routing"}
 
-supported := {name | some name, value in input.storage.gds.drivers; value == "supported"} - not_drivers
+supported := {name | some name, "supported" in gds.drivers} - not_drivers
 
-unsupported := {name | some name, value in input.storage.gds.drivers; value == "unsupported"} - not_drivers
-
-driver_evidence := [{"fact": sprintf("storage.gds.drivers[%s]", [name]), "value": "unsupported", "source": drivers_source} | some name in sort(unsupported)]
+unsupported := {name | some name, "unsupported" in gds.drivers} - not_drivers
 
 drivers_source := source if {
 	told
@@ -264,40 +237,31 @@ for_nvme if {
 
 for_nvme if {
 	asked == true
-	of_machine
+	machine
 	count(obstacles) == 0
 	not surroundings.no_nvidia
 }
 
 # obstacles are what P2PDMA lacks (GDS Support for NVMe Drives Using Linux PCI P2PDMA Support).
 obstacles["the kernel was built without CONFIG_PCI_P2PDMA"] := {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if {
-	input.storage.gds.kernel_p2pdma == false
+	gds.kernel_p2pdma == false
 }
 
 obstacles["the NVIDIA driver uses its closed kernel modules"] := {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if {
 	input.gpus.driver.open == false
 }
 
-# system are folders of the system, where no job reads its data with GDS.
-system := {"/", "/home", "/opt", "/root", "/srv", "/tmp", "/var"}
-
 # data_mounts are the file systems for data on NVMe drives, fit_mounts those that GDS supports.
 data_mounts contains m if {
 	some m in input.storage.mounts
 	count(m.drives) > 0
-	not m.path in system
-	not startswith(m.path, "/var/")
+	not regex.match(`^/(|home|opt|root|srv|tmp|var(/.*)?)$`, m.path) # No job reads its data there with GDS.
 }
 
 fit_mounts contains m if {
 	some m in data_mounts
-	m.type == "xfs"
-}
-
-fit_mounts contains m if {
-	some m in data_mounts
-	m.type == "ext4"
-	object.get(m, "data", "ordered") == "ordered"
+	m.type in {"ext4", "xfs"}
+	object.get(m, "data", "") in {"", "ordered"} # Ordered is the default of ext4, and XFS has no other.
 }
 
 # translated are the NVIDIA GPUs and NVMe drives whose addresses the IOMMU translates, on bare metal with
@@ -310,29 +274,24 @@ translated contains address if {
 	pci.translated(address)
 }
 
-# redirecting are the bridges between a GPU and an NVMe drive below one switch that redirect their traffic.
-redirecting contains bridge if {
+# below_switch are a GPU and an NVMe drive below one switch, redirecting the bridges between them that redirect their
+# traffic, and hidden those whose ACS could not be read.
+below_switch contains p if {
 	facts.is_guest == false
 	some p in facts.pairs
 	p.kind == "gpu-nvme"
 	p.common_bridge != ""
-	some bridge in pci.redirecting(p)
 }
 
-# not_set_up is true where it is known that nobody set up GDS: cuFile is part of the CUDA toolkit, and so
-# is its file with the defaults.
-not_set_up if {
-	of_machine
-	input.storage.gds.loaded == false
+redirecting := {bridge | some p in below_switch; some bridge in pci.redirecting(p)}
+
+hidden := {bridge | some p in below_switch; some bridge in pci.hidden(p)}
+
+# Nobody set it up: cuFile is part of the CUDA toolkit, and so is its file with the defaults.
+not_applicable contains "GPUDirect Storage is not set up here" if {
+	machine.loaded == false
 	asked == false
 	forced == false
-}
-
-mounts_known if {
-	is_array(input.storage.mounts)
-	every m in input.storage.mounts {
-		placed(m)
-	}
 }
 
 placed(m) if m.network == true
@@ -349,11 +308,3 @@ iommu_known if {
 }
 
 iommu_known if input.iommu.mode == "off"
-
-# hidden are the bridges between a GPU and an NVMe drive below one switch whose ACS could not be read.
-hidden contains bridge if {
-	some p in facts.pairs
-	p.kind == "gpu-nvme"
-	p.common_bridge != ""
-	some bridge in pci.hidden(p)
-}

@@ -37,20 +37,18 @@ findings contains {
 	"params": {"drive": d.name},
 } if some d in dead
 
-# off are the drives whose configuration space reads as ones. That a drive is gone from the list of the
-# kernel does not show it: another driver may use it.
-off contains p.address if {
+# That a drive is gone from the list of the kernel does not show it: another driver may use it.
+findings contains {
+	"id": "off-bus",
+	"subject": p.address,
+	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [p.address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [p.address])}],
+	"params": {"drive": p.address},
+} if {
 	some p in input.pci.devices
 	p.kind == "nvme"
 	p.off_bus == true
+	count([d | some d in dead; d.address == p.address]) == 0
 }
-
-findings contains {
-	"id": "off-bus",
-	"subject": address,
-	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])}],
-	"params": {"drive": address},
-} if some address in (off - {d.address | some d in dead})
 
 missing contains {"fact": "storage.drives", "words": sprintf("the state of the NVMe drive %s is not known", [d.name])} if {
 	some d in input.storage.drives

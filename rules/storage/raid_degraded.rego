@@ -77,13 +77,8 @@ missing contains {"fact": "storage.arrays", "words": sprintf("the state of the a
 told(a) if {
 	a.state != ""
 	a.level != ""
-	not a.level in {"raid1", "raid4", "raid5", "raid6", "raid10"}
-}
-
-told(a) if {
-	a.state != ""
-	a.level != ""
-	is_number(a.degraded)
+	redundant := a.level in {"raid1", "raid4", "raid5", "raid6", "raid10"}
+	true in {redundant == false, is_number(object.get(a, "degraded", ""))}
 }
 
 not_applicable contains "no md array" if {

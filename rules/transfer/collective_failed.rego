@@ -31,114 +31,99 @@ severity_of := {"corrupt": "critical", "hang": "critical", "error": "high"}
 
 became := {"corrupt": "deliver wrong data", "hang": "hang", "error": "fail"}
 
-# arm are the arms by name, but for the first.
-arm[name] := found[0] if {
-	some name in order
-	found := [a | some i, a in input.collectives.arms; i > 0; a.name == name]
-}
-
-good contains name if {
-	some name in order
-	arm[name].outcome == "ok"
-}
-
-good contains "limits-raised" if count(enough) > 0
-
-# first is the environment as it is configured.
+# first is the environment as it is configured, arm are the others by name.
 first := input.collectives.arms[0]
+
+arm[name] := [a | some a in others; a.name == name][0] if some name in {a.name | some a in others}
+
+others := array.slice(input.collectives.arms, 1, count(input.collectives.arms))
 
 reason(a) := object.get(a, "reason", "the reason is not known")
 
-# works are the arms that work and say most of the part that fails, the one that decides most first.
-order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
+# verdicts are what each arm says if it works: the part that fails, in words, and what helps. The arm that decides most
+# comes first.
+verdicts := [
+	[
+		"cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]),
+		{true: ["unset-env"], false: ["other"]}[at_fault],
+	],
+	["limits-raised", "limits", sprintf("With a higher soft limit (%s) they work: it is too low.", [words]), limit_cures],
+	[
+		"nvls-off", "nvls", "Without NVLS they work: the multicast of the NVSwitches fails.",
+		["nccl-nvls-disable", "upgrade-driver"],
+	],
+	[
+		"cumem-off", "cumem", "Without cuMem they work: sharing memory by cuMem fails.",
+		["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
+	],
+	[
+		"p2p-off", "p2p", "Without peer-to-peer access they work: that path fails.",
+		["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
+	],
+	["shm-off", "shm", "Without shared memory they work: /dev/shm fails.", ["increase-shm", "nccl-shm-disable"]],
+	[
+		"p2p-shm-off", "both", "Over the network they work: both peer-to-peer access and shared memory fail.",
+		["nccl-p2p-disable", "increase-shm"],
+	],
+	[
+		"in-process", "processes", "Inside one process they work: sharing memory between processes fails.",
+		["nccl-p2p-disable", "upgrade-driver"],
+	],
+]
 
-works := [name | some name in order; name in good]
+order := [name | some [name, _, _, _] in verdicts]
 
-part := {
-	"cleaned": "variables", "limits-raised": "limits", "nvls-off": "nvls", "cumem-off": "cumem", "p2p-off": "p2p",
-	"shm-off": "shm", "p2p-shm-off": "both", "in-process": "processes",
+verdict := array.concat(
+	[v | some v in verdicts; works(v[0])],
+	[["", "everywhere", everywhere, array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"])]],
+)[0]
+
+kind := verdict[1]
+
+works(name) if arm[name].outcome == "ok"
+works("limits-raised") if count(enough) > 0
+
+default everywhere := "Not everything that may help was tried to its end."
+
+everywhere := "They fail without any single transport and variable as well: library, driver or rendezvous fail." if {
+	count(others) > 0
+	count(object.get(input.collectives, "untried", [])) == 0
+	every name in order {
+		object.get(arm, [name, "outcome"], "ok") != "unknown"
+	}
 }
 
-default kind := "everywhere"
-
-kind := part[works[0]]
-
-# verdicts are what each part that fails means, and what helps.
-verdicts := {
-	"variables": [sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]), variable_cures],
-	"limits": [sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]), limit_cures],
-	"nvls": ["Without NVLS they work: the multicast of the NVSwitches fails.", ["nccl-nvls-disable", "upgrade-driver"]],
-	"cumem": ["Without cuMem they work: sharing memory by cuMem fails.", ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"]],
-	"p2p": ["Without peer-to-peer access they work: that path fails.", ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"]],
-	"shm": ["Without shared memory they work: /dev/shm fails.", ["increase-shm", "nccl-shm-disable"]],
-	"both": ["Over the network they work: both peer-to-peer access and shared memory fail.", ["nccl-p2p-disable", "increase-shm"]],
-	"processes": ["Inside one process they work: sharing memory between processes fails.", ["nccl-p2p-disable", "upgrade-driver"]],
-	"everywhere": [everywhere, array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"])],
-}
-
-default blamed := "one or more of these variables cause it"
-
-blamed := "this variable causes it" if count(unset) == 1
-
-default everywhere := "Nothing else was tried."
-
-everywhere := sprintf("They fail with %s as well; what else might help was not tried to its end.", [facts.list(alike)]) if {
-	incomplete
-	count(alike) > 0
-} else := "They fail without any single transport and without the library's variables as well: the library, the driver or the rendezvous fails." if {
-	not incomplete
-	count(input.collectives.arms) > 1
-}
-
-# alike are the arms that fail as well.
-alike := {name | some name in order; arm[name].outcome in bad}
-
-# incomplete is true where the time ran out before all arms had said something.
-incomplete if count(input.collectives.untried) > 0
-
-incomplete if {
-	some name in order
-	arm[name].outcome == "unknown"
-}
-
-# unset are the variables without which they work: the fewest that were removed.
+# unset are the variables without which they work: the fewest that a search among those of the arm "cleaned" found.
 default unset := []
 
-unset := found_culprits if {
-	count(found_culprits) > 0
-} else := arm.cleaned.unset
-
-# found_culprits are those that a search among the variables of the arm "cleaned" found.
-found_culprits := sort([[count(names), names] | some names in removed])[0][1]
+unset := array.concat(
+	[names | some [_, names] in sort([[count(n), n] | some n in removed])],
+	[names | names := arm.cleaned.unset],
+)[0]
 
 removed contains a.unset if {
 	first.outcome in bad
-	some a in input.collectives.arms
+	some a in others
 	a.name == "without"
 	a.outcome == "ok"
 }
 
-default variable_cures := ["other"]
+# at_fault is true where all of them are known to be.
+at_fault := true in {count(unset) == 1, count(removed) > 0}
 
-variable_cures := ["unset-env"] if count(unset) == 1
-variable_cures := ["unset-env"] if count(found_culprits) > 1
-
-default rendezvous_cures := []
-
-rendezvous_cures := ["set-socket-ifname"] if attempts.refused.connection
+rendezvous_cures := ["set-socket-ifname" | attempts.refused.connection]
 
 # id tells variables that are known to be at fault, beyond a single one that names an interface,
 # from those that an interface may explain.
 id := "setting" if {
 	kind == "variables"
 	at_fault
+	not names_interface
 } else := kind
 
-at_fault if count(found_culprits) > 1
-
-at_fault if {
+names_interface if {
 	count(unset) == 1
-	not endswith(unset[0], "_IFNAME")
+	endswith(unset[0], "_IFNAME")
 }
 
 # settings are the variables that the cures name.
@@ -149,24 +134,23 @@ settings := {"variable": unset[0]} if {
 	count(unset) == 1
 } else := {"variables": unset} if {
 	kind == "variables"
-	count(found_culprits) > 1
+	at_fault
 } else := {"variable": "NCCL_SOCKET_IFNAME"} if {
 	kind == "everywhere"
 	count(rendezvous_cures) > 0
 }
 
-findings contains {
+findings contains object.union({"subject": "host", "affects": collective_cost.gpus}, f) if some f in failures
+
+failures contains {
 	"id": id,
-	"subject": "host",
-	"affects": collective_cost.gpus,
-	"message": sprintf("Collectives of %s %s: %s. %s", [collective_cost.library, became[first.outcome], reason(first), verdicts[kind][0]]),
-	"evidence": array.concat(
-		[arm_evidence("as-configured", first)],
-		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
-	),
+	"message": sprintf("Collectives of %s %s: %s. %s", [
+		collective_cost.library, became[first.outcome], reason(first), verdict[2],
+	]),
+	"evidence": array.concat([arm_evidence("as-configured", first)], [arm_evidence(name, arm[name]) | some name in order]),
 	"params": settings,
 	"severity": severity_of[first.outcome],
-	"remedies": verdicts[kind][1],
+	"remedies": verdict[3],
 } if first.outcome in bad
 
 arm_evidence(name, a) := {
@@ -176,15 +160,13 @@ arm_evidence(name, a) := {
 }
 
 # A fallback of the library that fails: a job uses it where the transport that it prefers is not available.
-findings contains {
+failures contains {
 	"id": "fallback",
-	"subject": "host",
-	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s with %s: %s", [
-		collective_cost.library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
+		collective_cost.library, became[a.outcome], facts.list(fallbacks), reason(a),
 	]),
 	"evidence": [arm_evidence(name, arm[name]) | some name in fallbacks],
-	"severity": fallback_severity,
+	"severity": {true: "critical", false: "medium"}["corrupt" in {arm[name].outcome | some name in fallbacks}],
 	"remedies": ["other"],
 } if {
 	first.outcome in {"ok", "slow"}
@@ -194,34 +176,27 @@ findings contains {
 fallbacks := [name | some name in order; name != "cleaned"; arm[name].outcome in bad]
 
 # Variables without which they fail: a job has them, and needs them.
-findings contains {
+failures contains {
 	"id": "needed",
-	"subject": "host",
-	"affects": collective_cost.gpus,
 	"message": sprintf("Collectives of %s work as the environment is configured, and %s without %s: these variables avoid a fault. %s", [
-		collective_cost.library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
+		collective_cost.library, became[a.outcome], facts.list(object.get(a, "unset", [])), reason(a),
 	]),
-	"evidence": [arm_evidence("cleaned", arm.cleaned)],
+	"evidence": [arm_evidence("cleaned", a)],
 	"severity": "low",
 	"remedies": ["other"],
 } if {
 	first.outcome in {"ok", "slow"}
-	arm.cleaned.outcome in bad
-}
-
-default fallback_severity := "medium"
-
-fallback_severity := "critical" if {
-	some name in fallbacks
-	arm[name].outcome == "corrupt"
+	a := arm.cleaned
+	a.outcome in bad
 }
 
 # The probe as a whole failed before any arm.
-findings contains {
+failures contains {
 	"id": "start",
-	"subject": "host",
 	"affects": [],
-	"message": sprintf("The probe of collectives %s: %s", [started[input.collectives.outcome], object.get(input.collectives, "reason", "")]),
+	"message": sprintf("Collectives of %s %s: %s", [
+		collective_cost.library, became[input.collectives.outcome], reason(input.collectives),
+	]),
 	"evidence": [{"fact": sprintf("collectives.%s", [field]), "value": value, "source": "probe"} |
 		some field in ["outcome", "reason", "cause", "path", "version"]
 		value := input.collectives[field]
@@ -233,38 +208,32 @@ findings contains {
 	count(input.collectives.arms) == 0
 }
 
-started := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed"}
-
-missing contains {"fact": "collectives", "words": sprintf("the outcome of the collectives is not known: %s", [object.get(input.collectives, "reason", "unknown")])} if {
+missing contains {"fact": "collectives", "words": sprintf("the outcome of the collectives is not known: %s", [reason(input.collectives)])} if {
 	input.collectives.outcome == "unknown"
 	count(collective_cost.idle) == 0
 }
 
 not_applicable contains why if some why in collective_cost.idle
 
-# The limits of the process with which the collectives work once they are raised to the hard ones, as an arm of
-# the probe tried.
-
-# enough are the limits with which they work once they are raised: the fewest that were.
+# enough are the fewest limits of the process with which the collectives work once they are raised to the hard ones.
 default enough := []
 
-enough := sort([[count(limits), limits] |
+enough := sort([[count(raised), raised] |
 	some a in input.collectives.arms
 	a.name == "limits-raised"
 	a.outcome == "ok"
-	limits := sort(object.keys(a.raised))
+	raised := sort(object.keys(a.raised))
 ])[0][1]
 
-# words names them.
-words := concat(" and ", [names[limit] | some limit in enough])
+words := concat(" and ", [limits[limit][0] | some limit in enough])
 
-names := {"nofile": "open files, RLIMIT_NOFILE", "memlock": "locked memory, RLIMIT_MEMLOCK"}
+limit_cures := [limits[limit][1] | some limit in enough]
 
-# cures raise them for good.
-limit_cures := [id | some limit in enough; some id in remedies[limit]]
+limits := {
+	"nofile": ["open files, RLIMIT_NOFILE", "raise-process-limits"],
+	"memlock": ["locked memory, RLIMIT_MEMLOCK", raise_memlock],
+}
 
-remedies := {"nofile": ["raise-process-limits"], "memlock": memlock}
+default raise_memlock := "raise-memlock-limits"
 
-memlock := ["raise-memlock"] if {
-	facts.in_container
-} else := ["raise-memlock-limits"]
+raise_memlock := "raise-memlock" if facts.in_container

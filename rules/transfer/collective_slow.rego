@@ -21,7 +21,6 @@
 package gpudoctor.rules.collective_slow
 
 import data.gpudoctor.lib.collective_cost
-import data.gpudoctor.lib.collective_ways
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.restricting_settings
@@ -47,7 +46,11 @@ slow if first.outcome == "slow"
 findings contains {
 	"subject": "host",
 	"affects": collective_cost.gpus,
-	"message": sprintf("%s. %s%s", [figures, ways[way], remark]),
+	"message": concat(". ", array.flatten([
+		figures,
+		[sprintf("The library's log shows that its channels go %s", [facts.list(ways)]) | count(ways) > 0],
+		[sprintf("%s, as set here, may have asked for that", [facts.list(asked)]) | count(asked) > 0],
+	])),
 	"evidence": [{
 		"fact": "collectives.arms[as-configured]",
 		"value": object.union(
@@ -57,7 +60,10 @@ findings contains {
 		"source": "probe",
 	}],
 	"severity": severity,
-	"remedies": remedies,
+	"remedies": {
+		true: ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"], # The library or the driver is why.
+		false: ["other"],
+	}[count(asked) == 0],
 	"steps": [
 		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},
 		{"look": "how fast collectives are without single transports and variables", "command": "gpudoctor probe nccl --probe full"},
@@ -74,44 +80,15 @@ figures := sprintf("All-reduce of %s between %d GPUs: %s GB/s, where %s carry %v
 	count(judged) > 0
 } else := sprintf("All-reduce of %s between %d GPUs is slow: %s", [collective_cost.library, count(input.collectives.gpus), object.get(first, "reason", "below what the links carry")])
 
-kinds := {t.kind | some t in first.transports}
-
-default way := "unknown"
-
-way := "shm" if {
-	"shm" in kinds
-} else := "tcp" if {
+ways := {sprintf("%s (%s)", [words, concat("/", [t[field] | some field in ["kind", "network"]; t[field] != ""])]) |
 	some t in first.transports
-	t.kind == "net"
-	t.network == "Socket"
-} else := "net" if {
-	"net" in kinds
-} else := "p2p" if {
-	count(kinds) > 0
+	some prefix, words in {"shm": "through host memory", "net": "over the network", "p2p": "from GPU to GPU"}
+	startswith(t.kind, prefix)
 }
 
-ways := {
-	"shm": collective_ways.through("shm", ""),
-	"tcp": collective_ways.through("tcp", ""),
-	"net": sprintf("%s's log shows that its channels between the GPUs of one machine go over NICs", [collective_cost.library]),
-	"p2p": sprintf("%s's log shows that its channels go from GPU to GPU (via P2P)", [collective_cost.library]),
-	"unknown": sprintf("%s's log does not show which way its channels go", [collective_cost.library]),
-}
-
-# asked are the settings that may have asked for that: those that restrict the collective_cost.library, but for
+# asked are the settings that may have asked for that: those that restrict the library, but for
 # those without which it was not faster, and those without which it was.
-asked := (restricting_settings.in_force - collective_cost.free) | costly
-
-costly := {name | some name in collective_cost.slower.variables}
-
-default remedies := ["other"]
-
-# Another way than the links, that nothing asked for: the library or the driver is why.
-remedies := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"] if count(asked) == 0
-
-default remark := ""
-
-remark := sprintf(". %s, as set here, may have asked for that", [facts.list(asked)]) if count(asked) > 0
+asked := (restricting_settings.in_force - collective_cost.free) | {name | some name in collective_cost.slower.variables}
 
 # Below half of what counts as good, the cause is a wrong path, not noise. What a setting may have
 # asked for is no fault by itself: env-misconfig weighs the setting.

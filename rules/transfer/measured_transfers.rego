@@ -26,30 +26,35 @@
 package gpudoctor.rules.measured_transfers
 
 import data.gpudoctor.lib.benchmarks
-import data.gpudoctor.lib.collective_ways
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.restricting_settings
 import data.tables.thresholds
 
-# left_to_others are the paths that other rules judge: those to the host's memory (pcie-link-degraded) and those between
-# machines (gdr-topology, roce-mtu-pfc, pcie-link-degraded).
-left_to_others := {"host-to-gpu", "gpu-to-host", "network"}
-
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s: %s GB/s%s, where %s carry %v and at least %s counts as good. %s", [
-		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b, worst),
+		b.test, peers.decimal(worst.gbps), concat("", [sprintf(" from %s to %s", [worst.a, worst.b]) | worst.a != ""]),
+		worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold),
+		object.get(words, way, sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])),
 	]),
-	"severity": grade(b, worst),
-	"evidence": array.concat(benchmarks.points_evidence(b, ps), way_evidence(b, worst)),
-	"remedies": cures(b, worst),
+	"severity": severity(way, worst),
+	"evidence": array.concat(
+		benchmarks.points_evidence(b, ps),
+		[{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)} | t := channels[way][0]],
+	),
+	"remedies": object.get(cures, way, ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"]),
 	"params": {"level": "PXB"},
 } if {
 	some i, ps in benchmarks.low
 	b := input.benchmarks[i]
-	not b.what in left_to_others
+
+	# Other rules judge the paths to the host's memory (pcie-link-degraded) and those between machines (gdr-topology,
+	# roce-mtu-pfc, pcie-link-degraded).
+	not b.what in {"host-to-gpu", "gpu-to-host", "network"}
 	not on_purpose(b)
 	worst := benchmarks.worst(ps)
+	way := way_of(b, worst)
 }
 
 # A setting that disables peer access explains a slow collective: env-misconfig judges it,
@@ -59,34 +64,40 @@ on_purpose(b) if {
 	count(restricting_settings.in_force) > 0
 }
 
+# channels are those that NCCL sent through host memory, or over TCP between GPUs of one machine.
+channels := {
+	"shm": sort([t | some t in input.logs.transports; t.kind == "shm"]),
+	"tcp": sort([t | some t in input.logs.transports; t.kind == "net"; t.network == "Socket"; t.same_host == true]),
+}
+
+# way_of is how a collective went, as far as a log or a rate that is too low for the links shows it, or "copies".
+way_of(b, p) := "copies" if {
+	b.what != "collective"
+} else := logged[0] if {
+	logged := [way | some way in ["shm", "tcp"]; count(channels[way]) > 0]
+	count(logged) > 0
+} else := "around" if {
+	p.gbps < p.expected_gbps * thresholds.staged
+} else := "unknown"
+
+words := {
+	"shm": "NCCL's log shows why: its channels go through host memory instead of from GPU to GPU (via SHM)",
+	"tcp": "NCCL's log shows why: its channels between the GPUs of one machine go over TCP (via NET/Socket)",
+	"around": "That is less than a tenth: the traffic goes through the host or over a NIC, not over the links between the GPUs. A log with NCCL_DEBUG=INFO shows which (via SHM, via NET)",
+	"unknown": "This is the best value of the table",
+}
+
 # Below half of what counts as good, the cause is a wrong path, not noise. A collective that
 # goes around the links may have been told to, by a setting that the input does not show.
-grade(b, p) := "medium" if {
-	collective_way(b, p) == "around"
-} else := "high" if {
+severity(way, p) := "high" if {
+	way != "around"
 	p.gbps < (p.expected_gbps * p.threshold) * thresholds.wrong_path
 } else := "medium"
 
-# collective_way is the way of a collective's value; undefined for another table.
-collective_way(b, p) := collective_ways.way(p) if b.what == "collective"
-
-way_evidence(b, p) := collective_ways.evidence(collective_way(b, p))
-
-default way_evidence(_, _) := []
-
-cures(b, p) := ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"] if {
-	collective_way(b, p) != "unknown"
-} else := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {
-	b.what == "collective"
-} else := ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"]
-
-between(p) := sprintf(" from %s to %s", [p.a, p.b]) if {
-	p.a != ""
-} else := ""
-
-count_text(ps, b, p) := collective_ways.words(collective_way(b, p)) if {
-	b.what == "collective"
-} else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
+cures := {
+	"copies": ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"],
+	"unknown": ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
+}
 
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),

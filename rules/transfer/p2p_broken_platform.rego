@@ -25,12 +25,9 @@
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
-#     failing: "{what} {became}, although the driver offers peer access"
-#     exported:
-#       severity: high
-#       text: >-
-#         {what} {became} if the memory belongs to another process, but work within one process.[ The driver or the
-#         kernel reported: {reasons}.]
+#     failing: >-
+#       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
+#       access[ and {exported}].[ The error is {errors}.][ Up to {amount} are wrong.][ The probe reports: {reasons}.]
 #     wrong: >-
 #       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ Without
 #       NVLink and on bare metal, an IOMMU that translates, or ACS that redirects, on the path is {likely}.]
@@ -75,24 +72,39 @@ failures[[t.source, t.destination]] contains t if {
 	not staging.failed(t.source, t.destination)
 }
 
-# kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56.
-kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
+# kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56. Only
+# between processes, the driver's export of memory is at fault, and a single process works.
+kind(ts) := {"worst": became(ts)[0][0], "paths": paths, "exported": paths == {"between processes"}} if {
+	paths := {path[t.test] | some t in ts}
+}
 
-worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in {t.outcome | some t in ts}][0]
+# path is the way within a GPU that a test takes, or memory that another process exported.
+path := {
+	"copy": "copy engine", "copy-read": "copy engine", "bidirectional": "copy engine", "all-at-once": "copy engine",
+	"sm-store": "SM", "sm-load": "SM", "handshake": "SM", "atomics": "SM", "latency": "SM",
+	"between-processes": "between processes",
+}
 
-# exported: only between processes, the driver's export of memory is at fault, and a single process works.
-exported := {"between processes"}
+# became are the outcomes of transfers, the worst first, each in words with its tests.
+became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])] |
+	some [outcome, words] in [["hang", "hang"], ["corrupt", "report success and deliver wrong data"], ["error", "fail"]]
+	alike := {t | some t in ts; t.outcome == outcome}
+	tests := {concat(" by ", [t[field] | some field in ["test", "way"]; t[field] != ""]) | some t in alike}
+	count(tests) > 0
+]
 
 findings contains {
 	"id": "failing",
-	"grade": {true: "exported", false: "failing"}[k.paths == exported],
+	"severity": {true: "high", false: "critical"}[k.exported],
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"about": {
-		"what": transfers.what(group),
-		"became": transfers.became(ts),
-		# The name of an error is in what became of them.
-		"reasons": concat("; ", sort(transfers.reasons(ts) - {t.error_name | some t in ts})),
+		"pairs": count(group), "tried": count(transfers.tried), "gpus": transfers.gpus(group),
+		"became": concat("; others ", [words | some [_, words] in became(ts)]),
+		"exported": ["they work within one process" | k.exported],
+		"errors": errors,
+		"amount": [facts.bytes(max(wrong)) | wrong := {t.bad_bytes | some t in ts; t.bad_bytes > 0}; count(wrong) > 0],
+		"reasons": concat("; ", sort({t.reason | some t in ts; t.reason != ""} - errors)),
 	},
 	"evidence": array.concat(
 		[{"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]), "value": true, "source": "cuDeviceCanAccessPeer"} |
@@ -101,25 +113,20 @@ findings contains {
 		],
 		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
 	),
-	"accounts_for": transfers.accounted(ts | slow_too(group)),
+	"accounts_for": transfers.accounted(ts | slow),
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}
 	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
 	ts := transfers.all(group)
-}
-
-# slow_too are the transfers of the same pairs that arrived slowly.
-slow_too(group) := {t |
-	some d, _ in group
-	some t in peers.sluggish[peers.key(d[0], d[1])]
-	[t.source, t.destination] == d
+	errors := {t.error_name | some t in ts; t.error_name != ""}
+	slow := {t | some pair in peers.sluggish; some t in pair; group[[t.source, t.destination]]}
 }
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
 # a virtual machine both are the host's. Pass-through cures only what it is not known to be in force for.
-remedies(k, group) := array.concat(object.get({"cuMem": ["nccl-cumem-disable"], "cudaIpc": []}, only_way(group), ["nccl-p2p-disable"]), ["upgrade-driver"]) if {
-	k.paths == exported
+remedies(k, group) := array.concat(other_way(group), ["upgrade-driver"]) if {
+	k.exported
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in transfers.all(group)
 	t.error_code in driver_errors.in_gpu
@@ -129,11 +136,9 @@ remedies(k, group) := array.concat(object.get({"cuMem": ["nccl-cumem-disable"], 
 	facts.is_guest == true
 } else := array.flatten(["nccl-p2p-disable", pass_through(group), "update-bios", "upgrade-driver"])
 
-# only_way is the one way of giving memory to another process that fails over each of these pairs, where the other is
+# other_way: of the ways of giving memory to another process, one fails over each of these pairs, and the other is
 # right. NCCL uses cuMem by default, and can do with the older way where that works.
-default only_way(_) := "both"
-
-only_way(group) := way if {
+other_way(group) := {"cuMem": ["nccl-cumem-disable"], "cudaIpc": []}[way] if {
 	some way in {"cuMem", "cudaIpc"}
 	{t.way | some t in transfers.all(group)} == {way}
 	every d in object.keys(group) {
@@ -141,7 +146,7 @@ only_way(group) := way if {
 		t.way == {"cuMem": "cudaIpc", "cudaIpc": "cuMem"}[way]
 		t.outcome in {"ok", "slow"}
 	}
-}
+} else := ["nccl-p2p-disable"]
 
 # AMD recommends remapping for Radeon GPUs.
 pass_through(group) := ["iommu-pt"] if {
@@ -153,12 +158,11 @@ pass_through(group) := ["iommu-pt"] if {
 } else := []
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": all_gpus})}, s) if some s in signs
+findings contains object.union({"subject": "host", "params": object.union(iommu.params, {"gpus": gpus})}, s) if {
+	some s in signs
+	gpus := [address | some address in facts.gpus]
+}
 
-all_gpus := [address | some address in facts.gpus]
-
-# cures are what lets copies arrive on a platform where they do not: host memory for NCCL's, and for all others the
-# removal of what blocks them.
 cures := ["nccl-p2p-disable", "upgrade-driver"] if {
 	facts.is_guest == true
 } else := ["nccl-p2p-disable", "disable-acs", "iommu-remap", "update-bios", "upgrade-driver"] if {
@@ -171,7 +175,7 @@ signs contains {
 	"id": "wrong",
 	"about": {
 		"copies": ({bench_words(b) | some b in wrong} | {sprintf("GPU %s to %s over %s", [m.fields.from, m.fields.to, m.fields.path]) | some m in mismatches}),
-		"likely": ["likely" | not over_nvlink],
+		"likely": ["likely" | over_nvlink == false],
 	},
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
 	"messages": mismatches,
@@ -191,16 +195,8 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 
 mismatches := logs.messages({"nccl-diag-p2p-mismatch"})
 
-default over_nvlink := false
+over_nvlink := (count(wrong) + count({m.fields.path | some m in mismatches} - {"NVL", "NVB", "XGMI", "C2C"})) == 0
 
-over_nvlink if {
-	count(wrong) == 0
-	every m in mismatches {
-		m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
-	}
-}
-
-# Benchmarks that show that copies with peer access do not arrive.
 signs contains {
 	"id": "sign",
 	"about": {"signs": {words | some [words, _] in shown}},
@@ -229,7 +225,8 @@ shown contains ["a collective hangs with it and works without it (NCCL_P2P_DISAB
 	count(benchmarks.points(b)) == 0
 	b.ranks > 1
 	count(moved) > 0
-	count(switched_off) > 0
+	some v in input.env.variables
+	[v.name, v.value] == ["NCCL_P2P_DISABLE", "1"]
 }
 
 # A table that stops where peer access comes on. Where the driver refused a mapping, that is why.
@@ -243,12 +240,6 @@ shown contains [sprintf("%s does not finish", [b.tool]), benchmarks.evidence(b, 
 moved contains b if {
 	some b in benchmarks.of.collective
 	count(benchmarks.points(b)) > 0
-}
-
-switched_off := {v |
-	some v in input.env.variables
-	v.name == "NCCL_P2P_DISABLE"
-	v.value == "1"
 }
 
 # A job that does not get past its first collective, on one machine between cards that PCIe joins, with nothing else known
@@ -292,18 +283,11 @@ unmoved contains ["A collective over peer-to-peer transfers started and has not 
 unmoved contains ["NCCL's log ends after its communicator was created", {"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)}] if {
 	some c in input.logs.communicators
 	c.library == "nccl"
-	count(newer_geforce) > 1
+	models := [gpu_models.model[g.name] | some g in input.gpus.devices]
+	count([m | some m in models; m.geforce; m.architecture in {"ada", "blackwell"}]) > 1
 }
 
-newer_geforce := {g |
-	some g in input.gpus.devices
-	model := gpu_models.model[g.name]
-	model.geforce
-	model.architecture in {"ada", "blackwell"}
-}
-
-# all_busy is true where all GPUs are shown busy: the kernels of a collective wait in a loop, so that its ranks have
-# come to it, and none is late or still loads.
+# The kernels of a collective wait in a loop: where all GPUs are busy, its ranks have come to it, and none is late.
 default all_busy := false
 
 all_busy if {
@@ -313,8 +297,7 @@ all_busy if {
 	}
 }
 
-# on_pcie is true on one machine of NVIDIA GPUs where a matrix shows PCIe between them, or the model is a card, and
-# nothing shows an NVLink.
+# on_pcie is true on one machine of NVIDIA GPUs of which PCIe is shown, or that are cards, and no NVLink.
 on_pcie if {
 	over_pcie
 	not networks.multi_node
@@ -340,18 +323,10 @@ kept_off if {
 
 # excluded is true where a log states a cause, collectives ran (a table with values), a transport shows that peer access
 # is not used, or a job fails just as well without it.
-excluded if {
-	some m in logs.complaints
-	m.role == "cause"
-}
-
+excluded if "cause" in {m.role | some m in logs.complaints}
 excluded if count(moved) > 0
 excluded if "p2p-broken-platform" in trials.cleared
-
-excluded if {
-	some t in input.logs.transports
-	t.kind in {"shm", "net", "collnet"}
-}
+excluded if count({t.kind | some t in input.logs.transports} & {"shm", "net", "collnet"}) > 0
 
 # Variables that make a program use peer access which it would otherwise not use, or check first: a fault of its own,
 # whatever other signs there are, except where data was seen to arrive wrong. Over NVLink they are right.
@@ -367,9 +342,9 @@ signs contains {
 	# RCCL has its own switch, in addition to the program's.
 	"remedies": array.flatten(["unset-env", ["nccl-p2p-disable" | count(radeons) > 1], "iommu-pt"]),
 } if {
-	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}
+	some name, off in {"GGML_CUDA_P2P": set(), "VLLM_SKIP_P2P_CHECK": no, "SGLANG_SKIP_P2P_CHECK": no}
 	v := facts.variable[name]
-	not left_off(name, v.value)
+	not lower(v.value) in off
 	only_pcie
 	count(wrong) + count(failures) == 0
 }
@@ -377,11 +352,8 @@ signs contains {
 # garbage is what a model writes when its weights or activations do.
 garbage := logs.messages({"model-output-degenerate"})
 
-# llama.cpp checks only that its own variable is set, not the value.
-left_off(name, value) if {
-	name != "GGML_CUDA_P2P"
-	lower(value) in {"0", "", "false"}
-}
+# no turns them off, but for that of llama.cpp, which checks only that its own variable is set, not the value.
+no := {"0", "", "false"}
 
 only_pcie if peers.over_pcie
 
@@ -399,9 +371,5 @@ not_applicable contains facts.few_offered
 not_applicable contains "fewer than two GPUs" if not facts.several
 
 not_applicable contains "the driver offers no peer access between these GPUs" if {
-	facts.several
-	count(peers.access) > 0
-	every answer in peers.access {
-		answer == false
-	}
+	{answer | some answer in peers.access} == {false}
 }

@@ -29,7 +29,7 @@ probed(transfers) := {"transfers": {
 
 test_fires_once_for_a_whole_machine if {
 	f := only(probed([transfer("copy", s, d, "corrupt") | some s in [a, b, c]; some d in [a, b, c]; s != d]))
-	[f.subject, f.affects, count(f.evidence), f.about.what] == ["host", [a, b, c], 12, "Transfers over 6 of 6 ordered pairs of GPUs"]
+	[f.subject, f.affects, count(f.evidence), f.about.pairs, f.about.tried] == ["host", [a, b, c], 12, 6, 6]
 }
 
 one(test, outcome, fields) := object.union(transfer(test, a, b, outcome), fields)

@@ -30,49 +30,45 @@ import data.tables.thresholds
 # slow are the slow transfers of each ordered pair of GPUs, where nothing worse happened on it.
 slow[[t.source, t.destination]] contains t if {
 	some k, ts in peers.sluggish
-	count([t | some t in peers.trouble[k]]) == 0
+	not peers.trouble[k]
 	some t in ts
 }
-
-slow_ways := {direction: ts | some direction, ts in slow}
 
 # grade: "high" means that more than half of what healthy machines reach is lost. All at once, the threshold is lax
 # since pairs share links that none of them shows; a quarter of a pair's fair share is a collapse even there.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < max([thresholds.wrong_path * t.threshold, object.get(collapse, t.test, 0)])
+	t.fraction < max([thresholds.wrong_path * t.threshold, object.get({"all-at-once": 0.25}, t.test, 0)])
 } else := "medium"
-
-collapse := {"all-at-once": 0.25}
-
-# crowded are the tests in which other copies run at the same time.
-crowded := {"all-at-once", "bidirectional"}
 
 # when is "together" for a pair that is slow only while several copies run.
 when(ts) := "together" if {
 	"all-at-once" in transfers.tests(ts)
-	transfers.tests(ts) - crowded == set()
+	transfers.tests(ts) - {"all-at-once", "bidirectional"} == set()
 } else := "alone"
-
-kind(ts) := [grade(ts), when(ts)]
 
 findings contains {
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
-		count(group), count(transfers.tried), moment[k[1]], figures(transfers.all(group)), unread_words(group),
+		count(group), count(transfers.tried),
+		{"together": " while all GPUs write at once, but not one at a time", "alone": ""}[k[1]], figures(ts),
+		# ACS on the way is the first suspect where it could not be read.
+		concat("", [sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) |
+			count(bridges) > 0
+		]),
 	]),
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
-	"accounts_for": transfers.accounted(transfers.all(group)),
-	"params": {"bridges": sort(unread(object.keys(group))), "level": "PXB"},
+	"accounts_for": transfers.accounted(ts),
+	"params": {"bridges": sort(bridges), "level": "PXB"},
 	"severity": k[0],
 	"remedies": remedies(k[1], object.keys(group)),
 } if {
-	some k in {kind(ts) | some ts in slow_ways}
-	group := {d: ts | some d, ts in slow_ways; kind(ts) == k}
+	some k in {[grade(ts), when(ts)] | some ts in slow}
+	group := {d: ts | some d, ts in slow; [grade(ts), when(ts)] == k}
+	ts := transfers.all(group)
+	bridges := unread(object.keys(group))
 }
-
-moment := {"together": " while all GPUs write at once, but not one at a time", "alone": ""}
 
 figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 	peers.span(rates), tests_text(ts), peers.decimal(min(good)), peers.decimal(min(best)),
@@ -86,37 +82,20 @@ figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 
 tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
 
-# ACS on the way is the first suspect where it could not be read.
-unread_words(group) := sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) if {
-	bridges := unread(object.keys(group))
-	count(bridges) > 0
-} else := ""
-
 # remedies: parts that are known to work get no remedy. Host memory is slower than most
 # slow paths, so it is advised only if it was measured faster.
-remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, beating)) if {
+remedies(time, directions) := array.concat(["reset-gpu", "upgrade-driver"], staged) if {
 	peers.under_nvlink(directions)
-} else := array.concat(staged_way(directions, beating), ["update-bios"])
-
-remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
-	peers.under_nvlink(directions)
-} else := array.flatten([unknowns(directions), staged_way(directions, faster), "update-bios"])
-
-# faster are the slow directions beside which the way through host memory is faster,
-# beating those where it is while all GPUs write.
-faster := {d | some d, _ in slow_ways; staging.faster(d[0], d[1])}
-
-beating := {d | some d, _ in slow_ways; staging.beats_crowd(d[0], d[1])}
-
-bare_metal if {
-	not facts.is_guest == true
-	not facts.is_passthrough_host == true
+	staged := [way | time == "together"; some way in staged_way(time, directions)]
+} else := array.flatten([unseen, staged_way(time, directions), "update-bios"]) if {
+	unseen := [cure | time == "alone"; some cure in unknowns(directions)]
 }
 
 # unknowns are the cures of what could not be seen: where it was, and is at
 # fault, acs-redirect or iommu-translation says so.
 unknowns(directions) := [cure |
-	bare_metal
+	not facts.is_guest == true
+	not facts.is_passthrough_host == true
 	some [cure, open] in [
 		["disable-acs", count(unread(directions)) > 0],
 		["iommu-pt", count(undecided(directions)) > 0],
@@ -143,41 +122,36 @@ undecided(directions) := {address |
 
 # staged_way: a level, where pairs below common switches are fast and only
 # those beyond must be left out; else peer access goes as a whole.
-staged_way(directions, better) := [] if {
-	count(directions - better) > 0
+staged_way(time, directions) := [] if {
+	some d in directions
+	not staged_faster(time, d)
 } else := ["nccl-p2p-level", "nccl-p2p-disable"] if {
 	count(transfers.tried - directions) > 0
 	every d in directions {
-		beyond_switches[peers.key(d[0], d[1])]
+		some p in pairs_of[peers.key(d[0], d[1])]
+		p.path in {"PHB", "NODE", "SYS"} # It leaves the PCIe switches.
 	}
 } else := ["nccl-p2p-disable"]
 
-# beyond_switches are the pairs whose way leaves the PCIe switches.
-beyond_switches[peers.key(p.a, p.b)] if {
-	some p in facts.gpu_pairs
-	p.path in {"PHB", "NODE", "SYS"}
-}
+staged_faster("alone", d) if staging.faster(d[0], d[1])
+staged_faster("together", d) if staging.beats_crowd(d[0], d[1])
 
-# Copies between host memory and a GPU: slow from every node points to the
-# GPU's own link; slow from one of several is the way of a far node.
+# Copies between host memory and a GPU: slow from every node points to the GPU's own link; slow from one of several is
+# the way of a far node, and memory of the near one is the cure.
 host_copies[gpu] contains t if {
 	some t in input.transfers.transfers
 	t.test in {"host-to-device", "device-to-host"}
 	some gpu in [t.source, t.destination]
-	contains(gpu, ":")
+	facts.is_address(gpu)
 }
 
 findings contains {
 	"subject": gpu,
 	"affects": [gpu],
 	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [k.words, figures(slow_copies)]),
-	"evidence": [{
-		"fact": sprintf("transfers.transfers[%s]", [gpu]),
-		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
-		"source": "probe",
-	}],
+	"evidence": [transfers.shown(gpu, [object.filter(t, fields) | some t in sort(slow_copies)])],
 	"accounts_for": transfers.accounted(slow_copies),
-	"params": near(gpu),
+	"params": {"node": node | node := pci.device[gpu].numa_node; is_number(node)},
 	"severity": k.severity,
 	"remedies": k.remedies,
 } if {
@@ -185,19 +159,14 @@ findings contains {
 	slow_copies := {t | some t in ts; t.outcome == "slow"}
 	count(slow_copies) > 0
 	k := copies_kind(slow_copies, ts)
+	fields := ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]
 }
 
-# A far node is slow by nature; memory of the near one is the cure. Slow from
-# every node, it is the GPU's own link, or what the firmware made of it.
 copies_kind(slow_copies, ts) := {"words": " from some NUMA nodes", "severity": "low", "remedies": ["bind-numa"]} if {
 	some t in (ts - slow_copies)
 	t.outcome == "ok"
 	t.test in transfers.tests(slow_copies)
 } else := {"words": "", "severity": grade(slow_copies), "remedies": ["reseat-or-fix-pcie-link", "update-bios"]}
-
-near(gpu) := {"node": pci.device[gpu].numa_node} if {
-	is_number(pci.device[gpu].numa_node)
-} else := {}
 
 not_applicable contains facts.few_offered
 

@@ -17,6 +17,16 @@
 #   remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, upgrade-driver, start-fabric-manager, free-memory, fix-visible-devices, pass-device-nodes, grant-device-access, replace-hardware, other]
 #   unexplained: true
 #   since: "0.2"
+#   grades:
+#     transfers: >-
+#       Transfers over {pairs:path} ({tests}) {became}[ with {error|error} ({code})[ in {call}]: {means}]. No other rule
+#       explains it.
+#     device: >-
+#       GPU {gpus} {became} by itself[ with {error|error} ({code})[ in {call}]: {means}]. No other rule explains it.
+#     probe: >-
+#       The probe {became}[ at the step {stage}][, with the exit code {exit}][, by {signal}][ with {error|error}
+#       ({code})[ in {call}]: {means}]. Programs that use the GPUs will probably fail in the same way. No other rule
+#       explains it.
 package gpudoctor.rules.transfer_failed
 
 import data.gpudoctor.lib.driver_errors
@@ -25,10 +35,20 @@ import data.gpudoctor.lib.transfers
 
 severity_of := {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"}
 
+became := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed", "slow": "did not reach the link's speed"}
+
 code_of(x) := object.get(x, "error_code", 0)
 
 # ending is how a transfer, a GPU or the probe ended: outcome, code, name and call.
 ending(x) := [x.outcome, code_of(x), object.get(x, "error_name", ""), object.get(x, "call", "")]
+
+told(kind) := {
+	"became": became[kind[0]],
+	"code": [code | code := kind[1]; code > 0],
+	"error": kind[2],
+	"call": kind[3],
+	"means": driver_errors.class(kind[1]).words,
+}
 
 # failures are the transfers that ended alike: the same outcome, code and call.
 failures[ending(t)] contains t if {
@@ -37,44 +57,18 @@ failures[ending(t)] contains t if {
 }
 
 findings contains {
-	"subject": subject(ts),
-	"affects": affected(ts),
-	"message": sprintf("%s %s%s. No other rule explains it.", [which(ts), became[kind[0]], said(kind)]),
+	"grade": "transfers",
+	"subject": concat("", array.concat([pairs[0]], [sprintf(" and %d more", [count(pairs) - 1]) | count(pairs) > 1])),
+	"affects": sort({address | some t in ts; some address in [t.source, t.destination]; facts.is_address(address)}),
+	"about": object.union(told(kind), {"pairs": pairs, "tests": transfers.tests(ts)}),
 	"evidence": array.slice(transfers.each(ts, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]), 0, 8),
 	"accounts_for": transfers.accounted(ts),
 	"severity": severity_of[kind[0]],
 	"remedies": remedies(kind, ts),
-} if some kind, ts in failures
-
-became := {
-	"corrupt": "report success and deliver wrong data", "hang": "hang",
-	"error": "fail", "slow": "are slower than the link allows",
+} if {
+	some kind, ts in failures
+	pairs := sort({facts.pair_name(t.source, t.destination) | some t in ts})
 }
-
-said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3]), driver_errors.class(kind[1]).words]) if {
-	kind[1] > 0
-} else := ""
-
-in_call(call) := {true: "", false: sprintf(" in %s", [call])}[call == ""]
-
-pairs(ts) := sort({facts.pair_name(t.source, t.destination) | some t in ts})
-
-tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
-
-subject(ts) := pairs(ts)[0] if {
-	count(pairs(ts)) == 1
-} else := sprintf("%s and %d more", [pairs(ts)[0], count(pairs(ts)) - 1])
-
-which(ts) := sprintf("Transfers from %s to %s (%s)", [t.source, t.destination, tests_text(ts)]) if {
-	count(pairs(ts)) == 1
-	some t in ts
-} else := sprintf("Transfers over %d paths (%s)", [count(pairs(ts)), tests_text(ts)])
-
-affected(ts) := sort({address |
-	some t in ts
-	some address in [t.source, t.destination]
-	facts.is_address(address)
-})
 
 remedies(kind, ts) := driver_errors.class(kind[1]).remedies if {
 	kind[0] == "error"
@@ -85,15 +79,14 @@ remedies(kind, ts) := driver_errors.class(kind[1]).remedies if {
 
 # A GPU that the driver could not make ready.
 findings contains {
+	"grade": "device",
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("GPU %s does not work by itself: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
+	"about": object.union(told(kind), {"gpus": gpus}),
 	"evidence": transfers.device_evidence(gpus),
 	"severity": severity_of[kind[0]],
 	"remedies": device_remedies(kind),
 } if some kind, gpus in unready
-
-step_became := {"corrupt": "it delivered wrong data", "hang": "it hung", "error": "it failed", "slow": "it was too slow"}
 
 unready[ending(d)] contains d.address if {
 	some d in input.transfers.devices
@@ -106,11 +99,14 @@ device_remedies(kind) := [r | some r in driver_errors.class(kind[1]).remedies; r
 	kind[0] == "error"
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 
-# The probe as a whole.
 findings contains {
+	"grade": "probe",
 	"subject": "host",
 	"affects": [],
-	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs will probably fail in the same way. No other rule explains it.", [stage, stopped, said(whole)]),
+	"about": object.union_n([
+		told(whole), object.filter(input.transfers, ["stage", "signal"]),
+		{"exit": [code | code := input.transfers.exit_code; code >= 0]},
+	]),
 	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]),
 	"params": {"gpus": sort([address | some address in facts.gpus])},
 	"severity": severity_of[whole[0]],
@@ -122,16 +118,6 @@ findings contains {
 }
 
 whole := ending(input.transfers)
-
-default stage := ""
-
-stage := sprintf(" at the step %q", [input.transfers.stage]) if input.transfers.stage != ""
-
-stopped := sprintf("the process that drives the GPUs exited with code %d before its work was done", [input.transfers.exit_code]) if {
-	input.transfers.exit_code >= 0
-} else := sprintf("the driver crashed with %s", [input.transfers.signal]) if {
-	input.transfers.signal != ""
-} else := step_became[whole[0]]
 
 # no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else shows one. That is no failure.
 no_gpu if {
