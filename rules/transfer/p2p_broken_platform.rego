@@ -27,7 +27,8 @@
 #   grades:
 #     failing: >-
 #       Transfers over {pairs} of {tried:ordered pair} of GPUs ({gpus:few}) {became}, although the driver offers peer
-#       access[ and {exported}].[ The error is {errors}.][ Up to {amount} are wrong.][ The probe reports: {reasons}.]
+#       access[ and {exported}].[ The error is {errors}.][ Up to {amount} are wrong[: {found}].][ The probe reports:
+#       {reasons}.]
 #     wrong: >-
 #       Data that one GPU copied to another arrived wrong, although the copy reported success ({copies:few}).[ Without
 #       NVLink and on bare metal, an IOMMU that translates, or ACS that redirects, on the path is {likely}.]
@@ -93,6 +94,12 @@ became(ts) := [[outcome, sprintf("%s (%s)", [words, concat(", ", sort(tests))])]
 	count(tests) > 0
 ]
 
+# arrived is what the probe found where the data should be (Found in checks/probe).
+arrived := {
+	"poison": "nothing arrived", "zeros": "zeros arrived", "foreign": "the data of another transfer arrived",
+	"other": "other bytes arrived", "source": "the source was changed", "overrun": "bytes beside the destination were changed",
+}
+
 findings contains {
 	"id": "failing",
 	"severity": {true: "high", false: "critical"}[k.exported],
@@ -104,6 +111,7 @@ findings contains {
 		"exported": ["they work within one process" | k.exported],
 		"errors": errors,
 		"amount": [facts.bytes(max(wrong)) | wrong := {t.bad_bytes | some t in ts; t.bad_bytes > 0}; count(wrong) > 0],
+		"found": {arrived[t.found] | some t in ts},
 		"reasons": concat("; ", sort({t.reason | some t in ts; t.reason != ""} - errors)),
 	},
 	"evidence": array.concat(
