@@ -31,9 +31,9 @@
 #   since: "0.3"
 #   grades:
 #     ended: >-
-#       A process of the job[ (rank {rank})][ ({pid})][ on {host}] {how}[ with the code {code}][: {class}][: {said}][
-#       ({meaning})][, at {file}[:{line}][ in {function}]].[ So did {alike:other rank}.] What other ranks report
-#       afterwards, such as timeouts and closed connections, is a consequence
+#       {who}[ on {host}] {how}[ with code {code}][: {class}][: {said}][ ({meaning})][, at {file}[:{line}][ in
+#       {function}]].[ So did {alike:other rank}.] Communication is not at fault: timeouts and closed connections that
+#       other ranks report are consequences
 #     lost:
 #       confidence: possible
 #       remedies: [fix-application, free-memory, other]
@@ -48,8 +48,8 @@ findings contains {
 	"id": first.what,
 	"grade": "ended",
 	"subject": logs.who(first),
-	"about": object.union(object.filter(first, ["rank", "host", "class", "file", "function"]), {
-		"pid": [pid | pid := first.pid; object.get(first, "rank", "") == ""],
+	"about": object.union(object.filter(first, ["host", "class", "file", "function"]), {
+		"who": who,
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
@@ -67,6 +67,12 @@ findings contains {
 }
 
 first := input.logs.job.first
+
+who := sprintf("Rank %d", [first.rank]) if {
+	is_number(first.rank)
+} else := sprintf("Process %d", [first.pid]) if {
+	first.pid
+} else := "A process of the job"
 
 how := {
 	"exception": "died of an exception in the program", "assertion": "failed an assertion of its own",

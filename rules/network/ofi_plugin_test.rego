@@ -85,3 +85,12 @@ test_a_collective_that_hangs_over_slingshot if {
 	known := {"env": {"variables": [{"name": "FI_MR_CACHE_MONITOR", "value": "userfaultfd", "effective": true}]}}
 	grades(object.union(document, known)) == set()
 }
+
+test_fires_where_efa_lacks_its_plugin if {
+	machine := {
+		"pci": {"devices": [{"address": "0000:00:07.0", "vendor": "0x1d0f", "device": "0xefa2"}]},
+		"gpus": {"devices": [{"address": "0000:00:08.0", "vendor": "nvidia", "in_nvml": true}], "nvml": "ok"},
+	}
+	grades(object.union(machine, {"libraries": {"files": []}})) == {["low", "possible"]}
+	grades(object.union(machine, {"libraries": {"files": [{"kind": "nccl-net"}]}})) == set()
+}

@@ -31,17 +31,19 @@ severity_of := {"corrupt": "critical", "hang": "critical", "error": "high"}
 
 became := {"corrupt": "deliver wrong data", "hang": "hang", "error": "fail"}
 
-# first is the environment as it is configured, arm are the others by name.
+# first is the environment as it is configured, arm are the others by name, order their names, the one that decides most
+# first.
 first := input.collectives.arms[0]
 
-arm[name] := [a | some a in others; a.name == name][0] if some name in {a.name | some a in others}
+arm[name] := [a | some a in others; a.name == name][0] if some name in order
+
+order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
 
 others := array.slice(input.collectives.arms, 1, count(input.collectives.arms))
 
 reason(a) := object.get(a, "reason", "the reason is not known")
 
-# verdicts are what each arm says if it works: the part that fails, in words, and what helps. The arm that decides most
-# comes first.
+# verdicts are what each arm says if it works: the part that fails, in words, and what helps.
 verdicts := [
 	[
 		"cleaned", "variables", sprintf("Without %s they work: the fault is in these settings.", [concat(", ", unset)]),
@@ -70,8 +72,6 @@ verdicts := [
 		["nccl-p2p-disable", "upgrade-driver"],
 	],
 ]
-
-order := [name | some [name, _, _, _] in verdicts]
 
 verdict := array.concat(
 	[v | some v in verdicts; works(v[0])],
@@ -188,6 +188,7 @@ failures contains {
 	first.outcome in {"ok", "slow"}
 	a := arm.cleaned
 	a.outcome in bad
+	count(a.unset) > 0
 }
 
 # The probe as a whole failed before any arm.
