@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,6 +99,9 @@ func (b beside) Run() int {
 	}
 	if os.Getenv("GOGC") == "" { // A machine for tests has memory enough to collect garbage more rarely.
 		debug.SetGCPercent(400)
+	}
+	if at := flag.Lookup("test.parallel"); at.Value.String() == at.DefValue { // Many tests only wait for children that hang.
+		_ = at.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
 	}
 	return b.tests.Run()
 }
