@@ -359,6 +359,7 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 func TestActionSource(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it builds the program")
+	night.NotByDay(t, "with another flag than the tests, all is compiled again")
 	r := newRunner(t)
 	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
 	expect.That(t, got.code == exitOK && got.outputs["verdict"] == "healthy", "exit code %d:\n%s", got.code, got.log)
