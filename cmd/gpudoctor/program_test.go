@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -101,9 +98,7 @@ func (b beside) Run() int {
 	if os.Getenv("GOGC") == "" { // A machine for tests has memory enough to collect garbage more rarely.
 		debug.SetGCPercent(400)
 	}
-	if at := flag.Lookup("test.parallel"); at.Value.String() == at.DefValue { // Many tests only wait for children that hang.
-		_ = at.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
-	}
+	night.SideBySide(2)
 	return b.tests.Run()
 }
 

@@ -13,10 +13,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 func TestMain(m *testing.M) {
 	child.Main()
+	night.SideBySide(3)
 	os.Exit(m.Run())
 }
 
