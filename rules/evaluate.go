@@ -69,13 +69,14 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	if err != nil {
 		return nil, err
 	}
-	told := toldByTexts(&judged)
-	chosen = slices.DeleteFunc(chosen, func(r Rule) bool {
-		if r.TextsOnly && !told {
-			left[r.ID] = noTexts
-		}
-		return r.TextsOnly && !told
-	})
+	if !toldByTexts(&judged) { // The log of the probe's own library counts here.
+		chosen = slices.DeleteFunc(chosen, func(r Rule) bool {
+			if r.TextsOnly {
+				left[r.ID] = noTexts
+			}
+			return r.TextsOnly
+		})
+	}
 	asked := slices.Concat(chosen, always)
 	var last []Rule // They judge what nothing else explains.
 	if Unexplained(f.Transfers, nil) != nil {
@@ -113,6 +114,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		foremostKinds(last, answers)
 	}
 	v := &Result{NotApplicable: left}
+	told := toldByTexts(f)
 	var findings []Finding
 	for _, rule := range always {
 		findings = append(findings, answers[rule.ID].findings...)
