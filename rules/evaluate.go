@@ -98,7 +98,14 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	s.addRows(answers, h, merged(said, conditions))
+	known := merged(said, conditions)
+	for id, found := range s.rowFindings(h, conditionsFrom(h, known)) {
+		if a, wasAsked := answers[id]; wasAsked {
+			a.findings = append(a.findings, found...)
+			answers[id] = a
+		}
+	}
+	h.noteFailure(answers, known.failure)
 	explaining := foremostKinds(asked, answers)
 	if judged.Transfers = Unexplained(f.Transfers, explaining); len(last) > 0 && judged.Transfers != nil {
 		rest, err := tables.ValueOf(&judged)

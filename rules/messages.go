@@ -159,37 +159,29 @@ func (s *Set) conditionRules(h byRow) []Rule {
 	return all
 }
 
-// addRows adds to the results of rules the findings of messages that mean something by
-// themselves. If the conditions could not be evaluated, each rule that a template with
-// conditions belongs to has a fault, because a finding may be missing.
-func (s *Set) addRows(answers map[string]reading, h byRow, known answer) {
-	for id, findings := range s.rowFindings(h, conditionsFrom(h, known)) {
-		if a, asked := answers[id]; asked {
-			a.findings = append(a.findings, findings...)
-			answers[id] = a
-		}
-	}
-	if known.failure == "" {
+// noteFailure gives each rule that a template with conditions belongs to a fault if the conditions could not be
+// evaluated, because a finding may be missing.
+func (h byRow) noteFailure(answers map[string]reading, failure string) {
+	if failure == "" {
 		return
 	}
 	for _, v := range h.templates() {
 		names, values := v.Conditions()
 		a, asked := answers[v.Rule]
-		if asked && len(names)+len(values) > 0 && !slices.Contains(a.faults, known.failure) {
-			a.faults = append(a.faults, known.failure)
+		if asked && len(names)+len(values) > 0 && !slices.Contains(a.faults, failure) {
+			a.faults = append(a.faults, failure)
 			answers[v.Rule] = a
 		}
 	}
 }
 
-// rowFindings are the findings of the messages with a template of their own, by rule: one
-// for each row of the catalogue or group of rows, and for each subject that its messages
-// fill in, of the first message of its form.
-func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
-	type voice struct{ rule, group, subject string }
-	all := map[voice]byRow{} // What is told as one.
-	templates := h.templates()
-	for id, v := range templates {
+// voice is what is told as one: the messages of a row of the catalogue, or of a group of rows, about one subject.
+type voice struct{ rule, group, subject string }
+
+// voices are the messages with a template of their own that applies, by voice.
+func (h byRow) voices(said *situation) map[voice]byRow {
+	all := map[voice]byRow{}
+	for id, v := range h.templates() {
 		if !v.Applies(&said.Said) {
 			continue
 		}
@@ -204,19 +196,37 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 			all[key][id] = append(all[key][id], u)
 		}
 	}
+	return all
+}
+
+// rowFindings are the findings of messages that mean something by themselves, by rule: one for each voice, with the
+// template of the row that was said first.
+func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	findings := map[string][]Finding{}
-	for key, of := range all {
+	for key, of := range h.voices(said) {
 		rule, ok := s.Rule(key.rule)
 		if !ok {
 			continue
 		}
 		rows := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[a][0].compare(of[b][0]), cmp.Compare(a, b)) })
-		for _, id := range templates[rows[0]].Also {
-			if of[id] == nil {
-				of[id] = h[id]
-			}
+		first := of[rows[0]][0]
+		v := message.TemplateOf(rows[0], first.event != "")
+		grade, when := v.GradeFor(&said.Said)
+		f := rule.finding()
+		f.ID, f.Message = v.ID, message.Fill(grade.Text, first.Message, &said.Said)
+		f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
+		if grade.Remedies != nil {
+			f.Remedies = grade.Remedies
 		}
-		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, templates[rows[0]], rows, said))
+		speakers := f.quoteRows(v, of, h, rows)
+		for _, name := range slices.Concat(when, said.holding(v.Also)) {
+			f.Evidence = append(f.Evidence, said.shown[name]...)
+		}
+		f.Subject = subjectOf(v.Subject, first.Message, speakers, &said.Said)
+		f.Affects = slices.DeleteFunc(message.Filled(v.Affects, speakers, &said.Said), func(gpu string) bool { return !pciAddress.MatchString(gpu) })
+		slices.Sort(f.Affects)
+		f.Params = said.params(grade.Params, first.Message, speakers)
+		findings[rule.ID] = append(findings[rule.ID], f)
 	}
 	for _, of := range findings {
 		slices.SortStableFunc(of, Finding.Compare)
@@ -224,23 +234,26 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	return findings
 }
 
-// finding is the finding of rows that are reported as one, with the template of the first.
-func (h byRow) finding(rule Rule, v *message.Template, rows []string, said *situation) Finding {
-	first := h[rows[0]][0]
-	grade, when := v.GradeFor(&said.Said)
-	f := rule.finding()
-	f.ID, f.Message = v.ID, message.Fill(grade.Text, first.Message, &said.Said)
-	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
+// quoteRows adds to a finding the messages and events of its rows that show it, and returns them: the first of each, or
+// all of them, and all of the rows that its template names as well.
+func (f *Finding) quoteRows(v *message.Template, of, all byRow, rows []string) []*facts.Message {
 	var quoted []entry
-	for i, row := range slices.Concat(rows, v.Also) {
-		messages := h[row]
-		if i < len(rows) && !v.All {
-			messages = messages[:1]
+	for _, row := range rows {
+		if v.All {
+			quoted = append(quoted, of[row]...)
+		} else {
+			quoted = append(quoted, of[row][0])
 		}
-		quoted = append(quoted, messages...)
 	}
-	var messages, speakers []*facts.Message
+	for _, row := range v.Also {
+		if of[row] != nil {
+			quoted = append(quoted, of[row]...)
+		} else {
+			quoted = append(quoted, all[row]...)
+		}
+	}
 	slices.SortStableFunc(quoted, entry.compare)
+	var messages, speakers []*facts.Message
 	for _, u := range quoted {
 		speakers = append(speakers, u.Message)
 		if u.event == "" {
@@ -249,38 +262,38 @@ func (h byRow) finding(rule Rule, v *message.Template, rows []string, said *situ
 			f.Evidence = append(f.Evidence, u.evidence())
 		}
 	}
-	for _, name := range slices.Concat(when, said.holding(v.Also)) {
-		f.Evidence = append(f.Evidence, said.shown[name]...)
-	}
 	f.quote(messages)
-	f.Subject = subjectOf(v.Subject, first.Message, speakers, &said.Said)
-	f.Affects = slices.DeleteFunc(message.Filled(v.Affects, speakers, &said.Said), func(gpu string) bool { return !pciAddress.MatchString(gpu) })
-	slices.Sort(f.Affects)
-	if grade.Remedies != nil {
-		f.Remedies = grade.Remedies
-	}
-	for name, param := range grade.Params {
-		if whole, known := said.whole[param.Value]; known && !param.List {
-			f.param(name, whole)
+	return speakers
+}
+
+// params are the values of params that a message fills in, or of a list all messages.
+func (c *situation) params(of map[string]message.Param, first *facts.Message, all []*facts.Message) map[string]any {
+	params := map[string]any{}
+	for name, param := range of {
+		if whole, known := c.whole[param.Value]; known && !param.List {
+			params[name] = whole
 			continue
 		}
-		by := []*facts.Message{first.Message}
+		by := []*facts.Message{first}
 		if param.List {
-			by = speakers
+			by = all
 		}
-		switch values := param.Filled(by, &said.Said); {
+		switch values := param.Filled(by, &c.Said); {
 		case len(values) == 0:
 		case param.List:
 			list := make([]any, 0, len(values))
 			for _, v := range values {
 				list = append(list, v)
 			}
-			f.param(name, list)
+			params[name] = list
 		default:
-			f.param(name, values[0])
+			params[name] = values[0]
 		}
 	}
-	return f
+	if len(params) == 0 {
+		return nil
+	}
+	return params
 }
 
 // subjectOf is what a finding is about.
@@ -292,14 +305,6 @@ func subjectOf(subject message.Param, first *facts.Message, all []*facts.Message
 		}
 	}
 	return message.Fill(subject.Value, first, said)
-}
-
-// param adds a param to a finding.
-func (f *Finding) param(name string, value any) {
-	if f.Params == nil {
-		f.Params = map[string]any{}
-	}
-	f.Params[name] = value
 }
 
 // merged is the combined answer of several files of conditions.

@@ -315,10 +315,10 @@ func TestWholeParams(t *testing.T) {
 	t.Parallel()
 	const row, place = "cuda-nvlink", "{@all_gpus}"
 	expect.Must(t, message.Templates()[row].Params["gpus"].Value == place, "%s has the params %v", row, message.Templates()[row].Params)
-	messages := heardOf(row, "said")
+	messages, params := heardOf(row, "said"), message.Templates()[row].Params
 	told := func(value *ast.Term) any {
 		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
-		return messages.finding(Rule{}, message.Templates()[row], []string{row}, said).Params["gpus"]
+		return said.params(params, messages[row][0].Message, nil)["gpus"]
 	}
 	got := told(ast.ArrayTerm(ast.StringTerm("GPU0")))
 	expect.That(t, reflect.DeepEqual(got, []any{"GPU0"}), "a list becomes %v", got)
@@ -335,11 +335,11 @@ func TestFailedConditions(t *testing.T) {
 	for id, v := range message.Templates() {
 		h := heardOf(id, "said")
 		answers := map[string]reading{v.Rule: {}}
-		set.addRows(answers, h, answer{failure: "it failed"})
+		h.noteFailure(answers, "it failed")
 		got := answers[v.Rule]
 		names, values := v.Conditions()
 		expect.That(t, (len(got.faults) == 1) == (len(names)+len(values) > 0), "%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
-		if len(got.findings) == 0 {
+		if len(set.rowFindings(h, conditionsFrom(h, answer{}))[v.Rule]) == 0 {
 			untold++
 		}
 	}

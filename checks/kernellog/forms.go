@@ -52,8 +52,11 @@ func classify(text, kind string) (event facts.KernelEvent, form string, ok bool)
 			continue
 		}
 		event = facts.KernelEvent{ID: row.ID, Kind: row.Kind}
-		sound := true
-		if !row.Each(text, func(name, value string) { sound = set(&event, name, value) && sound }) || !sound {
+		fields, ok := row.Match(text)
+		for name, value := range fields {
+			ok = set(&event, name, value) && ok
+		}
+		if !ok {
 			continue
 		}
 		driver, address := device(text)

@@ -275,33 +275,24 @@ func AsWarning(said string) string { return "NCCL WARN " + said }
 
 // Match returns the fields of a line that is of this form.
 func (r *Row) Match(line string) (fields map[string]string, ok bool) {
-	ok = r.Each(line, func(name, value string) {
-		if fields == nil {
-			fields = make(map[string]string)
-		}
-		fields[name] = value
-	})
-	return fields, ok
-}
-
-// Each reports whether a line is of this form, and gives each field that the line fills to
-// take.
-func (r *Row) Each(line string, take func(name, value string)) bool {
 	line = normal(line)
 	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.Match(line) {
-		return false
+		return nil, false
 	}
 	if r.like == nil {
-		return true
+		return nil, true
 	}
 	m := r.like.Find(line)
 	if m == nil {
-		return false
+		return nil, false
 	}
 	for i, name := range r.like.Names() {
 		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
-			take(name, value)
+			if fields == nil {
+				fields = make(map[string]string)
+			}
+			fields[name] = value
 		}
 	}
-	return true
+	return fields, true
 }

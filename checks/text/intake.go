@@ -493,7 +493,21 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	case isArchiveText(head):
 		return t.txtar(ctx, in, r)
 	}
-	return t.plain(ctx, in, r, head)
+	if isBinary(head) {
+		p := problem{why: "binary data"}
+		if launch.IsManifest(in.name, string(head)) {
+			p.unread = facts.UnreadBroken
+		}
+		in.list.pass(in.name, p)
+		return nil
+	}
+	name := t.unique(in.name)
+	t.options.Progress(name)
+	if err = t.Read(ctx, name, r); err != nil {
+		t.brokenOff(err)
+	}
+	_, cancelled := t.ended(ctx)
+	return cancelled
 }
 
 // recording reads the machine that a recording describes. There can be one.
@@ -525,29 +539,12 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 	return nil
 }
 
-// plain reads a text that is not packed.
-func (t *intake) plain(ctx context.Context, in text, r io.Reader, head []byte) error {
-	if isBinary(head) {
-		p := problem{why: "binary data"}
-		if launch.IsManifest(in.name, string(head)) {
-			p.unread = facts.UnreadBroken
-		}
-		in.list.pass(in.name, p)
-		return nil
+// brokenOff notes why the text that was read last was not read to its end.
+func (t *intake) brokenOff(err error) {
+	p, told := t.problemOf(err), t.TextUnderWay()
+	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
+		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
+	} else if t.failed == nil {
+		t.failed = fmt.Errorf("not read: %s", cause(err))
 	}
-	name := t.unique(in.name)
-	t.options.Progress(name)
-	err := t.Read(ctx, name, r)
-	if _, cancelled := t.ended(ctx); cancelled != nil {
-		return cancelled
-	}
-	if err != nil {
-		p, told := t.problemOf(err), t.TextUnderWay()
-		if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
-			told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
-		} else if t.failed == nil {
-			t.failed = fmt.Errorf("not read: %s", cause(err))
-		}
-	}
-	return nil
 }

@@ -69,8 +69,12 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
+	target, err := r.openTarget(gathering)
+	if err != nil {
+		return nil, err
+	}
 	read := make(chan gathered, 1)
-	go func() { read <- r.gather(gathering) }()
+	go func() { read <- collect(gathering, r.source, r.options) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 			return nil, problem(err)
 		}
 	}
-	g := <-read
+	g := r.aim(<-read, target)
 	if g.facts == nil {
 		return nil, g.err
 	}

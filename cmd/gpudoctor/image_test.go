@@ -418,7 +418,9 @@ func TestImagePlatform(t *testing.T) {
 		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
 	} {
 		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
-		g := r.gather(t.Context())
+		_, err := r.openTarget(t.Context())
+		expect.NoError(t, err)
+		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
 }

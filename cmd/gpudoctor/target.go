@@ -56,37 +56,31 @@ func (s *source) readRemote(c *cli.Context) error {
 	return nil
 }
 
-// openTarget reads the facts of the machine that --target names; nil where it names none.
-func (s source) openTarget(ctx context.Context, opts gather.Options) (*facts.Facts, error) {
-	if s.target == "" {
+// openTarget reads the facts of the machine that --target names, for which an image of several is chosen; nil where it
+// names none.
+func (r *request) openTarget(ctx context.Context) (*facts.Facts, error) {
+	if r.source.target == "" {
 		return nil, nil
 	}
-	target := source{from: []string{s.target}, system: s.system}
-	switch g := target.machine(ctx, gather.Options{Probe: probe.Off, Whole: opts.Whole, Progress: opts.Progress}); {
+	target := source{from: []string{r.source.target}, system: r.source.system}
+	g := target.machine(ctx, gather.Options{Probe: probe.Off, Whole: r.options.Whole, Progress: r.options.Progress})
+	switch {
 	case g.err != nil:
 		return nil, g.err
 	case g.facts == nil:
-		return nil, complaint.Hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", complaint.Quote(s.target)), "on the target: gpudoctor snapshot -o target.txtar")
-	default:
-		return g.facts, nil
+		return nil, complaint.Hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", complaint.Quote(r.source.target)), "on the target: gpudoctor snapshot -o target.txtar")
+	case g.facts.Host != nil && r.source.platform.Architecture == "":
+		r.source.platform.Architecture = g.facts.Host.Arch
 	}
+	return g.facts, nil
 }
 
-// gather reads the facts, and those of the target that they are judged for.
-func (r request) gather(ctx context.Context) gathered {
-	target, err := r.source.openTarget(ctx, r.options)
-	if err != nil {
-		return gathered{err: err}
-	}
-	if target != nil && target.Host != nil && r.source.platform.Architecture == "" {
-		r.source.platform.Architecture = target.Host.Arch
-	}
-	g := collect(ctx, r.source, r.options)
-	if r.source.judgedFor != nil && g.err == nil {
+// aim adds to what was gathered the target that it is judged for.
+func (r request) aim(g gathered, target *facts.Facts) gathered {
+	switch t := r.imageTarget(target); {
+	case r.source.judgedFor != nil && g.err == nil:
 		g.facts, g.textsOnly = forTarget(g.facts, r.source.judgedFor), false
-		return g
-	}
-	if r.profile == rules.Launch {
+	case r.profile == rules.Launch:
 		if g.err == nil {
 			g.err = units.DropBroken(g.facts)
 		}
@@ -96,9 +90,7 @@ func (r request) gather(ctx context.Context) gathered {
 		if target != nil {
 			g.facts, g.textsOnly = forTarget(g.facts, target), false
 		}
-		return g
-	}
-	if t := r.imageTarget(target); t != nil && g.facts != nil {
+	case t != nil && g.facts != nil:
 		g.facts.Target = t // Instead of the one that a facts file has.
 	}
 	return g

@@ -15,19 +15,19 @@ import (
 // of a line is undone before anchors are looked for.
 
 // mayBeEscaped reports whether a line of printable ASCII may hold what unescape undoes.
-func (s *splitter) mayBeEscaped(line []byte) bool {
-	return s.entities && bytes.IndexByte(line, '&') >= 0 || len(line) > 0 && line[len(line)-1] == '}' && bytes.Contains(line, openObject)
+func mayBeEscaped(line []byte) bool {
+	return bytes.IndexByte(line, '&') >= 0 || len(line) > 0 && line[len(line)-1] == '}' && bytes.Contains(line, openObject)
 }
 
 // openObject begins an object of JSON with a member.
 var openObject = []byte(`{"`)
 
 // unescape returns the lines that a line stands for: what an object of JSON holds may be several.
-func (s *splitter) unescape(line []byte) [][]byte {
+func unescape(line []byte) [][]byte {
 	if said, ok := saidIn(line); ok {
 		line = said
 	}
-	if s.entities && !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("<?")) {
+	if bytes.IndexByte(line, '&') >= 0 && !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("<?")) {
 		line = []byte(htmlEntities.Replace(string(line)))
 	}
 	lines := bytes.Split(line, []byte("\n"))

@@ -11,7 +11,8 @@ func (r *Reading) WithoutPrefilters() {
 
 // Scan looks for the anchors in a text, and nothing else.
 func (r *Reading) Scan(from io.Reader) {
-	s := r.anchors.scan(from)
+	s := newScanner(r.anchors)
+	go s.split(nil, from)
 	for s.fill() {
 		s.at = len(s.now.lines)
 	}

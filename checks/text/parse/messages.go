@@ -26,24 +26,23 @@ const (
 	maxPlaced = 1200
 )
 
-// messageLog collects the statements of programs.
+// messageLog puts the statements of programs into the facts.
 type messageLog struct {
-	sink  *Sink
-	found map[string]*found
-	order []*found
-	// variants counts the different messages of one form.
-	variants map[string]int
+	sink *Sink
+	// found are the places of the messages in the facts, by what they say, and first those of the first of each row;
+	// variants counts the different messages of a row.
+	found, first, variants map[string]int
+	// heard says of each message in the facts who said it.
+	heard []heard
 }
 
-// heard is a message and who said it.
-type found struct {
-	message  facts.Message
+// heard is who said a message, and who said it last.
+type heard struct {
 	speakers map[string]bool
-	// last is who said it last, and where.
-	last line
+	last     line
 }
 
-// utterance is a line of a text, and the process that wrote it as far as that is known.
+// line is a line of a text, and the process that wrote it as far as that is known.
 type line struct {
 	source string
 	line   int
@@ -52,10 +51,10 @@ type line struct {
 }
 
 func newMessageLog(s *Sink) *messageLog {
-	return &messageLog{sink: s, found: make(map[string]*found), variants: make(map[string]int)}
+	return &messageLog{sink: s, found: map[string]int{}, first: map[string]int{}, variants: map[string]int{}}
 }
 
-// add counts a message, or begins it.
+// add puts a message into the facts, or counts it there.
 func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	row := message.StatementOf(id)
 	if row == nil {
@@ -66,61 +65,61 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
 		m.sink.complained(id, who, l)
 	}
+	logs := m.sink.Logs()
 	key := fmt.Sprintf("%s %q", id, fields) // What is said distinguishes messages, not who says it.
-	h := m.found[key]
-	if h == nil {
-		if m.variants[id] >= maxVariants { // One more of its kind adds nothing: count it with the first.
-			for _, other := range m.order {
-				if other.message.ID == id {
-					h = other
-					break
-				}
-			}
-		} else if len(m.order) >= MaxMessages {
-			m.sink.Logs().Truncated = true
-			return
+	at, known := m.found[key]
+	switch {
+	case known:
+	case m.variants[id] >= maxVariants: // One more of its kind adds nothing: count it with the first.
+		at = m.first[id]
+	case len(logs.Messages) >= MaxMessages:
+		logs.Truncated = true
+		return
+	default:
+		if at = len(logs.Messages); m.variants[id] == 0 {
+			m.first[id] = at
 		}
-	}
-	if h == nil {
 		m.variants[id]++
-		h = &found{speakers: make(map[string]bool), message: facts.Message{
-			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
-			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
-			Source: m.sink.name, Line: l.Number,
-		}}
-		if row.Role != "setting" {
-			// More of a line than its text.
-			h.message.Place = row.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxPlaced)))
-		}
-		m.found[key] = h
-		m.order = append(m.order, h)
+		m.found[key] = at
+		m.heard = append(m.heard, heard{speakers: map[string]bool{}})
+		logs.Messages = append(logs.Messages, m.message(row, fields, who, l))
 	}
-	h.message.Count++
+	logs.Messages[at].Count++
+	h := &m.heard[at]
 	h.last = line{m.sink.name, l.Number, who.rank, who.pid}
 	if len(h.speakers) < maxSpeakers {
 		h.speakers[who.key()] = true
 	}
 }
 
-// messages returns what was found, in order.
-func (m *messageLog) messages() []facts.Message {
-	list := make([]facts.Message, 0, len(m.order))
-	timed := true
-	for _, h := range m.order {
-		h.message.Ranks = max(len(h.speakers), 1)
-		if h.message.Role == "category" {
-			h.message.StepsAfter = m.sink.processes.after(h.last)
+// message is what a line says for the first time.
+func (m *messageLog) message(row *message.Statement, fields map[string]string, who Speaker, l Line) facts.Message {
+	said := facts.Message{
+		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
+		Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
+		Source: m.sink.name, Line: l.Number,
+	}
+	if row.Role != "setting" {
+		// More of a line than its text.
+		said.Place = row.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxPlaced)))
+	}
+	return said
+}
+
+// settle says of the messages what all texts together tell, and puts them in order.
+func (m *messageLog) settle(all []facts.Message) {
+	for i := range all {
+		all[i].Ranks = max(len(m.heard[i].speakers), 1)
+		if all[i].Role == "category" {
+			all[i].StepsAfter = m.sink.processes.after(m.heard[i].last)
 		}
-		timed = timed && h.message.Time != ""
-		list = append(list, h.message)
 	}
-	if timed {
-		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
+	if !slices.ContainsFunc(all, func(said facts.Message) bool { return said.Time == "" }) {
+		slices.SortStableFunc(all, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
 	}
-	for i := range list {
-		list[i].Order = i
+	for i := range all {
+		all[i].Order = i
 	}
-	return list
 }
 
 // Speaker is the process that wrote a line, as far as the line tells.

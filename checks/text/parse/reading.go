@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -123,8 +122,12 @@ func (r *Registry) NewReading() *Reading {
 func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	r.current = len(r.Sink.Facts.Texts)
 	r.Sink.Facts.Texts = append(r.Sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
-	whole, from := wholeOf(from)
-	s := r.anchors.scan(from)
+	begin, err := io.ReadAll(io.LimitReader(from, MaxWhole+1))
+	if err != nil {
+		from = failed{err}
+	}
+	s := newScanner(r.anchors)
+	go s.split(begin, io.MultiReader(bytes.NewReader(begin), from))
 	defer s.close()
 	in := &Lines{name: name, reached: r.Sink.ledger.reached}
 	defer r.Sink.ledger.close()
@@ -134,14 +137,19 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if !ok {
 				return l, false
 			}
-			r.lineOrPiece(l)
+			if !r.understood(l) {
+				r.line(l)
+			}
 			if !overwritten { // Blocks are made of what stayed on the screen.
 				l.prompt = r.Sink.source != Program && slices.Contains(l.takers, r.promptTaker)
 				return l, true
 			}
 		}
 	}
-	r.Sink.begin(name, whole, &in.prompt)
+	if len(begin) > MaxWhole || err != nil {
+		begin = nil
+	}
+	r.Sink.begin(name, string(begin), &in.prompt)
 	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {
@@ -176,19 +184,6 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 
 // MaxWhole bounds a text that readers may see as a whole.
 const MaxWhole = 256 << 10
-
-// wholeOf is a text, where it is short, and a reader of all of it.
-func wholeOf(from io.Reader) (string, io.Reader) {
-	var begin bytes.Buffer
-	_, err := io.CopyN(&begin, from, MaxWhole+1)
-	switch {
-	case errors.Is(err, io.EOF):
-		return begin.String(), &begin
-	case err != nil:
-		return "", io.MultiReader(&begin, failed{err})
-	}
-	return "", io.MultiReader(&begin, from)
-}
 
 // failed is a reader that ended with an error.
 type failed struct{ err error }
@@ -265,37 +260,30 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 		}
 		return nil
 	}
-	first := -1
-	for _, t := range l.takers {
-		i := int(t)
-		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
-			continue
-		}
-		if r.reads(i, l.Text) && r.kinds[i].Begins(in) {
-			first = i
+	for _, t := range l.takers { // In the order of kinds.
+		if i := int(t); i < len(r.kinds) && r.readers[i] && r.reads(i, l.Text) && r.kinds[i].Begins(in) {
+			return r.kinds[i]
 		}
 	}
-	if first < 0 {
-		return nil
-	}
-	return r.kinds[first]
+	return nil
 }
 
-// lineOrPiece offers a line, unless it is a piece of one that was understood.
-func (r *Reading) lineOrPiece(l Line) {
+// understood reports whether a line is a quotation, or a piece of a line, that was understood.
+func (r *Reading) understood(l Line) bool {
 	if (len(r.announced) > 0 || r.quotation != nil) && r.quoted(l) {
-		return
+		return true
 	}
 	if l.index >= r.piecesTo && len(l.joins) > 0 {
 		pieces, sure := r.joined(l)
 		r.piecesTo, r.piecesRead = l.index+pieces, sure
 	}
-	switch {
-	case l.index >= r.piecesTo:
-		r.line(l)
-	case !r.piecesRead:
+	if l.index >= r.piecesTo {
+		return false
+	}
+	if !r.piecesRead {
 		r.kindsOf(l)
 	}
+	return true
 }
 
 // line offers a line to what takes lines by themselves: as it stands, and without the
@@ -409,12 +397,19 @@ func (r *Reading) lineOf(k *Kind, l Line) bool {
 // there as well.
 func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statement, fields map[string]string, ok bool) {
 	for range maxPrefixes {
-		if row == nil {
-			row, fields = r.statementOf(line, takers)
-		} else if below, ok := row.Match(line); !ok || !sameKeys(below, fields) {
-			break
-		} else {
+		if row != nil {
+			below, ok := row.Match(line)
+			if !ok || !sameKeys(below, fields) {
+				break
+			}
 			fields = below
+		}
+		for _, t := range takers { // In their order in the catalogue.
+			if i := int(t) - len(r.kinds); row == nil && i >= 0 && i < len(r.statements) {
+				if found, ok := r.statements[i].Match(line); ok {
+					row, fields = r.statements[i], found
+				}
+			}
 		}
 		inner, _, more := stripPrefix(line)
 		if !more {
@@ -428,23 +423,6 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 // sameKeys reports whether two maps have the same keys.
 func sameKeys(a, b map[string]string) bool {
 	return maps.EqualFunc(a, b, func(string, string) bool { return true })
-}
-
-// statementOf returns the first of the catalogue's rows that a line matches.
-func (r *Reading) statementOf(line string, takers []uint16) (row *message.Statement, fields map[string]string) {
-	first := -1
-	for _, t := range takers {
-		i := int(t) - len(r.kinds)
-		if i >= 0 && i < len(r.statements) && (first < 0 || i < first) {
-			if found, ok := r.statements[i].Match(line); ok {
-				first, fields = i, found
-			}
-		}
-	}
-	if first < 0 {
-		return nil, nil
-	}
-	return r.statements[first], fields
 }
 
 // TextUnderWay is the text that is being read.
@@ -470,14 +448,16 @@ func (r *Reading) Finish() *facts.Facts {
 			f.Finish()
 		}
 	}
-	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil || len(s.deaths.deaths) > 0 {
-		s.Logs().Messages = list
-	}
-	if len(s.deaths.deaths) > 0 {
-		s.Logs().Deaths = s.deaths.list(s.Logs().Messages, &s.processes)
-	}
-	if s.Facts.Logs != nil {
-		s.Facts.Logs.Processes = s.processes.facts()
+	if len(s.deaths.deaths) > 0 || s.Facts.Logs != nil {
+		logs := s.Logs()
+		if logs.Messages == nil {
+			logs.Messages = []facts.Message{}
+		}
+		s.messages.settle(logs.Messages)
+		if len(s.deaths.deaths) > 0 {
+			logs.Deaths = s.deaths.list(logs.Messages, &s.processes)
+		}
+		logs.Processes = s.processes.facts()
 	}
 	s.join()
 	s.Facts.Origins = s.ledger.origins(s.Facts)

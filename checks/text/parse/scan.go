@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"errors"
 	"io"
 	"sync"
 )
@@ -16,7 +15,7 @@ const (
 // chunk is a run of whole lines and what was found in them.
 type chunk struct {
 	data  []byte
-	bytes int64 // How much of it is new: a line that went on is in two chunks.
+	bytes int64 // How much of the text was read for it.
 	lines []lineAt
 	// takers holds, line by line, those that anchorSet.takersOf found.
 	takers []uint16
@@ -44,7 +43,7 @@ type lineAt struct {
 // its own, and hands out lines.
 type scanner struct {
 	anchors *anchorSet
-	chunks  <-chan *chunk
+	chunks  chan *chunk
 	stop    chan struct{}
 	now     *chunk
 	at      int // The next line of now.
@@ -57,60 +56,57 @@ type scanner struct {
 	err           error
 }
 
-// scan begins to read a text.
-func (a *anchorSet) scan(r io.Reader) *scanner {
-	chunks := make(chan *chunk, chunksAhead)
-	s := &scanner{anchors: a, chunks: chunks, stop: make(chan struct{})}
-	go func() {
-		defer close(chunks)
-		s.err = a.split(r, s, chunks)
-	}()
-	return s
+// newScanner returns the scanner of a text that split reads.
+func newScanner(a *anchorSet) *scanner {
+	return &scanner{anchors: a, chunks: make(chan *chunk, chunksAhead), stop: make(chan struct{})}
 }
 
-// split cuts the text into chunks of whole lines.
-func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
-	var rest []byte // The beginning of a line that goes on in the next chunk.
-	sp := splitter{anchors: a, numbered: true, first: true}
-	defer func() { s.cut, s.cutBytes = sp.cut, sp.cutBytes }()
-	for {
-		c := spareChunks.Get().(*chunk)
-		// Lines that were looked at ahead keep their takers.
-		c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
-		c.data = append(c.data, rest...)
-		room := c.data[len(c.data) : len(c.data)+ChunkBytes-len(rest)]
-		n, err := readFull(r, room)
-		c.data = c.data[:len(c.data)+n]
-		c.bytes = int64(n)
-		last, whole := err != nil, sp.first
-		if errors.Is(err, io.EOF) {
-			err = nil
+// split cuts the text into chunks of whole lines and finds who may take each line, in a goroutine of its own. The text
+// begins with begin.
+func (s *scanner) split(begin []byte, r io.Reader) {
+	defer close(s.chunks)
+	in := &withoutZeros{from: r}
+	sp := newSplitter(begin)
+	c, lines := spareChunk(), sp.scanner(in)
+	one := make([][]byte, 1)
+	for lines.Scan() {
+		if len(c.data) >= ChunkBytes {
+			if !s.send(c, in) {
+				return
+			}
+			c = spareChunk()
 		}
-		rest = sp.lines(c, last)
-		if whole && last { // Longer texts were not copied from a screen.
-			a.unwrap(c)
-			a.realign(c)
+		l, parts := lineAt{numbered: sp.numbered, overwritten: sp.overwritten}, one
+		if one[0] = lines.Bytes(); !plain(one[0]) || mayBeEscaped(one[0]) {
+			parts = unescape(one[0])
 		}
-		select {
-		case chunks <- c:
-		case <-s.stop:
-			return nil
-		}
-		if last {
-			return err
+		for _, part := range parts {
+			l.from = int32(len(c.data))
+			c.data = append(c.data, part...)
+			l.to = int32(len(c.data))
+			c.takers = s.anchors.takersOf(part, c.takers)
+			l.takers = int32(len(c.takers))
+			c.lines = append(c.lines, l)
+			l.numbered = false
 		}
 	}
+	if in.bytes <= ChunkBytes { // Longer texts were not copied from a screen.
+		s.anchors.unwrap(c)
+		s.anchors.realign(c)
+	}
+	s.err, s.cut, s.cutBytes = lines.Err(), sp.cut, sp.cutBytes
+	s.send(c, in)
 }
 
-// readFull fills a buffer. Unlike io.ReadFull it tells the end of the text from
-// the end of a compressed stream that was cut off.
-func readFull(r io.Reader, buffer []byte) (n int, err error) {
-	for n < len(buffer) && err == nil {
-		var read int
-		read, err = r.Read(buffer[n:])
-		n += read
+// send hands a chunk over; it is false if nobody reads on.
+func (s *scanner) send(c *chunk, in *withoutZeros) bool {
+	c.bytes, in.sent = in.bytes-in.sent, in.bytes
+	select {
+	case s.chunks <- c:
+		return true
+	case <-s.stop:
+		return false
 	}
-	return n, err
 }
 
 // fill makes sure that there is a next line.
@@ -191,4 +187,11 @@ func (s *scanner) close() {
 }
 
 // spareChunks are those of texts before: a ticket may hold thousands of small ones.
-var spareChunks = sync.Pool{New: func() any { return &chunk{data: make([]byte, 0, ChunkBytes+MaxLine)} }}
+var spareChunks = sync.Pool{New: func() any { return new(chunk) }}
+
+// spareChunk is an empty one. Lines that were looked at ahead keep the takers that it had.
+func spareChunk() *chunk {
+	c := spareChunks.Get().(*chunk)
+	c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
+	return c
+}
