@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -37,7 +37,7 @@ var errFault = errors.New("input/output error")
 
 // tree is a file system in memory with a fault.
 type tree struct {
-	files map[string]string
+	fstest.MapFS
 	fault fault
 	// end lets what hangs go on, at the end of the test.
 	end chan struct{}
@@ -45,7 +45,10 @@ type tree struct {
 
 func newTree(t *testing.T, all map[string]string, f fault) *tree {
 	t.Helper()
-	s := &tree{files: all, fault: f, end: make(chan struct{})}
+	s := &tree{MapFS: fstest.MapFS{}, fault: f, end: make(chan struct{})}
+	for name, data := range all {
+		s.MapFS[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o600}
+	}
 	t.Cleanup(func() { close(s.end) })
 	return s
 }
@@ -60,77 +63,45 @@ func (s *tree) do(operation, name string, at int) error {
 	return &fs.PathError{Op: operation, Path: name, Err: errFault}
 }
 
-// treeInfo describes a file or a folder.
-type treeInfo struct {
-	name string
-	size int
-	dir  bool
-}
-
-func (i treeInfo) Name() string               { return path.Base(i.name) }
-func (i treeInfo) Size() int64                { return int64(i.size) }
-func (i treeInfo) IsDir() bool                { return i.dir }
-func (i treeInfo) ModTime() time.Time         { return time.Time{} }
-func (i treeInfo) Sys() any                   { return nil }
-func (i treeInfo) Type() fs.FileMode          { return i.Mode().Type() }
-func (i treeInfo) Info() (fs.FileInfo, error) { return i, nil }
-
-func (i treeInfo) Mode() fs.FileMode {
-	if i.dir {
-		return fs.ModeDir | 0o700
-	}
-	return 0o600
-}
-
 func (s *tree) Stat(name string) (fs.FileInfo, error) {
 	if err := s.do("stat", name, 0); err != nil {
 		return nil, err
 	}
-	data, ok := s.files[name]
-	return treeInfo{name: name, size: len(data), dir: !ok}, nil
+	return s.MapFS.Stat(name)
 }
 
 func (s *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := s.do("readdir", name, 0); err != nil {
 		return nil, err
 	}
-	seen := map[string]fs.DirEntry{}
-	for file, data := range s.files {
-		if rest, ok := strings.CutPrefix(file, name+"/"); ok {
-			first, _, isDir := strings.Cut(rest, "/")
-			seen[first] = treeInfo{name: first, size: len(data), dir: isDir}
-		}
-	}
-	var all []fs.DirEntry
-	for _, e := range seen {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return all, nil
-}
-
-func (s *tree) ReadLink(name string) (string, error) {
-	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	return s.MapFS.ReadDir(name)
 }
 
 func (s *tree) Open(name string) (files.File, error) {
 	if err := s.do("open", name, 0); err != nil {
 		return nil, err
 	}
-	return &treeFile{tree: s, name: name, data: s.files[name]}, nil
+	f, err := s.MapFS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &treeFile{f.(files.File), s, name, 0}, nil
 }
 
+// treeFile is a file that can be read up to its fault.
 type treeFile struct {
+	files.File
+
 	tree *tree
 	name string
-	data string
 	at   int
 }
 
-func (f *treeFile) Close() error { return nil }
-
 func (f *treeFile) Stat() (fs.FileInfo, error) {
-	return treeInfo{name: f.name, size: len(f.data)}, f.tree.do("fstat", f.name, 0)
+	if err := f.tree.do("fstat", f.name, 0); err != nil {
+		return nil, err
+	}
+	return f.File.Stat()
 }
 
 func (f *treeFile) Read(p []byte) (int, error) {
@@ -140,17 +111,17 @@ func (f *treeFile) Read(p []byte) (int, error) {
 }
 
 func (f *treeFile) ReadAt(p []byte, at int64) (int, error) {
-	end := len(f.data)
 	if x := f.tree.fault; x.operation == "read" && x.name == f.name {
-		end = x.at
-	}
-	if int(at) >= end {
-		if err := f.tree.do("read", f.name, int(at)); err != nil {
-			return 0, err
+		if int(at) >= x.at {
+			return 0, f.tree.do("read", f.name, int(at))
 		}
-		return 0, io.EOF
+		p = p[:min(len(p), x.at-int(at))]
 	}
-	return copy(p, f.data[at:end]), nil
+	n, err := f.File.ReadAt(p, at)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // kindsOf gives what was recognised, by text.

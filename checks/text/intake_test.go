@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unicode/utf16"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
@@ -60,20 +60,6 @@ func zipped(tb testing.TB, members ...string) []byte {
 	return b.Bytes()
 }
 
-func utf16Bytes(order binary.ByteOrder, mark bool) []byte {
-	var b []byte
-	codes := utf16.Encode([]rune(known))
-	if mark {
-		codes = append([]uint16{0xfeff}, codes...)
-	}
-	for _, c := range codes {
-		two := make([]byte, 2)
-		order.PutUint16(two, c)
-		b = append(b, two...)
-	}
-	return b
-}
-
 // TestRead checks that a text is found in whatever it comes packed.
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
@@ -82,10 +68,7 @@ func TestRead(t *testing.T) {
 		want []string // The texts in which the line was found.
 	}{
 		{"plain.log", []byte(known), []string{"plain.log"}},
-		{"crlf.log", []byte(strings.ReplaceAll(known, "\n", "\r\n")), []string{"crlf.log"}},
-		{"no-end.log", []byte(strings.TrimSuffix(known, "\n")), []string{"no-end.log"}},
 		{"colour.log", []byte("\x1b[31m" + strings.TrimSuffix(known, "\n") + "\x1b[0m\n"), []string{"colour.log"}},
-		{"mark.log", []byte("\ufeff" + known), []string{"mark.log"}},
 		{"bug-report.log.gz", gzipped([]byte(known)), []string{"bug-report.log"}},
 		{"bundle.tar.gz", gzipped(tarred(t, "a.log", known, "b.log", "nothing\n")), []string{"bundle:a.log"}},
 		{"bundle.zip", zipped(t, "a.log", known, "in/b.log", known), []string{"bundle.zip:a.log", "bundle.zip:in/b.log"}},
@@ -93,9 +76,7 @@ func TestRead(t *testing.T) {
 		{"nested.tar", tarred(t, "a.log.gz", string(gzipped([]byte(known)))), []string{"nested:a.log"}},
 		{"zip-in.tar", tarred(t, "a.zip", string(zipped(t, "b.log", known))), []string{"zip-in:a.zip:b.log"}},
 		{"case.txtar", []byte("a comment\n-- nccl.log --\n" + known + "-- b.txt --\nnothing\n"), []string{"case.txtar:nccl.log"}},
-		{"windows.log", utf16Bytes(binary.LittleEndian, true), []string{"windows.log"}},
-		{"big-endian.log", utf16Bytes(binary.BigEndian, true), []string{"big-endian.log"}},
-		{"no-mark.log", utf16Bytes(binary.LittleEndian, false), []string{"no-mark.log"}},
+		{"no-mark.log", []byte(strings.TrimPrefix(encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))(known), "\xff\xfe")), []string{"no-mark.log"}},
 		{"name-says-nothing.jpg", []byte(known), []string{"name-says-nothing.jpg"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -183,7 +183,7 @@ func TestColumns(t *testing.T) {
 		want := toldAnywhere(t, table)
 		expect.That(t, strings.Contains(want, "[") || strings.Contains(want, ": {"), "%s: tells nothing", name)
 		for how, aligned := range map[string]string{
-			"column -t": texttest.Columns(table), "one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
+			"one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
 		} {
 			if got := toldAnywhere(t, aligned); got != want {
 				t.Errorf("%s: %s: %s\n%s", name, how, texttest.Difference(got, want), aligned)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
-	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
 )
 
 // perftest is the state of the two kinds.
@@ -91,7 +91,7 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	})
 	Add(s, b)
 	if port.Device != "" {
-		rdma.Merge(s, port, first)
+		network.Merge(s, port, first)
 	}
 }
 

@@ -25,24 +25,48 @@ var seeds = []string{
 	"/sys/kernel/iommu_groups/3/type:DMA-FQ\n",
 	"$ dmidecode -t baseboard\n\tManufacturer: X\n\tProduct Name: Y\n",
 	"tensor([1., 2.], device='cuda:0')\ntensor([0., 0.], device='cuda:1')\n",
+	"max locked memory (kbytes, -l) 64\n$ ulimit -l\n99999999999999999\n", "shm 64M 0 64M 0% /dev/shm\n", "CapEff: 00000000a80425fb\nSeccomp: 2\n",
+	"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
+	"crw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n", "uid=1(a) gid=(b) groups=",
+	"CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n", "x:CONFIG_HSA_AMD=m\n",
+	"Cpus_allowed_list:\t0-7,9\n", "pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n", "physcpubind: 0 1 2\n",
+	"PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n",
+	"$ lsb_release -ds\nUbuntu 22\nPRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n",
+	"h:~$ pip freeze\nnvidia-nccl-cu12==2.20.5\n[conda] torch  2.1 x_0\n",
+	"ii  libnccl2  2.27.7-1+cuda12.9  amd64\nlibnccl-2.21.5-1.x86_64\nName: torch\nVersion: 2\n$ ofed_info -n\n5.0\n",
+	"vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n",
 }
 
+// FuzzHostTexts checks that what is read of any text is bounded and sound.
 func FuzzHostTexts(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		f := texttest.Parse("x", text)
-		if f.PCI != nil && len(f.PCI.Devices) > parse.MaxDevices {
-			t.Errorf("%d functions", len(f.PCI.Devices))
-		}
-		if f.KernelLog != nil && len(f.KernelLog.Events) > 512 {
-			t.Errorf("%d events", len(f.KernelLog.Events))
-		}
 		if f.PCI != nil {
+			expect.That(t, len(f.PCI.Devices) <= parse.MaxDevices, "%d functions", len(f.PCI.Devices))
 			for _, d := range f.PCI.Devices {
 				expect.That(t, len(d.Ancestors) <= 256 && facts.Address(d.Address) == d.Address, "%q has %d ancestors", d.Address, len(d.Ancestors))
 			}
+		}
+		expect.That(t, f.KernelLog == nil || len(f.KernelLog.Events) <= 512, "too many events")
+		expect.That(t, f.NUMA == nil || len(f.NUMA.Nodes) <= 1024, "too many NUMA nodes")
+		if c := f.Container; c != nil {
+			expect.That(t, len(c.DeviceNodes) <= parse.MaxEntries, "%d nodes", len(c.DeviceNodes))
+			expect.That(t, c.SHM == nil || c.SHM.SizeBytes >= 0 && c.SHM.FreeBytes >= 0, "got %+v", c.SHM)
+		}
+		if f.GPUs != nil {
+			expect.That(t, len(f.GPUs.Devices) <= parse.MaxDevices, "%d GPUs", len(f.GPUs.Devices))
+			if f.GPUs.AMD != nil {
+				for name, value := range f.GPUs.AMD.KernelConfig {
+					expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
+				}
+			}
+		}
+		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
+		for _, p := range f.Software {
+			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package host reads what the machine and its kernel show: logs, files in /proc and /sys,
-// topology, and what they let a process use.
+// Package host reads what the machine and its kernel show: the PCI tree, logs, files in /proc and /sys,
+// topology, and what they let a process use; and which software is installed.
 package host
 
 import (
@@ -9,16 +9,26 @@ import (
 
 // New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
-	kernel, groups := kernellog.NewReader(), make(iommuGroups)
+	t, kernel, groups := &tree{bridges: make(map[string]string)}, kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{
 		Kinds: []*parse.Kind{
+			lspciKind(t), lspciTreeKind(t), setpciKind,
 			kernelKind(kernel), cmdlineKind, lscpuKind, numactlKind, affinityKind, unameKind, dmidecodeKind, sysfsKind(groups), sysfsCatKind(groups), iommuUnitsKind,
 			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {
+			t.place(s)
 			joinKernelLog(s, kernel)
 			joinIOMMU(s, groups)
 			joinAffinity(s)
 		},
 	}
+}
+
+// NewSoftware makes the kinds that show which software is installed, and what Python programs report about themselves.
+func NewSoftware(*parse.Sink) parse.Family {
+	return parse.Family{Kinds: []*parse.Kind{
+		packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
+		collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
+	}}
 }

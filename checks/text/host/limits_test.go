@@ -89,18 +89,3 @@ func TestBareDeviceNodes(t *testing.T) {
 	f = texttest.Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n")
 	expect.That(t, f.Container == nil, "want no listing of a single node, got %v", f.Container)
 }
-
-func FuzzLimits(f *testing.F) {
-	for _, seed := range []string{
-		"max locked memory (kbytes, -l) 64\n$ ulimit -l\n99999999999999999\n", "shm 64M 0 64M 0% /dev/shm\n", "CapEff: 00000000a80425fb\nSeccomp: 2\n",
-		"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		c := texttest.Parse("x.txt", text).Container
-		if c != nil && c.SHM != nil && (c.SHM.SizeBytes < 0 || c.SHM.FreeBytes < 0) {
-			t.Errorf("got %+v", c.SHM)
-		}
-	})
-}

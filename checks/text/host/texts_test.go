@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -329,16 +328,6 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func FuzzIdentity(f *testing.F) {
-	f.Add("crw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n")
-	f.Add("uid=1(a) gid=(b) groups=")
-	f.Fuzz(func(t *testing.T, text string) {
-		if facts := texttest.Parse("x", text); facts.Container != nil && len(facts.Container.DeviceNodes) > parse.MaxEntries {
-			t.Errorf("%d nodes", len(facts.Container.DeviceNodes))
-		}
-	})
-}
-
 func TestKernelConfig(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -356,20 +345,6 @@ func TestKernelConfig(t *testing.T) {
 		}
 		expect.That(t, maps.Equal(got, c.want), "%s: got %v, want %v", c.name, got, c.want)
 	}
-}
-
-func FuzzKernelConfig(f *testing.F) {
-	f.Add("CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n")
-	f.Add("x:CONFIG_HSA_AMD=m\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		facts := texttest.Parse("x", text)
-		if facts.GPUs == nil || facts.GPUs.AMD == nil {
-			return
-		}
-		for name, value := range facts.GPUs.AMD.KernelConfig {
-			expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
-		}
-	})
 }
 
 func TestAffinity(t *testing.T) {
@@ -427,16 +402,4 @@ func TestNCCLTestsCutTable(t *testing.T) {
 	f := texttest.Parse("a.log", "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"+
 		"     1048576        262144   float     sum    310.1    3.38    6.76  1e-06    308.0    3.40    6.81  1e-06\n")
 	expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "got %+v", f.Benchmarks)
-}
-
-func FuzzAffinity(f *testing.F) {
-	f.Add("Cpus_allowed_list:\t0-7,9\n")
-	f.Add("pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n")
-	f.Add("physcpubind: 0 1 2\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		facts := texttest.Parse("a.txt", text)
-		if facts.NUMA != nil && len(facts.NUMA.Nodes) > 1024 {
-			t.Errorf("%d nodes", len(facts.NUMA.Nodes))
-		}
-	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
+	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
-	rdmatext "github.com/gpudoctor/gpudoctor/checks/text/rdma"
 )
 
 // diagKind are the reports that NCCL 2.31, and RCCL after it, writes of
@@ -69,7 +69,7 @@ func diagLine(s *parse.Sink, d *diag, l parse.Line) bool {
 	} else if m := diagIOMMU.FindStringSubmatch(body); m != nil {
 		diagEnterIOMMU(s, l, m[1])
 	} else if m := diagPort.FindStringSubmatch(body); m != nil {
-		rdmatext.Merge(s, facts.RDMAPort{
+		network.Merge(s, facts.RDMAPort{
 			Device: m[1], Port: parse.Number(m[2]), Host: host, LinkLayer: rdma.LinkLayer(m[4]),
 			State: rdma.State(m[5]), PhysicalState: rdma.PhysicalState(m[6]), RateGbps: float64(parse.Number(m[3])) / 1000,
 		}, l)

@@ -4,5 +4,6 @@ package network
 
 const (
 	MaxAddresses  = maxAddresses
+	MaxGIDs       = maxGIDs
 	MaxInterfaces = maxInterfaces
 )

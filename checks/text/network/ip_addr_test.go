@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	live "github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -145,36 +144,4 @@ func TestInterfacesAreBounded(t *testing.T) {
 		b.WriteString(": <UP> mtu 1500 state UP\n")
 	}
 	expect.Equal(t, network.MaxInterfaces, len(texttest.Parse("x", b.String()).NICs.Interfaces), "it")
-}
-
-// bounded fails when what was read is beyond its bounds.
-func bounded(t *testing.T, f *facts.Facts) {
-	t.Helper()
-	if f.NICs == nil {
-		return
-	}
-	if len(f.NICs.Interfaces) > network.MaxInterfaces || len(f.NICs.Bonds) > network.MaxInterfaces || len(f.NICs.Providers) > network.MaxInterfaces {
-		t.Errorf("%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
-	}
-	for i := range f.NICs.Interfaces {
-		n := &f.NICs.Interfaces[i]
-		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
-	}
-}
-
-// FuzzTexts checks that what is read of any text is bounded.
-func FuzzTexts(f *testing.F) {
-	f.Add("eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n")
-	f.Add("eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n")
-	f.Add("Settings for eth1:\n\tLink detected: no\n")
-	f.Add("provider: efa\n    fabric: efa\n")
-	f.Add("$ fi_info -p efa\n-61\n")
-	f.Add("$ fi_info -l\nefa:\n    version: 1\n")
-	f.Add("n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\n")
-	f.Add(bondingSample)
-	f.Add("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n    link/loopback 0 brd 0\n    inet 127.0.0.1/8 scope host lo\n")
-	f.Add("2: eth0@if5: <BROADCAST,UP> mtu 1500 master br0 state DOWN\n    inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0\n")
-	f.Add("eth0   UP   10.0.0.1/24 fe80::1/64\nlo UNKNOWN 127.0.0.1/8\n")
-	f.Add("$ ip -o addr\n2: eth0    inet 10.1.0.6/16 scope global eth0\\ valid\ndefault via 10.0.0.1 dev eth0 src 10.0.0.2\n")
-	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("bond0", text)) })
 }

@@ -1,4 +1,4 @@
-// Package network reads what tools print about IP networks and libfabric.
+// Package network reads what tools print about RDMA devices, their ports and their modules, about IP networks and about libfabric.
 package network
 
 import (
@@ -12,6 +12,19 @@ import (
 // New makes the kinds of this package for one reading.
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
+		ibvDevinfoKind,
+		ibstatKind,
+		ibstatusKind,
+		ibdev2netdevKind,
+		showGIDsKind,
+		linkKind,
+		ibSysfsKind,
+		ibSysfsCatKind,
+		cmaRoCEModeKind,
+		lsmodKind,
+		lsmodPromptKind,
+		mlnxQoSKind,
+		gdscheckKind,
 		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
 	}}
 }

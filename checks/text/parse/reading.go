@@ -28,8 +28,6 @@ type Reading struct {
 	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
-	// readers are the kinds that read blocks, by number.
-	readers []bool
 	// ofFiles are those that belong to families of Files.
 	ofFiles []bool
 	// current is the text under way.
@@ -112,9 +110,6 @@ func (r *Registry) NewReading() *Reading {
 		n.ofFiles = append(n.ofFiles, slices.Repeat([]bool{f.Files}, len(f.Kinds))...)
 	}
 	n.promptTaker = uint16(len(n.kinds) + len(n.statements))
-	for _, k := range n.kinds {
-		n.readers = append(n.readers, k.Read != nil)
-	}
 	return n
 }
 
@@ -245,7 +240,7 @@ func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
 // mayBegin reports whether a block may begin at a line, by its anchors.
 func (r *Reading) mayBegin(in *Lines, l Line) bool {
 	return in.prompt.Command != "" && l.Number == in.prompt.Line+1 ||
-		slices.ContainsFunc(l.takers, func(t uint16) bool { return int(t) < len(r.kinds) && r.readers[t] })
+		slices.ContainsFunc(l.takers, func(t uint16) bool { return int(t) < len(r.kinds) && r.kinds[t].Read != nil })
 }
 
 // kindOf returns the kind of the block that begins at the next line: of those
@@ -261,7 +256,7 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 		return nil
 	}
 	for _, t := range l.takers { // In the order of kinds.
-		if i := int(t); i < len(r.kinds) && r.readers[i] && r.reads(i, l.Text) && r.kinds[i].Begins(in) {
+		if i := int(t); i < len(r.kinds) && r.kinds[i].Read != nil && r.reads(i, l.Text) && r.kinds[i].Begins(in) {
 			return r.kinds[i]
 		}
 	}

@@ -92,7 +92,6 @@ func (s *scanner) split(begin []byte, r io.Reader) {
 	}
 	if in.bytes <= ChunkBytes { // Longer texts were not copied from a screen.
 		s.anchors.unwrap(c)
-		s.anchors.realign(c)
 	}
 	s.err, s.cut, s.cutBytes = lines.Err(), sp.cut, sp.cutBytes
 	s.send(c, in)

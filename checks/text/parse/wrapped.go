@@ -42,62 +42,6 @@ type join struct {
 	sure bool
 }
 
-// leastColumns is how many words a line has at least of which all stand in columns.
-const leastColumns = 3
-
-// realign leaves one blank between the words of those paragraphs in which column -t, or
-// who pasted them, aligned all words: no word is one blank from the next.
-func (a *anchorSet) realign(c *chunk) {
-	old, before := c.takers, int32(0)
-	c.takers = make([]uint16, 0, len(old))
-	for from := 0; from < len(c.lines); {
-		to := from
-		for to < len(c.lines) && c.lines[to].from < c.lines[to].to {
-			to++
-		}
-		to = min(to+1, len(c.lines))
-		aligned := a.aligned(c, c.lines[from:to])
-		for i := from; i < to; i++ {
-			l := &c.lines[i]
-			takers := old[before:l.takers]
-			before = l.takers
-			if aligned {
-				squeezed := bytes.Join(bytes.Fields(c.data[l.from:l.to]), []byte(" "))
-				l.from = int32(len(c.data))
-				c.data = append(c.data, squeezed...)
-				l.to = int32(len(c.data))
-				c.takers = a.takersOf(squeezed, c.takers)
-			} else {
-				c.takers = append(c.takers, takers...)
-			}
-			l.takers = int32(len(c.takers))
-		}
-		from = to
-	}
-}
-
-// aligned reports whether all words of a paragraph stand in columns.
-func (a *anchorSet) aligned(c *chunk, lines []lineAt) bool {
-	columns := 0
-	for _, l := range lines {
-		text := c.data[l.from:l.to]
-		words := bytes.Fields(text)
-		if bytes.IndexByte(text, '\t') >= 0 {
-			return false
-		}
-		for range max(0, len(words)-1) {
-			text = text[bytes.IndexByte(text, ' ')+1:]
-			rest := bytes.TrimLeft(text, " ")
-			if len(rest) == len(text) {
-				return false
-			}
-			text = rest
-		}
-		columns = max(columns, len(words))
-	}
-	return columns >= leastColumns
-}
-
 // unwrap finds the lines of a text that may be pieces of longer ones.
 func (a *anchorSet) unwrap(c *chunk) {
 	for from := 0; from < len(c.lines); {

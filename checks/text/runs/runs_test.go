@@ -43,16 +43,16 @@ const (
 	steps    = "step 10 loss 3.71\nstep 20 loss 3.21\nstep 30 loss 2.90\nstep 40 loss 2.80\n"
 )
 
-// ended is an output and the outcome that it shows.
-type ended struct {
+// output is an output and the outcome that it shows.
+type output struct {
 	what, output, outcome string
 	told                  bool
 }
 
-func (e ended) trains() bool   { return strings.Contains(e.output, " loss ") }
-func (e ended) measures() bool { return strings.Contains(e.output, " nThread ") }
+func (e output) trains() bool   { return strings.Contains(e.output, " loss ") }
+func (e output) measures() bool { return strings.Contains(e.output, " nThread ") }
 
-var outcomes = []ended{
+var outcomes = []output{
 	{"a table to its end", table(10), "ok", true},
 	{"steps that go on", steps, "ok", true},
 	{"exit code 0", "Process finished with exit code 0\n", "ok", true},
@@ -224,7 +224,7 @@ func TestWidths(t *testing.T) {
 	for way := range ways {
 		for _, width := range []int{80, 100, 120, 132, 160, 200} {
 			const said = "ncclSystemError: System call (e.g. socket, malloc) or external library call failed "
-			wide := ended{"an error", said[:min(len(said), width)] + strings.Repeat("x", max(0, width-len(said))) + "\n", "failed", true}
+			wide := output{"an error", said[:min(len(said), width)] + strings.Repeat("x", max(0, width-len(said))) + "\n", "failed", true}
 			t.Run(fmt.Sprintf("%s, %d", way, width), func(t *testing.T) {
 				v := variables[0]
 				checkRuns(t, way, read(written(way, v, wide.output, wide.output)), v, wide, wide)
@@ -237,7 +237,7 @@ func TestWidths(t *testing.T) {
 // benchmark are then two programs.
 var noCommand = map[string]bool{"headings": true, "headings in Markdown": true, "files": true}
 
-func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, with ended) {
+func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, with output) {
 	t.Helper()
 	if noCommand[way] && (without.trains() && with.measures() || with.trains() && without.measures()) {
 		expect.Len(t, 0, f.Comparisons, "a training and a benchmark are compared")
@@ -255,7 +255,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 		return
 	}
 	expect.Must(t, len(f.Runs) == 2 && set >= 0 && plain >= 0, "got %+v", f.Runs)
-	for i, want := range map[int]ended{set: with, plain: without} {
+	for i, want := range map[int]output{set: with, plain: without} {
 		if r := f.Runs[i]; r.Outcome != want.outcome || r.Told != want.told || (r.Shown == 0) != (want.outcome == "unknown") {
 			t.Errorf("got %+v, want %s, told: %v", r, want.outcome, want.told)
 		}

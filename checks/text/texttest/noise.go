@@ -172,28 +172,3 @@ func Filled(s string, width int) string {
 	}
 	return b.String()
 }
-
-// Columns aligns the words of a text, as column -t does.
-func Columns(s string) string {
-	var rows [][]string
-	widths := map[int]int{}
-	for line := range strings.Lines(s) {
-		words := strings.Fields(line)
-		for i, w := range words {
-			widths[i] = max(widths[i], len(w))
-		}
-		rows = append(rows, words)
-	}
-	var b strings.Builder
-	for _, words := range rows {
-		for i, w := range words {
-			if i == len(words)-1 {
-				b.WriteString(w)
-				break
-			}
-			fmt.Fprintf(&b, "%-*s  ", widths[i], w)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}

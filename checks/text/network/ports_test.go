@@ -1,4 +1,4 @@
-package rdma_test
+package network_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/network"
+	live "github.com/gpudoctor/gpudoctor/checks/network"
+	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
-	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -34,18 +34,27 @@ func want(t *testing.T, text string, want []facts.RDMAPort) {
 // bounded fails when a text gives more than the facts may hold.
 func bounded(t *testing.T, text string) {
 	t.Helper()
-	f := texttest.Parse("fuzz", text)
+	f := texttest.Parse("bond0", text)
+	if f.Storage != nil && f.Storage.GDS != nil && (len(f.Storage.GDS.Drivers) > 500 || len(f.Storage.GDS.Properties) > 500) {
+		t.Errorf("too much: %d drivers, %d properties", len(f.Storage.GDS.Drivers), len(f.Storage.GDS.Properties))
+	}
 	if f.NICs == nil {
 		return
 	}
-	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(network.Modules) {
+	if len(f.NICs.Interfaces) > network.MaxInterfaces || len(f.NICs.Bonds) > network.MaxInterfaces || len(f.NICs.Providers) > network.MaxInterfaces {
+		t.Errorf("%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
+	}
+	for _, n := range f.NICs.Interfaces {
+		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
+	}
+	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(live.Modules) {
 		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	}
 	for _, m := range f.NICs.Modules {
-		expect.That(t, slices.Contains(network.Modules, m), "the module %q is not one of those that bear on RDMA", m)
+		expect.That(t, slices.Contains(live.Modules, m), "the module %q is not one of those that bear on RDMA", m)
 	}
 	for _, p := range f.NICs.RDMA {
-		expect.That(t, len(p.GIDs) <= rdma.MaxGIDs && p.Port >= 0 && p.RateGbps >= 0, "port %+v", p)
+		expect.That(t, len(p.GIDs) <= network.MaxGIDs && p.Port >= 0 && p.RateGbps >= 0, "port %+v", p)
 	}
 }
 
@@ -62,6 +71,19 @@ func FuzzTexts(f *testing.F) {
 		"0000:3b:00.0 mlx5_4 (MT4129 - M) x fw 1.2 port 1 (DOWN  ) ==> e (Up)\n",
 		"Module                  Size  Used by\nnvidia_peermem         16384  0\n",
 		"$ lsmod | grep 'a\\|b'\nib_core 100 -1 [permanent],x\n",
+		gdscheckSample, "DRIVER CONFIGURATION:\n\n\n: Supported\nIOMMU: \n",
+		"eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n",
+		"eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n",
+		"Settings for eth1:\n\tLink detected: no\n",
+		"provider: efa\n    fabric: efa\n",
+		"$ fi_info -p efa\n-61\n",
+		"$ fi_info -l\nefa:\n    version: 1\n",
+		"n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\n",
+		bondingSample,
+		"1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n    link/loopback 0 brd 0\n    inet 127.0.0.1/8 scope host lo\n",
+		"2: eth0@if5: <BROADCAST,UP> mtu 1500 master br0 state DOWN\n    inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0\n",
+		"eth0   UP   10.0.0.1/24 fe80::1/64\nlo UNKNOWN 127.0.0.1/8\n",
+		"$ ip -o addr\n2: eth0    inet 10.1.0.6/16 scope global eth0\\ valid\ndefault via 10.0.0.1 dev eth0 src 10.0.0.2\n",
 	} {
 		f.Add(seed)
 	}

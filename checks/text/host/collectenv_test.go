@@ -1,10 +1,9 @@
-package software_test
+package host_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -72,15 +71,4 @@ func TestDistribution(t *testing.T) {
 		h := texttest.Parse("a", tt.text).Host
 		expect.That(t, h != nil && h.Distribution == tt.description, "%s: got %+v, want %+v", name, h, tt)
 	}
-}
-
-func FuzzCollectEnv(f *testing.F) {
-	f.Add("PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n")
-	f.Add("$ lsb_release -ds\nUbuntu 22\nPRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		facts := texttest.Parse("a", text)
-		if facts.GPUs != nil && len(facts.GPUs.Devices) > parse.MaxDevices {
-			t.Errorf("%d GPUs", len(facts.GPUs.Devices))
-		}
-	})
 }

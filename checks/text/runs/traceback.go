@@ -1,4 +1,4 @@
-package death
+package runs
 
 import (
 	"strings"
@@ -37,6 +37,21 @@ const (
 	// maxPieces bounds the pieces into which a screen broke a frame.
 	maxPieces = 8
 )
+
+// NewDeaths makes, for one reading, the kinds that show how the processes of a job ended: tracebacks of Python, signals,
+// assertions, exit codes that launchers report.
+func NewDeaths(*parse.Sink) parse.Family {
+	t := &tracebacks{open: make(map[string]*traceback)}
+	return parse.Family{Kinds: []*parse.Kind{
+		{
+			Name: "traceback", Title: "where a Python program raised an exception or died", Gives: []string{"logs"},
+			Anchors: []string{head, frame, ignored, loggingError, chained, spawned, fatal},
+			Begins:  t.begins,
+			Read:    t.read,
+		},
+		torchrunKind(t), new(ends).kind(), stepsKind,
+	}}
+}
 
 // tracebacks are those of one reading. The lines of several processes may stand between
 // each other: what launchers and loggers write before each line distinguishes them.

@@ -1,4 +1,4 @@
-package pci
+package host
 
 import (
 	"slices"

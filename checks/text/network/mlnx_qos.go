@@ -1,4 +1,4 @@
-package rdma
+package network
 
 import (
 	"strings"

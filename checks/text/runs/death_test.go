@@ -1,4 +1,4 @@
-package death_test
+package runs_test
 
 import (
 	"encoding/json"

@@ -1,11 +1,10 @@
-package software_test
+package host_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -60,17 +59,4 @@ func TestPackages(t *testing.T) {
 	} {
 		expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "%s", name)
 	}
-}
-
-func FuzzPackages(f *testing.F) {
-	f.Add("h:~$ pip freeze\nnvidia-nccl-cu12==2.20.5\n[conda] torch  2.1 x_0\n")
-	f.Add("ii  libnccl2  2.27.7-1+cuda12.9  amd64\nlibnccl-2.21.5-1.x86_64\nName: torch\nVersion: 2\n$ ofed_info -n\n5.0\n")
-	f.Add("vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("a", text)
-		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
-		for _, p := range f.Software {
-			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package death
+package runs
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package pci_test
+package host_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package rdma_test
+package network_test
 
 import (
 	"testing"

@@ -1,5 +1,0 @@
-package rdma
-
-// What the tests look at.
-
-const MaxGIDs = maxGIDs
