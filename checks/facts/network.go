@@ -1,7 +1,7 @@
 package facts
 
 // NICFacts is the network: as the kernel shows it (packages checks/network and
-// checks/rdma), or as its tools print it (checks/text/rdma and checks/text/network). Both fill
+// checks/rdma), or as its tools print it (checks/text/network). Both fill
 // the same types. Below, "or" stands between the file of the kernel and the tools. An
 // entry's Source is the folder that it was read from, or the text, with the Line;
 // Line is 0 for a folder.

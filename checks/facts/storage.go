@@ -1,7 +1,7 @@
 package facts
 
 // StorageFacts is storage: as the kernel shows it (package checks/storage), or as gdscheck prints
-// it (checks/text/rdma). A list that is nil is not known; an empty one is known to be empty. Serial
+// it (checks/text/network). A list that is nil is not known; an empty one is known to be empty. Serial
 // numbers, UUIDs and names of volumes are not read.
 type StorageFacts struct {
 	// Drives are the NVMe controllers of /sys/class/nvme.

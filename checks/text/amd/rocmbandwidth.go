@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -25,7 +25,6 @@ var (
 	rocmBandwidthDevice = lazy.New(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
 	rocmBandwidthPlace  = lazy.New(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
 	rocmBandwidthIndex  = lazy.New(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
-	rocmBandwidthRow    = lazy.New(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
 )
 
 // rocmBandwidthReport is the run under way.
@@ -35,8 +34,6 @@ type rocmBandwidthReport struct {
 	// at are the GPUs of the facts, by the same numbers.
 	at    map[int]string
 	table string
-	two   bool
-	row   []int
 	bench *facts.Benchmark
 }
 
@@ -69,32 +66,21 @@ func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
 			r.at[parse.Number(m[1])] = g.Address
 			gpus++
 		case rocmBandwidthTitle.MatchString(l.Text):
-			r.finish(s)
-			m := rocmBandwidthTitle.FindStringSubmatch(l.Text)
-			r.table, r.row = m[1], nil
+			r.table, r.bench = rocmBandwidthTitle.FindStringSubmatch(l.Text)[1], nil
 			if strings.Contains(text, "directional copy") {
-				r.two = strings.HasPrefix(text, "Bi")
-				what := "copy"
-				if r.two {
-					what = "bidirectional"
+				r.bench = &facts.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: "copy", Complete: true, Source: s.Source(), Line: l.Number}
+				if strings.HasPrefix(text, "Bi") {
+					r.bench.What = "bidirectional"
 				}
-				r.bench = &facts.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
 			}
 		case rocmBandwidthIndex.MatchString(l.Text):
-			r.row = nil
-			for word := range strings.FieldsSeq(rocmBandwidthIndex.FindStringSubmatch(l.Text)[1]) {
-				r.row = append(r.row, parse.Number(word))
-			}
-			r.row = r.row[:min(len(r.row), gpuMax)]
-		case rocmBandwidthRow.MatchString(l.Text) && r.row != nil:
-			r.cells(s, rocmBandwidthRow.FindStringSubmatch(l.Text), l)
+			r.matrix(s, in)
+			continue
 		default:
-			r.finish(s)
 			return
 		}
 		in.Next()
 	}
-	r.finish(s)
 }
 
 // rocmBandwidthAddress completes the address, whose parts lack leading zeros.
@@ -119,30 +105,20 @@ func (r *rocmBandwidthReport) name(n int) string {
 	return "device " + strconv.Itoa(n)
 }
 
-func (r *rocmBandwidthReport) cells(s *parse.Sink, m []string, l parse.Line) {
-	from := parse.Number(m[1])
-	cells := strings.Fields(m[2])
-	for i, cell := range cells[:min(len(cells), len(r.row))] {
-		to := r.row[i]
+// matrix reads the matrix below a title.
+func (r *rocmBandwidthReport) matrix(s *parse.Sink, in *parse.Lines) {
+	benchmark.Matrix(in, func(row, column, cell string, l parse.Line) {
+		from, to := parse.Number(row), parse.Number(column)
 		if r.bench == nil {
 			if p := gpuPair(s, r.at[from], r.at[to], l); p != nil && r.table != "" {
 				setCell(p, r.table, cell)
 			}
-			continue
+		} else if rate := benchmark.Amount(cell, 1); rate != nil && from != to {
+			benchmark.AddPoint(r.bench, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: rate, Line: l.Number})
 		}
-		rate, err := finite.Parse(cell)
-		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= parse.MaxEntries {
-			continue
-		}
-		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
+	})
+	if r.bench != nil && len(r.bench.Points) > 0 {
+		benchmark.Add(s, *r.bench)
 	}
-}
-
-// finish adds the matrix under way.
-func (r *rocmBandwidthReport) finish(s *parse.Sink) {
-	if b := r.bench; b != nil && len(b.Points) > 0 && len(s.Facts.Benchmarks) < parse.MaxEntries {
-		b.Complete = len(r.row) > 0
-		s.Facts.Benchmarks = append(s.Facts.Benchmarks, *b)
-	}
-	r.bench, r.table, r.row = nil, "", nil
+	r.bench, r.table = nil, ""
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -84,18 +84,14 @@ func transferBenchRead(s *parse.Sink, in *parse.Lines) {
 		}
 		from := transferBenchDevice(m)
 		for i, cell := range strings.FieldsFunc(m[4], func(r rune) bool { return strings.ContainsRune(" \t,|", r) }) {
-			rate, err := finite.Parse(cell)
-			if err != nil || i >= len(columns) || columns[i] == from || rate < 0 || rate > 1e6 || len(b.Points) >= parse.MaxEntries {
-				continue
+			if rate := benchmark.Amount(cell, 1); rate != nil && i < len(columns) && columns[i] != from {
+				benchmark.AddPoint(&b, facts.BenchmarkPoint{A: from, B: columns[i], GBps: rate, Line: l.Number})
 			}
-			b.Points = append(b.Points, facts.BenchmarkPoint{A: from, B: columns[i], GBps: &rate, Line: l.Number})
 		}
 	}
-	if len(b.Points) == 0 || len(s.Facts.Benchmarks) >= parse.MaxEntries {
-		return
+	if b.Complete = len(b.Points) > 0; b.Complete {
+		benchmark.Add(s, b)
 	}
-	b.Complete = true
-	s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
 }
 
 // transferBenchDevice is a device's name without blank and leading zero. The

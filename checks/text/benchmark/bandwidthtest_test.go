@@ -106,15 +106,3 @@ func TestPerftestGPU(t *testing.T) {
 	two := texttest.Parse("x.txt", "Picking device No. 1\n"+table+strings.TrimPrefix(table, "allocated GPU buffer address at 00007f6eff000000 pointer=0x7f6eff000000\n"))
 	expect.That(t, len(two.Benchmarks) == 2 && two.Benchmarks[1].Memory == "host" && two.Benchmarks[1].Points[0].B == "", "got %+v", two.Benchmarks)
 }
-
-func FuzzBandwidthTest(f *testing.F) {
-	f.Add(bandwidthTestOutput)
-	f.Add("Picking device No. 1\nCUDA device 1: PCIe address is E1:00\nallocated GPU buffer\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, b := range texttest.Parse("x", text).Benchmarks {
-			for _, p := range b.Points {
-				expect.That(t, (p.GBps == nil || !(*p.GBps < 0)) && p.Bytes >= 0 && p.Line >= 1, "got %+v", p)
-			}
-		}
-	})
-}

@@ -166,13 +166,23 @@ func TestPerftestExpected(t *testing.T) {
 	}
 }
 
+// FuzzBenchmarks checks that what is read of any text is bounded and sound.
 func FuzzBenchmarks(f *testing.F) {
-	for _, seed := range []string{texttest.NCCLTestsTable, p2pBandwidthTable, nvbandwidthTable} {
+	for _, seed := range []string{
+		texttest.NCCLTestsTable, p2pBandwidthTable, nvbandwidthTable, peerChecksHIP, bandwidthTestOutput,
+		"torch.cuda.can_device_access_peer(0, 1) = True\n" + strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3),
+		"Picking device No. 1\nCUDA device 1: PCIe address is E1:00\nallocated GPU buffer\n",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		n := len(texttest.Parse("x", text).Benchmarks)
-		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
+		all := texttest.Parse("x", text).Benchmarks
+		expect.That(t, len(all) <= parse.MaxEntries, "%d tables", len(all))
+		for _, b := range all {
+			for _, p := range b.Points {
+				expect.That(t, (p.GBps == nil || *p.GBps >= 0) && p.Bytes >= 0 && p.Line >= 1, "got %+v", p)
+			}
+		}
 	})
 }
 
@@ -280,13 +290,4 @@ func TestPeerCopy(t *testing.T) {
 		}
 		expect.NoDiff(t, want, got, "%s", line)
 	}
-}
-
-func FuzzPeerChecks(f *testing.F) {
-	f.Add(peerChecksHIP)
-	f.Add("torch.cuda.can_device_access_peer(0, 1) = True\n" + strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3))
-	f.Fuzz(func(t *testing.T, text string) {
-		n := len(texttest.Parse("x", text).Benchmarks)
-		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
-	})
 }

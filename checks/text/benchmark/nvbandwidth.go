@@ -93,13 +93,13 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 	case "latency":
 		value /= 1000 // It prints nanoseconds.
 		p.Microseconds = &value
-		addPoint(b, p)
+		AddPoint(b, p)
 		return
 	case "copy": // The arrow says which way data goes: from the column to the row.
 		p.A, p.B = "GPU"+column, "GPU"+row
 	}
 	p.GBps = &value
-	addPoint(b, p)
+	AddPoint(b, p)
 }
 
 func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
@@ -119,7 +119,7 @@ func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
 		b.Complete = parse.YAMLText(test["status"]) == "Passed"
 		for i, row := range matrix.Content {
 			for j, cell := range row.Content {
-				if value := amount(parse.YAMLText(cell), 1); value != nil { // It may be "N/A".
+				if value := Amount(parse.YAMLText(cell), 1); value != nil { // It may be "N/A".
 					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(cell))
 				}
 			}

@@ -87,13 +87,3 @@ func TestNvdriverLinks(t *testing.T) {
 		})
 	}
 }
-
-func FuzzNvdriverLinks(f *testing.F) {
-	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
-	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range texttest.Parse("x", text).Software {
-			expect.That(t, p.Name != "" && p.Version != "", "a library without name or version: %+v", p)
-		}
-	})
-}

@@ -245,10 +245,18 @@ func FuzzTexts(f *testing.F) {
 	f.Add(nvtopoText)
 	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
 	f.Add(nvlinkText)
+	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
+	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
 	for _, seed := range []string{texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) { nvsmiBounded(t, texttest.Parse("fuzz", text)) })
+	f.Fuzz(func(t *testing.T, text string) {
+		got := texttest.Parse("fuzz", text)
+		nvsmiBounded(t, got)
+		for _, p := range got.Software {
+			expect.That(t, p.Name != "" && p.Version != "", "software without name or version: %+v", p)
+		}
+	})
 }
 
 func TestNvsmiUtilization(t *testing.T) {
