@@ -121,14 +121,24 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		foremostKinds(last, answers)
 	}
 	v := &Result{NotApplicable: left}
-	told := toldByTexts(f)
+	v.sort(chosen, answers, f, input)
 	var findings []Finding
-	for _, rule := range always {
+	for _, rule := range slices.Concat(always, chosen) {
 		findings = append(findings, answers[rule.ID].findings...)
 	}
+	for i := range findings {
+		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownLogStates(f.Collectives, e.Source, e.Value) })
+		s.weigh(&findings[i], v, findings)
+	}
+	v.Findings = fold(findings, s.rules)
+	return v, nil
+}
+
+// sort says of the rules which were skipped, do not apply or passed.
+func (v *Result) sort(chosen []Rule, answers map[string]reading, f *facts.Facts, input ast.Value) {
+	told := toldByTexts(f)
 	for _, rule := range chosen {
 		a := answers[rule.ID]
-		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
 			a.missing = unmet(slices.Concat(rule.Needs, a.asks), f, input) // Before it passes.
 		}
@@ -146,12 +156,6 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 			v.Passed = append(v.Passed, rule.ID)
 		}
 	}
-	for i := range findings {
-		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownLogStates(f.Collectives, e.Source, e.Value) })
-		s.weigh(&findings[i], v, findings)
-	}
-	v.Findings = fold(findings, s.rules)
-	return v, nil
 }
 
 // noTexts says why a rule does not apply that lacks nothing but what texts tell.

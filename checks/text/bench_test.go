@@ -20,16 +20,3 @@ func BenchmarkReadAllSubsystems(b *testing.B) {
 		r.Finish()
 	}
 }
-
-// BenchmarkReadLog reads the interleaved log of 1024 ranks.
-func BenchmarkReadLog(b *testing.B) {
-	var log bytes.Buffer
-	expect.NoError(b, texttest.WriteLog(&log, 32<<20, 1024))
-	b.SetBytes(int64(log.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := text.NewReading()
-		expect.NoError(b, r.Read(b.Context(), "log", bytes.NewReader(log.Bytes())))
-		r.Finish()
-	}
-}
