@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // The link layers.
@@ -119,7 +118,7 @@ func Rate(text string) float64 {
 	if i := strings.IndexAny(text, " \t("); i >= 0 {
 		text = text[:i]
 	}
-	f, err := finite.Parse(text)
+	f, err := facts.ParseFloat(text)
 	if err != nil || !(f > 0 && f < 1e5) {
 		return 0
 	}

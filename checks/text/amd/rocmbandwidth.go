@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -130,7 +129,7 @@ func (r *rocmBandwidthReport) cells(s *parse.Sink, m []string, l parse.Line) {
 			}
 			continue
 		}
-		rate, err := finite.Parse(cell)
+		rate, err := facts.ParseFloat(cell)
 		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= parse.MaxEntries {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -84,7 +83,7 @@ func transferBenchRead(s *parse.Sink, in *parse.Lines) {
 		}
 		from := transferBenchDevice(m)
 		for i, cell := range strings.FieldsFunc(m[4], func(r rune) bool { return strings.ContainsRune(" \t,|", r) }) {
-			rate, err := finite.Parse(cell)
+			rate, err := facts.ParseFloat(cell)
 			if err != nil || i >= len(columns) || columns[i] == from || rate < 0 || rate > 1e6 || len(b.Points) >= parse.MaxEntries {
 				continue
 			}

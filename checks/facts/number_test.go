@@ -1,4 +1,4 @@
-package finite
+package facts
 
 import (
 	"math"
@@ -9,11 +9,11 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, s := range []string{"nan", "NaN", "-nan", "inf", "+Inf", "-infinity", "1e999", "-1e999", "", "x", "1 2"} {
-		v, err := Parse(s)
+		v, err := ParseFloat(s)
 		expect.That(t, err != nil && v == 0, "Parse(%q) = %g, %v, want 0 and an error", s, v, err)
 	}
 	for s, want := range map[string]float64{"0": 0, "-3": -3, "1e3": 1000, "0x1p4": 16, "4.9e-324": math.SmallestNonzeroFloat64} {
-		v, err := Parse(s)
+		v, err := ParseFloat(s)
 		expect.That(t, err == nil && v == want, "Parse(%q) = %g, %v, want %g", s, v, err, want)
 	}
 }
@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("1e308")
 	f.Add("-Inf")
 	f.Fuzz(func(t *testing.T, s string) {
-		v, _ := Parse(s)
+		v, _ := ParseFloat(s)
 		expect.That(t, !math.IsNaN(v) && !math.IsInf(v, 0), "Parse(%q) = %g", s, v)
 	})
 }

@@ -1,6 +1,4 @@
-// Package finite reads numbers for facts, which contain neither infinities nor
-// NaN: JSON cannot express them, and no rule can compare them.
-package finite
+package facts
 
 import (
 	"fmt"
@@ -8,9 +6,10 @@ import (
 	"strconv"
 )
 
-// Parse reads a number as strconv.ParseFloat does, and rejects "nan", "inf" and what
+// ParseFloat reads a number as strconv.ParseFloat does, and rejects what JSON cannot express and no
+// rule can compare: "nan", "inf" and what
 // is beyond the largest number.
-func Parse(s string) (float64, error) {
+func ParseFloat(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64) //nolint:forbidigo // This is what it is replaced by.
 	if err != nil {
 		return 0, err
