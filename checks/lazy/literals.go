@@ -1,68 +1,31 @@
-// Package pattern matches regular expressions that are searched for in many lines and
-// match few.
-package pattern
+package lazy
 
 import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Pattern is a regular expression that is tried only on texts that contain the literals
-// that every match contains: searching for literals is many times faster.
-type Pattern struct {
-	source     string
-	expression *lazy.Regexp
-	parse      sync.Once
-	// needs are lists of literals: each match holds one of every list.
-	needs []literals
-}
-
-// New returns a pattern of a valid regular expression. It is parsed
-// on first use, and compiled when a text holds the literals.
-func New(expression string) *Pattern {
-	return &Pattern{source: expression, expression: lazy.New(expression)}
-}
-
 // literals are those that a match needs.
-func (p *Pattern) literals() []literals {
-	p.parse.Do(func() {
-		if tree, err := syntax.Parse(p.source, syntax.Perl); err == nil {
-			p.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
+func (r *Regexp) literals() []literals {
+	r.parse.Do(func() {
+		if tree, err := syntax.Parse(r.expression, syntax.Perl); err == nil {
+			r.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
 		}
 	})
-	return p.needs
+	return r.needs
 }
 
-// May reports whether the text holds the literals that a match needs.
-func (p *Pattern) May(text string) bool {
-	for _, l := range p.literals() {
+// may reports whether a text holds the literals that a match needs.
+func (r *Regexp) may(text string) bool {
+	for _, l := range r.literals() {
 		if !containsAny(text, l) {
 			return false
 		}
 	}
 	return true
 }
-
-// Match is regexp.Regexp.MatchString.
-func (p *Pattern) Match(text string) bool {
-	return p.May(text) && p.expression.MatchString(text)
-}
-
-// Find is regexp.Regexp.FindStringSubmatch.
-func (p *Pattern) Find(text string) []string {
-	if !p.May(text) {
-		return nil
-	}
-	return p.expression.FindStringSubmatch(text)
-}
-
-// Names is regexp.Regexp.SubexpNames.
-func (p *Pattern) Names() []string { return p.expression.SubexpNames() }
 
 const (
 	// leastLiteral is the length of the shortest literal that is searched for: most
