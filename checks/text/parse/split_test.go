@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // splitInto gives the lines of a text that comes in chunks of a size: the number, "~"
 // where another one took its place, and what it says.
 func splitInto(data []byte, size int) (lines []string, s splitter) {
-	s = splitter{anchors: &anchorSet{Set: anchors.New([][]string{{"NCCL WARN"}})}, numbered: true, first: true}
+	s = splitter{anchors: &anchorSet{AnchorSet: message.NewAnchorSet([][]string{{"NCCL WARN"}})}, numbered: true, first: true}
 	number := 0
 	var rest []byte
 	for last := false; !last; {

@@ -1,4 +1,4 @@
-package anchors
+package message
 
 import (
 	"slices"
@@ -22,7 +22,7 @@ func FuzzAnchors(f *testing.F) {
 		if len(anchors) == 0 {
 			return
 		}
-		set := New(anchors)
+		set := NewAnchorSet(anchors)
 		found := set.In([]byte(line), nil)
 		var all []uint16
 		for i, list := range anchors {

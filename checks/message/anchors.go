@@ -1,5 +1,4 @@
-// Package anchors finds many literals in one pass over a text.
-package anchors
+package message
 
 import (
 	"slices"
@@ -11,9 +10,9 @@ import (
 // key, it compares what stands before it with the rest of the anchor.
 const keyBytes = 8
 
-// Set finds all anchors of all owners in one pass over a
+// AnchorSet finds all anchors of all owners in one pass over a
 // text: an automaton of Aho and Corasick, spelt out as a table.
-type Set struct {
+type AnchorSet struct {
 	// class maps a byte to its column: bytes of no key share column 0.
 	class   [256]uint8
 	columns int
@@ -32,9 +31,9 @@ type anchor struct {
 	before string
 }
 
-// New builds the automaton; anchors[i] are those of owner i.
-func New(anchors [][]string) *Set {
-	s := &Set{columns: 1, anchors: anchors}
+// NewAnchorSet builds the automaton; anchors[i] are those of owner i.
+func NewAnchorSet(anchors [][]string) *AnchorSet {
+	s := &AnchorSet{columns: 1, anchors: anchors}
 	var keys []string
 	ending := make(map[string][]anchor)
 	for i, list := range anchors {
@@ -73,7 +72,7 @@ func New(anchors [][]string) *Set {
 }
 
 // state adds a state.
-func (s *Set) state() int {
+func (s *AnchorSet) state() int {
 	s.next = append(s.next, make([]uint32, s.columns)...)
 	s.ending = append(s.ending, nil)
 	return len(s.ending) - 1
@@ -81,7 +80,7 @@ func (s *Set) state() int {
 
 // link completes the table, level by level: where a state has no way on, that
 // of its longest proper suffix is taken.
-func (s *Set) link() {
+func (s *AnchorSet) link() {
 	suffix := make([]uint32, len(s.ending))
 	queue := make([]uint32, 0, len(s.ending))
 	for c := range s.columns {
@@ -123,7 +122,7 @@ func (s *Set) link() {
 const endsHere = 1 << 31
 
 // In appends, in their order, the owners of the anchors that a text holds: each once.
-func (s *Set) In(text []byte, owners []uint16) []uint16 {
+func (s *AnchorSet) In(text []byte, owners []uint16) []uint16 {
 	from := len(owners)
 	next, class := s.next, &s.class
 	state := uint32(0)
@@ -144,7 +143,7 @@ func (s *Set) In(text []byte, owners []uint16) []uint16 {
 }
 
 // Holding keeps of the owners those that have an anchor in a text.
-func (s *Set) Holding(text string, owners []uint16) []uint16 {
+func (s *AnchorSet) Holding(text string, owners []uint16) []uint16 {
 	holds := func(anchor string) bool { return strings.Contains(text, anchor) }
 	return slices.DeleteFunc(owners, func(o uint16) bool { return !slices.ContainsFunc(s.anchors[o], holds) })
 }
