@@ -1,4 +1,4 @@
-package cgroup
+package host
 
 import (
 	"io/fs"
@@ -7,36 +7,36 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-func TestMemoryOf(t *testing.T) {
+func TestGroupMemory(t *testing.T) {
 	const gib = 1 << 30
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
-		want  Memory
+		want  GroupLimit
 		ok    bool
 	}{
-		{"nothing can be read", nil, Memory{}, false},
+		{"nothing can be read", nil, GroupLimit{}, false},
 		{"a container with version 2 and a namespace of its own", map[string]string{
 			"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "536870912\n",
 			"/sys/fs/cgroup/memory.stat": "anon 1\nfile 268435456\ninactive_file 268435456\n",
-		}, Memory{gib, gib / 4}, true},
+		}, GroupLimit{gib, gib / 4}, true},
 		{"no limit", map[string]string{
 			"/proc/self/cgroup": "0::/user.slice\n", "/sys/fs/cgroup/user.slice/memory.max": "max\n", "/sys/fs/cgroup/user.slice/memory.current": "5\n",
-		}, Memory{}, false},
+		}, GroupLimit{}, false},
 		{"the group above leaves less", map[string]string{
 			"/proc/self/cgroup": "0::/pod/one\n", "/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
 			"/sys/fs/cgroup/pod/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/memory.current": "2147483000\n",
-		}, Memory{2 * gib, 2147483000}, true},
+		}, GroupLimit{2 * gib, 2147483000}, true},
 		{"version 1", map[string]string{
 			"/proc/self/cgroup": "6:memory:/docker/abc\n4:cpu,cpuacct:/x\n0::/\n",
 			"/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "9223372036854771712\n", "/sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes": "1\n",
 			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n", "/sys/fs/cgroup/memory/memory.usage_in_bytes": "1073741824\n",
 			"/sys/fs/cgroup/memory/memory.stat": "total_inactive_file 1024\ntotal_inactive_file 5\n",
-		}, Memory{gib, gib - 1024}, true},
-		{"no list of groups", map[string]string{"/sys/fs/cgroup/memory.max": "4096", "/sys/fs/cgroup/memory.current": "8192"}, Memory{4096, 8192}, true},
-		{"nonsense", map[string]string{"/proc/self/cgroup": "x\n0::relative\n0::/\n", "/sys/fs/cgroup/memory.max": "-5", "/sys/fs/cgroup/memory.current": "1e9"}, Memory{}, false},
+		}, GroupLimit{gib, gib - 1024}, true},
+		{"no list of groups", map[string]string{"/sys/fs/cgroup/memory.max": "4096", "/sys/fs/cgroup/memory.current": "8192"}, GroupLimit{4096, 8192}, true},
+		{"nonsense", map[string]string{"/proc/self/cgroup": "x\n0::relative\n0::/\n", "/sys/fs/cgroup/memory.max": "-5", "/sys/fs/cgroup/memory.current": "1e9"}, GroupLimit{}, false},
 	} {
-		got, ok := MemoryOf(func(name string) (string, error) {
+		got, ok := GroupMemory(func(name string) (string, error) {
 			if text, ok := tt.files[name]; ok {
 				return text, nil
 			}
@@ -46,17 +46,17 @@ func TestMemoryOf(t *testing.T) {
 	}
 }
 
-func TestTasksOf(t *testing.T) {
+func TestGroupTasks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files map[string]string
-		want  Tasks
+		want  GroupLimit
 		ok    bool
 	}{
-		"version 2": {map[string]string{"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/pids.max": "2048\n", "/sys/fs/cgroup/a/pids.current": "7\n"}, Tasks{2048, 7}, true},
-		"version 1": {map[string]string{"/proc/self/cgroup": "8:pids:/\n", "/sys/fs/cgroup/pids/pids.max": "100\n", "/sys/fs/cgroup/pids/pids.current": "101\n"}, Tasks{100, 101}, true},
-		"no limit":  {map[string]string{"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/pids.max": "max\n", "/sys/fs/cgroup/pids.current": "7\n"}, Tasks{}, false},
+		"version 2": {map[string]string{"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/pids.max": "2048\n", "/sys/fs/cgroup/a/pids.current": "7\n"}, GroupLimit{2048, 7}, true},
+		"version 1": {map[string]string{"/proc/self/cgroup": "8:pids:/\n", "/sys/fs/cgroup/pids/pids.max": "100\n", "/sys/fs/cgroup/pids/pids.current": "101\n"}, GroupLimit{100, 101}, true},
+		"no limit":  {map[string]string{"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/pids.max": "max\n", "/sys/fs/cgroup/pids.current": "7\n"}, GroupLimit{}, false},
 	} {
-		got, ok := TasksOf(func(name string) (string, error) {
+		got, ok := GroupTasks(func(name string) (string, error) {
 			if text, ok := tt.files[name]; ok {
 				return text, nil
 			}
@@ -66,16 +66,12 @@ func TestTasksOf(t *testing.T) {
 	}
 }
 
-func TestLeft(t *testing.T) {
-	expect.Equal(t, 0, (Memory{LimitBytes: 10, UsedBytes: 12}).Left(), "over the limit")
-}
-
-func FuzzMemoryOf(f *testing.F) {
+func FuzzGroupMemory(f *testing.F) {
 	f.Add("0::/a/b\n6:memory:/x\n", "4096", "100", "inactive_file 50\n")
 	f.Add("0::/../..\n", "max", "-1", "inactive_file -9223372036854775808\n")
 	f.Fuzz(func(t *testing.T, groups, limit, usage, stat string) {
 		asked := 0
-		m, ok := MemoryOf(func(name string) (string, error) {
+		m, ok := GroupMemory(func(name string) (string, error) {
 			asked++
 			switch name[len(name)-3:] {
 			case "oup":
@@ -87,6 +83,6 @@ func FuzzMemoryOf(f *testing.F) {
 			}
 			return stat, nil
 		})
-		expect.That(t, !ok || m.LimitBytes >= 0 && m.UsedBytes >= 0 && m.Left() >= 0 && m.Left() <= m.LimitBytes, "got %+v", m)
+		expect.That(t, !ok || m.Limit >= 0 && m.Used >= 0 && m.Left() >= 0 && m.Left() <= m.Limit, "got %+v", m)
 	})
 }
