@@ -21,7 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // gatheringOn is a gathering of facts about a host with the doors of one.
@@ -70,7 +69,7 @@ func isCheck(section string) bool {
 // it does, and must find the same where it is given only those that it comes after.
 func TestSectionsApart(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
 		h := expect.Value(host.ParseSnapshot(name, expect.Value(fixtures.Example(name))(t)))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 // model is a machine that nobody recorded: its tree, driver and transfers are made up from published figures. Its file
@@ -231,7 +230,7 @@ func TestGoldenModels(t *testing.T) {
 			var file bytes.Buffer
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
-			golden.File(t, path, file.Bytes())
+			expect.Golden(t, path, file.Bytes())
 			again, _ := Gather(t.Context(), expect.Value(host.ParseSnapshot(path, file.Bytes()))(t), gather.Options{})
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))

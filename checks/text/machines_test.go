@@ -24,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // save writes a file of a test, and returns its path.
@@ -39,7 +38,7 @@ func save(t *testing.T, name string, data []byte) string {
 // recording of these files, as a folder and as an archive of each kind.
 func TestMachinesAsTrees(t *testing.T) {
 	for i, name := range fixtures.Examples() {
-		if night.Few() && i%4 > 0 {
+		if expect.FewRows() && i%4 > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -250,7 +250,7 @@ type listed struct {
 // none of them, and those that serve tests.
 var factsCarriers = []string{
 	"checks/gather", "checks/recorded", "checks/internal/redact", "checks/internal/checktest", "checks/text/texttest",
-	"fixtures", "fixtures/golden", "fixtures/internal/casefacts",
+	"fixtures", "fixtures/internal/casefacts",
 }
 
 // goReads are the fields that a file selects and does not set.

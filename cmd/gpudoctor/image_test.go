@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -192,7 +191,7 @@ var goodImages = []imageCase{
 
 // TestImages judges each image in each form: the findings are the same.
 func TestImages(t *testing.T) {
-	for _, c := range night.Some(6, slices.Concat(faultyImages, goodImages)) {
+	for _, c := range expect.SomeRows(6, slices.Concat(faultyImages, goodImages)) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -65,7 +64,7 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
 	for i, file := range examples {
-		if night.Few() && i%8 > 0 {
+		if expect.FewRows() && i%8 > 0 {
 			continue
 		}
 		f := factsOf(t, file)
@@ -101,7 +100,7 @@ func TestRedactOddHostNames(t *testing.T) {
 		words := map[string]bool{}
 		wordsIn(want, words)
 		for word := range words {
-			if len(word) < 3 || len(word) > 24 || night.Few() && len(word)%5 > 0 {
+			if len(word) < 3 || len(word) > 24 || expect.FewRows() && len(word)%5 > 0 {
 				continue
 			}
 			tried++

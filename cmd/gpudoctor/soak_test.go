@@ -32,7 +32,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The soak runs the program many times, many at once, on healthy machines, and
@@ -168,7 +167,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	usual := 30
-	if night.Few() {
+	if expect.FewRows() {
 		usual = 8
 	}
 	runs, atOnce := stdcmp.Or(*soakRuns, usual), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())

@@ -17,7 +17,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -86,7 +85,7 @@ func TestGoldenVerdicts(t *testing.T) {
 		expect.That(t, diff == "" && b.Len() != 0, "%d bytes, (-want +got):\n%s", b.Len(), diff)
 		return
 	}
-	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())
+	expect.Golden(t, "../../fixtures/verdicts.txt", b.Bytes())
 }
 
 // digestOf is the beginning of a digest.

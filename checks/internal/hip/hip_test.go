@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs; a test is skipped where it is not.
@@ -18,7 +17,7 @@ func realLibrary(t *testing.T) string {
 	t.Helper()
 	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if len(found) == 0 {
-		night.Lacks(t, "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
+		expect.LacksTool(t, "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
 	}
 	return found[0]
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here look at pages in a real browser, as people do. They need Chromium, and axe-core
@@ -86,7 +85,7 @@ type seen struct {
 const leastPasses = 15
 
 func TestInBrowser(t *testing.T) {
-	night.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
+	expect.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
 	axe := axeSource(t)
 	program := build(t)
 	folder := t.TempDir()
@@ -260,7 +259,7 @@ func axeSource(t *testing.T) string {
 	t.Helper()
 	file := os.Getenv("GPUDOCTOR_AXE")
 	if file == "" {
-		night.Lacks(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
+		expect.LacksTool(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
 	}
 	return string(expect.Value(os.ReadFile(file))(t))
 }
@@ -280,7 +279,7 @@ func newBrowser(t *testing.T) *tab {
 		}
 	}
 	if path == "" {
-		night.Lacks(t, "no Chromium is installed")
+		expect.LacksTool(t, "no Chromium is installed")
 	}
 	// Without the background networking Chromium asks for nothing that is not local.
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
