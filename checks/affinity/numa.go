@@ -1,5 +1,4 @@
-// Package numa reads the NUMA nodes, and which CPUs belong to them.
-package numa
+package affinity
 
 import (
 	"cmp"

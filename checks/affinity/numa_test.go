@@ -1,4 +1,4 @@
-package numa
+package affinity
 
 import (
 	"slices"
