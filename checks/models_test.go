@@ -12,8 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
@@ -111,7 +111,7 @@ func (m model) memory() *host.Memory {
 	mem := &host.Memory{}
 	m.tree.Write(mem, true)
 	m.tree.WriteNetwork(mem, "nvidia", "nvidia_uvm")
-	mem.Answer(netlink.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	mem.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
 	mem.AddDir("/dev")
 	for i := range m.gpus {
 		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
 )
 
@@ -107,7 +106,7 @@ func (r *reader) ask(ctx context.Context, question string, by host.Answerer, ans
 }
 
 func (r *reader) readAddresses(ctx context.Context) {
-	if err := r.ask(ctx, netlink.AskAddresses, netlink.Addresses, &r.addresses); err != nil {
+	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
 		r.unknown("interfaces.addresses", err)
 	}
 }
@@ -344,9 +343,9 @@ func hardwareBelow(f *facts.NICFacts, name string) []string {
 
 // flowControl reads the flow control of an interface, if its driver shows any.
 func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string) {
-	var answer netlink.FlowControl
+	var answer FlowControl
 	q := facts.QoS{Interface: name, Source: path.Join(interfaces, name)}
-	if err := r.ask(ctx, netlink.AskFlowControl+name, netlink.FlowControlOf(name), &answer); err != nil {
+	if err := r.ask(ctx, AskFlowControl+name, func(context.Context) (any, error) { return flowControlOf(name) }, &answer); err != nil {
 		r.unknown("qos.pfc", err)
 	} else {
 		q.PFC = append([]int{}, answer.Priorities...)

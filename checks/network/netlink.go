@@ -1,7 +1,4 @@
-// Package netlink asks the kernel what no file shows of the network: over rtnetlink, without privileges.
-package netlink
-
-import "context"
+package network
 
 // The questions, as a recording names them.
 const (
@@ -16,12 +13,4 @@ const (
 type FlowControl struct {
 	// Priorities are those that have it, from 0.
 	Priorities []int `json:"priorities"`
-}
-
-// Addresses answers AskAddresses on a live machine.
-func Addresses(context.Context) (any, error) { return addresses() }
-
-// FlowControlOf answers AskFlowControl for an interface on a live machine.
-func FlowControlOf(name string) func(context.Context) (any, error) {
-	return func(context.Context) (any, error) { return flowControl(name) }
 }

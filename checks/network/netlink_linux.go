@@ -1,4 +1,4 @@
-package netlink
+package network
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
-// maxAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two
+// maxAllAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two
 // for each.
-const maxAddresses = 4096
+const maxAllAddresses = 4096
 
 // addresses lists the IP addresses of the interfaces in this network namespace, by their names, with
 // the lengths of their prefixes.
@@ -42,7 +42,7 @@ func addresses() (map[string][]string, error) {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	list := make(map[string][]string)
-	for _, m := range messages[:min(len(messages), maxAddresses)] {
+	for _, m := range messages[:min(len(messages), maxAllAddresses)] {
 		name, prefix := names[m.Index], prefixOf(&m)
 		if name != "" && prefix.IsValid() {
 			list[name] = append(list[name], prefix.String())
@@ -73,8 +73,8 @@ const (
 	dcbHead    = 4  // The size of a dcbmsg: family, command and padding.
 )
 
-// flowControl asks the driver of an interface which priorities have priority flow control.
-func flowControl(name string) (FlowControl, error) {
+// flowControlOf asks the driver of an interface which priorities have priority flow control.
+func flowControlOf(name string) (FlowControl, error) {
 	answer, err := askDCB(name)
 	if err == nil {
 		var f FlowControl

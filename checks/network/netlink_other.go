@@ -1,9 +1,9 @@
 //go:build !linux
 
-package netlink
+package network
 
 import "errors"
 
 func addresses() (map[string][]string, error) { return nil, errors.ErrUnsupported }
 
-func flowControl(string) (FlowControl, error) { return FlowControl{}, errors.ErrUnsupported }
+func flowControlOf(string) (FlowControl, error) { return FlowControl{}, errors.ErrUnsupported }

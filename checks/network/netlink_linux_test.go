@@ -1,4 +1,4 @@
-package netlink
+package network
 
 import (
 	"net"
@@ -61,8 +61,8 @@ func TestFlowControl(t *testing.T) {
 	expect.That(t, err == nil && slices.Equal(got.Priorities, []int{3, 7}), "got %v (%v), want priorities 3 and 7", got, err)
 	expect.Fails(readFlowControl(answer(t, nil)))(t, errNotShown, "without PFC")
 	// The request is what the kernel reads: it knows the interface, whose driver has no DCB.
-	expect.Fails(flowControl("lo"))(t, unix.EOPNOTSUPP, "lo")
-	expect.Fails(flowControl("none-such"))(t, unix.ENODEV, "an interface that does not exist")
+	expect.Fails(flowControlOf("lo"))(t, unix.EOPNOTSUPP, "lo")
+	expect.Fails(flowControlOf("none-such"))(t, unix.ENODEV, "an interface that does not exist")
 }
 
 // Whatever the kernel answers, what is read of it is bounded.
