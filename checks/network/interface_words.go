@@ -8,10 +8,10 @@ import (
 
 // The kinds of interfaces that are used in more than one place.
 const (
-	Loopback   = "loopback"
-	InfiniBand = "infiniband"
-	Ethernet   = "ethernet"
-	Tunnel     = "tunnel"
+	loopback   = "loopback"
+	infiniBand = "infiniband"
+	ethernet   = "ethernet"
+	tunnel     = "tunnel"
 	bond       = "bond"
 )
 
@@ -28,14 +28,14 @@ var kindsOfNames = []struct {
 	kind  string
 	names *lazy.Regexp
 }{
-	{Loopback, lazy.New(`^lo\d*$`)},
+	{loopback, lazy.New(`^lo\d*$`)},
 	{"bridge", lazy.New(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
 	{"veth", lazy.New(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
-	{Tunnel, lazy.New(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
+	{tunnel, lazy.New(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
 	{"other", lazy.New(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
 	{bond, lazy.New(`^(?:bond|team)\d*$`)},
 	{"wireless", lazy.New(`^(?:wl|wwan|ww)`)},
-	{InfiniBand, lazy.New(`^(?:ib|ibp|ibs)\d`)},
+	{infiniBand, lazy.New(`^(?:ib|ibp|ibs)\d`)},
 	{"vlan", lazy.New(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
 }
 
@@ -47,19 +47,19 @@ func KindOfName(name string) string {
 			return k.kind
 		}
 	}
-	return Ethernet
+	return ethernet
 }
 
 // types are the hardware types that are no Ethernet (include/uapi/linux/if_arp.h), and
 // kindsOfDevices the kinds that drivers name in DEVTYPE of uevent.
 var (
 	types = map[int64]string{
-		32: InfiniBand, 772: Loopback, 801: "wireless", 802: "wireless", 803: "wireless",
-		512: Tunnel, 768: Tunnel, 769: Tunnel, 776: Tunnel, 778: Tunnel, 823: Tunnel, 65534: Tunnel,
+		32: infiniBand, 772: loopback, 801: "wireless", 802: "wireless", 803: "wireless",
+		512: tunnel, 768: tunnel, 769: tunnel, 776: tunnel, 778: tunnel, 823: tunnel, 65534: tunnel,
 	}
 	kindsOfDevices = map[string]string{
 		"bond": bond, "bridge": "bridge", "vlan": "vlan", "wlan": "wireless", "wwan": "wireless",
-		"vxlan": Tunnel, "geneve": Tunnel, "gtp": Tunnel, "wireguard": Tunnel,
+		"vxlan": tunnel, "geneve": tunnel, "gtp": tunnel, "wireguard": tunnel,
 	}
 )
 

@@ -1,7 +1,4 @@
-// Package rdma reads the RDMA devices of a machine, their ports, addresses and counters of
-// errors, from /sys/class/infiniband. The words of the kernel, which its tools print as well, are
-// read here for both.
-package rdma
+package network
 
 import (
 	"math/bits"
@@ -14,13 +11,13 @@ import (
 
 // The link layers.
 const (
-	InfiniBand = "InfiniBand"
-	Ethernet   = "Ethernet"
+	layerInfiniBand = "InfiniBand"
+	layerEthernet   = "Ethernet"
 )
 
-// State gives a port's state in one word, whichever program printed it:
+// PortState gives a port's state in one word, whichever program printed it:
 // "PORT_ACTIVE (4)", "Active", "4: ACTIVE", "Initializing".
-func State(text string) string {
+func PortState(text string) string {
 	text = strings.ToLower(text)
 	for _, form := range []struct{ word, state string }{
 		{"active", "active"},
@@ -59,9 +56,9 @@ func PhysicalState(text string) string {
 func LinkLayer(text string) string {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "infiniband", "ib":
-		return InfiniBand
+		return layerInfiniBand
 	case "ethernet":
-		return Ethernet
+		return layerEthernet
 	}
 	return ""
 }
@@ -78,10 +75,10 @@ func GIDType(text string) string {
 	return ""
 }
 
-// NameTypes tells the two meanings of the kernel's "IB/RoCE v1" apart,
+// NameGIDTypes tells the two meanings of the kernel's "IB/RoCE v1" apart,
 // which show_gids prints as "v1" for InfiniBand as well.
-func NameTypes(p *facts.RDMAPort) {
-	if p.LinkLayer != InfiniBand {
+func NameGIDTypes(p *facts.RDMAPort) {
+	if p.LinkLayer != layerInfiniBand {
 		return
 	}
 	for i := range p.GIDs {
@@ -103,8 +100,8 @@ func LeadingNumber(text string) (int, bool) {
 	return int(n), true
 }
 
-// LID reads an SM LID or a LID, which have 16 bits.
-func LID(text string) *int {
+// ParseLID reads an SM LID or a LID, which have 16 bits.
+func ParseLID(text string) *int {
 	n, ok := LeadingNumber(text)
 	if !ok || n > 0xffff {
 		return nil
@@ -112,8 +109,8 @@ func LID(text string) *int {
 	return &n
 }
 
-// Rate reads a rate in Gb/s: "200", "200 Gb/sec (4X HDR)", "2.5".
-func Rate(text string) float64 {
+// ParseRate reads a rate in Gb/s: "200", "200 Gb/sec (4X HDR)", "2.5".
+func ParseRate(text string) float64 {
 	text = strings.TrimSpace(text)
 	if i := strings.IndexAny(text, " \t("); i >= 0 {
 		text = text[:i]
@@ -140,8 +137,8 @@ var (
 	}
 )
 
-// Counter notes a counter of a port, and reports whether it is one of errors.
-func Counter(p *facts.RDMAPort, name, value string) bool {
+// PortCounter notes a counter of a port, and reports whether it is one of errors.
+func PortCounter(p *facts.RDMAPort, name, value string) bool {
 	if slices.Contains(linkCounters, name) || slices.Contains(transportCounters, name) {
 		return note(p, name, value)
 	}
@@ -169,9 +166,9 @@ const (
 	mostPath    = 4096
 )
 
-// PathMTU is the largest path MTU of RoCE that fits into an Ethernet MTU, 0 if none does: a power
+// pathMTU is the largest path MTU of RoCE that fits into an Ethernet MTU, 0 if none does: a power
 // of two, as drivers compute it.
-func PathMTU(ethernet int) int {
+func pathMTU(ethernet int) int {
 	room := min(ethernet-pathHeaders, mostPath)
 	if room < leastPath {
 		return 0

@@ -1,4 +1,4 @@
-package rdma
+package network
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// Devices is the folder of all RDMA devices; it is there once ib_core is loaded. What its files
+// rdmaFolder is the folder of all RDMA devices; it is there once ib_core is loaded. What its files
 // hold is in the kernel's Documentation/ABI/stable/sysfs-class-infiniband.
-const Devices = "/sys/class/infiniband"
+const rdmaFolder = "/sys/class/infiniband"
 
 const (
 	// maxDevices, maxPorts and maxGIDs bound what is read. A machine has up to 18 adapters, each
@@ -32,29 +32,29 @@ const (
 	// gapOfGIDs are zeros in a row, behind an entry, after which a table is taken to be at its end:
 	// the kernel fills the first free entry (drivers/infiniband/core/cache.c, find_gid).
 	gapOfGIDs = 32
-	// readers bounds the devices that are read at a time: one whose firmware does not answer must
+	// portReaders bounds the devices that are read at a time: one whose firmware does not answer must
 	// not delay the others.
-	readers = 16
-	maxWord = 64
+	portReaders = 16
+	maxWord     = 64
 )
 
-// Ports reads the ports of all devices, in order of their names. The error is that of the list.
-func Ports(g *gather.Gathering) ([]facts.RDMAPort, error) {
-	names, err := g.Host.Dir(Devices)
+// readPorts reads the ports of all devices, in order of their names. The error is that of the list.
+func readPorts(g *gather.Gathering) ([]facts.RDMAPort, error) {
+	names, err := g.Host.Dir(rdmaFolder)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{host: g.Host, gaps: make(map[gap][]string)}
-	names = slices.DeleteFunc(names, func(n string) bool { return !name.MatchString(n) })
+	r := &portReader{host: g.Host, gaps: make(map[portGap][]string)}
+	names = slices.DeleteFunc(names, func(n string) bool { return !rdmaName.MatchString(n) })
 	if len(names) > maxDevices {
 		g.Unknown("nics", "rdma", fmt.Sprintf("only the first %d of %d RDMA devices were read", maxDevices, len(names)), "")
 		names = names[:maxDevices]
 	}
 	ports := make([][]facts.RDMAPort, len(names))
 	var wg sync.WaitGroup
-	for first := range min(readers, len(names)) {
+	for first := range min(portReaders, len(names)) {
 		wg.Go(func() {
-			for i := first; i < len(names); i += readers {
+			for i := first; i < len(names); i += portReaders {
 				ports[i] = r.device(names[i])
 			}
 		})
@@ -67,36 +67,36 @@ func Ports(g *gather.Gathering) ([]facts.RDMAPort, error) {
 	return append([]facts.RDMAPort{}, slices.Concat(ports...)...), nil
 }
 
-// name is the name of a device, which the kernel takes from its driver or from the user
+// rdmaName is the name of a device, which the kernel takes from its driver or from the user
 // (rdma dev set); IB_DEVICE_NAME_MAX is 64.
-var name = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
+var rdmaName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 
-// reader reads devices and collects what could not be read.
-type reader struct {
+// portReader reads devices and collects what could not be read.
+type portReader struct {
 	host *host.Host
 
 	mu   sync.Mutex
-	gaps map[gap][]string // Ports.
+	gaps map[portGap][]string // Ports.
 }
 
-// gap is something that could not be read, and why.
-type gap struct{ fact, reason, hint string }
+// portGap is something that could not be read, and why.
+type portGap struct{ fact, reason, hint string }
 
 // missing notes why a fact of a port is not known. A file that a driver does not offer, and one
 // that a recording lacks, is no failure.
-func (r *reader) missing(port, fact string, err error) {
+func (r *portReader) missing(port, fact string, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotRecorded) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g := gap{fact, gather.Cause(err), gather.HintFor(err)}
+	g := portGap{fact, gather.Cause(err), gather.HintFor(err)}
 	r.gaps[g] = append(r.gaps[g], port)
 }
 
 // device reads the ports of one device.
-func (r *reader) device(device string) []facts.RDMAPort {
-	dir := path.Join(Devices, device)
+func (r *portReader) device(device string) []facts.RDMAPort {
+	dir := path.Join(rdmaFolder, device)
 	base := facts.RDMAPort{Device: device, Firmware: r.word(dir + "/fw_ver"), Model: r.word(dir + "/hca_type")}
 	if target, err := r.host.Link(dir); err == nil {
 		base.Address = addressIn(target)
@@ -132,7 +132,7 @@ func addressIn(target string) string {
 }
 
 // word reads a small file, empty if that fails.
-func (r *reader) word(file string) string {
+func (r *portReader) word(file string) string {
 	s, err := r.host.Text(file)
 	if err != nil {
 		return ""
@@ -141,7 +141,7 @@ func (r *reader) word(file string) string {
 }
 
 // port reads one port.
-func (r *reader) port(p *facts.RDMAPort) {
+func (r *portReader) port(p *facts.RDMAPort) {
 	label := p.Device + ":" + strconv.Itoa(p.Port)
 	text := func(file string) string {
 		s, err := r.host.Text(p.Source + "/" + file)
@@ -151,16 +151,16 @@ func (r *reader) port(p *facts.RDMAPort) {
 		return s
 	}
 	p.LinkLayer = LinkLayer(text("link_layer"))
-	p.State = State(text("state"))
+	p.State = PortState(text("state"))
 	p.PhysicalState = PhysicalState(text("phys_state"))
-	p.RateGbps = Rate(text("rate"))
-	if p.LinkLayer == InfiniBand {
-		p.LID, p.SMLID = LID(text("lid")), LID(text("sm_lid"))
+	p.RateGbps = ParseRate(text("rate"))
+	if p.LinkLayer == layerInfiniBand {
+		p.LID, p.SMLID = ParseLID(text("lid")), ParseLID(text("sm_lid"))
 	}
 	r.readGIDs(p, label)
-	if p.LinkLayer == Ethernet && p.Netdev == "" {
+	if p.LinkLayer == layerEthernet && p.Netdev == "" {
 		// Without a GID, the interface is that of the device, if it has just one.
-		if names, err := r.host.Dir(path.Join(Devices, p.Device, "device", "net")); err == nil && len(names) == 1 {
+		if names, err := r.host.Dir(path.Join(rdmaFolder, p.Device, "device", "net")); err == nil && len(names) == 1 {
 			p.Netdev = escape.Printable(names[0], maxWord)
 		}
 	}
@@ -169,7 +169,7 @@ func (r *reader) port(p *facts.RDMAPort) {
 }
 
 // readGIDs reads the table of GIDs up to a long gap behind an entry, or its end.
-func (r *reader) readGIDs(p *facts.RDMAPort, label string) {
+func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 	zeros := 0
 	for i := range maxGIDs {
 		text, err := r.host.Text(fmt.Sprintf("%s/gids/%d", p.Source, i))
@@ -200,15 +200,15 @@ func (r *reader) readGIDs(p *facts.RDMAPort, label string) {
 
 // gid reads what is known of one entry. The kernel gives EINVAL for the attributes of one
 // that was removed meanwhile.
-func (r *reader) gid(p *facts.RDMAPort, index int, text string, address netip.Addr) facts.GID {
+func (r *portReader) gid(p *facts.RDMAPort, index int, text string, address netip.Addr) facts.GID {
 	g := facts.GID{Index: index, GID: text}
 	if address.Is4In6() {
 		g.IPv4 = address.Unmap().String()
 	}
 	switch p.LinkLayer {
-	case InfiniBand:
+	case layerInfiniBand:
 		g.Type = "IB"
-	case Ethernet:
+	case layerEthernet:
 		g.Type = GIDType(r.word(fmt.Sprintf("%s/gid_attrs/types/%d", p.Source, index)))
 		g.Netdev = r.word(fmt.Sprintf("%s/gid_attrs/ndevs/%d", p.Source, index))
 		if p.Netdev == "" || strings.Contains(p.Netdev, ".") && !strings.Contains(g.Netdev, ".") && g.Netdev != "" {
@@ -219,7 +219,7 @@ func (r *reader) gid(p *facts.RDMAPort, index int, text string, address netip.Ad
 }
 
 // readCounters reads those of some counters that a folder of the port has.
-func (r *reader) readCounters(p *facts.RDMAPort, label, folder string, wanted []string) {
+func (r *portReader) readCounters(p *facts.RDMAPort, label, folder string, wanted []string) {
 	names, err := r.host.Dir(p.Source + "/" + folder)
 	if err != nil {
 		r.missing(label, "counters", err)

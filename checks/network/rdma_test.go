@@ -1,4 +1,4 @@
-package rdma_test
+package network
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -45,7 +44,7 @@ func ports(t *testing.T, m *host.Memory) ([]facts.RDMAPort, []string) {
 	t.Helper()
 	f := &facts.Facts{}
 	g := checktest.On(m, f)
-	p := expect.Value(rdma.Ports(g))(t)
+	p := expect.Value(readPorts(g))(t)
 	f.Unknown = g.Unknowns()
 	return p, checktest.UnknownOf(f, "nics")
 }
@@ -122,7 +121,7 @@ func TestPortsUnreadable(t *testing.T) {
 func TestNoDevices(t *testing.T) {
 	var m host.Memory
 	m.AddDir("/sys/class/net")
-	expect.Fails(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t, nil, "a kernel without RDMA")
+	expect.Fails(readPorts(checktest.On(&m, &facts.Facts{})))(t, nil, "a kernel without RDMA")
 	m.AddDir("/sys/class/infiniband")
 	got, unknown := ports(t, &m)
 	expect.That(t, got != nil && len(got) == 0 && len(unknown) == 0, "an empty folder gives %v, unknown %q", got, unknown)
@@ -146,7 +145,7 @@ func FuzzPorts(f *testing.F) {
 			files[fmt.Sprintf("gids/%d", i)] = gid
 		}
 		device(&m, name, "0000:1c:00.0", files)
-		got := expect.Value(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t)
+		got := expect.Value(readPorts(checktest.On(&m, &facts.Facts{})))(t)
 		for _, p := range got {
 			expect.That(t, len(p.GIDs) <= 256 && len(p.Netdev) <= gather.MaxShown && !strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") && p.RateGbps >= 0, "got %+v", p)
 			for _, g := range p.GIDs {
@@ -164,13 +163,13 @@ func TestRDMAWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"PORT_ACTIVE (4)": "active", "Initializing": "init", "1: DOWN": "down", "PORT_ARMED (3)": "armed", "Active": "active", "": "", "x": "",
 	} {
-		expect.Equal(t, want, rdma.State(text), "state %q", text)
+		expect.Equal(t, want, PortState(text), "state %q", text)
 	}
 	for text, want := range map[string]string{
 		"LINK_UP (5)": "LinkUp", "5: LinkUp": "LinkUp", "POLLING": "Polling", "3: Disabled": "Disabled",
 		"PORT_CONFIGURATION_TRAINNING (4)": "PortConfigurationTraining", "LINK_ERROR_RECOVERY (6)": "LinkErrorRecovery", "?": "",
 	} {
-		expect.Equal(t, want, rdma.PhysicalState(text), "physical state %q", text)
+		expect.Equal(t, want, PhysicalState(text), "physical state %q", text)
 	}
 }
 
@@ -178,7 +177,7 @@ func TestRDMAWords(t *testing.T) {
 // Ethernet's 1500, 4096 with jumbo frames.
 func TestPathMTU(t *testing.T) {
 	for mtu := range 70000 {
-		got := rdma.PathMTU(mtu)
+		got := pathMTU(mtu)
 		switch {
 		case got == 0 && mtu < 256+96:
 		case got == 4096 && mtu >= 4096+96:
@@ -188,6 +187,6 @@ func TestPathMTU(t *testing.T) {
 		}
 	}
 	for mtu, want := range map[int]int{1500: 1024, 4200: 4096, 9000: 4096, 2148: 2048, -1: 0} {
-		expect.Equal(t, want, rdma.PathMTU(mtu), "an Ethernet MTU of %d gives the path MTU", mtu)
+		expect.Equal(t, want, pathMTU(mtu), "an Ethernet MTU of %d gives the path MTU", mtu)
 	}
 }
