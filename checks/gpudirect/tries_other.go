@@ -1,6 +1,6 @@
 //go:build !linux
 
-package direct
+package gpudirect
 
 import "github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 

@@ -1,11 +1,4 @@
-// Package direct tries, in child processes, whether devices reach the memory of GPUs without the host's: a
-// NIC, with which the memory is registered through libibverbs (GPUDirect RDMA), and a drive, from which cuFile
-// reads into it (GPUDirect Storage). Loaded modules and versions say what should work; only the calls
-// show what does.
-//
-// Nothing that is tried outlives the child: memory and its registrations are the child's own, and the file
-// that is read has a name only while cuFile opens it.
-package direct
+package gpudirect
 
 import (
 	"cmp"
@@ -19,27 +12,27 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 )
 
-// The questions: Registrations are answered with an Answer of Tries, Reads with one of reads.
+// The questions. Each is answered with an Answer.
 const (
-	Registrations = "gpudirect-registrations"
-	Reads         = "gpudirect-reads"
+	askRegistrations = "gpudirect-registrations"
+	askReads         = "gpudirect-reads"
 )
 
 // The ways to register memory with an RDMA device.
 const (
-	// Host is memory of the process: the control, which needs no GPU.
-	Host = "host"
-	// DMABuf is memory of a GPU that its driver gives as a DMA-BUF, Peermem the same by its address, for
+	// wayHost is memory of the process: the control, which needs no GPU.
+	wayHost = "host"
+	// wayDMABuf is memory of a GPU that its driver gives as a DMA-BUF, wayPeermem the same by its address, for
 	// which the module nvidia-peermem gives the pages.
-	DMABuf  = "dmabuf"
-	Peermem = "peermem"
+	wayDMABuf  = "dmabuf"
+	wayPeermem = "peermem"
 )
 
 // The ways in which cuFile reads.
 const (
-	// Direct is with the compatibility mode forbidden, Configured as cuFile is set up.
-	Direct     = "direct"
-	Configured = "configured"
+	// wayDirect is with the compatibility mode forbidden, wayConfigured as cuFile is set up.
+	wayDirect     = "direct"
+	wayConfigured = "configured"
 )
 
 // forbidCompat forbids the compatibility mode (GPUDirect Storage Troubleshooting Guide, environment variables).
@@ -48,7 +41,7 @@ const forbidCompat = "CUFILE_ALLOW_COMPAT_MODE=false"
 // Try is one thing to try.
 type Try struct {
 	Way string `json:"way"`
-	// GPU is its PCI address, empty for Host.
+	// GPU is its PCI address, empty for wayHost.
 	GPU string `json:"gpu,omitempty"`
 	// Device is the name of an RDMA device, Mount the path of a file system.
 	Device string `json:"device,omitempty"`
@@ -103,20 +96,20 @@ type runner struct {
 	file string
 }
 
-// Register registers memory in the ways that the tries name.
-func Register(ctx context.Context, tries []Try, limits Limits) (*Answer, error) {
+// register registers memory in the ways that the tries name.
+func register(ctx context.Context, tries []Try, limits Limits) (*Answer, error) {
 	return (&runner{task: registerTask, limits: limits}).run(ctx, tries)
 }
 
-// Read has cuFile read a file of a mount into the memory of a GPU: directly, and where that is not possible, as
+// readMount has cuFile read a file of a mount into the memory of a GPU: directly, and where that is not possible, as
 // it is set up. Each is in a child of its own, because cuFile reads its settings once.
-func Read(ctx context.Context, gpu, mount string, limits Limits) *Answer {
+func readMount(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limits.All, deadline.DirectAll))
 	defer cancel()
 	var all Answer
-	for _, way := range []string{Direct, Configured} {
+	for _, way := range []string{wayDirect, wayConfigured} {
 		env := []string{"CUFILE_LOGFILE_PATH="}
-		if way == Direct {
+		if way == wayDirect {
 			env = append(env, forbidCompat)
 		}
 		t := Tried{Try: Try{Way: way, GPU: gpu, Mount: mount}}

@@ -1,4 +1,4 @@
-package direct
+package gpudirect
 
 import (
 	"bytes"
@@ -161,7 +161,7 @@ func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 	if refused("cuFileDriverOpen", c.calls.DriverOpen()) || refused("cuFileDriverGetProperties", c.calls.GetProperties(&properties)) {
 		return p
 	}
-	if way == Direct && properties.control&controlCompat != 0 {
+	if way == wayDirect && properties.control&controlCompat != 0 {
 		p.result = attempt.NotKnown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
 		return p
 	}

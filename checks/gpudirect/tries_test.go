@@ -1,6 +1,6 @@
 //go:build linux
 
-package direct
+package gpudirect
 
 import (
 	"context"
@@ -14,15 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
-
-func TestMain(m *testing.M) {
-	child.Main()
-	os.Exit(m.Run())
-}
 
 const gpu0, gpu1 = "0000:06:00.0", "0000:07:00.0"
 
@@ -49,20 +43,20 @@ type fault struct{ verbs, cuda, want string }
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	ways := map[string][]fault{
-		Host: {{want: "ok"}, {verbs: "error-host=12", want: "refused ibv_reg_mr ENOMEM"}, {verbs: "crash-host", want: "unknown"}},
-		DMABuf: {
+		wayHost: {{want: "ok"}, {verbs: "error-host=12", want: "refused ibv_reg_mr ENOMEM"}, {verbs: "crash-host", want: "unknown"}},
+		wayDMABuf: {
 			{want: "ok"},
 			{verbs: "error-dmabuf-mr=95", want: "refused ibv_reg_dmabuf_mr EOPNOTSUPP"},
 			{cuda: "no-dmabuf", want: "refused cuMemGetHandleForAddressRange CUDA_ERROR_NOT_SUPPORTED"},
 			{cuda: "error-dmabuf=2", want: "unknown"},
 			{verbs: "crash-dmabuf-mr", want: "unknown"},
 		},
-		Peermem: {{want: "ok"}, {verbs: "error-peermem=14", want: "refused ibv_reg_mr EFAULT"}, {verbs: "exit-peermem=3", want: "unknown"}},
+		wayPeermem: {{want: "ok"}, {verbs: "error-peermem=14", want: "refused ibv_reg_mr EFAULT"}, {verbs: "exit-peermem=3", want: "unknown"}},
 	}
-	tries := []Try{{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}
-	for _, h := range ways[Host] {
-		for _, d := range ways[DMABuf] {
-			for _, p := range ways[Peermem] {
+	tries := []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}
+	for _, h := range ways[wayHost] {
+		for _, d := range ways[wayDMABuf] {
+			for _, p := range ways[wayPeermem] {
 				verbs := strings.Join([]string{h.verbs, d.verbs, p.verbs}, ",")
 				name := strings.Join([]string{verbs, d.cuda}, " ")
 				t.Run(name, func(t *testing.T) {
@@ -84,16 +78,16 @@ func TestRegister(t *testing.T) {
 func TestRegisterHangs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ way, verbs, cuda, call string }{
-		{Host, "hang-host", "", "ibv_reg_mr"},
-		{DMABuf, "hang-dmabuf-mr", "", "ibv_reg_dmabuf_mr"},
-		{DMABuf, "", "hang-dmabuf", "cuMemGetHandleForAddressRange"},
-		{Peermem, "hang-peermem", "", "ibv_reg_mr"},
+		{wayHost, "hang-host", "", "ibv_reg_mr"},
+		{wayDMABuf, "hang-dmabuf-mr", "", "ibv_reg_dmabuf_mr"},
+		{wayDMABuf, "", "hang-dmabuf", "cuMemGetHandleForAddressRange"},
+		{wayPeermem, "hang-peermem", "", "ibv_reg_mr"},
 	} {
 		t.Run(tt.verbs+tt.cuda, func(t *testing.T) {
 			t.Parallel()
 			r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+tt.cuda)
 			r.limits.Step = 3 * time.Second
-			a := expect.Value(r.run(t.Context(), []Try{{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}))(t)
+			a := expect.Value(r.run(t.Context(), []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}))(t)
 			for _, tried := range a.Tried {
 				want := attempt.OK
 				if tried.Way == tt.way {
@@ -131,7 +125,7 @@ func TestRegisterWithout(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := expect.Value(simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), []Try{
-				{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0},
+				{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0},
 			}))(t)
 			for i, want := range tt.want {
 				r := a.Tried[i].Result
@@ -148,7 +142,7 @@ func TestRegisterOldLibraries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ verbs, cuda []string }{{[]string{"-DOLD_VERBS"}, nil}, {nil, []string{"-DOLD_DRIVER"}}} {
 		r := &runner{task: registerTask, env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "verbs", tt.verbs...) + ":" + drivers.Build(t, "cuda", tt.cuda...)}}
-		a := expect.Value(r.run(t.Context(), []Try{{Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}))(t)
+		a := expect.Value(r.run(t.Context(), []Try{{Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}))(t)
 		if got := brief(a.Tried[0].Result) + ", " + brief(a.Tried[1].Result); got != "unknown, ok" {
 			t.Errorf("%v: got %s: %s", tt, got, a.Tried[0].Result.Reason)
 		}
@@ -162,7 +156,7 @@ func TestRegisterPairs(t *testing.T) {
 	var tries []Try
 	for i := range 4 {
 		device := fmt.Sprintf("mlx5_%d", i)
-		tries = append(tries, Try{Way: Host, Device: device}, Try{Way: DMABuf, Device: device, GPU: gpu0}, Try{Way: DMABuf, Device: device, GPU: gpu1})
+		tries = append(tries, Try{Way: wayHost, Device: device}, Try{Way: wayDMABuf, Device: device, GPU: gpu0}, Try{Way: wayDMABuf, Device: device, GPU: gpu1})
 	}
 	for order, want := range map[string]map[string]int{
 		"":                       {"ok": 12},
@@ -190,12 +184,12 @@ func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := Register(ctx, []Try{{Way: Host}}, Limits{}); err == nil {
+	if a, err := register(ctx, []Try{{Way: wayHost}}, Limits{}); err == nil {
 		t.Errorf("got %+v", a)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: Host, Device: "mlx5_0"}, {Way: Host, Device: "mlx5_0"}}))(t)
+	a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayHost, Device: "mlx5_0"}}))(t)
 	for _, tried := range a.Tried {
 		expect.Equal(t, "unknown", brief(tried.Result), "it")
 	}
@@ -253,9 +247,9 @@ func TestRead(t *testing.T) {
 		t.Run(tt.cufile+tt.cuda, func(t *testing.T) {
 			t.Parallel()
 			dir := directFolder(t)
-			for way, want := range map[string]string{Direct: tt.direct, Configured: tt.configured} {
+			for way, want := range map[string]string{wayDirect: tt.direct, wayConfigured: tt.configured} {
 				env := []string{"GPUDOCTOR_SIM_CUFILE_FAULT=" + tt.cufile, "GPUDOCTOR_SIM_CUDA_FAULT=" + tt.cuda}
-				if way == Direct {
+				if way == wayDirect {
 					env = append(env, forbidCompat)
 				}
 				a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir}))(t)
@@ -276,7 +270,7 @@ func TestReadHangs(t *testing.T) {
 	dir := directFolder(t)
 	r := simulated(t, readTask, []string{"cufile", "cuda"}, "GPUDOCTOR_SIM_CUFILE_FAULT=hang-handle")
 	r.limits.Step = 3 * time.Second
-	a := expect.Value(readOn(t.Context(), r, Try{Way: Configured, GPU: gpu0, Mount: dir}))(t)
+	a := expect.Value(readOn(t.Context(), r, Try{Way: wayConfigured, GPU: gpu0, Mount: dir}))(t)
 	left, err := os.ReadDir(dir)
 	if got := a.Tried[0].Result; got.Outcome != attempt.Unknown || !strings.HasPrefix(got.Reason, "cuFileHandleRegister did not return") || err != nil || len(left) > 0 {
 		t.Errorf("got %+v, left %v, %v", got, left, err)
@@ -287,11 +281,11 @@ func TestReadHangs(t *testing.T) {
 func TestReadNoFile(t *testing.T) {
 	t.Parallel()
 	for _, mount := range []string{"/proc", "/nonexistent", "/dev/null"} {
-		a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: Configured, GPU: gpu0, Mount: mount}))(t)
+		a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: wayConfigured, GPU: gpu0, Mount: mount}))(t)
 		r := a.Tried[0].Result
 		expect.That(t, r.Outcome == attempt.Unknown && strings.Contains(r.Reason, mount), "%s: got %+v", mount, r)
 	}
-	a, err := readOn(t.Context(), simulated(t, readTask, []string{"cuda"}), Try{Way: Configured, GPU: gpu0, Mount: "/tmp"})
+	a, err := readOn(t.Context(), simulated(t, readTask, []string{"cuda"}), Try{Way: wayConfigured, GPU: gpu0, Mount: "/tmp"})
 	expect.That(t, err == nil && a.Tried[0].Result.Outcome == attempt.Unknown && strings.Contains(a.Tried[0].Result.Reason, "load cuFile"), "without libcufile: got %+v, %v", a, err)
 }
 
@@ -301,7 +295,7 @@ func TestReadWays(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "cufile")+":"+drivers.Build(t, "cuda"))
 	for order, want := range map[string]string{"": "direct ok", "no-gds=5010": "direct refused, configured ok", "wrong-data": "direct corrupt", "short": "direct unknown"} {
 		t.Setenv("GPUDOCTOR_SIM_CUFILE_FAULT", order)
-		a := Read(t.Context(), gpu0, dir, Limits{})
+		a := readMount(t.Context(), gpu0, dir, Limits{})
 		got := expect.Map(a.Tried, func(tried Tried) string { return tried.Way + " " + tried.Result.Outcome })
 		expect.That(t, strings.Join(got, ", ") == want, "%s: got %v, want %s", order, got, want)
 	}

@@ -1,4 +1,4 @@
-package direct
+package gpudirect
 
 import (
 	"errors"
@@ -52,16 +52,16 @@ func (r *registrar) try(t order) attempt.Result {
 	d := r.domain(t.Device)
 	switch {
 	case d.refused == nil:
-	case t.Way == Host:
+	case t.Way == wayHost:
 		return *d.refused
 	default:
 		return attempt.NotKnown("the device could not be used: " + wordsOf(d.refused))
 	}
 	var result attempt.Result
 	switch t.Way {
-	case Host:
+	case wayHost:
 		result = r.registerHost(d.pd)
-	case DMABuf, Peermem:
+	case wayDMABuf, wayPeermem:
 		result = r.registerGPU(d.pd, t)
 	default:
 		return attempt.NotKnown("no such way")
@@ -133,7 +133,7 @@ func (r *registrar) registerGPU(pd uintptr, t order) attempt.Result {
 	if err != nil {
 		return attempt.NotKnown(err.Error())
 	}
-	if t.Way == Peermem {
+	if t.Way == wayPeermem {
 		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, uintptr(g.memory), registerBytes, access) })
 	}
 	fd, err := r.gpus.driver.DMABuf(g.device, g.memory, registerBytes)
