@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // rankTask is the task of a process that holds one rank, or all of them.
@@ -278,7 +277,7 @@ type rank struct {
 
 	out, in gpudriver.Pointer
 	size    int64
-	judge   *kernels.Judge
+	judge   *drive.Judge
 	comm    nccl.Comm
 }
 
@@ -356,7 +355,7 @@ func (r *rank) allocate() error {
 	d := r.driver
 	var err error
 	for r.size = r.order.Bytes; ; r.size /= 2 {
-		if r.out, err = d.Alloc(uint64(2*r.size) + kernels.ScratchBytes); err == nil {
+		if r.out, err = d.Alloc(uint64(2*r.size) + drive.ScratchBytes); err == nil {
 			break
 		}
 		if !errors.Is(err, gpudriver.OutOfMemory) || r.size/2 < leastBytes {
@@ -367,7 +366,7 @@ func (r *rank) allocate() error {
 	if r.Clock, err = drive.NewClock(d); err != nil {
 		return err
 	}
-	r.judge = &kernels.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
+	r.judge = &drive.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
 	return nil
 }
 
@@ -419,7 +418,7 @@ type part struct {
 // layout is what a rank sends and what it receives.
 func (r *rank) layout(t *task) (sent, received []part) {
 	n := r.order.Ranks
-	seed := func(i int) uint64 { return t.Seed + uint64(i)*kernels.RankStep }
+	seed := func(i int) uint64 { return t.Seed + uint64(i)*drive.RankStep }
 	switch t.Name {
 	case probe.AllReduce:
 		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed(0), uint64(n)}}
@@ -471,7 +470,7 @@ func (r *rank) collective(t *task) error {
 		if times == 0 {
 			break
 		}
-		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
+		if err := r.driver.Set32(r.in, drive.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
 			return err
 		}
 		if err := r.wait(); err != nil {
@@ -558,9 +557,9 @@ func (r *rank) verify(res *result, parts []part) error {
 }
 
 // check compares one part.
-func (r *rank) check(p part) (kernels.Comparison, error) {
-	if err := r.judge.Begin(kernels.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
-		return kernels.Comparison{}, err
+func (r *rank) check(p part) (drive.Comparison, error) {
+	if err := r.judge.Begin(drive.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
+		return drive.Comparison{}, err
 	}
 	return r.judge.End()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // Failure is why something cannot go on.
@@ -28,7 +27,7 @@ var causes = []struct {
 	err   error
 	cause probe.Cause
 }{
-	{kernels.ErrBroken, probe.CauseJudge},
+	{ErrBroken, probe.CauseJudge},
 	{gpudriver.ErrMissing, probe.CauseIncompatible},
 	{gpudriver.ErrVersion, probe.CauseIncompatible},
 	{gpudriver.ErrStatic, probe.CauseStatic},

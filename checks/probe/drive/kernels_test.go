@@ -1,4 +1,4 @@
-package kernels
+package drive
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestPattern(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for _, s := range []uint64{Seed(0, 0, 1, 0), Seed(0, 1, 0, 0), Seed(0, 0, 1, 1), Seed(1, 0, 1, 0), Seed(5, 15, 14, 2)} {
 		for i := range uint64(1 << 14) {
-			w := Pattern(s, i)
+			w := PatternWord(s, i)
 			expect.Must(t, !seen[w] && w != Poison && w != 0, "word %#x of seed %#x at %d is not unique", w, s, i)
 			seen[w] = true
 		}
@@ -35,10 +35,10 @@ func TestSum(t *testing.T) {
 	for i := range uint64(1 << 10) {
 		sum := Sum(seed, ranks, i)
 		for r := range uint64(ranks) {
-			own := Pattern(seed+r*RankStep, i)
+			own := PatternWord(seed+r*RankStep, i)
 			expect.Must(t, sum != own && sum-own != sum && sum+own != sum, "index %d: rank %d does not show in the sum", i, r)
 			for j := range uint64(1 << 6) {
-				expect.Must(t, r <= 0 || Pattern(seed, j) != own, "word %d of rank %d is word %d of rank 0", i, r, j)
+				expect.Must(t, r <= 0 || PatternWord(seed, j) != own, "word %d of rank %d is word %d of rank 0", i, r, j)
 			}
 		}
 	}

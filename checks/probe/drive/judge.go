@@ -1,4 +1,4 @@
-package kernels
+package drive
 
 import (
 	"encoding/binary"
@@ -254,7 +254,7 @@ func (j *Judge) launch(f gpudriver.Function, params ...uint64) error {
 func (j *Judge) signed(did string, words uint64) (Comparison, error) {
 	c, signature := result(j.pinned[afterAt:pinnedBytes]), uint64(0)
 	for block := range uint64(j.Blocks) {
-		signature += Pattern(j.nonce, block)
+		signature += PatternWord(j.nonce, block)
 	}
 	switch {
 	case c.signature != signature:

@@ -1,6 +1,4 @@
-// Package kernels writes patterns into the memory of GPUs and says what is there
-// later. It holds the kernels that the probes run.
-package kernels
+package drive
 
 import (
 	_ "embed"
@@ -21,8 +19,8 @@ var (
 	pairsHIP string
 )
 
-// Pairs is the source of the kernels that move data between two GPUs, for an API: "cuda" or "hip".
-func Pairs(api string) string { return source(api, pairsPTX, pairsHIP) }
+// PairKernels is the source of the kernels that move data between two GPUs, for an API: "cuda" or "hip".
+func PairKernels(api string) string { return source(api, pairsPTX, pairsHIP) }
 
 func source(api, ptx, hip string) string {
 	if api == "hip" {
@@ -60,9 +58,9 @@ var process = rand.Uint64()
 // step is between the states of two words of a pattern (the constant of SplitMix64).
 const step uint64 = 0x9e3779b97f4a7c15
 
-// Pattern is the word at an index of the buffer that a seed fills: the same
+// PatternWord is the word at an index of the buffer that a seed fills: the same
 // as gd_fill of judge.ptx.
-func Pattern(seed, index uint64) uint64 {
+func PatternWord(seed, index uint64) uint64 {
 	x := seed + index*step
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
@@ -80,7 +78,7 @@ const RankStep uint64 = 0xd1b54a32d192ed03
 func Sum(seed, ranks, index uint64) uint64 {
 	sum := uint64(0)
 	for r := range ranks {
-		sum += Pattern(seed+r*RankStep, index)
+		sum += PatternWord(seed+r*RankStep, index)
 	}
 	return sum
 }
@@ -88,6 +86,6 @@ func Sum(seed, ranks, index uint64) uint64 {
 // FillHost writes the pattern of a seed over host memory.
 func FillHost(b []byte, seed uint64) {
 	for i := 0; i+8 <= len(b); i += 8 {
-		binary.LittleEndian.PutUint64(b[i:], Pattern(seed, uint64(i/8)))
+		binary.LittleEndian.PutUint64(b[i:], PatternWord(seed, uint64(i/8)))
 	}
 }
