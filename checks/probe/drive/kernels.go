@@ -29,9 +29,6 @@ func source(api, ptx, hip string) string {
 	return ptx
 }
 
-// MinComputeCapability is the oldest that the kernels run on (see pairs.ptx).
-const MinComputeCapability = "6.0"
-
 // Poison is what a destination holds before a transfer: a word that the
 // pattern does not yield for any seed and index in practice, and that is
 // neither zero nor all ones, which broken platforms often deliver.
