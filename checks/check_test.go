@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"

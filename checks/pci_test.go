@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )

@@ -1,6 +1,4 @@
-// Package rootfstest writes recorded machines as what people send of them: a folder or an archive
-// with copies of /sys and /proc.
-package rootfstest
+package checktest
 
 import (
 	"archive/tar"
@@ -32,9 +30,9 @@ type Entry struct {
 	Dir  bool
 }
 
-// Split takes from a recording what files of /sys, /proc and /etc/os-release can express. rest is
+// SplitRecording takes from a recording what files of /sys, /proc and /etc/os-release can express. rest is
 // the recording with the same content.
-func Split(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
+func SplitRecording(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
 	t.Helper()
 	archive := txtar.Parse(recording)
 	if !bytes.Contains(archive.Comment, []byte("\nunlisted: not-recorded\n")) { // One written by hand.
@@ -93,8 +91,8 @@ func inPlace(t *testing.T, entries []Entry) []Entry {
 	return slices.SortedFunc(maps.Values(known), func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// Folder writes the entries below a folder.
-func Folder(t *testing.T, root string, entries []Entry) {
+// WriteFolder writes the entries below a folder.
+func WriteFolder(t *testing.T, root string, entries []Entry) {
 	t.Helper()
 	for _, e := range entries {
 		at := filepath.Join(root, e.Path)

@@ -1,5 +1,6 @@
 // Package checktest runs checks on machines that a test makes up. It models the PCI tree of such a
-// machine, with true config space, and writes it as the files that Linux shows of one.
+// machine, with true config space, and writes it as the files that Linux shows of one. Recorded machines
+// it writes as what people send of them: a folder or an archive with copies of /sys and /proc.
 package checktest
 
 import (
