@@ -1,15 +1,15 @@
-package nameslist_test
+package facts_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestSelects checks what NCCL takes by NCCL_IB_HCA.
-func TestSelects(t *testing.T) {
+// TestNCCLSelects checks what NCCL takes by NCCL_IB_HCA.
+func TestNCCLSelects(t *testing.T) {
 	for _, tt := range []struct {
 		filter, device string
 		want           bool
@@ -23,14 +23,14 @@ func TestSelects(t *testing.T) {
 		{"^=mlx5_1", "mlx5_10", true},
 		{"mlx5", "rdmap1s0", false},
 	} {
-		expect.Equal(t, tt.want, nameslist.Selects(tt.filter, tt.device), "NCCL_IB_HCA=%s selects %s", tt.filter, tt.device)
+		expect.Equal(t, tt.want, facts.NCCLSelects(tt.filter, tt.device), "NCCL_IB_HCA=%s selects %s", tt.filter, tt.device)
 	}
 }
 
-func FuzzSelects(f *testing.F) {
+func FuzzNCCLSelects(f *testing.F) {
 	f.Add("^=eth0:1,ib", "eth0")
 	f.Fuzz(func(t *testing.T, list, name string) {
-		if plain, not := strings.CutPrefix(list, "^"); not && nameslist.Selects(list, name) == nameslist.Selects(strings.TrimLeft(plain, "^"), name) && !strings.HasPrefix(plain, "^") {
+		if plain, not := strings.CutPrefix(list, "^"); not && facts.NCCLSelects(list, name) == facts.NCCLSelects(strings.TrimLeft(plain, "^"), name) && !strings.HasPrefix(plain, "^") {
 			t.Errorf("%q and its opposite both select %q", list, name)
 		}
 	})

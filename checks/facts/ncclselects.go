@@ -1,12 +1,11 @@
-// Package nameslist reads the lists by which NCCL's variables select interfaces and RDMA devices.
-package nameslist
+package facts
 
 import "strings"
 
-// Selects reports whether a list selects a name: "eth0,ib" by prefix, "=eth0" exactly, "^docker"
+// NCCLSelects reports whether a list of interfaces or RDMA devices selects a name: "eth0,ib" by prefix, "=eth0" exactly, "^docker"
 // all but those. What follows a colon is a port (NCCL src/misc/socket.cc, parseStringList and
 // matchIfList; NCCL_SOCKET_IFNAME and NCCL_IB_HCA).
-func Selects(list, name string) bool {
+func NCCLSelects(list, name string) bool {
 	list, not := strings.CutPrefix(list, "^")
 	list, exact := strings.CutPrefix(list, "=")
 	found := false
