@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
@@ -164,7 +163,7 @@ func outcome(call string, err error) attempt.Result {
 
 // gpus are the GPUs that CUDA offers to this process.
 type gpus struct {
-	driver *cuda.Driver
+	driver *gpudriver.CUDA
 	failed error
 	all    map[string]*gpu
 }
@@ -187,7 +186,7 @@ func startGPUs() *gpus {
 		g.failed = errors.New(f.Reason)
 		return g
 	}
-	g.driver, _ = d.(*cuda.Driver) // No other is of this API.
+	g.driver, _ = d.(*gpudriver.CUDA) // No other is of this API.
 	var devices []gpudriver.Device
 	if devices, g.failed = g.driver.Devices(); g.failed != nil {
 		return g

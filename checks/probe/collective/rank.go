@@ -12,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
@@ -138,7 +137,7 @@ type process struct {
 	number  int
 	driver  gpudriver.Driver
 	devices []gpudriver.Device
-	library *nccl.Library
+	library *gpudriver.NCCL
 	version string
 }
 
@@ -176,7 +175,7 @@ func (p *process) work(ctx context.Context) error {
 	}
 	p.tellAll(message{Stage: stageLibrary})
 	var err error
-	if p.library, err = nccl.Load(p.order.Library); err == nil {
+	if p.library, err = gpudriver.LoadNCCL(p.order.Library); err == nil {
 		p.version, err = p.library.Version()
 	}
 	if p.order.Ranks == 0 {
@@ -278,7 +277,7 @@ type rank struct {
 	out, in gpudriver.Pointer
 	size    int64
 	judge   *drive.Judge
-	comm    nccl.Comm
+	comm    gpudriver.NCCLComm
 }
 
 func (r *rank) say(m message) {
@@ -384,7 +383,7 @@ func (r *rank) identify() error {
 }
 
 func (r *rank) join(raw []byte) (err error) {
-	var id nccl.UniqueID
+	var id gpudriver.NCCLUniqueID
 	if len(raw) != len(id.Internal) {
 		return fmt.Errorf("%d bytes are no unique id", len(raw))
 	}
@@ -440,14 +439,14 @@ func (r *rank) enqueue(t *task, sent, received []part) error {
 		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
 	}
 	n := r.order.Ranks
-	var sends, receives []nccl.Message
+	var sends, receives []gpudriver.NCCLMessage
 	for i := range sent {
 		to, from := i, i
 		if t.Name == probe.SendReceive {
 			to, from = (r.Rank+1)%n, (r.Rank+n-1)%n
 		}
-		sends = append(sends, nccl.Message{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
-		receives = append(receives, nccl.Message{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
+		sends = append(sends, gpudriver.NCCLMessage{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
+		receives = append(receives, gpudriver.NCCLMessage{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
 	}
 	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }

@@ -9,9 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -43,7 +41,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	var first *Failure
 	var lib *Library
 	if api != HIP {
-		d, err := cuda.Load()
+		d, err := gpudriver.LoadCUDA()
 		if err != nil {
 			first = Of(err)
 		} else if lib, first = startWith(d, "libcuda", tell); first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
@@ -53,7 +51,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 			return nil, first
 		}
 	}
-	d, err := hip.Load()
+	d, err := gpudriver.LoadHIP()
 	second := Of(err)
 	if err == nil {
 		_, second = startWith(d, "libamdhip64", tell)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -41,7 +40,7 @@ func Of(err error) *Failure {
 	}
 	f := &Failure{Outcome: probe.Error, Reason: err.Error()}
 	var de *gpudriver.Error
-	var ne *nccl.Error
+	var ne *gpudriver.NCCLError
 	switch {
 	case errors.As(err, &de):
 		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call

@@ -1,12 +1,4 @@
-// Package hip calls AMD's HIP runtime, libamdhip64, bound at run time
-// without an installation of ROCm. It must be used only in a child process: a
-// driver that hangs or crashes takes the process with it.
-//
-// Signatures and constants are those of hip_runtime_api.h of ROCm 5.2 to 7
-// (ROCm/HIP rocm-5.2.3, rocm-5.7.1, rocm-6.0.0, rocm-6.2.2; ROCm/rocm-systems
-// projects/hip). Differences between these versions are noted where they matter;
-// other major versions are rejected.
-package hip
+package gpudriver
 
 import (
 	"cmp"
@@ -14,50 +6,33 @@ import (
 	"fmt"
 	"strings"
 	"unsafe"
-
-	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-)
-
-type (
-	// Result is the result of a function.
-	Result = gpudriver.Result
-	// Device is a GPU.
-	Device = gpudriver.Device
-	// Context is a context, which is made current on a thread.
-	Context = gpudriver.Context
-	// Stream is a queue of work.
-	Stream = gpudriver.Stream
-	// Module is loaded code.
-	Module = gpudriver.Module
-	// Pointer is an address in a GPU's memory.
-	Pointer = gpudriver.Pointer
 )
 
 // The numbers of hip_runtime_api.h. hipDeviceAttributeWallClockRate came with
 // ROCm 5.3; all others have been the same since 5.2.
 const (
-	attributeMultiprocessors = 63    // hipDeviceAttributeMultiprocessorCount
-	attributeWallClockRate   = 10017 // hipDeviceAttributeWallClockRate, in kHz
+	hipMultiprocessors = 63    // hipDeviceAttributeMultiprocessorCount
+	hipWallClockRate   = 10017 // hipDeviceAttributeWallClockRate, in kHz
 
-	hostToDevice   = 1 // hipMemcpyHostToDevice
-	deviceToHost   = 2 // hipMemcpyDeviceToHost
-	deviceToDevice = 3 // hipMemcpyDeviceToDevice
+	hipHostToDevice   = 1 // hipMemcpyHostToDevice
+	hipDeviceToHost   = 2 // hipMemcpyDeviceToHost
+	hipDeviceToDevice = 3 // hipMemcpyDeviceToDevice
 
-	fineGrained = 1 // hipDeviceMallocFinegrained
+	hipFineGrained = 1 // hipDeviceMallocFinegrained
 )
 
-// oldest and newest are the major versions of HIP that this package supports.
+// oldestHIP and newest are the major versions of HIP that this package supports.
 const (
-	oldest = 5
-	newest = 7
+	oldestHIP = 5
+	newestHIP = 7
 )
 
-// wallClockHz is the rate of the counter behind wall_clock64 where the library
+// hipWallClockHz is the rate of the counter behind wall_clock64 where the library
 // does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
-const wallClockHz = 100e6
+const hipWallClockHz = 100e6
 
-// calls are the functions that only HIP has, or that have another signature in CUDA.
-type calls struct {
+// hipCalls are the functions that only HIP has, or that have another signature in CUDA.
+type hipCalls struct {
 	RuntimeGetVersion  func(v *int32) error                                                `hip:"hipRuntimeGetVersion,needed"`
 	SetDevice          func(d int32) error                                                 `hip:"hipSetDevice,needed"`
 	EnablePeerAccess   func(peer int32, flags uint32) error                                `hip:"hipDeviceEnablePeerAccess,needed"`
@@ -67,8 +42,8 @@ type calls struct {
 	GetErrorString     func(r Result) uintptr                                              `hip:"hipGetErrorString"`
 }
 
-// compiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
-type compiler struct {
+// hipCompiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
+type hipCompiler struct {
 	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) error `hip:"hiprtcCreateProgram,needed"`
 	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) error                             `hip:"hiprtcCompileProgram"`
 	GetCodeSize    func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetCodeSize"`
@@ -78,25 +53,27 @@ type compiler struct {
 	DestroyProgram func(p *uintptr) error                                                                 `hip:"hiprtcDestroyProgram"`
 }
 
-// Driver is the loaded library.
-type Driver struct {
-	gpudriver.Base
+// HIP is AMD's HIP runtime, libamdhip64. Signatures and constants are those of hip_runtime_api.h of ROCm 5.2 to 7
+// (ROCm/HIP rocm-5.2.3, rocm-5.7.1, rocm-6.0.0, rocm-6.2.2; ROCm/rocm-systems projects/hip). Differences between
+// these versions are noted where they matter; other major versions are rejected.
+type HIP struct {
+	Base
 
-	c       calls
-	rtc     compiler
+	c       hipCalls
+	rtc     hipCompiler
 	library string
 	// kernels are compiled once for each model: it takes a second.
-	kernels gpudriver.Compiled
+	kernels Compiled
 }
 
-// lazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
+// hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
 // (hip_runtime_api.h).
-const lazyPeerAccess = 1
+const hipLazyPeerAccess = 1
 
-// newDriver binds the library of a name.
-func newDriver(handle uintptr, name string) *Driver {
+// newHIP binds the library of a name.
+func newHIP(handle uintptr, name string) *HIP {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &Driver{Base: gpudriver.Base{QueryCall: "hipStreamQuery", LazyPeerAccess: lazyPeerAccess}, library: name}
+	d := &HIP{Base: Base{QueryCall: "hipStreamQuery", LazyPeerAccess: hipLazyPeerAccess}, library: name}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -104,66 +81,66 @@ func newDriver(handle uintptr, name string) *Driver {
 }
 
 // bindCompiler looks the compiler up. ROCm 7 removes it from libamdhip64; since 5.x there is a libhiprtc.
-func (d *Driver) bindCompiler(handle uintptr) {
-	if gpudriver.BindAll(handle, "hip", &d.rtc, compilerError) == nil {
+func (d *HIP) bindCompiler(handle uintptr) {
+	if BindAll(handle, "hip", &d.rtc, hipCompilerError) == nil {
 		return
 	}
 	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
 	_, version, _ := strings.Cut(d.library, ".so")
 	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
-		if own, err := gpudriver.Open(name); err == nil {
-			gpudriver.BindAll(own, "hip", &d.rtc, compilerError)
+		if own, err := Open(name); err == nil {
+			BindAll(own, "hip", &d.rtc, hipCompilerError)
 			return
 		}
 	}
 }
 
-// libraries are the names under which the runtime is looked for: what programs of
+// hipLibraries are the names under which the runtime is looked for: what programs of
 // each major version ask the loader for, and the place where ROCm is installed
 // without telling the loader.
-var libraries = []string{
+var hipLibraries = []string{
 	"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
 	"/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm/lib/libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so",
 }
 
-// Load loads the library.
-func Load() (*Driver, error) {
+// LoadHIP loads the library.
+func LoadHIP() (*HIP, error) {
 	var first error
-	for _, name := range libraries {
-		handle, err := gpudriver.Open(name)
+	for _, name := range hipLibraries {
+		handle, err := Open(name)
 		if err != nil {
 			if first == nil || !strings.Contains(err.Error(), "cannot open shared object file") {
 				first = err // One that is there and does not load tells more.
 			}
 			continue
 		}
-		return newDriver(handle, name), nil
+		return newHIP(handle, name), nil
 	}
 	return nil, fmt.Errorf("load libamdhip64: %w", first)
 }
 
 // API is the name of the interface, as reports give it.
-func (d *Driver) API() string { return "hip" }
+func (d *HIP) API() string { return "hip" }
 
 // InitCall is the function that starts the library.
-func (d *Driver) InitCall() string { return "hipInit" }
+func (d *HIP) InitCall() string { return "hipInit" }
 
 // Library is the name of the library that was loaded.
-func (d *Driver) Library() string { return d.library }
+func (d *HIP) Library() string { return d.library }
 
 // describe returns the name and the description of a result.
-func (d *Driver) describe(r Result) (name, text string) {
+func (d *HIP) describe(r Result) (name, text string) {
 	if d.c.GetErrorName != nil {
-		name = gpudriver.Text(d.c.GetErrorName(r))
+		name = Text(d.c.GetErrorName(r))
 	}
 	if d.c.GetErrorString != nil {
-		text = gpudriver.Text(d.c.GetErrorString(r))
+		text = Text(d.c.GetErrorString(r))
 	}
 	return cmp.Or(name, "hipError"), text
 }
 
 // Version returns the version of HIP, as 6.2.41133.
-func (d *Driver) Version() (string, error) {
+func (d *HIP) Version() (string, error) {
 	var v int32
 	if err := d.c.RuntimeGetVersion(&v); err != nil {
 		return "", err
@@ -174,53 +151,53 @@ func (d *Driver) Version() (string, error) {
 	if major == 5 {
 		d.LazyPeerAccess = 0
 	}
-	if major < oldest || major > newest {
-		return version, fmt.Errorf("HIP %s: %w; supported are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
+	if major < oldestHIP || major > newestHIP {
+		return version, fmt.Errorf("HIP %s: %w; supported are %d to %d", version, ErrVersion, oldestHIP, newestHIP)
 	}
 	return version, nil
 }
 
 // Capability is empty: AMD's GPUs have no compute capability.
-func (d *Driver) Capability(Device) string { return "" }
+func (d *HIP) Capability(Device) string { return "" }
 
 // Multiprocessors counts the compute units.
-func (d *Driver) Multiprocessors(dev Device) (int, error) {
-	return d.Attribute(attributeMultiprocessors, dev)
+func (d *HIP) Multiprocessors(dev Device) (int, error) {
+	return d.Attribute(hipMultiprocessors, dev)
 }
 
 // TimerHz is the rate of wall_clock64.
-func (d *Driver) TimerHz(dev Device) float64 {
-	if khz, err := d.Attribute(attributeWallClockRate, dev); err == nil && khz > 0 {
+func (d *HIP) TimerHz(dev Device) float64 {
+	if khz, err := d.Attribute(hipWallClockRate, dev); err == nil && khz > 0 {
 		return 1e3 * float64(khz)
 	}
-	return wallClockHz
+	return hipWallClockHz
 }
 
 // Retain initializes a device. The runtime does that at the first call that needs
 // it, such as freeing a null pointer.
-func (d *Driver) Retain(dev Device) (Context, error) {
+func (d *HIP) Retain(dev Device) (Context, error) {
 	if err := d.c.SetDevice(int32(dev)); err != nil {
 		return 0, err
 	}
-	if err := d.Free(0); err != nil && !errors.Is(err, gpudriver.ErrMissing) {
+	if err := d.Free(0); err != nil && !errors.Is(err, ErrMissing) {
 		return 0, err
 	}
 	return Context(dev) + 1, nil
 }
 
-// device is the device of a context.
-func device(c Context) int32 { return int32(c) - 1 }
+// hipDevice is the device of a context.
+func hipDevice(c Context) int32 { return int32(c) - 1 }
 
 // SetCurrent makes a device current on this thread, which the caller must have
 // locked.
-func (d *Driver) SetCurrent(c Context) error {
-	return d.c.SetDevice(device(c))
+func (d *HIP) SetCurrent(c Context) error {
+	return d.c.SetDevice(hipDevice(c))
 }
 
 // EnablePeer lets the current device access the memory of peer.
-func (d *Driver) EnablePeer(peer Context) error {
-	err := d.c.EnablePeerAccess(device(peer), 0)
-	if errors.Is(err, gpudriver.PeerAlready) {
+func (d *HIP) EnablePeer(peer Context) error {
+	err := d.c.EnablePeerAccess(hipDevice(peer), 0)
+	if errors.Is(err, PeerAlready) {
 		return nil
 	}
 	return err
@@ -229,39 +206,39 @@ func (d *Driver) EnablePeer(peer Context) error {
 // AllocShared allocates fine-grained memory: what a peer's kernel stores into
 // memory of the other kind need not be seen before the kernel ends (HIP
 // programming guide, «Coherence controls»).
-func (d *Driver) AllocShared(n uint64) (p Pointer, err error) {
-	err = d.c.ExtMallocWithFlags(&p, n, fineGrained)
+func (d *HIP) AllocShared(n uint64) (p Pointer, err error) {
+	err = d.c.ExtMallocWithFlags(&p, n, hipFineGrained)
 	return p, err
 }
 
-// pointer is a device's address in the form that the calls for both kinds of memory take.
-func pointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+// hipPointer is a device's address in the form that the calls for both kinds of memory take.
+func hipPointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
 // CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
-func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s)
+func (d *HIP) CopyToDevice(dst Pointer, src []byte, s Stream) error {
+	return d.c.MemcpyAsync(hipPointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hipHostToDevice, s)
 }
 
 // CopyToHost enqueues a copy to pinned host memory on a stream.
-func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s)
+func (d *HIP) CopyToHost(dst []byte, src Pointer, s Stream) error {
+	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), hipPointer(src), uint64(len(dst)), hipDeviceToHost, s)
 }
 
 // Copy enqueues a copy between devices on a stream. hipMemcpyPeerAsync, which names both, does the same
 // (hipamd/src/hip_peer.cpp).
-func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
-	return d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s)
+func (d *HIP) Copy(dst, src Pointer, n uint64, s Stream) error {
+	return d.c.MemcpyAsync(hipPointer(dst), hipPointer(src), n, hipDeviceToDevice, s)
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
-func (d *Driver) LoadModule(source string) (Module, error) {
+func (d *HIP) LoadModule(source string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
 
 // compile makes code for the current device, once for each model. One compiler
 // runs at a time: hiprtc locks itself.
-func (d *Driver) compile(source string) ([]byte, error) {
+func (d *HIP) compile(source string) ([]byte, error) {
 	dev, err := d.Current()
 	if err != nil {
 		return nil, err
@@ -274,10 +251,10 @@ func (d *Driver) compile(source string) ([]byte, error) {
 }
 
 // build makes code of a source for the current device.
-func (d *Driver) build(source string) ([]byte, error) {
+func (d *HIP) build(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
-	if err := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); err != nil {
+	if err := c.CreateProgram(&program, CString(source), CString("gpudoctor.hip"), 0, nil, nil); err != nil {
 		return nil, err
 	}
 	defer c.DestroyProgram(&program) //nolint:errcheck // The process ends soon.
@@ -309,7 +286,7 @@ const (
 )
 
 // log is the first line of the compiler's messages.
-func (d *Driver) log(program uintptr) string {
+func (d *HIP) log(program uintptr) string {
 	var n uint64
 	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {
 		return ""
@@ -322,9 +299,9 @@ func (d *Driver) log(program uintptr) string {
 	return line[:min(len(line), 200)]
 }
 
-// compilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
+// hipCompilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
 // hiprtcResult).
-func compilerError(call string, code int32) error {
+func hipCompilerError(call string, code int32) error {
 	name := map[int32]string{
 		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
 		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",
@@ -334,18 +311,18 @@ func compilerError(call string, code int32) error {
 }
 
 // IPCWay is the name of this mechanism to share memory with another process.
-func (d *Driver) IPCWay() string { return "hipIpc" }
+func (d *HIP) IPCWay() string { return "hipIpc" }
 
 // CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
 // configured otherwise, and that is what the probe tries.
-func (d *Driver) CanExport(Device) bool { return false }
+func (d *HIP) CanExport(Device) bool { return false }
 
 // Exportable and Import are not supported.
-func (d *Driver) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
-	return 0, 0, -1, gpudriver.Missing("hipMemExportToShareableHandle")
+func (d *HIP) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
+	return 0, 0, -1, Missing("hipMemExportToShareableHandle")
 }
 
 // Import is not supported.
-func (d *Driver) Import(int, uint64, Device) (Pointer, error) {
-	return 0, gpudriver.Missing("hipMemImportFromShareableHandle")
+func (d *HIP) Import(int, uint64, Device) (Pointer, error) {
+	return 0, Missing("hipMemImportFromShareableHandle")
 }
