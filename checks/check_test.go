@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -111,7 +110,7 @@ func TestReplayOfThisMachine(t *testing.T) {
 		// Why there is no probe differs: here it was not asked for, there it is not in the recording.
 		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
 		var b bytes.Buffer
-		expect.NoError(t, recorded.WriteFacts(&b, f))
+		expect.NoError(t, host.WriteFacts(&b, f))
 		return b.String()
 	}
 	h, recording := host.Live().Record()

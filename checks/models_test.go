@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -233,8 +232,8 @@ func TestGoldenModels(t *testing.T) {
 			expect.Golden(t, path, file.Bytes())
 			again, _ := Gather(t.Context(), expect.Value(host.ParseSnapshot(path, file.Bytes()))(t), gather.Options{})
 			var a, b bytes.Buffer
-			expect.NoError(t, recorded.WriteFacts(&a, live))
-			expect.NoError(t, recorded.WriteFacts(&b, again))
+			expect.NoError(t, host.WriteFacts(&a, live))
+			expect.NoError(t, host.WriteFacts(&b, again))
 			expect.NoDiff(t, a.String(), b.String(), "a replay of the model")
 		})
 	}

@@ -249,7 +249,7 @@ type listed struct {
 // factsCarriers are packages that carry the facts from one place to another and read
 // none of them, and those that serve tests.
 var factsCarriers = []string{
-	"checks/gather", "checks/recorded", "checks/internal/redact", "checks/checktest", "checks/text/texttest",
+	"checks/gather", "checks/host", "checks/internal/redact", "checks/checktest", "checks/text/texttest",
 	"fixtures", "fixtures/internal/casefacts",
 }
 

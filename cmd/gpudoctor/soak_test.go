@@ -28,8 +28,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -449,7 +449,7 @@ func (v *soakVerdict) read(name, text string) error {
 			v.Findings = append(v.Findings, fmt.Sprintf("%s %s", f.Rule, f.Subject))
 		}
 	case ".txtar":
-		if _, _, err := recorded.Open(name, strings.NewReader(text)); err != nil {
+		if _, _, err := host.OpenRecording(name, strings.NewReader(text)); err != nil {
 			return err
 		}
 	default:

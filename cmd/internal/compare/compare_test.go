@@ -19,8 +19,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -159,7 +159,7 @@ func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	all := map[string]*facts.Facts{}
 	for _, name := range fixtures.Examples() {
 		raw := expect.Value(fixtures.Example(name))(t)
-		h, f, err := recorded.Open(name, bytes.NewReader(raw))
+		h, f, err := host.OpenRecording(name, bytes.NewReader(raw))
 		expect.NoError(t, err)
 		if f == nil {
 			f, _ = checks.Gather(t.Context(), h, gather.Options{})

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -187,11 +187,11 @@ func writeHosts(t *testing.T, program, folder string) {
 	t.Helper()
 	out := expect.Value(exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output())(t)
 	write := func(name string, change func(f *facts.Facts)) {
-		_, f, err := recorded.Open(name, bytes.NewReader(out))
+		_, f, err := host.OpenRecording(name, bytes.NewReader(out))
 		expect.NoError(t, err)
 		change(f)
 		var b bytes.Buffer
-		expect.NoError(t, recorded.WriteFacts(&b, f))
+		expect.NoError(t, host.WriteFacts(&b, f))
 		save(t, filepath.Join(folder, name), b.Bytes())
 	}
 	write("sixteen.json", func(f *facts.Facts) {

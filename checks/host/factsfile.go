@@ -1,6 +1,4 @@
-// Package recorded reads and writes what a machine left for another place or time:
-// snapshots and facts files, with or without what identifies the machine.
-package recorded
+package host
 
 import (
 	"bytes"
@@ -14,36 +12,27 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
-
-// MaxFactsFile is the size of the largest facts file that is read, and of the
-// largest snapshot.
-const MaxFactsFile = host.MaxSnapshot
-
-// ErrNewer is returned for a snapshot or a facts file that only a newer
-// gpudoctor understands. The hint for it is to update gpudoctor.
-var ErrNewer = host.ErrNewer
 
 // ErrUnrecognized is returned for a file that is neither a snapshot nor a
 // facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// Open reads a snapshot or a facts file and returns the one that it is. It is
+// OpenRecording reads a snapshot or a facts file and returns the one that it is. It is
 // recognized by its content, not by its name. A file that is neither gives
 // ErrUnrecognized. A facts file is read strictly: a field that is not
 // known is an error, which names its line and column, unless it is retired: then
 // it is dropped.
-func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
+func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch {
-	case host.IsSnapshot(data):
-		h, err := host.ParseSnapshot(name, data)
+	case isSnapshot(data):
+		h, err := ParseSnapshot(name, data)
 		return h, nil, err
 	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
 		f, err := parseFacts(name, data)
@@ -55,7 +44,7 @@ func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 // IsRecording reports whether a file that begins so is a snapshot or a facts
 // file, or means to be one.
 func IsRecording(head []byte) bool {
-	return host.IsSnapshot(head) || factsHead.Match(head)
+	return isSnapshot(head) || factsHead.Match(head)
 }
 
 // factsHead is how a facts file begins: its first field is the schema.
@@ -100,12 +89,12 @@ func NewRedactor() *Redactor { return redact.New() }
 func NewSecretsRedactor() *Redactor { return redact.NewSecrets() }
 
 func readBounded(name string, r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxFactsFile+1))
+	data, err := io.ReadAll(io.LimitReader(r, MaxSnapshot+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
-	case len(data) > MaxFactsFile:
-		return nil, fmt.Errorf("read %s: larger than %d MiB", name, MaxFactsFile>>20)
+	case len(data) > MaxSnapshot:
+		return nil, fmt.Errorf("read %s: larger than %d MiB", name, MaxSnapshot>>20)
 	}
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
@@ -113,7 +102,7 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 // parseFacts decodes a facts document.
 func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	at := func(offset int64, err error) error {
-		line, column := place(data, offset)
+		line, column := lineAndColumn(data, offset)
 		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
 	}
 	var head struct {
@@ -157,9 +146,9 @@ func checkSchema(schema *string) error {
 	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
 }
 
-// place returns the line and column, both from 1, of an offset; the column
+// lineAndColumn returns the line and column, both from 1, of an offset; the column
 // counts bytes.
-func place(data []byte, offset int64) (line, column int) {
+func lineAndColumn(data []byte, offset int64) (line, column int) {
 	head := data[:min(max(offset, 0), int64(len(data)))]
 	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
 }

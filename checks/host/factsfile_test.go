@@ -1,4 +1,4 @@
-package recorded
+package host
 
 import (
 	"bytes"
@@ -82,7 +82,7 @@ func TestReadFactsErrors(t *testing.T) {
 	expect.Fails(parseFacts("x", []byte(`{"schema": "gpudoctor.facts/v9"}`)))(t, ErrNewer, "a newer schema")
 	deep := strings.Repeat("[", 1<<20)
 	expect.Fails(parseFacts("x", []byte(head+`"pci": `+deep)))(t, nil, "a document that is nested without end")
-	_, _, err := Open("x", endlessFile{})
+	_, _, err := OpenRecording("x", endlessFile{})
 	expect.That(t, err != nil && err.Error() == "read x: larger than 64 MiB", "an endless file: got %v", err)
 }
 
@@ -171,7 +171,7 @@ func TestOpen(t *testing.T) {
 		{"", false, false, ErrUnrecognized},
 		{"-- a --\nb\n", false, false, ErrUnrecognized},
 	} {
-		h, f, err := Open("any.name", strings.NewReader(tt.text))
+		h, f, err := OpenRecording("any.name", strings.NewReader(tt.text))
 		if (h != nil) != tt.host || (f != nil) != tt.facts || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 			t.Errorf("%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
 		}
