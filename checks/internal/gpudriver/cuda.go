@@ -94,7 +94,7 @@ const cudaLibrary = "libcuda.so.1"
 // API is the name of the interface, as reports give it.
 func (d *CUDA) API() string { return "cuda" }
 
-// cudaLibrary is the name of the library that was loaded.
+// Library is the name of the library that was loaded.
 func (d *CUDA) Library() string { return cudaLibrary }
 
 // InitCall is the function that starts the library.

@@ -152,7 +152,7 @@ func ncclPresent(err error) error {
 	return err
 }
 
-// NCCLUniqueID makes the id of a new communicator.
+// UniqueID makes the id of a new communicator.
 func (l *NCCL) UniqueID() (id NCCLUniqueID, err error) {
 	err = l.calls.GetUniqueID(&id)
 	return id, err
