@@ -3,8 +3,8 @@
 BENCH ?= .
 PACKAGES ?= ./...
 
-# The packages whose tests compare files. They alone know the flag -update.
-GOLDEN = $(shell go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/[[ ][^ ]*fixtures\/golden[] ]/ {print $$1}')
+# The packages whose tests compare files.
+GOLDEN = $(shell grep -rlE --include='*_test.go' --exclude-dir='.?*' 'expect\.(Golden|Updating)' . | xargs -n 1 dirname | sort -u)
 
 .PHONY: help build test night lint fmt update bench check release
 

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -426,7 +425,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	}
 	expect.Equal(t, fmt.Sprintf("%#016x", uint64(9876543210987654321)), live.GPUs.Devices[0].KFD.Hive, "hive")
 	hives := make(map[string]bool)
-	for _, g := range recorded.RedactFacts(live).GPUs.Devices {
+	for _, g := range host.RedactFacts(live).GPUs.Devices {
 		hives[g.KFD.Hive] = true
 	}
 	expect.NoDiff(t, []string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives)), "redacted hives")

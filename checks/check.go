@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -23,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 	"github.com/gpudoctor/gpudoctor/checks/network"
-	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/checks/system"
@@ -34,7 +34,7 @@ var All = []*gather.Check{
 	system.Check,
 	pci.Check,
 	iommuCheck,
-	numa.Check,
+	affinity.Check,
 	gpusCheck,
 	linksCheck,
 	network.Check,

@@ -12,16 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // gatheringOn is a gathering of facts about a host with the doors of one.
@@ -70,7 +68,7 @@ func isCheck(section string) bool {
 // it does, and must find the same where it is given only those that it comes after.
 func TestSectionsApart(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
 		h := expect.Value(host.ParseSnapshot(name, expect.Value(fixtures.Example(name))(t)))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})
@@ -112,7 +110,7 @@ func TestReplayOfThisMachine(t *testing.T) {
 		// Why there is no probe differs: here it was not asked for, there it is not in the recording.
 		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
 		var b bytes.Buffer
-		expect.NoError(t, recorded.WriteFacts(&b, f))
+		expect.NoError(t, host.WriteFacts(&b, f))
 		return b.String()
 	}
 	h, recording := host.Live().Record()

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
@@ -120,7 +120,7 @@ func (a amdMachine) build() *host.Memory {
 		return m
 	}
 	a.tree.WriteNetwork(m, "amdgpu")
-	m.Answer(netlink.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	m.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
 	m.AddFile(amdModule+"/version", []byte("6.12.12\n"))
 	for name, value := range map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"} {
 		m.AddFile(amdModule+"/parameters/"+name, []byte(value+"\n"))

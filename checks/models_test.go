@@ -8,17 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 // model is a machine that nobody recorded: its tree, driver and transfers are made up from published figures. Its file
@@ -112,7 +110,7 @@ func (m model) memory() *host.Memory {
 	mem := &host.Memory{}
 	m.tree.Write(mem, true)
 	m.tree.WriteNetwork(mem, "nvidia", "nvidia_uvm")
-	mem.Answer(netlink.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	mem.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
 	mem.AddDir("/dev")
 	for i := range m.gpus {
 		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
@@ -231,11 +229,11 @@ func TestGoldenModels(t *testing.T) {
 			var file bytes.Buffer
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
-			golden.File(t, path, file.Bytes())
+			expect.Golden(t, path, file.Bytes())
 			again, _ := Gather(t.Context(), expect.Value(host.ParseSnapshot(path, file.Bytes()))(t), gather.Options{})
 			var a, b bytes.Buffer
-			expect.NoError(t, recorded.WriteFacts(&a, live))
-			expect.NoError(t, recorded.WriteFacts(&b, again))
+			expect.NoError(t, host.WriteFacts(&a, live))
+			expect.NoError(t, host.WriteFacts(&b, again))
 			expect.NoDiff(t, a.String(), b.String(), "a replay of the model")
 		})
 	}

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -22,7 +22,7 @@ func gatherTopology(tb testing.TB, m *host.Memory, gpus *facts.GPUFacts) *facts.
 	tb.Helper()
 	f := &facts.Facts{GPUs: gpus}
 	g := checktest.On(m, f)
-	for _, c := range []*gather.Check{pci.Check, iommuCheck, numa.Check, linksCheck} {
+	for _, c := range []*gather.Check{pci.Check, iommuCheck, affinity.Check, linksCheck} {
 		if err := c.Gather(tb.Context(), g); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -70,7 +69,7 @@ func TestCases(t *testing.T) {
 	}
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	for i, c := range cases {
-		if night.Few() && i%16 > 0 {
+		if expect.FewRows() && i%16 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -103,7 +102,7 @@ sources: ["https://example.com"]
 `
 
 func TestLoadWith(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	for name, tt := range map[string]struct {
 		name, old, replacement string
 		want                   string // The error, behind the folder's name; none when empty.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestWeigh checks that of the candidates of a finding those come first of which nothing
@@ -68,9 +67,9 @@ func TestWeighOwnRemedies(t *testing.T) {
 // that rule. By day that is every eighth row, and one of each program and of each rule.
 func TestCausesAreNamed(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	set := compiledSet(t)
-	try := night.Every(8)
+	try := expect.EachNth(8)
 	for _, row := range message.Statements() {
 		if row.Role != "cause" {
 			continue

@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -347,7 +346,7 @@ func TestInputValue(t *testing.T) {
 }
 
 func TestLoadWith(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	good := ruleText("own", high, fires)
 	lib := "package gpudoctor.lib.facts\n"
 	needs := func(path string) string {
@@ -461,7 +460,7 @@ func TestUnexplained(t *testing.T) {
 // fields, are judged as today's: those of every form of kernel message.
 func TestOldKernelEvents(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	var log strings.Builder
 	for _, row := range message.KernelForms() {
 		log.WriteString(strings.Join(row.Examples, "\n") + "\n")

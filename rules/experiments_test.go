@@ -7,7 +7,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -15,7 +14,7 @@ import (
 // without it, that nothing is said where both end alike, and that the variable is then no misconfiguration.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	s := compiledSet(t)
 	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
 	const works, fails, hangs = "all_reduce: PASSED\n", "node1: task 0: exit code 1\n", "loading\nhangs here\n^C\n"

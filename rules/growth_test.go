@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -209,8 +208,8 @@ func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(m
 // and in all at once, and each rule that fires in it is evaluated alone. One case of each rule, and all lists at once
 // and every 15th way, stand for all; GPUDOCTOR_ALL_GROWTH tries every case and way.
 func TestGrowth(t *testing.T) {
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	night.NotByDay(t, "it judges large machines")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotByDay(t, "it judges large machines")
 	_, every := os.LookupEnv("GPUDOCTOR_ALL_GROWTH")
 	m := newMeter(t)
 	all := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)

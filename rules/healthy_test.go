@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // card is a model of GPU, as NVML and the PCI bus show it.
@@ -600,7 +599,7 @@ func TestHealthy(t *testing.T) {
 	for name, build := range healthy {
 		t.Run(name, func(t *testing.T) {
 			for i, v := range variants(build) {
-				if night.Few() && i%4 > 0 {
+				if expect.FewRows() && i%4 > 0 {
 					continue // The race detector makes each many times as slow.
 				}
 				for _, profile := range soundFor(name) {

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // openCase is a file that describes a job, with fields whose values are marked: "<<KEY>>".
@@ -186,7 +185,7 @@ func (c *openCase) fill(values map[string]string) string {
 // TestOpenValues checks that a value of a launch file that the file does not show leads to no finding and to no pass of
 // a rule that reads it, for each field of each kind of file, and that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
 	for _, c := range openCases {
 		judge := func(t *testing.T, values map[string]string) (*Result, string) {
@@ -327,7 +326,7 @@ func foundIn(t *testing.T, s *Set, f *facts.Facts) []string {
 // does not show its value; that the order of launches means nothing; and that a unit which uses
 // no GPU has no finding but that Kubernetes refuses it.
 func TestUnknownParts(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
 	tried := 0
 	for name, unit := range launchUnits(t) {

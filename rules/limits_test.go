@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // attacks are bodies of rules that would take time or memory without end, each in its
@@ -100,7 +99,7 @@ func TestAttacks(t *testing.T) {
 		t.Skip("not with -short")
 	}
 	for i, name := range slices.Sorted(maps.Keys(attacks)) {
-		if night.Few() && i%8 > 0 {
+		if expect.FewRows() && i%8 > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +126,8 @@ func attacker(body string) string {
 
 // TestPolicyBombs checks that a policy which takes time or memory without end to compile gives one line.
 func TestPolicyBombs(t *testing.T) {
-	night.NotShort(t, "it compiles, side by side with nothing")
-	night.NotByDay(t, "it compiles for seconds")
+	expect.NotShort(t, "it compiles, side by side with nothing")
+	expect.NotByDay(t, "it compiles for seconds")
 	const uses = "findings contains {} if x\n"
 	// The types are nested 13 deep, which takes 4^13 steps: seconds, and not for as long as
 	// the other tests run, since nothing stops a compiler that was given up on.

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // factsOfLine are the facts of a log of one line, an example of a row.
@@ -39,7 +38,7 @@ func TestFindingsOfRows(t *testing.T) {
 	tried := 0
 	for i, row := range everyRow() {
 		v := row.Finding
-		if v == nil || night.Few() && i%32 > 0 {
+		if v == nil || expect.FewRows() && i%32 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		rule, ok := set.Rule(v.Rule)

@@ -23,8 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -46,8 +44,8 @@ type library struct {
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "nothing in it runs side by side")
-	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures"), unmeasured: night.Few()}).faults(t) {
+	expect.NotShort(t, "nothing in it runs side by side")
+	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures"), unmeasured: expect.FewRows()}).faults(t) {
 		t.Error(fault)
 	}
 }
@@ -61,7 +59,7 @@ func TestGoldenFormat(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		golden.File(t, name, formatted)
+		expect.Golden(t, name, formatted)
 	}
 }
 
@@ -462,7 +460,7 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 		return lines(err)
 	}
 	var faults []string
-	fired, try := map[string]bool{}, night.Every(8)
+	fired, try := map[string]bool{}, expect.EachNth(8)
 	for _, c := range cases {
 		for _, f := range c.Want.Findings {
 			fired[f.Rule] = true

@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestMutants checks that facts which are cut or spoilt make no rule fail, and that what is missing never makes a
@@ -22,8 +21,8 @@ import (
 // By day every tenth kind is spoilt, and one of each section in each way.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	night.NotByDay(t, "TestUnknownNeverPasses takes away the same")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotByDay(t, "TestUnknownNeverPasses takes away the same")
 	set := compiledSet(t)
 	machines := documents(t)
 	owners := map[string][]int{} // The machines that have each kind of fact.
@@ -33,7 +32,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	_, all := os.LookupEnv("GPUDOCTOR_ALL_MUTANTS")
-	tried, kindsTried, try := 0, 0, night.Every(10)
+	tried, kindsTried, try := 0, 0, expect.EachNth(10)
 	for n, kind := range slices.Sorted(maps.Keys(owners)) {
 		section, _, _ := strings.Cut(kind, ".")
 		if !try(section, section+" "+mutations[n%len(mutations)].name) {

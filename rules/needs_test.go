@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -32,9 +31,9 @@ import (
 // need of each rule, and every eighth.
 func TestNeedsAreNeeded(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
-	tried, passing, try := 0, map[string]int{}, night.Every(8)
+	tried, passing, try := 0, map[string]int{}, expect.EachNth(8)
 	for _, d := range documents(t) {
 		if !d.healthy {
 			continue
@@ -282,10 +281,10 @@ var saysNo = map[string]string{
 // only these.
 func TestUnknownNeverPasses(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
-	tried, fired, used, try := 0, map[string]bool{}, map[string]bool{}, night.Every(32)
+	tried, fired, used, try := 0, map[string]bool{}, map[string]bool{}, expect.EachNth(32)
 	texts := map[string]string{} // By rule.
 	for _, rule := range set.Rules() {
 		text := expect.Value(os.ReadFile(rule.File))(t)
@@ -309,7 +308,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 					classes = append(classes, id+" "+kind)
 				}
 			}
-			if night.Few() {
+			if expect.FewRows() {
 				classes = nil
 			}
 			if !try(classes...) {
@@ -333,7 +332,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 		}
 	}
 	for key := range saysNo {
-		if !used[key] && night.Is() { // By day the one case may be another.
+		if !used[key] && expect.Night() { // By day the one case may be another.
 			t.Errorf("%s needs no exception", key)
 		}
 	}
@@ -386,7 +385,7 @@ var toldByOneLine = map[string][]string{
 // package evidence read, which are of nearly every kind. Of lines that give the same facts one is judged, by day every
 // eighth of these and one of each kind.
 func TestOneLineTexts(t *testing.T) {
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
 	lines := map[string]bool{"node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>": true}
 	add := func(text string) {
@@ -401,10 +400,10 @@ func TestOneLineTexts(t *testing.T) {
 	}
 	recorded(t, add)
 	literals(t, add)
-	kinds, shapes, try := map[string]bool{}, map[string]bool{}, night.Every(8)
+	kinds, shapes, try := map[string]bool{}, map[string]bool{}, expect.EachNth(8)
 	file := filepath.Join(t.TempDir(), "one.txt")
 	for i, line := range slices.Sorted(maps.Keys(lines)) {
-		if night.Few() && i%4 > 0 {
+		if expect.FewRows() && i%4 > 0 {
 			continue
 		}
 		expect.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))

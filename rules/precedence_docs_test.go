@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 const precedenceIntro = `# Which finding is told, and which goes under another
@@ -67,7 +66,7 @@ func TestGoldenPrecedence(t *testing.T) {
 	b.WriteString(listed(func(r Rule) bool { return r.LastResort || r.Unexplained }))
 	b.WriteString("\n## Failures with a log\n\nThese report a failure in which the probe's own library wrote a log, and go under a finding that quotes a cause from it: ")
 	b.WriteString(listed(func(r Rule) bool { return r.OwnLog }))
-	golden.File(t, filepath.Join("..", "docs", "precedence.md"), []byte(b.String()))
+	expect.Golden(t, filepath.Join("..", "docs", "precedence.md"), []byte(b.String()))
 }
 
 // TestKindsExist checks that every kind of finding which first_of and explains name is one

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -26,7 +25,7 @@ func TestGoldenRequired(t *testing.T) {
 	for _, r := range data.Required().Required {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Fact, cmp.Or(requirements[r.Holds].is, "known"), strings.Join(r.Profiles, ", "), requirements[r.If].is, r.Reason)
 	}
-	golden.File(t, path, []byte(head+from+b.String()+to+tail))
+	expect.Golden(t, path, []byte(head+from+b.String()+to+tail))
 }
 
 // TestRequired checks that each row names a fact, conditions that exist, and profiles.

@@ -12,14 +12,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 const schemaFile = "facts.schema.json"
 
 // TestGoldenFactsSchema checks that facts.schema.json equals the Go types. Run make update after a change of the facts.
 func TestGoldenFactsSchema(t *testing.T) {
-	golden.File(t, schemaFile, generateSchema(t))
+	expect.Golden(t, schemaFile, generateSchema(t))
 }
 
 // generateSchema makes the schema of the facts from the Go types, without references, because OPA's type checker takes

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // shownBy says which GPUs each source shows.
@@ -121,7 +120,7 @@ var unread = map[string]func(f *facts.Facts){
 // unknown source gives neither a finding nor a rule that passes.
 func TestSourcesOfGPUs(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	set := compiledSet(t)
 	judged := []string{"gpu-missing", "gpu-fault", "amd-gpu-fault", "gpu-visibility"}
 	verdict := func(f *facts.Facts) *Result {

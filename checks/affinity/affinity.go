@@ -1,5 +1,5 @@
-// Package affinity says which NICs, drives and processors are near each GPU, from facts
-// that were gathered before. It reads nothing itself.
+// Package affinity reads the NUMA nodes, and says from gathered facts which NICs, drives and
+// processors are near each GPU.
 package affinity
 
 import (

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
@@ -185,10 +184,10 @@ func CapabilityNames(mask uint64) []string {
 
 // readGroups reads the limits of control groups.
 func (c *reader) readGroups() {
-	if m, ok := cgroup.MemoryOf(c.h.Text); ok {
-		c.f.Memory = &facts.GroupMemory{LimitBytes: m.LimitBytes, InUseBytes: m.UsedBytes}
+	if m, ok := host.GroupMemory(c.h.Text); ok {
+		c.f.Memory = &facts.GroupMemory{LimitBytes: m.Limit, InUseBytes: m.Used}
 	}
-	if t, ok := cgroup.TasksOf(c.h.Text); ok {
+	if t, ok := host.GroupTasks(c.h.Text); ok {
 		c.f.Tasks = &facts.GroupTasks{Limit: t.Limit, Used: t.Used}
 	}
 }

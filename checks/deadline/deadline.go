@@ -1,6 +1,7 @@
 // Package deadline defines the deadlines of everything that can hang: the whole
 // command, each stage of it and each child process. docs/deadlines.md shows the
-// same table; a test checks that the two are equal.
+// same table; a test checks that the two are equal. It is a small package because
+// all stages import it and it imports none of them.
 package deadline
 
 import "time"

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 const intro = `# Deadlines
@@ -27,7 +26,7 @@ func TestGoldenDocs(t *testing.T) {
 	for _, r := range table() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.What, r.At, r.Then)
 	}
-	golden.File(t, filepath.Join("..", "..", "docs", "deadlines.md"), []byte(b.String()))
+	expect.Golden(t, filepath.Join("..", "..", "docs", "deadlines.md"), []byte(b.String()))
 }
 
 // TestNested checks that no stage outlasts what it is a part of.

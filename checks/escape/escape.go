@@ -1,5 +1,6 @@
 // Package escape decides what is safe to show on a terminal and writes the rest as
-// escapes.
+// escapes. It is a small package because every stage shows text that it did not
+// write, and a leaf so that all can import it.
 package escape
 
 import (

@@ -1,7 +1,7 @@
 package facts
 
 // GPUDirectFacts is what a child of gpudoctor really tried with the full probe: whether a NIC and a drive reach
-// the memory of GPUs without the host's (package checks/internal/direct). A list that is nil is not known, and
+// the memory of GPUs without the host's (package checks/gpudirect). A list that is nil is not known, and
 // an outcome that is nil is unknown; an empty list means that there is nothing to try.
 type GPUDirectFacts struct {
 	// NICs are the RDMA devices that have an active port here.

@@ -1,10 +1,9 @@
 package facts
 
-// NICFacts is the network: as the kernel shows it (packages checks/network and
-// checks/rdma), or as its tools print it (checks/text/network). Both fill
-// the same types. Below, "or" stands between the file of the kernel and the tools. An
-// entry's Source is the folder that it was read from, or the text, with the Line;
-// Line is 0 for a folder.
+// NICFacts is the network: as the kernel shows it (package checks/network), or as its tools print it
+// (checks/text/network). Both fill the same types. Below, "or" stands between
+// the file of the kernel and the tools. An entry's Source is the folder that it was read from, or the
+// text, with the Line; Line is 0 for a folder.
 type NICFacts struct {
 	// RDMA are the ports of RDMA devices, of /sys/class/infiniband (or ibv_devinfo,
 	// ibstat, ibdev2netdev, show_gids, NCCL's own list); empty means that there is none,

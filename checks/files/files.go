@@ -2,7 +2,7 @@
 // a terminal, a log of the kernel, a network share whose server is gone. Each
 // operation runs in a goroutine of its own and is given up when the context ends
 // or when the file returns nothing for too long. An abandoned goroutine ends with its
-// operation, or with the process.
+// operation, or with the process. It also reads streams that are compressed with zstd (RFC 8878).
 package files
 
 import (

@@ -1,6 +1,9 @@
 // Package gpudirect says whether NICs and drives really reach the memory of GPUs: a child registers memory of
-// each GPU with a NIC through libibverbs, and cuFile reads a file into it. Modules and versions say only
-// what should work.
+// each GPU with a NIC through libibverbs (GPUDirect RDMA), and cuFile reads a file into it (GPUDirect Storage).
+// Modules and versions say only what should work.
+//
+// Nothing that is tried outlives the child: memory and its registrations are the child's own, and the file
+// that is read has a name only while cuFile opens it.
 package gpudirect
 
 import (
@@ -17,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -71,11 +73,11 @@ type reader struct {
 var errLate = errors.New("too little time was left for it")
 
 // ask puts a question that children answer, early enough to end them before the time of the whole is over.
-func (r *reader) ask(ctx context.Context, question string, by func(ctx context.Context, l direct.Limits) (*direct.Answer, error)) (*direct.Answer, error) {
+func (r *reader) ask(ctx context.Context, question string, by func(ctx context.Context, l Limits) (*Answer, error)) (*Answer, error) {
 	end, bounded := ctx.Deadline()
 	end = end.Add(-deadline.Kill - deadline.Judge)
-	l := direct.Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct)}
-	var a direct.Answer
+	l := Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct)}
+	var a Answer
 	err := r.g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) {
 		if !bounded {
 			return by(ctx, l)
@@ -111,8 +113,8 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 		nics = nics[:maxNICs]
 	}
 	r.g.Options.Progress("registering GPU memory with NICs")
-	a, err := r.ask(ctx, direct.Registrations, func(ctx context.Context, l direct.Limits) (*direct.Answer, error) {
-		return direct.Register(ctx, tries(nics, pairs(r.g.Facts, r.gpus, nics)), l)
+	a, err := r.ask(ctx, askRegistrations, func(ctx context.Context, l Limits) (*Answer, error) {
+		return register(ctx, tries(nics, pairs(r.g.Facts, r.gpus, nics)), l)
 	})
 	if err != nil {
 		r.note("nics", err)
@@ -125,11 +127,11 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 		device, address := escape.Printable(t.Device, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
 		n := entry(&d.NICs, func(n facts.DirectNIC) bool { return n.Device == device }, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
 		switch t.Way {
-		case direct.Host:
+		case wayHost:
 			n.Host = outcome
-		case direct.DMABuf, direct.Peermem:
+		case wayDMABuf, wayPeermem:
 			gpu := entry(&n.GPUs, func(g facts.DirectGPU) bool { return g.Address == address }, facts.DirectGPU{Address: address})
-			if t.Way == direct.DMABuf {
+			if t.Way == wayDMABuf {
 				gpu.DMABuf = outcome
 			} else {
 				gpu.Peermem = outcome
@@ -150,7 +152,7 @@ func (r *reader) noteGaps(fact string, reasons map[gap][]string) {
 }
 
 // outcome is a result as a fact; nil for one that is not known.
-func (r *reader) outcome(t direct.Tried, reasons map[gap][]string) *facts.Attempt {
+func (r *reader) outcome(t Tried, reasons map[gap][]string) *facts.Attempt {
 	o := t.Result
 	if o.Outcome != attempt.OK && o.Outcome != attempt.Refused || o.Bytes < 0 {
 		g := gap{escape.Printable(t.Way, gather.MaxShown), escape.Printable(cmp.Or(o.Reason, "it has no outcome"), gather.MaxShown)}
@@ -178,10 +180,10 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 		return
 	}
 	r.g.Options.Progress("reading with cuFile")
-	a, err := r.ask(ctx, direct.Reads, func(ctx context.Context, l direct.Limits) (*direct.Answer, error) {
-		var all direct.Answer
+	a, err := r.ask(ctx, askReads, func(ctx context.Context, l Limits) (*Answer, error) {
+		var all Answer
 		for i := range r.mounts {
-			a := direct.Read(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
+			a := readMount(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
 			all.Tried = append(all.Tried, a.Tried...)
 		}
 		return &all, nil
@@ -196,9 +198,9 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 		mount, gpu := escape.Printable(t.Mount, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
 		o := entry(&d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu }, facts.DirectRead{Mount: mount, GPU: gpu})
 		switch t.Way {
-		case direct.Direct:
+		case wayDirect:
 			o.Direct = r.read(t, reasons)
-		case direct.Configured:
+		case wayConfigured:
 			o.Configured = r.read(t, reasons)
 		}
 	}
@@ -206,7 +208,7 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 }
 
 // read is the result of a read as a fact; nil for one that is not known.
-func (r *reader) read(t direct.Tried, reasons map[gap][]string) *facts.CuFileRead {
+func (r *reader) read(t Tried, reasons map[gap][]string) *facts.CuFileRead {
 	if t.Result.Outcome == attempt.Corrupt {
 		return &facts.CuFileRead{Outcome: attempt.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
 	}

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -236,16 +235,16 @@ func TestNothingToTry(t *testing.T) {
 // TestHostileAnswer checks that what a recording claims is bounded, and that nothing but the three outcomes is taken
 // over.
 func TestHostileAnswer(t *testing.T) {
-	var a direct.Answer
+	var a Answer
 	for i := range 5000 {
-		a.Tried = append(a.Tried, direct.Tried{
-			Try:    direct.Try{Way: []string{direct.Host, direct.DMABuf, "\x1b[31mway"}[i%3], Device: fmt.Sprintf("\x1b[31m%d", i/50), GPU: "\n"},
+		a.Tried = append(a.Tried, Tried{
+			Try:    Try{Way: []string{wayHost, wayDMABuf, "\x1b[31mway"}[i%3], Device: fmt.Sprintf("\x1b[31m%d", i/50), GPU: "\n"},
 			Result: attempt.Result{Outcome: []string{"ok", "fine", "corrupt", "refused", ""}[i%5], Bytes: int64(i%7) - 1, Errno: strings.Repeat("\x00", 300)},
 		})
 	}
 	m := &host.Memory{}
-	m.Answer(direct.Registrations, a)
-	m.Answer(direct.Reads, a)
+	m.Answer(askRegistrations, a)
+	m.Answer(askReads, a)
 	f := withMount("/data")
 	f.NICs = on(probe.Full, 1, 1).NICs
 	got, unknown := run(t, m, f)

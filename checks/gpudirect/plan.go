@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -91,12 +90,12 @@ func pairs(f *facts.Facts, gpus []string, nics []nic) map[string][]string {
 }
 
 // tries are the registrations, NIC by NIC, the control first.
-func tries(nics []nic, with map[string][]string) []direct.Try {
-	var list []direct.Try
+func tries(nics []nic, with map[string][]string) []Try {
+	var list []Try
 	for _, n := range nics {
-		list = append(list, direct.Try{Way: direct.Host, Device: n.name})
+		list = append(list, Try{Way: wayHost, Device: n.name})
 		for _, g := range with[n.name] {
-			list = append(list, direct.Try{Way: direct.DMABuf, Device: n.name, GPU: g}, direct.Try{Way: direct.Peermem, Device: n.name, GPU: g})
+			list = append(list, Try{Way: wayDMABuf, Device: n.name, GPU: g}, Try{Way: wayPeermem, Device: n.name, GPU: g})
 		}
 	}
 	return list

@@ -16,7 +16,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 // fixtureTexts are all texts of fixtures/texts, by file and member.
@@ -74,7 +73,7 @@ func TestGoldenRedactChanges(t *testing.T) {
 			}
 		}
 	}
-	golden.File(t, filepath.Join("testdata", "redact-changes.golden"), []byte(list.String()))
+	expect.Golden(t, filepath.Join("testdata", "redact-changes.golden"), []byte(list.String()))
 }
 
 // jsonText is an answer in order of its keys; empty for one that failed.

@@ -1,7 +1,9 @@
 // Package host gives access to the machine under examination: its files and
 // the questions that no file answers. Nothing else in gpudoctor opens a file
 // of the machine. A live machine, a recorded one and one made up by a test
-// are all Sources, so that one piece of code serves all three.
+// are all Sources, so that one piece of code serves all three. It also reads and
+// writes what a machine left for another place or time, snapshots and facts files,
+// with or without what identifies the machine.
 package host
 
 import (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // corpus are the things that must not be seen, and the lines that they stand in.
@@ -85,7 +84,7 @@ func (c corpus) text() string {
 
 // TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of it may be seen in the snapshot.
 func TestPlantedInSnapshot(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	c := readCorpus(t)
 	text := c.text()
 	src := &Memory{}

@@ -36,8 +36,8 @@ var ErrNewer = errors.New("made by a newer gpudoctor")
 // ErrNotSnapshot is returned for a document that is not a snapshot at all.
 var ErrNotSnapshot = errors.New("not a snapshot")
 
-// IsSnapshot reports whether a document says that it is a snapshot.
-func IsSnapshot(data []byte) bool {
+// isSnapshot reports whether a document says that it is a snapshot.
+func isSnapshot(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(withoutBOM(data), " \t\r\n"), []byte(SnapshotFormat))
 }
 
@@ -49,7 +49,7 @@ func Parse(name string, data []byte) (*Memory, error) {
 	if len(data) > MaxSnapshot {
 		return nil, fmt.Errorf("%s: larger than %d MiB", name, MaxSnapshot>>20)
 	}
-	if !IsSnapshot(data) {
+	if !isSnapshot(data) {
 		return nil, fmt.Errorf("%s:1: %w: the first line is not %s%d", name, ErrNotSnapshot, SnapshotFormat, snapshotVersion)
 	}
 	if bytes.Count(data, []byte("\n-- ")) > maxEntries {

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // device is a PCI device of the machines below.
@@ -399,7 +398,7 @@ func TestEveryCut(t *testing.T) {
 	whole, tried := smallRecording(t), 0
 	for end := range len(whole) + 1 {
 		for i, trailer := range trailers {
-			if trailer != "" && (end == 0 || whole[end-1] != '\n') || night.Few() && (end+i)%6 > 0 && end < len(whole) {
+			if trailer != "" && (end == 0 || whole[end-1] != '\n') || expect.FewRows() && (end+i)%6 > 0 && end < len(whole) {
 				continue
 			}
 			tried++

@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 const lib = "usr/lib/x86_64-linux-gnu/"
@@ -217,7 +216,7 @@ func TestBroken(t *testing.T) {
 
 // TestLimits checks that what an image may hold is bounded.
 func TestLimits(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	many := make([]imagetest.File, 1000)
 	for i := range many {
 		many[i] = imagetest.File{Name: fmt.Sprintf("usr/lib/%d", i), Target: strings.Repeat("x", 100)}

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
@@ -94,7 +94,9 @@ func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) 
 const magicGzip = "\x1f\x8b" // RFC 1952.
 
 // isPacked reports whether a stream is compressed, by its first bytes.
-func isPacked(head []byte) bool { return bytes.HasPrefix(head, []byte(magicGzip)) || zst.Is(head) }
+func isPacked(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(magicGzip)) || files.IsZstd(head)
+}
 
 // decompress unpacks a stream; its first bytes tell how.
 func decompress(r io.Reader) (io.ReadCloser, error) {
@@ -110,8 +112,8 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("broken gzip: %w", err)
 		}
 		return z, nil
-	case zst.Is(head):
-		z, err := zst.NewReader(b)
+	case files.IsZstd(head):
+		z, err := files.NewZstdReader(b)
 		if err != nil {
 			return nil, fmt.Errorf("broken zstd: %w", err)
 		}

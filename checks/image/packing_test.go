@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // inParts calls a function for each part of a text.
@@ -92,7 +91,7 @@ func TestMembers(t *testing.T) {
 // TestManyFiles checks that a layer of 200,000 files is read, in bounded memory: of a file that
 // does not matter, a hash is kept.
 func TestManyFiles(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	const files = 200_000
 	var b bytes.Buffer
 	packed := expect.Value(gzip.NewWriterLevel(&b, gzip.BestSpeed))(t)

@@ -8,18 +8,17 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // forms finds the forms of which a message holds an anchor.
-var forms = sync.OnceValue(func() *anchors.Set {
+var forms = sync.OnceValue(func() *message.AnchorSet {
 	var all [][]string
 	for _, form := range message.KernelForms() {
 		all = append(all, form.Anchors)
 	}
-	return anchors.New(all)
+	return message.NewAnchorSet(all)
 })
 
 // driverField is the field that holds what stands before a leading address.

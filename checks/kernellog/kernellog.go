@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -100,7 +99,7 @@ func (l *log) flush() {
 // time of the line before.
 func splitTime(line string, before float64) (float64, string) {
 	head, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-	at, err := finite.Parse(head)
+	at, err := facts.ParseFloat(head)
 	if !ok || err != nil || !(at >= 0 && at < 1e10) || strings.Trim(head, "0123456789.") != "" {
 		return before, line
 	}

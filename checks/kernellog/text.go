@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
@@ -47,7 +46,7 @@ func Message(line string) (seconds float64, host, message string) {
 	if m == nil {
 		return 0, "", line
 	}
-	if at, err := finite.Parse(m[prefix.SubexpIndex("seconds")]); err == nil {
+	if at, err := facts.ParseFloat(m[prefix.SubexpIndex("seconds")]); err == nil {
 		seconds = at
 	}
 	return seconds, m[prefix.SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])

@@ -57,7 +57,7 @@ func TestExpressions(t *testing.T) {
 				switch at := set.Position(call.Pos()); nameOf(call.Fun) {
 				case "regexp.MustCompile":
 					t.Errorf("%s: this is compiled at every start; use lazy.New", at)
-				case "lazy.New", "pattern.New":
+				case "lazy.New":
 					found++
 					if expression, err := valueOf(call.Args[0], constants); err != nil {
 						t.Errorf("%s: %v", at, err)

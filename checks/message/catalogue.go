@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"gopkg.in/yaml.v3"
 )
 
@@ -47,7 +47,7 @@ type Row struct {
 	Examples []string `yaml:"examples"`
 
 	// like and unlike are the patterns; nil if the row has none.
-	like, unlike *pattern.Pattern
+	like, unlike *lazy.Regexp
 }
 
 // Statement is one row of the catalogue of messages: a form of line by which
@@ -194,10 +194,10 @@ func (r *Row) prepare(like string) error {
 		}
 	}
 	if like != "" {
-		r.like = pattern.New(normal(like))
+		r.like = lazy.New(normal(like))
 	}
 	if r.Unlike != "" {
-		r.unlike = pattern.New(normal(r.Unlike))
+		r.unlike = lazy.New(normal(r.Unlike))
 	}
 	for _, a := range r.Anchors {
 		if len(a) < leastAnchor {
@@ -276,17 +276,19 @@ func AsWarning(said string) string { return "NCCL WARN " + said }
 // Match returns the fields of a line that is of this form.
 func (r *Row) Match(line string) (fields map[string]string, ok bool) {
 	line = normal(line)
-	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.Match(line) {
+	var m []string
+	if r.like != nil {
+		if m = r.like.FindStringSubmatch(line); m == nil {
+			return nil, false
+		}
+	}
+	if r.unlike != nil && r.unlike.MatchString(line) {
 		return nil, false
 	}
 	if r.like == nil {
 		return nil, true
 	}
-	m := r.like.Find(line)
-	if m == nil {
-		return nil, false
-	}
-	for i, name := range r.like.Names() {
+	for i, name := range r.like.SubexpNames() {
 		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
 			if fields == nil {
 				fields = make(map[string]string)

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -17,29 +16,29 @@ import (
 // groups file and words, and may have function and result.
 var placeForms = []struct {
 	library string
-	like    *pattern.Pattern
+	like    *lazy.Regexp
 }{
 	// The plugin for libfabric writes through NCCL's logger and names its functions
 	// (include/nccl_ofi_log.h of aws-ofi-nccl): with their parameters (__PRETTY_FUNCTION__)
 	// where it is compiled as C++, from 1.9.2 on.
-	{"ofi", pattern.New(`(?P<file>[\w.+:~<>-]+)\(.*\)[^()]*:\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
-	{"ofi", pattern.New(`(?P<file>[\w./+:~-]+):\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
+	{"ofi", lazy.New(`(?P<file>[\w.+:~<>-]+)\(.*\)[^()]*:\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
+	{"ofi", lazy.New(`(?P<file>[\w./+:~-]+):\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
 	// src/debug.cc of NCCL 2.4 to 2.30: the function is there since 2.29. RCCL has long paths.
-	{"nccl", pattern.New(`(?P<file>[\w./+-]+):\d+ (?:\((?P<function>[^)]{1,80})\) )?NCCL WARN (?P<words>.*)`)},
-	{"nccl", pattern.New(`(?P<file>)NCCL WARN (?P<words>.*)`)},
+	{"nccl", lazy.New(`(?P<file>[\w./+-]+):\d+ (?:\((?P<function>[^)]{1,80})\) )?NCCL WARN (?P<words>.*)`)},
+	{"nccl", lazy.New(`(?P<file>)NCCL WARN (?P<words>.*)`)},
 	// NCCLCHECK of src/include/checks.h.
-	{"nccl", pattern.New(`NCCL INFO (?P<file>[\w./+-]+\.(?:cc|cu|h|c|cpp)):\d+ (?:\((?P<function>[^)]{1,80})\) )?-> (?P<result>\d{1,2})\b(?P<words>)`)},
+	{"nccl", lazy.New(`NCCL INFO (?P<file>[\w./+-]+\.(?:cc|cu|h|c|cpp)):\d+ (?:\((?P<function>[^)]{1,80})\) )?-> (?P<result>\d{1,2})\b(?P<words>)`)},
 	// ucs_log_default_handler of src/ucs/debug/log.c.
-	{"ucx", pattern.New(`(?P<file>[\w-]+)\.(?:c|cc|cpp|h|inl):\d+ +UCX +(?:ERROR|FATAL|WARN) +(?P<words>.*)`)},
+	{"ucx", lazy.New(`(?P<file>[\w-]+)\.(?:c|cc|cpp|h|inl):\d+ +UCX +(?:ERROR|FATAL|WARN) +(?P<words>.*)`)},
 	// ofi_log of src/log.c of libfabric.
-	{"libfabric", pattern.New(`libfabric:\d+:\d+:{1,2}(?P<file>[\w;-]+):\w+:(?P<function>\w+)\(\):\d+<\w+> (?P<words>.*)`)},
+	{"libfabric", lazy.New(`libfabric:\d+:\d+:{1,2}(?P<file>[\w;-]+):\w+:(?P<function>\w+)\(\):\d+<\w+> (?P<words>.*)`)},
 	// The logger of PyTorch (c10/util/Logging.cpp), with glog's letters.
-	{"c10d", pattern.New(`\[[EWF]\d*[^\]]* (?P<file>(?:ProcessGroup\w*|TCPStore\w*|FileStore|HashStore|PrefixStore|Store|socket|NCCLUtils|Backend|reducer|UCCUtils|TraceUtils|FlightRecorder\w*|\w*DMAConnectivity|\w*SymmetricMemory\w*|intra_node_comm|IpcExchange|GlooDeviceFactory))\.(?:cpp|hpp|cc|cu|h):\d+\] (?P<words>.*)`)},
+	{"c10d", lazy.New(`\[[EWF]\d*[^\]]* (?P<file>(?:ProcessGroup\w*|TCPStore\w*|FileStore|HashStore|PrefixStore|Store|socket|NCCLUtils|Backend|reducer|UCCUtils|TraceUtils|FlightRecorder\w*|\w*DMAConnectivity|\w*SymmetricMemory\w*|intra_node_comm|IpcExchange|GlooDeviceFactory))\.(?:cpp|hpp|cc|cu|h):\d+\] (?P<words>.*)`)},
 	// What it throws (torch/csrc/distributed/c10d/exception.h).
-	{"c10d", pattern.New(`torch\.distributed\.(?P<file>Dist(?:Backend|Network|Store)Error): (?P<words>.*)`)},
-	{"container-toolkit", pattern.New(`nvidia-container-cli: (?P<file>[a-z]+(?: [a-z]+)? error): (?P<words>.*)`)},
+	{"c10d", lazy.New(`torch\.distributed\.(?P<file>Dist(?:Backend|Network|Store)Error): (?P<words>.*)`)},
+	{"container-toolkit", lazy.New(`nvidia-container-cli: (?P<file>[a-z]+(?: [a-z]+)? error): (?P<words>.*)`)},
 	// The container runtime, as it logs and as an engine passes on what it said.
-	{"container-toolkit", pattern.New(`(?P<file>level=error|OCI runtime (?:create failed|error))(?:: | msg=)(?P<words>.*(?:(?i:nvidia)|NVML|\bCDI\b|libcuda|\bGPU).*)`)},
+	{"container-toolkit", lazy.New(`(?P<file>level=error|OCI runtime (?:create failed|error))(?:: | msg=)(?P<words>.*(?:(?i:nvidia)|NVML|\bCDI\b|libcuda|\bGPU).*)`)},
 }
 
 // PlaceOf is where in a library a line comes from, as far as its form tells, and what the
@@ -55,12 +54,12 @@ func placeOf(line, program, area string) *facts.Place {
 	p := &facts.Place{}
 	words := line
 	for _, form := range placeForms {
-		m := form.like.Find(line)
+		m := form.like.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
 		p.Library = form.library
-		for i, name := range form.like.Names() {
+		for i, name := range form.like.SubexpNames() {
 			switch name {
 			case "file":
 				p.File = shortFile(m[i])
@@ -108,13 +107,13 @@ func shortFile(file string) string {
 
 // The forms of codes.
 var (
-	errnoName   = pattern.New(`\b(E[A-Z0-9]{2,14})\b`)
-	errnoNumber = pattern.New(`(?i)\berrno[ :=(]*-?(\d{1,3})\b|\[Errno (\d{1,3})\]|\b(?:returned|error|failed|rc|ret|status|code)[ :=(]*-(\d{1,3})\b|: -(\d{1,3})\b`)
-	cudaName    = pattern.New(`\bCUDA_ERROR_([A-Z0-9_]+)|\b(?:cudaError|hipError)_?([A-Z]\w+)`)
-	cudaNumber  = pattern.New(`(?i)\b(?:cuda|hip|driver)(?: runtime| driver| api)?(?: call)? ?(?:error|failure|ret|result|returned|code)(?: code)?[ :='(]*(\d{1,3})\b|\bfailed with (\d{1,3})\b|\bcuret=(\d{1,3})\b`)
-	aboutCUDA   = pattern.New(`(?i)\b(?:cuda|hip)|\bcu[A-Z][a-z]+\w+`)
-	wcName      = pattern.New(`\bIBV_WC_([A-Z_]+)`)
-	wcNumber    = pattern.New(`(?i)completion.{0,80}?(?:status|error)[ :=]*(?:[\w -]*\()?(\d{1,2})\b|wc.?status[ :=]*(?:[\w -]*\()?(\d{1,2})\b|\bwith status (\d{1,2})\b`)
+	errnoName   = lazy.New(`\b(E[A-Z0-9]{2,14})\b`)
+	errnoNumber = lazy.New(`(?i)\berrno[ :=(]*-?(\d{1,3})\b|\[Errno (\d{1,3})\]|\b(?:returned|error|failed|rc|ret|status|code)[ :=(]*-(\d{1,3})\b|: -(\d{1,3})\b`)
+	cudaName    = lazy.New(`\bCUDA_ERROR_([A-Z0-9_]+)|\b(?:cudaError|hipError)_?([A-Z]\w+)`)
+	cudaNumber  = lazy.New(`(?i)\b(?:cuda|hip|driver)(?: runtime| driver| api)?(?: call)? ?(?:error|failure|ret|result|returned|code)(?: code)?[ :='(]*(\d{1,3})\b|\bfailed with (\d{1,3})\b|\bcuret=(\d{1,3})\b`)
+	aboutCUDA   = lazy.New(`(?i)\b(?:cuda|hip)|\bcu[A-Z][a-z]+\w+`)
+	wcName      = lazy.New(`\bIBV_WC_([A-Z_]+)`)
+	wcNumber    = lazy.New(`(?i)completion.{0,80}?(?:status|error)[ :=]*(?:[\w -]*\()?(\d{1,2})\b|wc.?status[ :=]*(?:[\w -]*\()?(\d{1,2})\b|\bwith status (\d{1,2})\b`)
 	variable    = lazy.New(`\b(?:NCCL|RCCL|UCX|FI|OFI_NCCL|HSA|HIP|CUDA|NVSHMEM|TORCH|GLOO|MASTER)_[A-Z0-9_]{2,60}\b`)
 )
 
@@ -131,16 +130,16 @@ func codesIn(words, area string) []facts.Code {
 			all = append(all, c)
 		}
 	}
-	if m := wcName.Find(words); m != nil {
+	if m := wcName.FindStringSubmatch(words); m != nil {
 		if c, ok := byName(data.Codes().Completions, m[1]); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
-	} else if m := wcNumber.Find(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
+	} else if m := wcNumber.FindStringSubmatch(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
 		if c, ok := byNumber(data.Codes().Completions, strings.Join(m[1:], "")); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
 	}
-	if aboutCUDA.Match(words) || area == "cuda" {
+	if aboutCUDA.MatchString(words) || area == "cuda" {
 		if c, ok := cudaCode(words); ok {
 			add("cuda", c.Code, c.Name)
 		}
@@ -155,7 +154,7 @@ func codesIn(words, area string) []facts.Code {
 // cudaCode is the error of CUDA or HIP that a text holds, by name, words or number.
 func cudaCode(words string) (data.DriverError, bool) {
 	codes := data.DriverErrors().Codes
-	if m := cudaName.Find(words); m != nil {
+	if m := cudaName.FindStringSubmatch(words); m != nil {
 		for _, c := range codes {
 			if c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2]) {
 				return c, true
@@ -165,7 +164,7 @@ func cudaCode(words string) (data.DriverError, bool) {
 	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
 		return codes[i], true
 	}
-	if m := cudaNumber.Find(words); m != nil {
+	if m := cudaNumber.FindStringSubmatch(words); m != nil {
 		n, _ := strconv.Atoi(strings.Join(m[1:], ""))
 		for _, c := range codes {
 			if c.Code == n {
@@ -180,7 +179,7 @@ func cudaCode(words string) (data.DriverError, bool) {
 // number.
 func errnoCode(words string) (data.Code, bool) {
 	codes := data.Codes().Errno
-	if m := errnoName.Find(words); m != nil {
+	if m := errnoName.FindStringSubmatch(words); m != nil {
 		if c, ok := byName(codes, m[1]); ok {
 			return c, true
 		}
@@ -188,7 +187,7 @@ func errnoCode(words string) (data.Code, bool) {
 	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
 		return codes[i], true
 	}
-	if m := errnoNumber.Find(words); m != nil && !strings.Contains(words, "exitcode") {
+	if m := errnoNumber.FindStringSubmatch(words); m != nil && !strings.Contains(words, "exitcode") {
 		return byNumber(codes, strings.Join(m[1:], ""))
 	}
 	return data.Code{}, false

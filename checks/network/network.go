@@ -1,5 +1,6 @@
 // Package network reads the network of a machine: its interfaces, bonds and addresses, the kernel
-// modules of RDMA, and, through package rdma, the ports of RDMA devices.
+// modules of RDMA, and the ports of RDMA devices with their addresses and counters of errors. The words of
+// the kernel, which its tools print as well, are read here for both.
 package network
 
 import (
@@ -16,8 +17,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
 )
 
 // Check is the check of the section "nics".
@@ -67,7 +66,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	r.readAddresses(ctx)
 	r.readInterfaces(f, names)
 	r.readModules(f)
-	if f.RDMA, err = rdma.Ports(g); errors.Is(err, fs.ErrNotExist) {
+	if f.RDMA, err = readPorts(g); errors.Is(err, fs.ErrNotExist) {
 		f.RDMA = []facts.RDMAPort{} // The kernel has no RDMA device: ib_core is not loaded.
 	} else if err != nil {
 		r.unknown("rdma", err)
@@ -107,7 +106,7 @@ func (r *reader) ask(ctx context.Context, question string, by host.Answerer, ans
 }
 
 func (r *reader) readAddresses(ctx context.Context) {
-	if err := r.ask(ctx, netlink.AskAddresses, netlink.Addresses, &r.addresses); err != nil {
+	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
 		r.unknown("interfaces.addresses", err)
 	}
 }
@@ -153,7 +152,7 @@ func (r *reader) rank(name string) int {
 	kind := KindOfName(name)
 	ipv4 := slices.ContainsFunc(r.addresses[name], func(a string) bool { return !strings.Contains(a, ":") })
 	switch {
-	case kind == bond || kind == Loopback:
+	case kind == bond || kind == loopback:
 		return 0
 	case ipv4 && kind != "veth":
 		return 1
@@ -210,7 +209,7 @@ func (r *reader) kind(dir, name string, hardware bool) string {
 		}
 	}
 	if hardware {
-		return Ethernet
+		return ethernet
 	}
 	return KindOfName(name)
 }
@@ -235,7 +234,7 @@ func (r *reader) readState(n *facts.Interface, dir string) {
 			n.State = map[bool]string{true: "up", false: "down"}[flags&up == up]
 		}
 	}
-	if n.Kind == Loopback {
+	if n.Kind == loopback {
 		return
 	}
 	if carrier, err := r.host.Int(dir + "/carrier"); err == nil {
@@ -296,9 +295,9 @@ func (r *reader) readModules(f *facts.NICFacts) {
 // DeriveMTU adds to the RoCE ports the path MTU that their interfaces allow.
 func DeriveMTU(f *facts.NICFacts) {
 	for i := range f.RDMA {
-		if p := &f.RDMA[i]; p.LinkLayer == rdma.Ethernet {
+		if p := &f.RDMA[i]; p.LinkLayer == layerEthernet {
 			if n := interfaceOf(f, p); n != nil {
-				p.AllowedMTU = rdma.PathMTU(n.MTU)
+				p.AllowedMTU = pathMTU(n.MTU)
 			}
 		}
 	}
@@ -318,7 +317,7 @@ func interfaceOf(f *facts.NICFacts, p *facts.RDMAPort) *facts.Interface {
 func (r *reader) readFlowControl(ctx context.Context, f *facts.NICFacts) {
 	var asked []string
 	for i := range f.RDMA {
-		if p := &f.RDMA[i]; p.LinkLayer != rdma.Ethernet || interfaceOf(f, p) == nil {
+		if p := &f.RDMA[i]; p.LinkLayer != layerEthernet || interfaceOf(f, p) == nil {
 			continue // It may be in another network namespace.
 		}
 		for _, name := range hardwareBelow(f, f.RDMA[i].Netdev) {
@@ -344,9 +343,9 @@ func hardwareBelow(f *facts.NICFacts, name string) []string {
 
 // flowControl reads the flow control of an interface, if its driver shows any.
 func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string) {
-	var answer netlink.FlowControl
+	var answer FlowControl
 	q := facts.QoS{Interface: name, Source: path.Join(interfaces, name)}
-	if err := r.ask(ctx, netlink.AskFlowControl+name, netlink.FlowControlOf(name), &answer); err != nil {
+	if err := r.ask(ctx, AskFlowControl+name, func(context.Context) (any, error) { return flowControlOf(name) }, &answer); err != nil {
 		r.unknown("qos.pfc", err)
 	} else {
 		q.PFC = append([]int{}, answer.Priorities...)

@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
-	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -61,9 +60,9 @@ func bonded() *host.Memory {
 	m.AddDir("/sys/module/mlx5_ib")
 	m.AddDir("/sys/module/nvidia_peermem")
 	m.AddDir("/sys/module/ext4")
-	m.Answer(netlink.AskAddresses, map[string][]string{"bond0": {"10.1.0.5/24", "fe80::1/64"}, "lo": {"127.0.0.1/8"}})
-	m.Answer(netlink.AskFlowControl+"reth0", netlink.FlowControl{Priorities: []int{3}})
-	m.AnswerError(netlink.AskFlowControl+"reth1", errors.New("DCB_CMD_IEEE_GET: operation not supported"))
+	m.Answer(network.AskAddresses, map[string][]string{"bond0": {"10.1.0.5/24", "fe80::1/64"}, "lo": {"127.0.0.1/8"}})
+	m.Answer(network.AskFlowControl+"reth0", network.FlowControl{Priorities: []int{3}})
+	m.AnswerError(network.AskFlowControl+"reth1", errors.New("DCB_CMD_IEEE_GET: operation not supported"))
 	for i := range 8 {
 		m.AddFile(fmt.Sprintf("/sys/devices/pci0000:00/0000:1c:00.0/net/reth0/ecn/roce_np/enable/%d", i), fmt.Appendln(nil, i/3%2))
 	}
@@ -118,7 +117,7 @@ func TestNothing(t *testing.T) {
 	var bare host.Memory
 	add(&bare, "lo", false, files())
 	bare.AddDir("/sys/module")
-	bare.Answer(netlink.AskAddresses, map[string][]string{})
+	bare.Answer(network.AskAddresses, map[string][]string{})
 	f = checktest.One(t, network.Check, &bare)
 	if n := f.NICs; n == nil || n.RDMA == nil || n.Bonds == nil || n.Modules == nil || len(n.RDMA)+len(n.Bonds)+len(n.Modules) > 0 || len(f.Unknown) > 0 {
 		t.Errorf("bare: %+v, unknown %q", n, f.Unknown)
@@ -139,7 +138,7 @@ func TestManyInterfaces(t *testing.T) {
 	add(&m, "zbond", false, files("uevent", "DEVTYPE=bond"))
 	add(&m, "bond7", false, files("uevent", "DEVTYPE=bond", "bonding/mode", "active-backup 1", "bonding/slaves", ""))
 	m.AddDir("/sys/module")
-	m.Answer(netlink.AskAddresses, addresses)
+	m.Answer(network.AskAddresses, addresses)
 	n := checktest.One(t, network.Check, &m).NICs
 	if got, all := len(n.Interfaces)+n.InterfacesLeft, 12+1000+2; got != all || n.InterfacesLeft < 900 {
 		t.Errorf("%d interfaces listed or counted, %d counted; want %d", got, n.InterfacesLeft, all)
@@ -179,7 +178,7 @@ func FuzzFiles(f *testing.F) {
 			"operstate": word, "mtu": word, "speed": word, "type": word, "uevent": uevent, "bonding/mode": word, "bonding/xmit_hash_policy": word,
 			"bonding/slaves": members, "bonding/ad_partner_mac": word, "bonding/ad_num_ports": word,
 		})
-		m.Answer(netlink.AskAddresses, map[string][]string{name: {word, members}})
+		m.Answer(network.AskAddresses, map[string][]string{name: {word, members}})
 		n := checktest.One(t, network.Check, &m).NICs
 		bad := func(s string) bool { return len(s) > 64 || strings.ContainsAny(s, "\x1b\n") }
 		for _, i := range n.Interfaces {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // Sizes and places in configuration space, from the PCI Express base
@@ -393,7 +392,7 @@ func parseResource(b []byte) []facts.BAR {
 // on older kernels "16 GT/s" or "Unknown speed". 0 is not known.
 func parseLinkSpeed(s string) float64 {
 	number, _, _ := strings.Cut(s, " ")
-	speed, err := finite.Parse(number)
+	speed, err := facts.ParseFloat(number)
 	if err != nil {
 		return 0
 	}

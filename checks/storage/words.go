@@ -8,8 +8,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -87,8 +87,8 @@ func progress(s string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	a, err := finite.Parse(strings.TrimSpace(done))
-	b, err2 := finite.Parse(strings.TrimSpace(all))
+	a, err := facts.ParseFloat(strings.TrimSpace(done))
+	b, err2 := facts.ParseFloat(strings.TrimSpace(all))
 	if err != nil || err2 != nil || a < 0 || b <= 0 || a > b {
 		return 0, false
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // Check is the check of the section "host".
@@ -96,7 +95,7 @@ func readUptime(g *gather.Gathering) *float64 {
 		return nil
 	}
 	first, _, _ := strings.Cut(text, " ")
-	seconds, err := finite.Parse(first)
+	seconds, err := facts.ParseFloat(first)
 	if err != nil || seconds < 0 {
 		g.Unknown("host", "uptime_seconds", "read "+file+": not a number of seconds", "")
 		return nil

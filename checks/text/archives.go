@@ -21,7 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
+	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -43,8 +43,8 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken xz: %w", err))
 		}
 		return true, t.unpacked(ctx, in, z, ".xz", ".txz")
-	case zst.Is(head):
-		z, err := zst.NewFrugalReader(r)
+	case files.IsZstd(head):
+		z, err := files.NewFrugalZstdReader(r)
 		if err != nil {
 			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken zstd: %w", err))
 		}
@@ -70,7 +70,7 @@ const (
 // IsArchive reports whether a file that begins so is an archive, or compressed.
 func IsArchive(head []byte) bool {
 	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	return begins(magicGzip) || begins(magicXZ) || zst.Is(head) || isBzip2(head) || isZip(head) || isTar(head)
+	return begins(magicGzip) || begins(magicXZ) || files.IsZstd(head) || isBzip2(head) || isZip(head) || isTar(head)
 }
 
 func isBzip2(head []byte) bool {

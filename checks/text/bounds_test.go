@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // fault is what goes wrong with one file.
@@ -220,7 +219,7 @@ func TestReadDamaged(t *testing.T) {
 	for form, data := range map[string][]byte{
 		"gzip": gzipped([]byte(known + known)), "tar.gz": gzipped(tarred(t, "a.log", known, "b.log", known)), "zip": packed,
 	} {
-		try := night.Every(4)
+		try := expect.EachNth(4)
 		for at := range data {
 			if at%2 > 0 || at < 4 || !try() {
 				continue // Less than its mark is not known to be an archive.

@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
 // TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the messages by program.
@@ -19,7 +18,7 @@ func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
 	want := replaceBetween(t, string(expect.Value(os.ReadFile(path))(t)), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
-	golden.File(t, path, []byte(want))
+	expect.Golden(t, path, []byte(want))
 }
 
 func replaceBetween(t *testing.T, text, name, table string) string {

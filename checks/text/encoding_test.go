@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // frames puts a text into pieces of Docker's raw stream, those of standard output and of standard error by turns.
@@ -127,10 +126,10 @@ func told(tb testing.TB, said string) string {
 // TestWrappings checks that a text tells the same, of the same lines, in whatever
 // encoding and with whatever around its lines it comes; by day, each text in some ways.
 func TestWrappings(t *testing.T) {
-	tried, try := 0, night.Every(8)
+	tried, try := 0, expect.EachNth(8)
 	texts := texttest.EveryText(t)
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
-		if night.Few() && i%8 > 0 {
+		if expect.FewRows() && i%8 > 0 {
 			continue
 		}
 		text := texts[name]

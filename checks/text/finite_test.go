@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // numberInText is a number of a text.
@@ -22,7 +21,7 @@ func TestNoInfinity(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	expect.Must(t, err == nil && len(files) > 0, "no texts: %v", err)
-	try := night.Every(8)
+	try := expect.EachNth(8)
 	for i, file := range files {
 		if testing.Short() && i%64 > 0 {
 			continue // The race detector makes each many times as slow.

@@ -23,8 +23,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -488,7 +488,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	// An error comes again when the text is read.
 	head, _ = r.Peek(headBytes)
 	switch {
-	case recorded.IsRecording(head):
+	case host.IsRecording(head):
 		return t.recording(ctx, in, r)
 	case isArchiveText(head):
 		return t.txtar(ctx, in, r)
@@ -521,11 +521,11 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 		in.list.pass(in.name, problem{why, facts.UnreadForm})
 		return nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, recorded.MaxFactsFile+1))
+	raw, err := io.ReadAll(io.LimitReader(r, host.MaxSnapshot+1))
 	if err != nil {
 		return t.unreadable(ctx, in.list, in.name, err)
 	}
-	host, f, err := recorded.Open(in.name, bytes.NewReader(raw))
+	h, f, err := host.OpenRecording(in.name, bytes.NewReader(raw))
 	switch {
 	case err != nil && named:
 		return err
@@ -533,7 +533,7 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 		return t.unreadable(ctx, in.list, in.name, err)
 	}
 	if f == nil {
-		f, _ = checks.Gather(ctx, host, t.options.Gather)
+		f, _ = checks.Gather(ctx, h, t.options.Gather)
 	}
 	t.base, t.baseName = f, in.name
 	return nil

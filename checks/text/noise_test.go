@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // said is which messages a text holds, with their fields.
@@ -62,9 +61,9 @@ func TestBrokenAddresses(t *testing.T) {
 // was put around its line. By day that is one noise for each row, each noise, and every eighth of the rest.
 func TestNoiseRows(t *testing.T) {
 	t.Parallel()
-	tried, try := 0, night.Every(8)
+	tried, try := 0, expect.EachNth(8)
 	for i, row := range message.Statements() {
-		if testing.Short() && i%256 > 0 || night.Few() && i%8 > 0 {
+		if testing.Short() && i%256 > 0 || expect.FewRows() && i%8 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		for _, example := range row.Examples {
@@ -137,12 +136,12 @@ func toldAnywhere(tb testing.TB, content string) string {
 // TestNoiseTexts checks the same of every text, logs and the outputs of commands, by day with some of the noises each.
 func TestNoiseTexts(t *testing.T) {
 	t.Parallel()
-	try := night.Every(8)
+	try := expect.EachNth(8)
 	texts := texttest.EveryText(t)
 	delete(texts, "messages") // TestNoiseRows takes them one by one.
 	texts["lspci -vvv"], texts["nvidia-smi"], texts["all_reduce_perf"] = texttest.LspciVerbose, texttest.NvsmiTableText, texttest.NCCLTestsTable
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
-		if testing.Short() && i%128 > 0 || night.Few() && i%4 > 0 {
+		if testing.Short() && i%128 > 0 || expect.FewRows() && i%4 > 0 {
 			continue
 		}
 		want := toldAnywhere(t, texts[name])

@@ -24,7 +24,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // action is action.yml, as far as a runner acts on it.
@@ -222,7 +221,7 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 // annotations are those of the program.
 func TestAction(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "the scripts run the program one at a time")
+	expect.NotShort(t, "the scripts run the program one at a time")
 	r := newRunner(t)
 	image := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
 	for _, tt := range []struct {
@@ -263,7 +262,7 @@ func TestAction(t *testing.T) {
 // TestActionDownload checks that nothing is run but a program with the checksum of the release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "the scripts run the program one at a time")
+	expect.NotShort(t, "the scripts run the program one at a time")
 	const line = `(?m)^\w+  gpudoctor_linux_amd64\n`
 	for _, tt := range []struct{ name, file, old, by, input, value, log string }{ // A file of the release is changed, or an input set.
 		{"other program", "gpudoctor_linux_amd64", `(?s)\A.*\z`, "#!/bin/sh\ntouch hacked\n", "", "", "does not have the expected checksum"},
@@ -311,14 +310,14 @@ func TestActionDownload(t *testing.T) {
 // shell, adds an output, or is taken for a command of the runner.
 func TestActionInjection(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "the scripts run the program one at a time")
+	expect.NotShort(t, "the scripts run the program one at a time")
 	// A working directory is the runner's to enter: no script has it.
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(readAction(t).Inputs)), func(name string) bool { return name == "working-directory" })
 	values := []string{"$(touch hacked)", "`touch hacked`", "x; touch hacked", "x\ntouch hacked", "';touch hacked;'", `";touch hacked;"`, "x\nhacked=1\n::error::hacked", "-n", "*"}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, value := range night.Some(5, values) {
+			for _, value := range expect.SomeRows(5, values) {
 				refuses(t, newRunner(t), name, map[string]string{"from": "deploy", name: value})
 			}
 		})
@@ -358,8 +357,8 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 // TestActionSource checks that the action builds the commit that it is of.
 func TestActionSource(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it builds the program")
-	night.NotByDay(t, "with another flag than the tests, all is compiled again")
+	expect.NotShort(t, "it builds the program")
+	expect.NotByDay(t, "with another flag than the tests, all is compiled again")
 	r := newRunner(t)
 	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
 	expect.That(t, got.code == exitOK && got.outputs["verdict"] == "healthy", "exit code %d:\n%s", got.code, got.log)

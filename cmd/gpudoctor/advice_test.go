@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -145,7 +144,7 @@ type adviceTally map[string]int
 // and how long it lasts are true.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
 	hold := func(t *testing.T, s situation) *report.Document {
@@ -167,7 +166,7 @@ func TestAdviceFits(t *testing.T) {
 		oneOrder(t, d, seen)
 		return d
 	}
-	try := night.Every(5) // Profiles alternate.
+	try := expect.EachNth(5) // Profiles alternate.
 	situations(t, func(s situation) {
 		if !try(string(s.request.profile)) {
 			return
@@ -184,7 +183,7 @@ func TestAdviceFits(t *testing.T) {
 		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
 		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
 	} {
-		expect.That(t, seen[what] != 0 || night.Few(), "nothing was seen of: %s", what)
+		expect.That(t, seen[what] != 0 || expect.FewRows(), "nothing was seen of: %s", what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-20s %d", what, seen[what])

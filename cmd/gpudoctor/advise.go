@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
@@ -155,5 +155,5 @@ func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 	p := plan.New(plan.Input{
 		Version: version, Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.Suiting(d.Facts()),
 	})
-	return recorded.Redact(recorded.NewSecretsRedactor(), p), nil
+	return host.Redact(host.NewSecretsRedactor(), p), nil
 }

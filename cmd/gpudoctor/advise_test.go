@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -25,10 +24,10 @@ import (
 // check --profile launch finds nothing wrong with it on that machine, but for faults of the
 // machine. Without the size of /dev/shm it does.
 func TestAdviceIsAccepted(t *testing.T) {
-	night.NotShort(t, "it starts some hundred programs, one after the other; the run without -short has it")
+	expect.NotShort(t, "it starts some hundred programs, one after the other; the run without -short has it")
 	t.Parallel()
 	extension := map[string]string{"compose": ".compose.yaml", "kubernetes": ".pod.yaml", "slurm": ".sbatch", "docker": ".sh", "torchrun": ".sh", "mpi": ".sh"}
-	for _, example := range night.Some(12, fixtures.Examples()) {
+	for _, example := range expect.SomeRows(12, fixtures.Examples()) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -106,7 +105,7 @@ func TestAdviseDiff(t *testing.T) {
 	patched := 0
 	t.Run("files", func(t *testing.T) {
 		for i, name := range slices.Sorted(maps.Keys(texts)) {
-			if night.Few() && i%8 > 0 {
+			if expect.FewRows() && i%8 > 0 {
 				continue
 			}
 			m := machines[i%len(machines)]

@@ -27,7 +27,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // testApp is the command line, set up.
@@ -139,8 +138,8 @@ func form(f cli.Flag, n int) []string {
 // each command, each pair of its flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	lines, commands, try := 0, 0, night.Every(16)
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	lines, commands, try := 0, 0, expect.EachNth(16)
 	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
@@ -168,7 +167,7 @@ func TestAnyOrder(t *testing.T) {
 		for words := range 3 {
 			check(words)
 			for i, f := range flags {
-				if night.Few() && words > 0 {
+				if expect.FewRows() && words > 0 {
 					continue
 				}
 				for n := range 6 {
@@ -318,7 +317,7 @@ func asked(t *testing.T, words ...string) (answers []string, files string) {
 // TestCompletion checks that every beginning of every command, flag and value is completed, in each way in which it can
 // be typed.
 func TestCompletion(t *testing.T) {
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	questions := 0
 	// offers checks that a word is offered for each of its beginnings from the first n letters on, behind others.
 	offers := func(word string, n int, before ...string) {
@@ -572,7 +571,7 @@ func TestRecheck(t *testing.T) {
 	}
 	tried := 0
 	for set := range 1 << len(options) {
-		if night.Few() && set%7 > 0 {
+		if expect.FewRows() && set%7 > 0 {
 			continue
 		}
 		var flags []string

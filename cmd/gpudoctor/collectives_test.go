@@ -21,7 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -43,7 +42,7 @@ func collected(outcome probe.Outcome, cause probe.Cause, works ...string) *probe
 // and whichever rules are left out, the verdict is not healthy and the exit code not 0.
 func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	k := learnt(t)
 	names := collective.Names()
 	healthy := healthyPair(t)
@@ -68,7 +67,7 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 		d := judged(slow, s)
 		expect.That(t, d.Verdict.State != report.Healthy && len(d.Verdict.Reasons) != 0, "slow, %s: %+v", s.name, d.Verdict)
 	}
-	try := night.Every(8) // By day also each outcome with each variant and each selection.
+	try := expect.EachNth(8) // By day also each outcome with each variant and each selection.
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 		variants := map[string]*probe.Collectives{"every arm": collected(outcome, "")}
 		none := collected(outcome, "")
@@ -134,7 +133,7 @@ func TestProbeNCCL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if night.Few() && c.name != "healthy" && c.name != "wrong data by P2P" {
+			if expect.FewRows() && c.name != "healthy" && c.name != "wrong data by P2P" {
 				t.Skip("not by day")
 			}
 			line := []string{"probe", "nccl", "--probe-timeout", "4s"}
@@ -154,7 +153,7 @@ func TestProbeNCCL(t *testing.T) {
 func ncclHost(t *testing.T) []string {
 	t.Helper()
 	t.Parallel()
-	night.NotShort(t, "the other tests run the same side by side")
+	expect.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	return []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 }
@@ -199,7 +198,7 @@ func TestCollectiveCures(t *testing.T) {
 		broken = "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"
 		faster = "proven here (all-reduce of NCCL at "
 	)
-	for _, c := range night.Some(5, []struct {
+	for _, c := range expect.SomeRows(5, []struct {
 		name, conf            string
 		settings              []string
 		cause, command, proof string
@@ -268,7 +267,7 @@ func TestLimitCures(t *testing.T) {
 func TestCollectivesWithoutReason(t *testing.T) {
 	both := ncclHost(t)
 	driver := both[:2]
-	for _, c := range night.Some(5, []struct {
+	for _, c := range expect.SomeRows(5, []struct {
 		name      string
 		libraries []string
 		env       []string
@@ -312,7 +311,7 @@ const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
 // links gets one that names the way it takes, and that a setting that explains it is reported instead.
 func TestSlowCollectives(t *testing.T) {
 	libraries := ncclHost(t)
-	for _, c := range night.Some(5, []struct {
+	for _, c := range expect.SomeRows(5, []struct {
 		name      string
 		env, args []string
 		outcome   probe.Outcome
@@ -350,7 +349,7 @@ func TestOwnLog(t *testing.T) {
 	libraries := ncclHost(t)
 	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
 	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
-	for _, c := range night.Some(5, []struct {
+	for _, c := range expect.SomeRows(5, []struct {
 		name  string
 		env   []string
 		probe string

@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -139,7 +139,7 @@ func alikeNames(sides []compare.Input) {
 	if compare.Replaced(sides[0]) != compare.Replaced(sides[1]) {
 		for i, s := range sides {
 			if s.Facts != nil && !compare.Replaced(s) {
-				sides[i].Report, sides[i].Facts = s.Report.Redact(), recorded.RedactFacts(s.Facts)
+				sides[i].Report, sides[i].Facts = s.Report.Redact(), host.RedactFacts(s.Facts)
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 			form = compare.FormRecording
 			return nil, nil
 		}
-		if info.Size() > recorded.MaxFactsFile {
+		if info.Size() > host.MaxSnapshot {
 			return nil, errUnlike
 		}
 		if data, err = os.ReadFile(name); err == nil && !compare.IsReport(data) {
@@ -212,9 +212,9 @@ func redactSides(choice redactChoice, sides []compare.Input, stdout io.Writer) {
 	if choice == redactNothing {
 		return
 	}
-	redactor := recorded.NewSecretsRedactor()
+	redactor := host.NewSecretsRedactor()
 	if choice == redactAll || stdio.IsFile(stdout) {
-		redactor = recorded.NewRedactor()
+		redactor = host.NewRedactor()
 		for i, s := range sides {
 			redactor.Study(s.Facts)
 			redactor.Study(s.Report)
@@ -223,9 +223,9 @@ func redactSides(choice redactChoice, sides []compare.Input, stdout io.Writer) {
 	}
 	for i, s := range sides {
 		s.Name = redactor.Text(s.Name)
-		s.Report = recorded.Redact(redactor, s.Report)
+		s.Report = host.Redact(redactor, s.Report)
 		if s.Facts != nil {
-			s.Facts = recorded.Redact(redactor, s.Facts)
+			s.Facts = host.Redact(redactor, s.Facts)
 		}
 		sides[i] = s
 	}

@@ -10,14 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // documents are the pages that tell users of commands. CONTRIBUTING.md has a test of its own.
@@ -52,10 +50,10 @@ func desk(t *testing.T) string {
 		expect.NoError(t, os.WriteFile(to, raw, 0o600))
 	}
 	recording := expect.Value(fixtures.Example("h200x2"))(t)
-	entries, _ := rootfstest.Split(t, recording)
-	rootfstest.Folder(t, filepath.Join(folder, "node7"), entries)
+	entries, _ := checktest.SplitRecording(t, recording)
+	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), rootfstest.Gzip(t, rootfstest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(t, checktest.Tar(t, "sosreport-node7", entries)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
@@ -121,10 +119,10 @@ func commandsOf(page string) []string {
 // it is neither wrong usage nor an error.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "TestScripts runs the same commands")
+	expect.NotShort(t, "TestScripts runs the same commands")
 	folder := desk(t)
 	tried := map[string]bool{}
-	for _, name := range night.Some(3, documents(t)) {
+	for _, name := range expect.SomeRows(3, documents(t)) {
 		raw := expect.Value(os.ReadFile(name))(t)
 		for _, line := range commandsOf(string(raw)) {
 			if tried[line] {
@@ -163,7 +161,7 @@ func TestGoldenDocuments(t *testing.T) {
 			}
 			return "```console\n$ " + m[1] + "\n" + b.String() + "```"
 		})
-		golden.File(t, name, []byte(page))
+		expect.Golden(t, name, []byte(page))
 	}
 	expect.That(t, shown != 0, "no page shows what a command prints")
 }
@@ -175,8 +173,8 @@ var fence = regexp.MustCompile("(?ms)^```(\\S+)(?: (create|append) (\\S+))?\n(.*
 // repository: files are created or appended to as the blocks say, each command must
 // succeed, and print what stands below it.
 func TestContributing(t *testing.T) {
-	night.NotShort(t, "it compiles the program anew")
-	night.NotByDay(t, "it compiles the program anew")
+	expect.NotShort(t, "it compiles the program anew")
+	expect.NotByDay(t, "it compiles the program anew")
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)
@@ -235,7 +233,7 @@ func TestExplain(t *testing.T) {
 	names := known.names()
 	expect.Must(t, len(names) >= 100, "only %d names", len(names))
 	for i, name := range names {
-		if night.Few() && i%10 > 0 {
+		if expect.FewRows() && i%10 > 0 {
 			continue // It enumerates, and nothing in it runs side by side.
 		}
 		code, stdout, stderr := inProcess("explain", name, "--ascii")
@@ -252,7 +250,7 @@ func TestExplain(t *testing.T) {
 func TestGoldenManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
-	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
+	expect.Golden(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
 }
 
 // TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
@@ -275,7 +273,7 @@ func TestManual(t *testing.T) {
 	}
 	mandoc, err := exec.LookPath("mandoc")
 	if err != nil {
-		night.Lacks(t, "mandoc is not installed")
+		expect.LacksTool(t, "mandoc is not installed")
 	}
 	lint := exec.Command(mandoc, "-T", "lint", "-W", "style")
 	lint.Stdin = strings.NewReader(page)

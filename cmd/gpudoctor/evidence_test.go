@@ -22,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -32,12 +31,12 @@ import (
 // the fact that it is about. That the check can tell is shown by the lines beside: nearly no fact goes with one of those.
 func TestEvidenceStands(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	if night.Few() {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	if expect.FewRows() {
 		t.Skip("the rates below are those of more than a few")
 	}
 	known := learnt(t)
-	try := night.Every(8)
+	try := expect.EachNth(8)
 	work := make(chan ticket)
 	var mu sync.Mutex
 	var sum tally
@@ -154,7 +153,7 @@ func (c ticket) examine(t *testing.T, known knowledge) (sum tally) {
 	t.Helper()
 	f := c.read("")
 	told := placesOf(t, f)
-	try := night.Every(max(1, len(told)/64))
+	try := expect.EachNth(max(1, len(told)/64))
 	for _, place := range slices.Sorted(maps.Keys(told)) {
 		if !c.has(place) {
 			t.Errorf("%v is put down to %s, and there is no such line", told[place], place)

@@ -21,7 +21,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // slurm is a Slurm with two nodes on this machine (fixtures/slurm/cluster), whose GPUs are
@@ -35,10 +34,10 @@ type slurm struct {
 func needsSlurm(t *testing.T) {
 	t.Helper()
 	needsNoGPU(t)
-	night.NotByDay(t, "it runs a cluster")
+	expect.NotByDay(t, "it runs a cluster")
 	for _, program := range []string{"slurmctld", "slurmd", "munged"} {
 		if _, err := exec.LookPath(program); err != nil {
-			night.Lacks(t, program+" is not installed")
+			expect.LacksTool(t, program+" is not installed")
 		}
 	}
 	if os.Getuid() != 0 {
@@ -124,7 +123,7 @@ const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE '
 // TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
 // node of which it says that no job can run there, with the reason, and no other.
 func TestSlurmProlog(t *testing.T) {
-	night.NotShort(t, "it starts a cluster")
+	expect.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	for _, tt := range []struct{ name, faults, script, want, reports string }{ // Of want, lines in this order.
 		{"good", "", "srun --nodes=2 --gpus-per-node=2 --label hostname | cut -d: -f1 | sort", "0|1|node1 idle|node2 idle", ""},
@@ -161,7 +160,7 @@ func TestSlurmProlog(t *testing.T) {
 // TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
 // training starts only if no node has a finding.
 func TestSlurmBatch(t *testing.T) {
-	night.NotShort(t, "it starts a cluster")
+	expect.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	// Both nodes have the name of this host, so files are named after their numbers.
 	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
@@ -286,7 +285,7 @@ func TestGitLab(t *testing.T) {
 	files, machine := jobs["gpudoctor files"], jobs["gpudoctor machine"]
 	expect.Equal(t, version, files.Variables["GPUDOCTOR_VERSION"], "GPUDOCTOR_VERSION")
 	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
-	night.NotShort(t, "the scripts run the program one at a time")
+	expect.NotShort(t, "the scripts run the program one at a time")
 	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
 	for _, tt := range []struct {
 		name, launch string

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -38,9 +38,9 @@ secrets are replaced: each value always by the same stand-in.`,
 			}
 			facts := g.facts
 			if redact != redactNothing {
-				facts = recorded.RedactFacts(facts)
+				facts = host.RedactFacts(facts)
 			}
-			return stdio.Write(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return host.WriteFacts(w, facts) })
 		},
 	}
 }

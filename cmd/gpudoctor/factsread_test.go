@@ -249,8 +249,8 @@ type listed struct {
 // factsCarriers are packages that carry the facts from one place to another and read
 // none of them, and those that serve tests.
 var factsCarriers = []string{
-	"checks/gather", "checks/recorded", "checks/internal/redact", "checks/internal/checktest", "checks/text/texttest",
-	"fixtures", "fixtures/golden", "fixtures/internal/casefacts",
+	"checks/gather", "checks/host", "checks/internal/redact", "checks/checktest", "checks/text/texttest",
+	"fixtures", "fixtures/internal/casefacts",
 }
 
 // goReads are the fields that a file selects and does not set.

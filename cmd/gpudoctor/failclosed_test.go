@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -370,10 +369,10 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	step := 1
 	if testing.Short() {
 		step = 97 // The race detector makes each many times as slow.
-	} else if night.Few() {
+	} else if expect.FewRows() {
 		step = 3
 	}
-	try := night.Every(16) // By day these, and one of each selection, test, stage, outcome, code and cause, as the names have them.
+	try := expect.EachNth(16) // By day these, and one of each selection, test, stage, outcome, code and cause, as the names have them.
 	var made, faults atomic.Int64
 	work := make(chan one)
 	var wg sync.WaitGroup
@@ -506,7 +505,7 @@ func removing(t *testing.T, f *facts.Facts, path string, do func(how string, f *
 func TestRequiredFacts(t *testing.T) {
 	t.Parallel()
 	k := learnt(t)
-	tried, try := map[string]int{}, night.Every(1)
+	tried, try := map[string]int{}, expect.EachNth(1)
 	for profile, machines := range healthyFacts(t) {
 		for name, f := range machines {
 			s := selection{name: name, profile: profile, failOn: report.Threshold(rules.High)}

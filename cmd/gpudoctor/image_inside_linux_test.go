@@ -11,14 +11,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestImagesInside checks that gpudoctor finds the same where it runs in the image: in a
 // process whose root folder is that of the image.
 func TestImagesInside(t *testing.T) {
 	exe := expect.Value(os.Executable())(t)
-	for _, c := range night.Some(3, slices.Concat(faultyImages, goodImages)) {
+	for _, c := range expect.SomeRows(3, slices.Concat(faultyImages, goodImages)) {
 		if c.target != nil {
 			continue // A file of the image is not the target.
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -192,7 +191,7 @@ var goodImages = []imageCase{
 
 // TestImages judges each image in each form: the findings are the same.
 func TestImages(t *testing.T) {
-	for _, c := range night.Some(6, slices.Concat(faultyImages, goodImages)) {
+	for _, c := range expect.SomeRows(6, slices.Concat(faultyImages, goodImages)) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {
@@ -455,7 +454,7 @@ func TestConnections(t *testing.T) {
 		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
 		connects := to == "net" || to == "net/http" || strings.HasPrefix(to, "github.com/google/go-containerregistry/pkg/v1/remote")
 		found = found || connects && from == only
-		asks := to == "net" && (from == own+"checks/internal/netlink" || from == own+"checks/internal/attempt")
+		asks := to == "net" && (from == own+"checks/network" || from == own+"checks/internal/attempt")
 		expect.That(t, !connects || !strings.HasPrefix(from, own) || from == only || asks, "%s imports %s", from, to)
 	}
 	expect.That(t, found, "%s imports no package that opens connections: this test looks for the wrong ones", only)

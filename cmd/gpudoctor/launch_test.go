@@ -24,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -134,7 +133,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 		return all
 	}
 	var paths, alone []string
-	for _, file := range night.Some(3, expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)) {
+	for _, file := range expect.SomeRows(3, expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		if strings.HasPrefix(name, "slurm-conf") {
 			continue
@@ -239,7 +238,7 @@ func TestBrokenManifests(t *testing.T) {
 	code, said := gateOf(t, dir)
 	expect.Must(t, code == exitOK && said == "", "the good file alone gives %d: %s", code, said)
 	every := 7 // All of them take a minute; each way is tried at each line of some manifest.
-	if night.Few() {
+	if expect.FewRows() {
 		every *= 5
 	}
 	seen, broken := 0, map[string]int{}

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // programs are what this binary is under another name: the program with something changed.
@@ -98,7 +97,7 @@ func (b beside) Run() int {
 	if os.Getenv("GOGC") == "" { // A machine for tests has memory enough to collect garbage more rarely.
 		debug.SetGCPercent(400)
 	}
-	night.SideBySide(2)
+	expect.SideBySide(2)
 	return b.tests.Run()
 }
 
@@ -111,8 +110,8 @@ const releaseTags = "urfave_cli_no_docs"
 
 // TestSize holds the program to its size. The release is larger by its relocations.
 func TestSize(t *testing.T) {
-	night.NotShort(t, "it links the program")
-	night.NotByDay(t, "with another tag than the tests, much is compiled again")
+	expect.NotShort(t, "it links the program")
+	expect.NotByDay(t, "with another tag than the tests, much is compiled again")
 	file := filepath.Join(t.TempDir(), "gpudoctor")
 	out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput()
 	expect.Must(t, err == nil, "%v\n%s", err, out)

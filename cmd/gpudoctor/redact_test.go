@@ -14,11 +14,10 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -65,16 +64,16 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
 	for i, file := range examples {
-		if night.Few() && i%8 > 0 {
+		if expect.FewRows() && i%8 > 0 {
 			continue
 		}
 		f := factsOf(t, file)
 		if f == nil {
 			continue
 		}
-		redacted := recorded.RedactFacts(f)
+		redacted := host.RedactFacts(f)
 		expect.NoDiff(t, diagnosisOf(t, known, f), diagnosisOf(t, known, redacted), "%s: redacted facts are judged differently", file)
-		expect.NoDiff(t, redacted, recorded.RedactFacts(redacted), "%s: redacting twice changes something", file)
+		expect.NoDiff(t, redacted, host.RedactFacts(redacted), "%s: redacting twice changes something", file)
 	}
 }
 
@@ -91,7 +90,7 @@ func TestRedactOddHostNames(t *testing.T) {
 		f.Links = nil // Many pairs, all alike.
 		encode := func(hostname string) map[string]any {
 			f.Host.Hostname = hostname
-			redacted := recorded.RedactFacts(f)
+			redacted := host.RedactFacts(f)
 			redacted.Host.Hostname = ""
 			document, ok := asJSON(t, redacted).(map[string]any)
 			expect.Must(t, ok, "facts are no object")
@@ -101,7 +100,7 @@ func TestRedactOddHostNames(t *testing.T) {
 		words := map[string]bool{}
 		wordsIn(want, words)
 		for word := range words {
-			if len(word) < 3 || len(word) > 24 || night.Few() && len(word)%5 > 0 {
+			if len(word) < 3 || len(word) > 24 || expect.FewRows() && len(word)%5 > 0 {
 				continue
 			}
 			tried++
@@ -199,7 +198,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "in.json")
 	var raw bytes.Buffer
-	expect.NoError(t, recorded.WriteFacts(&raw, plantedFacts(lines)))
+	expect.NoError(t, host.WriteFacts(&raw, plantedFacts(lines)))
 	expect.NoError(t, os.WriteFile(input, raw.Bytes(), 0o600))
 	output := func(args ...string) string {
 		code, stdout, stderr := inProcess(args...)

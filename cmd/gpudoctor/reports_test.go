@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -28,10 +27,10 @@ import (
 // the readers of others take each format for CI systems and monitors, with every finding, whatever was not examined, and the exit code.
 func TestReportsOfAll(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
-	try := night.Every(1)
+	try := expect.EachNth(1)
 	situations(t, func(s situation) {
 		if !try() {
 			return
@@ -463,7 +462,7 @@ func TestAreasOfSomeRules(t *testing.T) {
 	known := learnt(t)
 	whole := healthyPair(t)
 	for i, rule := range known.rules.Rules() {
-		if night.Few() && i%16 > 0 {
+		if expect.FewRows() && i%16 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		if len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, rules.Training) {
@@ -516,10 +515,10 @@ func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Result, 
 // counts as if there were none. A waiver of one rule is for the findings of this rule alone.
 func TestWaiversOfAll(t *testing.T) {
 	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	waivedFindings, inconclusive := 0, 0
-	try := night.Every(5) // Profiles alternate.
+	try := expect.EachNth(5) // Profiles alternate.
 	situations(t, func(s situation) {
 		if !try(string(s.request.profile)) {
 			return
@@ -558,7 +557,7 @@ func TestWaiversOfAll(t *testing.T) {
 		}
 	})
 	least := 25 // Of a twentieth of them.
-	if night.Is() {
+	if expect.Night() {
 		least = 500
 	}
 	expect.That(t, waivedFindings >= least && inconclusive >= 25, "only %d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)

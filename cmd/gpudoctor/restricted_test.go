@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -147,7 +146,7 @@ func TestUnlisted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for line, want := range unknown {
-				if night.Few() && line != "check" && line != "topo" {
+				if expect.FewRows() && line != "check" && line != "topo" {
 					continue
 				}
 				listed := name == "proc" // No GPU is in the list.
@@ -274,7 +273,7 @@ func TestRegistrations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if night.Few() && name != "healthy" && name != "neither" {
+			if expect.FewRows() && name != "healthy" && name != "neither" {
 				t.Skip("not by day")
 			}
 			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
@@ -321,7 +320,7 @@ func verdictOf(d *report.Document) registered {
 func TestRegistrationHangs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	night.NotShort(t, "it takes long")
+	expect.NotShort(t, "it takes long")
 	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
 	marker := runMarker + "=" + t.Name()
 	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")

@@ -17,7 +17,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestScripts runs the program as a person does.
@@ -25,7 +24,7 @@ func TestScripts(t *testing.T) {
 	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
 	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	names := []string{"*"}
-	if night.Few() { // The others have little side by side that the race detector could look at.
+	if expect.FewRows() { // The others have little side by side that the race detector could look at.
 		names = []string{"pipe", "signal", "terminal", "usage"}
 	}
 	var files []string

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here put the shim of fixtures/drivers between the program and the simulated driver. On a machine with GPUs
@@ -135,7 +134,7 @@ func TestShim(t *testing.T) {
 		}
 	}
 	for _, f := range shimmedFaults() {
-		if !f.short && night.Few() {
+		if !f.short && expect.FewRows() {
 			continue
 		}
 		t.Run(strings.NewReplacer("@", " at ", ">", "-").Replace(f.fault), func(t *testing.T) {

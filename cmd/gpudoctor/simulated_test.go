@@ -30,7 +30,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here run the whole program against the simulated drivers of fixtures/drivers: two H200s on NVSwitches that
@@ -358,10 +357,10 @@ var hanging = []simulated{
 // chosen are the rows that are tried: all, with those by HIP, or those marked short.
 func chosen(rows []simulated) (all []simulated) {
 	for _, s := range rows {
-		if s.short || !night.Few() {
+		if s.short || !expect.FewRows() {
 			all = append(all, s)
 		}
-		if s.hip && !night.Few() {
+		if s.hip && !expect.FewRows() {
 			s.name, s.libraries = "HIP "+s.name, hip
 			all = append(all, s)
 		}
@@ -399,7 +398,7 @@ func TestFailClosed(t *testing.T) {
 // the default timeouts, and is not green.
 func TestDeadline(t *testing.T) {
 	needsNoGPU(t)
-	night.NotShort(t, "it takes long")
+	expect.NotShort(t, "it takes long")
 	const most = 8 * time.Second
 	for _, s := range []simulated{
 		{name: "cuInit hangs", cuda: "hang-init"},
@@ -472,7 +471,7 @@ func TestNothingLeft(t *testing.T) {
 		for _, then := range []string{"", "crash-version", "exit-version", "hang-version", "flood-version"} {
 			t.Run(daemon+" "+then, func(t *testing.T) {
 				t.Parallel()
-				if night.Few() && then != "" {
+				if expect.FewRows() && then != "" {
 					t.Skip("not by day")
 				}
 				number := rand.IntN(1e8)
@@ -727,7 +726,7 @@ func TestOthers(t *testing.T) {
 				}
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
-					if night.Few() && (path != "slow" || flag != "" && when != "before") {
+					if expect.FewRows() && (path != "slow" || flag != "" && when != "before") {
 						t.Skip("not by day")
 					}
 					count := filepath.Join(t.TempDir(), "starts")
@@ -774,7 +773,7 @@ func TestStopped(t *testing.T) {
 		}{{syscall.SIGKILL, -1}, {syscall.SIGTERM, 143}, {syscall.SIGINT, 130}} {
 			t.Run(fmt.Sprintf("%s by %s", at.name, by.signal), func(t *testing.T) {
 				t.Parallel()
-				if night.Few() && at.name != "copy" {
+				if expect.FewRows() && at.name != "copy" {
 					t.Skip("not by day")
 				}
 				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {

@@ -28,11 +28,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The soak runs the program many times, many at once, on healthy machines, and
@@ -168,7 +167,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	usual := 30
-	if night.Few() {
+	if expect.FewRows() {
 		usual = 8
 	}
 	runs, atOnce := stdcmp.Or(*soakRuns, usual), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
@@ -450,7 +449,7 @@ func (v *soakVerdict) read(name, text string) error {
 			v.Findings = append(v.Findings, fmt.Sprintf("%s %s", f.Rule, f.Subject))
 		}
 	case ".txtar":
-		if _, _, err := recorded.Open(name, strings.NewReader(text)); err != nil {
+		if _, _, err := host.OpenRecording(name, strings.NewReader(text)); err != nil {
 			return err
 		}
 	default:

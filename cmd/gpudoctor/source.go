@@ -25,7 +25,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -192,7 +191,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 			}
 		}
 		return g
-	case errors.Is(err, recorded.ErrNewer):
+	case errors.Is(err, host.ErrNewer):
 		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case errors.Is(err, text.ErrSeveral):
 		return gathered{err: complaint.Hinted(err, "examine one at a time: --from with its folder or its archive; unpack an archive that holds several")}
@@ -251,13 +250,13 @@ func openExample(from string) (*host.Host, *facts.Facts, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read example %s: %w", name, err)
 	}
-	return recorded.Open(from, bytes.NewReader(raw))
+	return host.OpenRecording(from, bytes.NewReader(raw))
 }
 
 // isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
 // which have no size, are not: reading some takes away what was read.
 func (s source) isRecording(ctx context.Context, path string) bool {
-	return s.begins(ctx, path, recorded.IsRecording)
+	return s.begins(ctx, path, host.IsRecording)
 }
 
 // begins reports whether a file begins in some way.
@@ -289,9 +288,9 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	}
 	r := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer r.Close()
-	h, doc, err := recorded.Open(path, r)
+	h, doc, err := host.OpenRecording(path, r)
 	switch {
-	case errors.Is(err, recorded.ErrNewer):
+	case errors.Is(err, host.ErrNewer):
 		return nil, nil, complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")
 	case err != nil:
 		return nil, nil, complaint.Hinted(err, takesTexts)

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -26,7 +25,7 @@ func TestTexts(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, file := range files {
-		if night.Few() && i%4 > 0 {
+		if expect.FewRows() && i%4 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -63,7 +62,7 @@ func TestHealthyNoise(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
 	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
-		if night.Few() && i%8 > 0 {
+		if expect.FewRows() && i%8 > 0 {
 			continue
 		}
 		t.Run(how, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestFaults(t *testing.T) {
 	for half, faults := range halves {
 		named, judged := 0, 0
 		for i, name := range slices.Sorted(maps.Keys(faults)) {
-			if night.Few() && i%8 > 0 {
+			if expect.FewRows() && i%8 > 0 {
 				continue
 			}
 			fault := faults[name]
@@ -246,7 +245,7 @@ func TestAddresses(t *testing.T) {
 	for library, form := range failedConnects {
 		for _, row := range addressCauses {
 			for i, e := range connectErrors {
-				if tried++; night.Few() && tried%32 > 0 {
+				if tried++; expect.FewRows() && tried%32 > 0 {
 					continue
 				}
 				line := strings.NewReplacer("{a}", row.address, "{e}", e.words, "{n}", e.number).Replace(form)
@@ -378,7 +377,7 @@ func TestDeaths(t *testing.T) {
 				continue
 			}
 			for o, name := range []string{"silent", "closed", "timeout"} {
-				if (i+k+o)%3 > 0 || night.Few() && (i+k)%4 > 0 {
+				if (i+k+o)%3 > 0 || expect.FewRows() && (i+k)%4 > 0 {
 					continue // Each launcher and each death with what the others say is there once.
 				}
 				rank := k / 3 % 2 * 3

@@ -13,11 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -86,7 +85,7 @@ func TestGoldenVerdicts(t *testing.T) {
 		expect.That(t, diff == "" && b.Len() != 0, "%d bytes, (-want +got):\n%s", b.Len(), diff)
 		return
 	}
-	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())
+	expect.Golden(t, "../../fixtures/verdicts.txt", b.Bytes())
 }
 
 // digestOf is the beginning of a digest.
@@ -149,9 +148,9 @@ func TestTreesJudged(t *testing.T) {
 	}
 	for _, name := range fixtures.Examples() {
 		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := rootfstest.Split(t, recording)
+		entries, _ := checktest.SplitRecording(t, recording)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		expect.NoError(t, os.WriteFile(file, rootfstest.Gzip(t, rootfstest.Tar(t, name, entries)), 0o600))
+		expect.NoError(t, os.WriteFile(file, checktest.Gzip(t, checktest.Tar(t, name, entries)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
 		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
 			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // hop is a function of docs/walk.md: its file, its name, and the names that are called in it.
@@ -106,7 +105,7 @@ func TestWalk(t *testing.T) {
 // TestWalkIsTaken checks that a line passes each function of docs/walk.md, by what is executed for it.
 func TestWalkIsTaken(t *testing.T) {
 	t.Parallel()
-	night.NotByDay(t, "it compiles the program for coverage")
+	expect.NotByDay(t, "it compiles the program for coverage")
 	folder := t.TempDir()
 	program, log := filepath.Join(folder, "gpudoctor"), filepath.Join(folder, "job.log")
 	build := exec.Command("go", "build", "-cover", "-coverpkg=./checks/text/...,./rules,./cmd/internal/report,./cmd/gpudoctor", "-o", program, "./cmd/gpudoctor")

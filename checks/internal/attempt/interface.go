@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // link is a network interface that is up and has a carrier, as NCCL lists them (IFF_RUNNING).
@@ -25,7 +25,7 @@ func chosen(links []link, names, family string) (name string, address netip.Addr
 	for _, list := range lists {
 		for _, l := range links {
 			i := slices.IndexFunc(l.addresses, func(a netip.Addr) bool { return usable(a, family) })
-			if i >= 0 && nameslist.Selects(list, l.name) {
+			if i >= 0 && facts.NCCLSelects(list, l.name) {
 				return l.name, l.addresses[i], true
 			}
 		}

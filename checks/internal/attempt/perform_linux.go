@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
 )
 
 // prepare makes this child the first to be killed if memory runs out while it holds some, and lets a file
@@ -200,7 +199,7 @@ func room() (left int64, ok bool) {
 		b, err := os.ReadFile(name)
 		return string(b), err
 	}
-	if m, limited := cgroup.MemoryOf(read); limited {
+	if m, limited := host.GroupMemory(read); limited {
 		left, ok = m.Left(), true
 	}
 	text, err := read("/proc/meminfo")

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Base is what packages cuda and hip have in common: the functions whose C
+// Base is what CUDA and HIP have in common: the functions whose C
 // signatures are the same in both libraries, and the methods that call them.
 type Base struct {
 	Calls Calls

@@ -1,6 +1,6 @@
-// Package gpudriver is what the probe needs from a vendor's driver API, in the terms
-// that CUDA and HIP have in common. Packages cuda and hip call the
-// libraries themselves.
+// Package gpudriver calls the vendors' libraries, bound at run time without a toolkit: the driver APIs of CUDA and
+// HIP, in the terms that they have in common, and the collectives of NCCL and RCCL. It must be used only in a child
+// process: a library that hangs or crashes takes the process with it.
 package gpudriver
 
 import (
@@ -130,9 +130,7 @@ const (
 	PeerArrayAccess
 )
 
-// Driver is a vendor's driver API. Use it only in a child process: a
-// driver that hangs or crashes takes the process with it. A function that the
-// library lacks gives an error that wraps ErrMissing.
+// Driver is a vendor's driver API. A function that the library lacks gives an error that wraps ErrMissing.
 type Driver interface {
 	// API is "cuda" or "hip", Library the name of the file that was loaded, and
 	// InitCall the name of the call by which it starts.

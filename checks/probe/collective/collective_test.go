@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 func TestMain(m *testing.M) {
@@ -91,7 +90,7 @@ func TestArms(t *testing.T) {
 	withP2P := func(line string) []string {
 		return all(map[string]string{probe.ArmConfigured: line, probe.ArmSHMOff: line, probe.ArmCuMemOff: line, probe.ArmInProcess: line})
 	}
-	for _, c := range night.Some(6, []struct {
+	for _, c := range expect.SomeRows(6, []struct {
 		name, faults string
 		want         []string
 	}{

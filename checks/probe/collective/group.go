@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // group is the processes of one arm. They end together.
@@ -407,7 +406,7 @@ func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
 				continue
 			}
 			number++
-			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: kernels.Seed(number, ranks, ranks, 0)})
+			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: drive.Seed(number, ranks, ranks, 0)})
 			g.operations = append(g.operations, op)
 			if !whole {
 				return false

@@ -12,10 +12,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // rankTask is the task of a process that holds one rank, or all of them.
@@ -139,7 +137,7 @@ type process struct {
 	number  int
 	driver  gpudriver.Driver
 	devices []gpudriver.Device
-	library *nccl.Library
+	library *gpudriver.NCCL
 	version string
 }
 
@@ -177,7 +175,7 @@ func (p *process) work(ctx context.Context) error {
 	}
 	p.tellAll(message{Stage: stageLibrary})
 	var err error
-	if p.library, err = nccl.Load(p.order.Library); err == nil {
+	if p.library, err = gpudriver.LoadNCCL(p.order.Library); err == nil {
 		p.version, err = p.library.Version()
 	}
 	if p.order.Ranks == 0 {
@@ -278,8 +276,8 @@ type rank struct {
 
 	out, in gpudriver.Pointer
 	size    int64
-	judge   *kernels.Judge
-	comm    nccl.Comm
+	judge   *drive.Judge
+	comm    gpudriver.NCCLComm
 }
 
 func (r *rank) say(m message) {
@@ -356,7 +354,7 @@ func (r *rank) allocate() error {
 	d := r.driver
 	var err error
 	for r.size = r.order.Bytes; ; r.size /= 2 {
-		if r.out, err = d.Alloc(uint64(2*r.size) + kernels.ScratchBytes); err == nil {
+		if r.out, err = d.Alloc(uint64(2*r.size) + drive.ScratchBytes); err == nil {
 			break
 		}
 		if !errors.Is(err, gpudriver.OutOfMemory) || r.size/2 < leastBytes {
@@ -367,7 +365,7 @@ func (r *rank) allocate() error {
 	if r.Clock, err = drive.NewClock(d); err != nil {
 		return err
 	}
-	r.judge = &kernels.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
+	r.judge = &drive.Judge{Driver: d, Stream: r.Stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
 	return nil
 }
 
@@ -385,7 +383,7 @@ func (r *rank) identify() error {
 }
 
 func (r *rank) join(raw []byte) (err error) {
-	var id nccl.UniqueID
+	var id gpudriver.NCCLUniqueID
 	if len(raw) != len(id.Internal) {
 		return fmt.Errorf("%d bytes are no unique id", len(raw))
 	}
@@ -419,7 +417,7 @@ type part struct {
 // layout is what a rank sends and what it receives.
 func (r *rank) layout(t *task) (sent, received []part) {
 	n := r.order.Ranks
-	seed := func(i int) uint64 { return t.Seed + uint64(i)*kernels.RankStep }
+	seed := func(i int) uint64 { return t.Seed + uint64(i)*drive.RankStep }
 	switch t.Name {
 	case probe.AllReduce:
 		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed(0), uint64(n)}}
@@ -441,14 +439,14 @@ func (r *rank) enqueue(t *task, sent, received []part) error {
 		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
 	}
 	n := r.order.Ranks
-	var sends, receives []nccl.Message
+	var sends, receives []gpudriver.NCCLMessage
 	for i := range sent {
 		to, from := i, i
 		if t.Name == probe.SendReceive {
 			to, from = (r.Rank+1)%n, (r.Rank+n-1)%n
 		}
-		sends = append(sends, nccl.Message{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
-		receives = append(receives, nccl.Message{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
+		sends = append(sends, gpudriver.NCCLMessage{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
+		receives = append(receives, gpudriver.NCCLMessage{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
 	}
 	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
@@ -471,7 +469,7 @@ func (r *rank) collective(t *task) error {
 		if times == 0 {
 			break
 		}
-		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
+		if err := r.driver.Set32(r.in, drive.Poison32, uint64(t.Bytes/4), r.Stream); err != nil {
 			return err
 		}
 		if err := r.wait(); err != nil {
@@ -558,9 +556,9 @@ func (r *rank) verify(res *result, parts []part) error {
 }
 
 // check compares one part.
-func (r *rank) check(p part) (kernels.Comparison, error) {
-	if err := r.judge.Begin(kernels.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
-		return kernels.Comparison{}, err
+func (r *rank) check(p part) (drive.Comparison, error) {
+	if err := r.judge.Begin(drive.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
+		return drive.Comparison{}, err
 	}
 	return r.judge.End()
 }

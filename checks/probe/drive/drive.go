@@ -1,5 +1,6 @@
-// Package drive is what the probes have in common: how a driver is started and waited for, and
-// what an error, or the end of a process, says about it.
+// Package drive is what the probes have in common: how a driver is started and waited for, what an error, or
+// the end of a process, says about it, and the kernels that write patterns into the memory of GPUs and say what
+// is there later.
 package drive
 
 import (
@@ -8,9 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -42,7 +41,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	var first *Failure
 	var lib *Library
 	if api != HIP {
-		d, err := cuda.Load()
+		d, err := gpudriver.LoadCUDA()
 		if err != nil {
 			first = Of(err)
 		} else if lib, first = startWith(d, "libcuda", tell); first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
@@ -52,7 +51,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 			return nil, first
 		}
 	}
-	d, err := hip.Load()
+	d, err := gpudriver.LoadHIP()
 	second := Of(err)
 	if err == nil {
 		_, second = startWith(d, "libamdhip64", tell)

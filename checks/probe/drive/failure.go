@@ -7,9 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // Failure is why something cannot go on.
@@ -28,7 +26,7 @@ var causes = []struct {
 	err   error
 	cause probe.Cause
 }{
-	{kernels.ErrBroken, probe.CauseJudge},
+	{ErrBroken, probe.CauseJudge},
 	{gpudriver.ErrMissing, probe.CauseIncompatible},
 	{gpudriver.ErrVersion, probe.CauseIncompatible},
 	{gpudriver.ErrStatic, probe.CauseStatic},
@@ -42,7 +40,7 @@ func Of(err error) *Failure {
 	}
 	f := &Failure{Outcome: probe.Error, Reason: err.Error()}
 	var de *gpudriver.Error
-	var ne *nccl.Error
+	var ne *gpudriver.NCCLError
 	switch {
 	case errors.As(err, &de):
 		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call

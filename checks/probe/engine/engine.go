@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // Sizes and counts of the probe.
@@ -156,7 +155,7 @@ type gpu struct {
 	peers                  map[int]bool // By index: peer access is on.
 	// unasked are errors of querying peer access, by index.
 	unasked   map[int]error
-	judge     *kernels.Judge
+	judge     *drive.Judge
 	kernels   map[string]gpudriver.Function
 	noKernels error // Why there are none.
 	noFlags   error // Why kernels of two GPUs cannot talk to each other.
@@ -470,7 +469,7 @@ func (e *engine) retain(g *gpu) (err error) {
 	case err != nil:
 		return err
 	case current != g.handle:
-		return fmt.Errorf("%w: the driver made device %d current instead of %d", kernels.ErrBroken, current, g.handle)
+		return fmt.Errorf("%w: the driver made device %d current instead of %d", drive.ErrBroken, current, g.handle)
 	}
 	return nil
 }
@@ -537,7 +536,7 @@ func (e *engine) allocate(g *gpu) error {
 	if g.Clock, err = drive.NewClock(e.d); err != nil {
 		return err
 	}
-	g.judge = &kernels.Judge{
+	g.judge = &drive.Judge{
 		Driver: e.d, Stream: g.Stream, Scratch: g.result, Wait: func() error { return e.wait(g) }, Blocks: g.sms * smBlocks, Threads: smThreads,
 	}
 	return nil
@@ -572,7 +571,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()))
+	m, err := e.d.LoadModule(drive.PairKernels(e.d.API()))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
@@ -90,12 +90,12 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	s := e.seed(t.Test, e.index(g.Address), 0, 0)
 	toDevice := t.Test == probe.TestHostToDevice
 	if toDevice {
-		kernels.FillHost(b, s)
+		drive.FillHost(b, s)
 		if err := e.blank(g, g.in, n, guardBytes); err != nil {
 			return err
 		}
 	} else {
-		kernels.FillHost(b, kernels.Poison)
+		drive.FillHost(b, drive.Poison)
 		if err := e.fill(g, g.in, n, s); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		return nil
 	}
 	t.Verified = "host"
-	if c := kernels.CompareHost(b, s); c.Bad > 0 {
+	if c := drive.CompareHost(b, s); c.Bad > 0 {
 		first := int64(8 * c.First)
 		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), &first, nil, foundOther
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)

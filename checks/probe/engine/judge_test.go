@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // judgeFaults are faults of what judges the data: calls that succeed and do nothing (error-CALL=0), copies and kernels
@@ -55,7 +54,7 @@ func TestJudge(t *testing.T) {
 			pairs = append(pairs, pair{j, d})
 		}
 	}
-	if night.Few() {
+	if expect.FewRows() {
 		pairs = slices.DeleteFunc(pairs, func(p pair) bool { return p.judge != "" && p.data != "" })
 	}
 	outcomes := map[string]int{}

@@ -13,12 +13,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 func TestMain(m *testing.M) {
 	child.Main()
-	night.SideBySide(3)
+	expect.SideBySide(3)
 	os.Exit(m.Run())
 }
 

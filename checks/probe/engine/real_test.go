@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestHIPOnCUDA runs the whole probe over the door to HIP on real GPUs of NVIDIA's, through a library that hands HIP's
@@ -76,7 +75,7 @@ func TestRealHIP(t *testing.T) {
 		t.Skip("there may be a GPU of AMD's here")
 	}
 	if len(found) == 0 {
-		night.Lacks(t, "libamdhip64.so.5 is not installed here")
+		expect.LacksTool(t, "libamdhip64.so.5 is not installed here")
 	}
 	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, API: drive.HIP}))(t)
 	if r.Outcome != probe.Unknown || r.API != drive.HIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
-	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // part is one part of a probe.
@@ -201,7 +200,7 @@ func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 // seed returns the seed of an attempt and remembers it. The place in the order
 // of reports numbers the tests.
 func (e *engine) seed(test string, i, j, attempt int) uint64 {
-	s := kernels.Seed(slices.Index(reportOrder, test), i, j, attempt)
+	s := drive.Seed(slices.Index(reportOrder, test), i, j, attempt)
 	e.seeds = append(e.seeds, s)
 	return s
 }
@@ -241,7 +240,7 @@ func (e *engine) filled(g *gpu) error { return e.trusted(g, g.judge.Filled()) }
 // trusted passes on an error of a GPU's judge. One that does not work is used no more, and what it
 // said before counts for nothing.
 func (e *engine) trusted(g *gpu, err error) error {
-	if errors.Is(err, kernels.ErrBroken) && g.Outcome == probe.OK {
+	if errors.Is(err, drive.ErrBroken) && g.Outcome == probe.OK {
 		g.lose(err)
 		e.send(message{Device: &g.Device})
 	}
@@ -265,7 +264,7 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.Stream); err != nil {
+	if err := e.d.Set32(p-gpudriver.Pointer(guard), drive.Poison32, (n+2*guard)/4, g.Stream); err != nil {
 		return err
 	}
 	return e.wait(g)
@@ -274,12 +273,12 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 // area is memory of a GPU that should hold a pattern.
 type area struct {
 	*gpu
-	kernels.Area
+	drive.Area
 }
 
 // areaOf is an area that holds the pattern of one seed, with poison around it.
 func areaOf(g *gpu, p gpudriver.Pointer, n, seed, guard uint64) area {
-	return area{g, kernels.Area{At: p, Bytes: n, Seed: seed, Ranks: 1, Guard: guard}}
+	return area{g, drive.Area{At: p, Bytes: n, Seed: seed, Ranks: 1, Guard: guard}}
 }
 
 // verify has the owners compare areas, all at the same time, and notes in the transfer what is wrong in the
@@ -311,7 +310,7 @@ func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 }
 
 // noteWrong notes what was found in n bytes.
-func noteWrong(t *probe.Transfer, n uint64, c kernels.Comparison, found string) {
+func noteWrong(t *probe.Transfer, n uint64, c drive.Comparison, found string) {
 	t.Outcome, t.Cause, t.GBps, t.Found = probe.Corrupt, "", nil, found
 	t.BadBytes = int64(8 * max(c.Bad, c.Spilled))
 	if c.Bad == 0 {
@@ -350,7 +349,7 @@ var foundWords = map[string]string{
 }
 
 // found says what stands where the pattern should be.
-func (e *engine) found(c kernels.Comparison) string {
+func (e *engine) found(c drive.Comparison) string {
 	switch {
 	case c.Bad == 0:
 		return foundOverrun
@@ -359,7 +358,7 @@ func (e *engine) found(c kernels.Comparison) string {
 	case 2*c.Zero > c.Bad:
 		return foundZeros
 	}
-	if slices.ContainsFunc(e.seeds, func(s uint64) bool { return kernels.Pattern(s, c.First) == c.Word }) {
+	if slices.ContainsFunc(e.seeds, func(s uint64) bool { return drive.PatternWord(s, c.First) == c.Word }) {
 		return foundForeign
 	}
 	return foundOther
@@ -369,9 +368,9 @@ func (e *engine) found(c kernels.Comparison) string {
 // copy each way work then, and so does the comparison.
 func (e *engine) selfCheck(g *gpu) error {
 	if g.MemoryBytes < int64(2*g.size) {
-		return fmt.Errorf("%w: the driver gives the size of a memory of which it allocated %d bytes as %d", kernels.ErrBroken, 2*g.size, g.MemoryBytes)
+		return fmt.Errorf("%w: the driver gives the size of a memory of which it allocated %d bytes as %d", drive.ErrBroken, 2*g.size, g.MemoryBytes)
 	}
-	out := kernels.Seed(len(reportOrder), g.Ordinal, g.Ordinal, 0)
+	out := drive.Seed(len(reportOrder), g.Ordinal, g.Ordinal, 0)
 	in := out ^ 1<<63
 	if err := g.judge.Fill(g.out, checkBytes, out); err != nil {
 		return err
@@ -390,13 +389,13 @@ func (e *engine) selfCheck(g *gpu) error {
 	if err := e.wait(g); err != nil {
 		return err
 	}
-	if c := kernels.CompareHost(b, out); c.Bad > 0 {
+	if c := drive.CompareHost(b, out); c.Bad > 0 {
 		return fmt.Errorf("%w: of %d bytes of the GPU's memory, the host read %d wrong ones", errCorrupt, checkBytes, 8*c.Bad)
 	}
 	if err := e.blank(g, g.in, checkBytes, guardBytes); err != nil {
 		return err
 	}
-	kernels.FillHost(b, in)
+	drive.FillHost(b, in)
 	if err := e.d.CopyToDevice(g.in, b, g.Stream); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -145,7 +144,7 @@ func gpuWorst(known *bool, word string) *bool {
 // "64289 MB").
 func gpuNumber(text string) (float64, bool) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-	v, err := finite.Parse(word)
+	v, err := facts.ParseFloat(word)
 	if err != nil || v < 0 || v > 1e15 || v != v {
 		return 0, false
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -117,7 +116,7 @@ func peerCopyLine(s *parse.Sink, l parse.Line) bool {
 // them at all.
 func peerCopyVerdict(text string) (wrong, told bool) {
 	if m := peerCopyDiff.FindStringSubmatch(text); m != nil {
-		if v, err := finite.Parse(m[1]); err == nil {
+		if v, err := facts.ParseFloat(m[1]); err == nil {
 			// A copy is exact: rounding is no excuse.
 			wrong, told = v > 0, true
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -63,7 +62,7 @@ const (
 func pythonCopyValues(text string) []float64 {
 	var values []float64
 	for _, n := range pythonCopyNumber.FindAllString(text, pythonCopyMost) {
-		v, err := finite.Parse(n)
+		v, err := facts.ParseFloat(n)
 		if err != nil || math.Abs(v) < 1.1e-38 {
 			v = 0
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -35,7 +34,7 @@ func stands(b *facts.Benchmark, part string, line int) {
 
 // Amount reads a number that was measured, in a unit; nil for any other text.
 func Amount(text string, unit float64) *float64 {
-	n, err := finite.Parse(text)
+	n, err := facts.ParseFloat(text)
 	if err != nil || n < 0 || n >= 1e15 {
 		return nil
 	}

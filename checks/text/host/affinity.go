@@ -3,8 +3,8 @@ package host
 import (
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -25,7 +25,7 @@ var affinityKind = &parse.Kind{
 		if list == "" {
 			list = numactlList(m[2])
 		}
-		if n, ok := numa.CommonCPUs(list, list); !ok || n == 0 {
+		if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
 			return false
 		}
 		// The first process counts: which of several is a rank, no line tells.
@@ -50,7 +50,7 @@ func joinAffinity(s *parse.Sink) {
 		if n.CPUs == "" || n.AllowedCPUs != nil {
 			continue
 		}
-		if both, ok := numa.CommonCPUs(f.AllowedCPUs, n.CPUs); ok {
+		if both, ok := affinity.CommonCPUs(f.AllowedCPUs, n.CPUs); ok {
 			n.AllowedCPUs = &both
 		}
 	}

@@ -3,7 +3,6 @@ package host
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -37,14 +36,14 @@ type form struct {
 	name, manager string
 	among         *lazy.Regexp
 	// like has the groups of the name, if there is one, and of the version.
-	like *pattern.Pattern
+	like *lazy.Regexp
 }
 
 // take reads a line in the first of some forms that it has.
 func take(forms ...form) func(s *parse.Sink, l parse.Line) bool {
 	return func(s *parse.Sink, l parse.Line) bool {
 		for _, f := range forms {
-			m := f.like.Find(l.Text)
+			m := f.like.FindStringSubmatch(l.Text)
 			if m == nil {
 				continue
 			}
@@ -71,8 +70,8 @@ var packagesFrozen = &parse.Kind{
 	Name: "pip-freeze", Title: "Python packages, from pip freeze", Command: "pip freeze", Gives: []string{"software"},
 	Anchors: []string{"=="},
 	Line: take(
-		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*\[conda\] +` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
-		form{manager: "pip", among: packagesPython, like: pattern.New(`^\s*(?:\[pip3?\] +)?` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
+		form{manager: "conda", among: packagesPython, like: lazy.New(`^\s*\[conda\] +` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
+		form{manager: "pip", among: packagesPython, like: lazy.New(`^\s*(?:\[pip3?\] +)?` + pythonName + `==` + packageVersion + `(?:\s*[;#].*)?\s*$`)},
 	),
 }
 
@@ -89,9 +88,9 @@ var packagesTable = &parse.Kind{
 		"horovod  ", "ray  ", "lightning  ", "cuda-version", "[conda] ",
 	},
 	Line: take(
-		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*\[conda\] +` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
-		form{manager: "conda", among: packagesPython, like: pattern.New(`^\s*` + pythonListed + `\s+\S*_[0-9]+(?:\s+\S+){0,2}\s*$`)},
-		form{manager: "pip", among: packagesPython, like: pattern.New(`^\s*(?:\[pip3?\] +)?` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
+		form{manager: "conda", among: packagesPython, like: lazy.New(`^\s*\[conda\] +` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
+		form{manager: "conda", among: packagesPython, like: lazy.New(`^\s*` + pythonListed + `\s+\S*_[0-9]+(?:\s+\S+){0,2}\s*$`)},
+		form{manager: "pip", among: packagesPython, like: lazy.New(`^\s*(?:\[pip3?\] +)?` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
 	),
 }
 
@@ -125,9 +124,9 @@ var packagesSystemLists = &parse.Kind{
 		"ii  ", "ii ", "hi  ", "rc  ", "iU  ", "iF  ", "[installed", ".x86_64", ".aarch64", ".noarch", ".ppc64le",
 	},
 	Line: take(
-		form{manager: "dpkg", among: packagesSystem, like: pattern.New(`^\s*(?:[uihp][icufhwt]|r[iufhwt]) +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +` + packageVersion + `(?:\s|$)`)},
-		form{manager: "dpkg", among: packagesSystem, like: pattern.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ ` + packageVersion + ` \S+ \[installed[^\]]*\]\s*$`)},
-		form{manager: "rpm", among: packagesSystem, like: pattern.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)},
+		form{manager: "dpkg", among: packagesSystem, like: lazy.New(`^\s*(?:[uihp][icufhwt]|r[iufhwt]) +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +` + packageVersion + `(?:\s|$)`)},
+		form{manager: "dpkg", among: packagesSystem, like: lazy.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ ` + packageVersion + ` \S+ \[installed[^\]]*\]\s*$`)},
+		form{manager: "rpm", among: packagesSystem, like: lazy.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)},
 	),
 }
 
@@ -166,8 +165,8 @@ var packagesImages = &parse.Kind{
 	Name:  "image-tag", Title: "a framework's image", Gives: []string{"software"},
 	Anchors: []string{"vllm/vllm-openai", "lmsysorg/sglang", "rocm/vllm"},
 	Line: take(
-		form{name: "vllm", manager: "image", like: pattern.New(`\b(?:vllm/vllm-openai|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
-		form{name: "sglang", manager: "image", like: pattern.New(`\blmsysorg/sglang[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
+		form{name: "vllm", manager: "image", like: lazy.New(`\b(?:vllm/vllm-openai|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
+		form{name: "sglang", manager: "image", like: lazy.New(`\blmsysorg/sglang[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)},
 	),
 }
 
@@ -182,26 +181,26 @@ var packagesStated = &parse.Kind{
 	Line: take(
 		// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
 		// vllm/v1/engine/core.py, vllm/engine/llm_engine.py.
-		form{name: "nccl", manager: "log", like: pattern.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
-		form{name: "vllm", manager: "log", like: pattern.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
-		form{name: "vllm", manager: "log", like: pattern.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
-		form{name: "vllm", manager: "collect_env", like: pattern.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
+		form{name: "nccl", manager: "log", like: lazy.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
+		form{name: "vllm", manager: "log", like: lazy.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
+		form{name: "vllm", manager: "log", like: lazy.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
+		form{name: "vllm", manager: "collect_env", like: lazy.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
 		// PyTorch: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and Utils.
-		form{name: "nccl", manager: "log", like: pattern.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
-		form{name: "nccl", manager: "log", like: pattern.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
-		form{name: "torch", manager: "log", like: pattern.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
+		form{name: "nccl", manager: "log", like: lazy.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
+		form{name: "nccl", manager: "log", like: lazy.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
+		form{name: "torch", manager: "log", like: lazy.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
 		// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
-		form{name: "cuda-toolkit", manager: "nvcc", like: pattern.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
-		form{name: "ofed", manager: "ofed_info", like: pattern.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-		form{name: "nvidia-driver", manager: "modinfo", like: pattern.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
+		form{name: "cuda-toolkit", manager: "nvcc", like: lazy.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
+		form{name: "ofed", manager: "ofed_info", like: lazy.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
+		form{name: "nvidia-driver", manager: "modinfo", like: lazy.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
 		// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
-		form{name: "torch", manager: "ds_report", like: pattern.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
-		form{name: "cuda-runtime", manager: "ds_report", like: pattern.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
-		form{name: "hip", manager: "ds_report", like: pattern.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
-		form{name: "deepspeed", manager: "ds_report", like: pattern.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
+		form{name: "torch", manager: "ds_report", like: lazy.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
+		form{name: "cuda-runtime", manager: "ds_report", like: lazy.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
+		form{name: "hip", manager: "ds_report", like: lazy.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
+		form{name: "deepspeed", manager: "ds_report", like: lazy.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
 		// DeepSpeed and Megatron at their start.
-		form{name: "deepspeed", manager: "log", like: pattern.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
-		form{name: "torch", manager: "log", like: pattern.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
+		form{name: "deepspeed", manager: "log", like: lazy.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
+		form{name: "torch", manager: "log", like: lazy.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
 	),
 }
 

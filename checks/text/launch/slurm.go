@@ -3,10 +3,10 @@ package launch
 import (
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -56,7 +56,7 @@ func filesOf(list string) int {
 	if m == nil {
 		return strings.Count(list, ",") + 1
 	}
-	n, ok := numa.CommonCPUs(m[1], m[1])
+	n, ok := affinity.CommonCPUs(m[1], m[1])
 	if !ok {
 		return 0
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -638,7 +637,7 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 // cores reads a number of CPUs: "8", "500m".
 func cores(text string) *float64 {
 	digits, milli := strings.CutSuffix(text, "m")
-	n, err := finite.Parse(digits)
+	n, err := facts.ParseFloat(digits)
 	switch {
 	case err != nil || n < 0:
 		return nil

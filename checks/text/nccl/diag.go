@@ -9,9 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
-	"github.com/gpudoctor/gpudoctor/checks/text/network"
+	networktext "github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -69,9 +69,9 @@ func diagLine(s *parse.Sink, d *diag, l parse.Line) bool {
 	} else if m := diagIOMMU.FindStringSubmatch(body); m != nil {
 		diagEnterIOMMU(s, l, m[1])
 	} else if m := diagPort.FindStringSubmatch(body); m != nil {
-		network.Merge(s, facts.RDMAPort{
-			Device: m[1], Port: parse.Number(m[2]), Host: host, LinkLayer: rdma.LinkLayer(m[4]),
-			State: rdma.State(m[5]), PhysicalState: rdma.PhysicalState(m[6]), RateGbps: float64(parse.Number(m[3])) / 1000,
+		networktext.Merge(s, facts.RDMAPort{
+			Device: m[1], Port: parse.Number(m[2]), Host: host, LinkLayer: network.LinkLayer(m[4]),
+			State: network.PortState(m[5]), PhysicalState: network.PhysicalState(m[6]), RateGbps: float64(parse.Number(m[3])) / 1000,
 		}, l)
 	} else if m := diagXid.FindStringSubmatch(body); m != nil {
 		diagEnterXid(s, d, l, m[1], m[2], m[3], m[4], m[5], body)

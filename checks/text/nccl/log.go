@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -620,7 +620,7 @@ func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
 		return false
 	}
 	gpu, mask := parse.Number(m[1]), m[2]+m[3]
-	cpus, ok := numa.CommonCPUs(mask, mask)
+	cpus, ok := affinity.CommonCPUs(mask, mask)
 	if m[2] != "" && !strings.Contains(mask, "-") {
 		cpus, ok = maskSize(mask)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -54,7 +54,7 @@ var (
 // Documentation/ABI/stable/sysfs-class-infiniband.
 func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line) bool {
 	p := facts.RDMAPort{Device: device}
-	p.Port, _ = rdma.LeadingNumber(number)
+	p.Port, _ = network.LeadingNumber(number)
 	folder, name := "", file
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
 		folder, name = file[:i], file[i+1:]
@@ -67,7 +67,7 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 		n, err := strconv.ParseInt(value, 10, 64)
 		if congestion := ibSysfsCongestion[name]; congestion && err == nil && n > 0 {
 			p.LinkLayer = "Ethernet"
-		} else if !rdma.Counter(&p, name, value) {
+		} else if !network.PortCounter(&p, name, value) {
 			return false
 		}
 	case folder == "gids" || folder == "gid_attrs/types" || folder == "gid_attrs/ndevs":
@@ -83,7 +83,7 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 			}
 			g.GID = value
 		case "gid_attrs/types":
-			if g.Type = rdma.GIDType(value); g.Type == "" {
+			if g.Type = network.GIDType(value); g.Type == "" {
 				return false
 			}
 		default:
@@ -115,8 +115,8 @@ var cmaRoCEModeKind = &parse.Kind{
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := in.Prompt().Command
 		if l, ok := in.Next(); ok {
-			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: rdma.GIDType(l.Text), LinkLayer: "Ethernet"}
-			p.Port, _ = rdma.LeadingNumber(flag(command, "-p"))
+			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: network.GIDType(l.Text), LinkLayer: "Ethernet"}
+			p.Port, _ = network.LeadingNumber(flag(command, "-p"))
 			Merge(s, p, l)
 		}
 	},

@@ -3,7 +3,7 @@ package network
 import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -36,8 +36,8 @@ func ibdev2netdevRead(s *parse.Sink, l parse.Line) bool {
 	}
 	up := m[5] == "Up"
 	p := facts.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: netdevLayer(m[4])}
-	p.Port, _ = rdma.LeadingNumber(port[1])
-	p.State = rdma.State(port[2])
+	p.Port, _ = network.LeadingNumber(port[1])
+	p.State = network.PortState(port[2])
 	p.Address = facts.Address(m[1])
 	if model := ibdev2netdevModel.FindStringSubmatch(m[3]); model != nil {
 		p.Model = model[1]

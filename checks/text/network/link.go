@@ -5,7 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -29,7 +29,7 @@ func linkRead(s *parse.Sink, l parse.Line) bool {
 		return false
 	}
 	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
-	p.Port, _ = rdma.LeadingNumber(l.Text[m[4]:m[5]])
+	p.Port, _ = network.LeadingNumber(l.Text[m[4]:m[5]])
 	words := strings.Fields(l.Text[m[1]:])
 	known := false
 	for i := 0; i+1 < len(words); i += 2 {
@@ -41,7 +41,7 @@ func linkRead(s *parse.Sink, l parse.Line) bool {
 			p.LinkLayer = "InfiniBand"
 		case "netdev_index":
 		default:
-			known = setField(&p, key, value) && strings.HasSuffix(key, "state") || rdma.Counter(&p, key, value) || known
+			known = setField(&p, key, value) && strings.HasSuffix(key, "state") || network.PortCounter(&p, key, value) || known
 		}
 	}
 	if !known {

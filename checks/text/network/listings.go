@@ -6,7 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -128,10 +128,10 @@ func (r *ports) take(name, value string, l parse.Line) {
 		r.flush()
 		device, port, _ := strings.Cut(value, "' port ")
 		r.device = facts.RDMAPort{Device: device}
-		r.begin(l).Port, _ = rdma.LeadingNumber(port)
+		r.begin(l).Port, _ = network.LeadingNumber(port)
 	case "Port", "port":
 		r.flush()
-		if n, ok := rdma.LeadingNumber(value); ok {
+		if n, ok := network.LeadingNumber(value); ok {
 			r.begin(l).Port = n
 		}
 	case "CA type":
@@ -147,10 +147,10 @@ func (r *ports) take(name, value string, l parse.Line) {
 	case "active_width":
 		lanes, _, _ := strings.Cut(value, "X")
 		r.begin(l)
-		r.width = rdma.Rate(lanes)
+		r.width = network.ParseRate(lanes)
 	case "active_speed":
 		r.begin(l)
-		r.speed = rdma.Rate(value)
+		r.speed = network.ParseRate(value)
 	case "default gid":
 		if strings.Contains(value, ":") {
 			addGID(r.begin(l), facts.GID{GID: value})
@@ -165,7 +165,7 @@ func (r *ports) takeOfPort(name, value string, l parse.Line) {
 	if index, ok := strings.CutPrefix(name, "GID["); ok {
 		if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
 			gid, kind, _ := strings.Cut(value, ",")
-			addGID(r.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdma.GIDType(kind)})
+			addGID(r.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: network.GIDType(kind)})
 		}
 		return
 	}
@@ -185,21 +185,21 @@ func (r *ports) takeOfPort(name, value string, l parse.Line) {
 func setField(p *facts.RDMAPort, name, value string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", " ")) {
 	case "state":
-		p.State = rdma.State(value)
+		p.State = network.PortState(value)
 	case "physical state", "phys state":
-		p.PhysicalState = rdma.PhysicalState(value)
+		p.PhysicalState = network.PhysicalState(value)
 	case "rate":
-		p.RateGbps = rdma.Rate(value)
+		p.RateGbps = network.ParseRate(value)
 	case "base lid", "port lid", "lid":
-		p.LID = rdma.LID(value)
+		p.LID = network.ParseLID(value)
 	case "sm lid":
-		p.SMLID = rdma.LID(value)
+		p.SMLID = network.ParseLID(value)
 	case "link layer":
-		p.LinkLayer = rdma.LinkLayer(value)
+		p.LinkLayer = network.LinkLayer(value)
 	case "max mtu":
-		p.MaxMTU, _ = rdma.LeadingNumber(value)
+		p.MaxMTU, _ = network.LeadingNumber(value)
 	case "active mtu":
-		p.MTU, _ = rdma.LeadingNumber(value)
+		p.MTU, _ = network.LeadingNumber(value)
 	default:
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -70,7 +70,7 @@ func mlnxQoSRead(s *parse.Sink, in *parse.Lines) {
 			pfcAt = l
 			q.PFC = []int{}
 			for i, v := range values {
-				if n, ok := rdma.LeadingNumber(priorities[i]); ok && v == "1" {
+				if n, ok := network.LeadingNumber(priorities[i]); ok && v == "1" {
 					q.PFC = append(q.PFC, n)
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -31,14 +31,14 @@ func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 				maps.Copy(known.Counters, p.Counters)
 			}
 			parse.Fill(known, &p)
-			rdma.NameTypes(known)
+			network.NameGIDTypes(known)
 			return
 		}
 	}
 	if len(nics.RDMA) >= parse.MaxEntries {
 		return
 	}
-	rdma.NameTypes(&p)
+	network.NameGIDTypes(&p)
 	nics.RDMA = append(nics.RDMA, p)
 }
 

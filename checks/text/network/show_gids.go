@@ -6,7 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -62,7 +62,7 @@ func showGIDsRead(s *parse.Sink, in *parse.Lines) {
 			ports = append(ports, p)
 			at[p] = l
 		}
-		g := facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdma.GIDType(m[6]), Netdev: m[7]}
+		g := facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: network.GIDType(m[6]), Netdev: m[7]}
 		if strings.Contains(p.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
 			p.Netdev = m[7]
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -96,7 +95,7 @@ func nvlinkEnter(g *facts.GPU, link int, text string) {
 		n.Active = false
 	case speed != nil:
 		n.Active = true
-		if gb, err := finite.Parse(speed[1]); err == nil && gb < 1e4 {
+		if gb, err := facts.ParseFloat(speed[1]); err == nil && gb < 1e4 {
 			n.SpeedMBps = int(gb*1000 + 0.5)
 		}
 	default:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -122,7 +122,7 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 
 // rankName are the names that launchers give to the output of one rank:
 // "attempt_0/3/stderr.log" of torchrun --log-dir, "rank3.log", "out.rank_03.txt".
-var rankName = pattern.New(`rank[-_.]?(\d{1,5})\b|attempt_\d+/(\d{1,5})/std`)
+var rankName = lazy.New(`rank[-_.]?(\d{1,5})\b|attempt_\d+/(\d{1,5})/std`)
 
 func rankOfName(name string) *int {
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -132,7 +132,7 @@ func rankOfName(name string) *int {
 	if !strings.Contains(name, "attempt_") {
 		name = path.Base(name)
 	}
-	if m := rankName.Find(name); m != nil {
+	if m := rankName.FindStringSubmatch(name); m != nil {
 		return Optional(m[1] + m[2])
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors it holds.
@@ -28,7 +28,7 @@ func sameWithoutPrefilters(t *testing.T, name, text string) {
 
 // TestPrefilters checks that the texts of the repository tell the same without prefilters.
 func TestPrefilters(t *testing.T) {
-	night.NotShort(t, "nothing in it runs side by side")
+	expect.NotShort(t, "nothing in it runs side by side")
 	for name, text := range texttest.EveryText(t) {
 		sameWithoutPrefilters(t, name, text)
 	}

@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
@@ -64,7 +63,7 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 
 // anchorSet finds those who may take a line.
 type anchorSet struct {
-	*anchors.Set
+	*message.AnchorSet
 	// prefilters are the Prefilter of each kind; other takers have none.
 	prefilters []func(line []byte) Relevance
 }
@@ -98,7 +97,7 @@ func (r *Registry) anchorsOfAll() *anchorSet {
 	for _, t := range message.Statements() {
 		all = append(all, t.Anchors)
 	}
-	return &anchorSet{anchors.New(append(all, promptSigns)), prefilters}
+	return &anchorSet{message.NewAnchorSet(append(all, promptSigns)), prefilters}
 }
 
 // NewReading begins a reading.

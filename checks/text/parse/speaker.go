@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -12,14 +11,14 @@ import (
 var (
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
 	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
-	rankSpeaker = pattern.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
+	rankSpeaker = lazy.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
 	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:", since 5.0
 	// "[prterun-node7-4021@1,3]<stdout>:"; SageMaker has "[1,mpirank:3,algo-1]<stdout>:".
-	mpiSpeaker = pattern.New(`\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>`)
+	mpiSpeaker = lazy.New(`\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>`)
 	// pidSpeaker are "(Worker_TP0 pid=381)", "(raylet, ip=..., pid=12)".
-	pidSpeaker = pattern.New(`\bpid=(\d+)`)
+	pidSpeaker = lazy.New(`\bpid=(\d+)`)
 	// torchSpeaker is PyTorch's "[rank3]:"; of several, with times between them, the last counts.
-	torchSpeaker = pattern.New(`(?:\[rank(\d+)\]:[ \d:.,TZ-]*)+`)
+	torchSpeaker = lazy.New(`(?:\[rank(\d+)\]:[ \d:.,TZ-]*)+`)
 	// slurmSpeaker is the label of srun --label: "12: ". More digits are a time or an address.
 	slurmSpeaker = lazy.New(`^ *(\d{1,6}): `)
 	// ncclSpeaker is how NCCL and RCCL begin their lines: "host:pid:tid [dev] NCCL WARN"
@@ -41,7 +40,7 @@ func Identify(line string) Speaker {
 		}
 	}
 	if s.pid == 0 {
-		if m := pidSpeaker.Find(line); m != nil {
+		if m := pidSpeaker.FindStringSubmatch(line); m != nil {
 			s.pid = Number(m[1])
 		}
 	}
@@ -58,8 +57,8 @@ func (s Speaker) Device() *int { return s.device }
 // rankOf reads the rank that wrote a line. What the process itself put before it tells it
 // better than its launcher does, of which there may be one on each host.
 func rankOf(line string) *int {
-	for _, form := range []*pattern.Pattern{torchSpeaker, mpiSpeaker, rankSpeaker} {
-		if m := form.Find(line); m != nil {
+	for _, form := range []*lazy.Regexp{torchSpeaker, mpiSpeaker, rankSpeaker} {
+		if m := form.FindStringSubmatch(line); m != nil {
 			return Optional(strings.Join(m[1:], ""))
 		}
 	}

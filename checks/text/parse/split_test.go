@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/anchors"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -111,7 +111,7 @@ func FuzzSplit(f *testing.F) {
 // TestEndOfStream checks that a compressed stream that was cut off is told from the end of a text.
 func TestEndOfStream(t *testing.T) {
 	for from, want := range map[error]error{io.EOF: nil, io.ErrUnexpectedEOF: io.ErrUnexpectedEOF} {
-		r := newScanner(&anchorSet{Set: anchors.New([][]string{{"NCCL WARN"}})})
+		r := newScanner(&anchorSet{AnchorSet: message.NewAnchorSet([][]string{{"NCCL WARN"}})})
 		r.split(nil, io.MultiReader(strings.NewReader("abc"), failed{from}))
 		l, _, ok := r.next()
 		expect.That(t, ok && l.Text == "abc" && errors.Is(r.err, want), "got %q, %v, want %v", l.Text, r.err, want)

@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // head is how nccl-tests begins its output (src/common.cu), for GPUs of one machine.
@@ -139,7 +138,7 @@ func read(all texts) *facts.Facts {
 // down to the one that has it, that each outcome is known, and that only runs whose
 // outcomes are known are compared. By day, each outcome is tried in each way, first and last.
 func TestRuns(t *testing.T) {
-	try := night.Every(8)
+	try := expect.EachNth(8)
 	for _, way := range slices.Sorted(maps.Keys(ways)) {
 		for n, without := range outcomes {
 			for m, with := range outcomes {
@@ -168,7 +167,7 @@ func TestNoise(t *testing.T) {
 		noise := texttest.Noises[how]
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			try := night.Every(4)
+			try := expect.EachNth(4)
 			for _, way := range slices.Sorted(maps.Keys(ways)) {
 				for n := i % pairsOfNoise; n < len(outcomes); n += pairsOfNoise {
 					if !try(way) {

@@ -19,16 +19,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -43,7 +41,7 @@ func TestGoldenSchema(t *testing.T) {
 		reflect.TypeFor[Change]():       {New, Gone, Changed},
 		reflect.TypeFor[report.State](): {report.Healthy, report.Findings, report.Inconclusive},
 	}, "rules", filepath.Join("cmd", "internal", "report"), filepath.Join("cmd", "internal", "compare"))
-	golden.File(t, schemaFile, expect.Value(lines.JSON(s))(t))
+	expect.Golden(t, schemaFile, expect.Value(lines.JSON(s))(t))
 }
 
 // filled makes a value in which everything is known: each list has one element, and each
@@ -157,11 +155,11 @@ func TestTables(t *testing.T) {
 
 func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	all := map[string]*facts.Facts{}
 	for _, name := range fixtures.Examples() {
 		raw := expect.Value(fixtures.Example(name))(t)
-		h, f, err := recorded.Open(name, bytes.NewReader(raw))
+		h, f, err := host.OpenRecording(name, bytes.NewReader(raw))
 		expect.NoError(t, err)
 		if f == nil {
 			f, _ = checks.Gather(t.Context(), h, gather.Options{})
@@ -348,7 +346,7 @@ func TestGoldenFormats(t *testing.T) {
 		for _, r := range b.String() {
 			expect.That(t, r == '\n' || r >= ' ' && r <= '~' || format == "json", "%s: the character %U is written", format, r)
 		}
-		golden.File(t, filepath.Join("testdata", file), b.Bytes())
+		expect.Golden(t, filepath.Join("testdata", file), b.Bytes())
 	}
 }
 

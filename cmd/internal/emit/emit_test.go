@@ -25,7 +25,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -38,7 +37,7 @@ func TestGoldenSchema(t *testing.T) {
 			plan.Mount, plan.KernelParameter, plan.Sysctl, plan.ModuleOption,
 		},
 	}, "remedies", filepath.Join("remedies", "plan"), filepath.Join("checks", "probe"))
-	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), expect.Value(lines.JSON(s))(t))
+	expect.Golden(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), expect.Value(lines.JSON(s))(t))
 }
 
 // nasty is a value that means something else in each language, unless it is quoted.

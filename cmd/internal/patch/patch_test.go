@@ -25,7 +25,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -595,6 +594,6 @@ func TestGoldenPatches(t *testing.T) {
 		}
 	}
 	for folder, b := range groups {
-		golden.File(t, "testdata/"+folder+".golden", b.Bytes())
+		expect.Golden(t, "testdata/"+folder+".golden", b.Bytes())
 	}
 }

@@ -23,9 +23,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here look at pages in a real browser, as people do. They need Chromium, and axe-core
@@ -86,7 +85,7 @@ type seen struct {
 const leastPasses = 15
 
 func TestInBrowser(t *testing.T) {
-	night.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
+	expect.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
 	axe := axeSource(t)
 	program := build(t)
 	folder := t.TempDir()
@@ -188,11 +187,11 @@ func writeHosts(t *testing.T, program, folder string) {
 	t.Helper()
 	out := expect.Value(exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output())(t)
 	write := func(name string, change func(f *facts.Facts)) {
-		_, f, err := recorded.Open(name, bytes.NewReader(out))
+		_, f, err := host.OpenRecording(name, bytes.NewReader(out))
 		expect.NoError(t, err)
 		change(f)
 		var b bytes.Buffer
-		expect.NoError(t, recorded.WriteFacts(&b, f))
+		expect.NoError(t, host.WriteFacts(&b, f))
 		save(t, filepath.Join(folder, name), b.Bytes())
 	}
 	write("sixteen.json", func(f *facts.Facts) {
@@ -260,7 +259,7 @@ func axeSource(t *testing.T) string {
 	t.Helper()
 	file := os.Getenv("GPUDOCTOR_AXE")
 	if file == "" {
-		night.Lacks(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
+		expect.LacksTool(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
 	}
 	return string(expect.Value(os.ReadFile(file))(t))
 }
@@ -280,7 +279,7 @@ func newBrowser(t *testing.T) *tab {
 		}
 	}
 	if path == "" {
-		night.Lacks(t, "no Chromium is installed")
+		expect.LacksTool(t, "no Chromium is installed")
 	}
 	// Without the background networking Chromium asks for nothing that is not local.
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],

@@ -19,8 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -43,7 +41,7 @@ func TestGoldenFormats(t *testing.T) {
 		for _, f := range ciFormats(t) {
 			var b bytes.Buffer
 			expect.NoError(t, f.Write(&b, samples()[name], Style{}))
-			golden.File(t, filepath.Join("testdata", name+"."+f.Name+".golden"), b.Bytes())
+			expect.Golden(t, filepath.Join("testdata", name+"."+f.Name+".golden"), b.Bytes())
 		}
 	}
 }
@@ -152,7 +150,7 @@ func anyOf[T any](list []T) []any {
 
 // TestGoldenSchema checks that the published contract equals the Go types.
 func TestGoldenSchema(t *testing.T) {
-	golden.File(t, schemaFile, generate(t))
+	expect.Golden(t, schemaFile, generate(t))
 }
 
 // generate makes the JSON Schema from the types and their comments.
@@ -184,7 +182,7 @@ func TestDocumentsFollowSchema(t *testing.T) {
 func TestJUnitSchema(t *testing.T) {
 	folder := os.Getenv("GPUDOCTOR_JUNIT")
 	if folder == "" {
-		night.Lacks(t, "GPUDOCTOR_JUNIT names no folder with jenkins-junit.xsd")
+		expect.LacksTool(t, "GPUDOCTOR_JUNIT names no folder with jenkins-junit.xsd")
 	}
 	schema := expect.Value(os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd")))(t)
 	older := []byte(`<xs:element name="skipped" type="xs:string"/>`)

@@ -2,7 +2,7 @@ package report
 
 import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // Redaction says what in a report stand-ins took the place of.
@@ -20,31 +20,31 @@ const (
 // identifies a machine, its users and their work. They are those that the facts
 // have when they are redacted by themselves.
 func (d *Document) Redact() *Document {
-	r := recorded.NewRedactor()
-	redacted := recorded.Redact(r, d.shown())
+	r := host.NewRedactor()
+	redacted := host.Redact(r, d.shown())
 	return d.redact(r, RedactedNames, func() *facts.Facts { return redacted })
 }
 
 // WithoutSecrets returns a copy of the report that shows names, and no secrets.
 func (d *Document) WithoutSecrets() *Document {
-	r := recorded.NewSecretsRedactor()
-	return d.redact(r, RedactedSecrets, func() *facts.Facts { return recorded.Redact(r, d.shown()) })
+	r := host.NewSecretsRedactor()
+	return d.redact(r, RedactedSecrets, func() *facts.Facts { return host.Redact(r, d.shown()) })
 }
 
-func (d *Document) redact(r *recorded.Redactor, what Redaction, redacted func() *facts.Facts) *Document {
-	out := recorded.Redact(r, d)
+func (d *Document) redact(r *host.Redactor, what Redaction, redacted func() *facts.Facts) *Document {
+	out := host.Redact(r, d)
 	out.Redacted = what
 	// What is no field of the JSON document.
 	out.shown, out.parts = redacted, nil // No format shows parts.
-	out.Host.parts = recorded.Redact(r, d.Host.parts)
-	out.recheck = recorded.Redact(r, d.recheck)
-	out.folder = recorded.Redact(r, d.folder)
-	out.runs = recorded.Redact(r, d.runs)
+	out.Host.parts = host.Redact(r, d.Host.parts)
+	out.recheck = host.Redact(r, d.recheck)
+	out.folder = host.Redact(r, d.folder)
+	out.runs = host.Redact(r, d.runs)
 	for i, o := range d.Objects {
-		out.Objects[i].runs = recorded.Redact(r, o.runs)
+		out.Objects[i].runs = host.Redact(r, o.runs)
 	}
 	for i, reason := range d.Verdict.Reasons {
-		out.Verdict.Reasons[i].short = recorded.Redact(r, reason.short)
+		out.Verdict.Reasons[i].short = host.Redact(r, reason.short)
 	}
 	return out
 }

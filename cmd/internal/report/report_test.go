@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -39,7 +38,7 @@ func TestGolden(t *testing.T) {
 			}
 			var b bytes.Buffer
 			expect.NoError(t, f.Write(&b, d, Style{Example: "h200x8"}))
-			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
+			expect.Golden(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
 		}
 	}
 }
@@ -61,7 +60,7 @@ func TestGoldenHTML(t *testing.T) {
 		if name != "acs" { // One of them shows the facts.
 			whole = listed.ReplaceAll(whole, nil)
 		}
-		golden.File(t, filepath.Join("testdata", name+".html.golden"), whole)
+		expect.Golden(t, filepath.Join("testdata", name+".html.golden"), whole)
 	}
 }
 
@@ -106,7 +105,7 @@ func TestGoldenTopology(t *testing.T) {
 	for file, style := range map[string]Style{"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true}} {
 		var b bytes.Buffer
 		expect.NoError(t, WriteTopology(&b, New(switched()), style))
-		golden.File(t, filepath.Join("testdata", file+".golden"), b.Bytes())
+		expect.Golden(t, filepath.Join("testdata", file+".golden"), b.Bytes())
 		if style.Color {
 			continue
 		}
@@ -140,7 +139,7 @@ func TestGoldenStyles(t *testing.T) {
 		{"steps", "steps-60", Style{Width: 60}},
 		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
 	} {
-		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), []byte(textOf(samples()[tt.sample], tt.style)))
+		expect.Golden(t, filepath.Join("testdata", tt.file+".txt.golden"), []byte(textOf(samples()[tt.sample], tt.style)))
 	}
 }
 
@@ -159,7 +158,7 @@ func TestGoldenTransfers(t *testing.T) {
 		var b bytes.Buffer
 		f, _ := FormatNamed(tt.format)
 		expect.NoError(t, f.WriteTransfers(&b, samples()[tt.sample], tt.style))
-		golden.File(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
+		expect.Golden(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
 	}
 }
 

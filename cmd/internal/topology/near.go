@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
-	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -217,7 +217,7 @@ func (b *builder) filterNotes(gpus []affinity.GPU) []string {
 	var left grouped
 	for _, g := range gpus {
 		for _, n := range g.NICs {
-			if n.Device != "" && !nameslist.Selects(filter, n.Device) {
+			if n.Device != "" && !facts.NCCLSelects(filter, n.Device) {
 				left.add(n.Device, b.names[g.Address])
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -14,7 +14,7 @@ import (
 // RAMInBytes) or as Kubernetes does ("16Gi", "8G").
 func Size(text string) *int64 {
 	m := sizeForm.FindStringSubmatch(strings.ToLower(text))
-	n, err := finite.Parse(m[1])
+	n, err := facts.ParseFloat(m[1])
 	if err != nil || n < 0 {
 		return nil
 	}

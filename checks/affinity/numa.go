@@ -1,0 +1,176 @@
+package affinity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+)
+
+// Check is the check of the section "numa".
+var Check = &gather.Check{
+	Name: "numa",
+	Doc: `The memory topology.
+
+Reads the CPUs, memory and distances of each node in
+/sys/devices/system/node, automatic balancing from
+/proc/sys/kernel/numa_balancing, and the CPUs and nodes that this process may
+use from /proc/self/status.`,
+	Gather: collect,
+}
+
+const nodesFolder = "/sys/devices/system/node"
+
+func collect(_ context.Context, g *gather.Gathering) error {
+	f := &facts.NUMAFacts{}
+	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
+		f.Balancing = new(int(n))
+	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
+		g.Unknown("numa", "balancing", err.Error(), gather.HintFor(err))
+	}
+	var allowed cpuList
+	if status, err := g.Host.Text("/proc/self/status"); err == nil {
+		f.AllowedCPUs, f.AllowedNodes = host.Value(status, "Cpus_allowed_list"), host.Value(status, "Mems_allowed_list")
+		if allowed, err = parseCPUList(f.AllowedCPUs); err != nil {
+			f.AllowedCPUs = ""
+		}
+	}
+	if f.AllowedCPUs == "" {
+		g.Unknown("numa", "allowed_cpus", "/proc/self/status does not show the CPUs that this process may use", "")
+	}
+	names, err := g.Host.Dir(nodesFolder)
+	if err != nil {
+		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", nodesFolder, gather.Cause(err)), gather.HintFor(err))
+		g.Facts.NUMA = f
+		return nil
+	}
+	f.Nodes = []facts.NUMANode{}
+	for _, name := range names {
+		number, found := strings.CutPrefix(name, "node")
+		id, err := strconv.Atoi(number)
+		if !found || err != nil || id < 0 {
+			continue
+		}
+		f.Nodes = append(f.Nodes, readNode(g, id, allowed))
+	}
+	slices.SortStableFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
+	g.Facts.NUMA = f
+	return nil
+}
+
+// readNode reads one node; allowed is nil if the affinity is not known.
+func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
+	dir := nodesFolder + "/node" + strconv.Itoa(id)
+	node := facts.NUMANode{ID: id}
+	missing := func(fact string, err error) {
+		g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))
+	}
+	if text, err := g.Host.Text(dir + "/cpulist"); err != nil {
+		missing("cpus", err)
+	} else if cpus, err := parseCPUList(text); err != nil {
+		missing("cpus", fmt.Errorf("read %s: %w", dir+"/cpulist", err))
+	} else {
+		node.CPUs = text
+		if allowed != nil {
+			node.AllowedCPUs = new(cpus.common(allowed))
+		}
+	}
+	if text, err := g.Host.Text(dir + "/meminfo"); err != nil {
+		missing("memory_bytes", err)
+	} else {
+		node.MemoryBytes = host.KiB(host.Value(text, fmt.Sprintf("Node %d MemTotal", id)))
+	}
+	if text, err := g.Host.Text(dir + "/distance"); err != nil {
+		missing("distances", err)
+	} else {
+		node.Distances = parseDistances(text)
+	}
+	return node
+}
+
+// parseDistances reads a node's distance: "10 21". A list that is not all
+// numbers is not known.
+func parseDistances(s string) []int {
+	distances := []int{}
+	for field := range strings.FieldsSeq(s) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 0 {
+			return nil
+		}
+		distances = append(distances, n)
+	}
+	return distances
+}
+
+// cpuList is a set of CPUs as ranges, in order and apart from each other.
+type cpuList []cpuRange
+
+type cpuRange struct{ first, last int }
+
+// maxCPU bounds the numbers in a CPU list: the kernel itself stops at 8192
+// (NR_CPUS_RANGE_END, arch/x86/Kconfig).
+const maxCPU = 1 << 16
+
+var errCPUList = errors.New("not a list of CPUs")
+
+// parseCPUList reads the kernel's list format: "0-15,64-79". An empty list is
+// empty, not nil.
+func parseCPUList(s string) (cpuList, error) {
+	list := cpuList{}
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return list, nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			last = first
+		}
+		a, err1 := strconv.ParseUint(first, 10, 32)
+		b, err2 := strconv.ParseUint(last, 10, 32)
+		if err1 != nil || err2 != nil || a > b || b > maxCPU {
+			return nil, fmt.Errorf("%w: %.40q", errCPUList, s)
+		}
+		list = append(list, cpuRange{int(a), int(b)})
+	}
+	slices.SortStableFunc(list, func(x, y cpuRange) int { return cmp.Compare(x.first, y.first) })
+	merged := list[:1]
+	for _, r := range list[1:] {
+		if end := &merged[len(merged)-1]; r.first <= end.last+1 {
+			end.last = max(end.last, r.last)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged, nil
+}
+
+// common counts the CPUs that are in both lists.
+func (l cpuList) common(other cpuList) int {
+	n := 0
+	for i, j := 0, 0; i < len(l) && j < len(other); {
+		n += max(0, min(l[i].last, other[j].last)-max(l[i].first, other[j].first)+1)
+		if l[i].last < other[j].last {
+			i++
+		} else {
+			j++
+		}
+	}
+	return n
+}
+
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
+// where one is not a list.
+func CommonCPUs(a, b string) (int, bool) {
+	x, err1 := parseCPUList(a)
+	y, err2 := parseCPUList(b)
+	return x.common(y), err1 == nil && err2 == nil
+}

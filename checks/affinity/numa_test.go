@@ -1,0 +1,119 @@
+package affinity
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
+
+func TestNUMA(t *testing.T) {
+	m := &host.Memory{}
+	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("1\n"))
+	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t8-11,40-43\nMems_allowed:\t1\nMems_allowed_list:\t0-1\n"))
+	for name, files := range map[string][3]string{
+		"node0": {"0-15,32-47\n", "Node 0 MemTotal:       1024 kB\nNode 0 MemFree: 1 kB\n", "10 21 80\n"},
+		"node1": {"16-31,48-63\n", "Node 1 MemTotal:       2048 kB\n", "21 10 80\n"},
+		// A GPU's memory as a node, as on Grace Hopper.
+		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n", "80 80 10\n"},
+	} {
+		m.AddFile(nodesFolder+"/"+name+"/cpulist", []byte(files[0]))
+		m.AddFile(nodesFolder+"/"+name+"/meminfo", []byte(files[1]))
+		m.AddFile(nodesFolder+"/"+name+"/distance", []byte(files[2]))
+	}
+	m.AddFile(nodesFolder+"/has_cpu", []byte("0-1\n"))
+	g := checktest.On(m, &facts.Facts{})
+	expect.NoError(t, Check.Gather(t.Context(), g))
+	want := &facts.NUMAFacts{
+		Nodes: []facts.NUMANode{
+			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
+			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
+			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
+		},
+		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
+	}
+	expect.NoDiff(t, want, g.Facts.NUMA, "section")
+	if g.Unknowns() != nil {
+		t.Errorf("unknown = %v, want none", g.Unknowns())
+	}
+}
+
+func TestNUMAMissing(t *testing.T) {
+	m := &host.Memory{}
+	m.AddFile(nodesFolder+"/node0/cpulist", []byte("0-zwei\n"))
+	m.AddFile(nodesFolder+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
+	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
+	g := checktest.On(m, &facts.Facts{})
+	expect.NoError(t, Check.Gather(t.Context(), g))
+	expect.NoDiff(t, &facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA, "section")
+	got := expect.Map(g.Unknowns(), func(u facts.Unknown) string { return u.Fact + ": " + u.Reason })
+	want := []string{
+		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
+		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",
+		`nodes.cpus: read /sys/devices/system/node/node0/cpulist: not a list of CPUs: "0-zwei"`,
+		"nodes.distances: read /sys/devices/system/node/node0/distance: no such file or directory",
+	}
+	expect.NoDiff(t, want, got, "unknown")
+
+	g = checktest.On(&host.Memory{}, &facts.Facts{})
+	expect.NoError(t, Check.Gather(t.Context(), g))
+	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
+		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
+	}
+}
+
+func TestParseCPUList(t *testing.T) {
+	for _, test := range []struct {
+		in   string
+		want cpuList
+		ok   bool
+	}{
+		{"", cpuList{}, true},
+		{"0", cpuList{{0, 0}}, true},
+		{"0-15,64-79\n", cpuList{{0, 15}, {64, 79}}, true},
+		{"8-11,0-3,4,2-9", cpuList{{0, 11}}, true},
+		{"5-3", nil, false},
+		{"0-4294967295", nil, false},
+		{"1,,2", nil, false},
+		{"-1", nil, false},
+		{"a-b", nil, false},
+	} {
+		got, err := parseCPUList(test.in)
+		expect.That(t, (err == nil) == test.ok && slices.Equal(got, test.want), "%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
+	}
+}
+
+func TestCPUListCommon(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{
+		{"0-15", "0-15", 16}, {"0-15,32-47", "8-39", 16}, {"0-3", "4-7", 0}, {"", "0-7", 0}, {"0,2,4,6", "0-6", 4},
+	} {
+		a, _ := parseCPUList(test.a)
+		b, _ := parseCPUList(test.b)
+		ab, ba := a.common(b), b.common(a)
+		expect.That(t, ab == test.want && ba == test.want, "%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
+	}
+}
+
+func FuzzCPUList(f *testing.F) {
+	f.Add("0-15,64-79", "8-71")
+	f.Add("", "0")
+	f.Add("5-3,1", "999999999999")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		a, errA := parseCPUList(one)
+		b, errB := parseCPUList(other)
+		if errA != nil || errB != nil {
+			return
+		}
+		for i, r := range a {
+			expect.That(t, r.first <= r.last && r.last <= maxCPU && (i <= 0 || r.first > a[i-1].last+1), "%q = %v, want ranges in order and apart", one, a)
+		}
+		n := a.common(b)
+		expect.That(t, n == b.common(a) && n <= min(a.common(a), b.common(b)), "%q and %q have %d in common", one, other, n)
+	})
+}

@@ -1,0 +1,241 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// ErrUnrecognized is returned for a file that is neither a snapshot nor a
+// facts file.
+var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
+
+// OpenRecording reads a snapshot or a facts file and returns the one that it is. It is
+// recognized by its content, not by its name. A file that is neither gives
+// ErrUnrecognized. A facts file is read strictly: a field that is not
+// known is an error, which names its line and column, unless it is retired: then
+// it is dropped.
+func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
+	data, err := readBounded(name, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case isSnapshot(data):
+		h, err := ParseSnapshot(name, data)
+		return h, nil, err
+	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
+		f, err := parseFacts(name, data)
+		return nil, f, err
+	}
+	return nil, nil, fmt.Errorf("%s: %w", name, ErrUnrecognized)
+}
+
+// IsRecording reports whether a file that begins so is a snapshot or a facts
+// file, or means to be one.
+func IsRecording(head []byte) bool {
+	return isSnapshot(head) || factsHead.Match(head)
+}
+
+// factsHead is how a facts file begins: its first field is the schema.
+var factsHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
+
+// WriteFacts writes a facts file that is safe to show on a terminal.
+func WriteFacts(w io.Writer, f *facts.Facts) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // It is read by people, not by browsers.
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("write facts: %w", err)
+	}
+	if _, err := w.Write(escape.JSON(b.Bytes())); err != nil {
+		return fmt.Errorf("write facts: %w", err)
+	}
+	return nil
+}
+
+// RedactFacts returns a copy in which names of hosts, users, jobs and images, serial
+// numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
+// by the same one.
+func RedactFacts(f *facts.Facts) *facts.Facts { return Redact(NewRedactor(), f) }
+
+// Redact studies a value and returns a copy of it in which all strings are
+// redacted: facts, or what was made of them.
+func Redact[T any](r *Redactor, v T) T {
+	r.Study(v)
+	return redact.Value(r, v)
+}
+
+// Redactor replaces what identifies a machine, its network or its users by
+// stand-ins, in texts and in values. It is the one that snapshots are redacted
+// with.
+type Redactor = redact.Redactor
+
+// NewRedactor returns a redactor that has seen nothing yet.
+func NewRedactor() *Redactor { return redact.New() }
+
+// NewSecretsRedactor returns a redactor that replaces secrets and nothing else.
+func NewSecretsRedactor() *Redactor { return redact.NewSecrets() }
+
+func readBounded(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxSnapshot+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case len(data) > MaxSnapshot:
+		return nil, fmt.Errorf("read %s: larger than %d MiB", name, MaxSnapshot>>20)
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+}
+
+// parseFacts decodes a facts document.
+func parseFacts(name string, data []byte) (*facts.Facts, error) {
+	at := func(offset int64, err error) error {
+		line, column := lineAndColumn(data, offset)
+		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
+	}
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	err := json.Unmarshal(data, &head)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, at(syntax.Offset-1, err)
+	}
+	offset := max(bytes.Index(data, []byte(`"schema"`)), 0)
+	if err := checkSchema(head.Schema); err != nil {
+		return nil, at(int64(offset), err)
+	}
+	walk := fieldWalk{decoder: json.NewDecoder(bytes.NewReader(data)), data: data}
+	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
+		return nil, at(walk.at, err)
+	}
+	f := &facts.Facts{}
+	err = json.Unmarshal(data, f) // What it does not know now is retired.
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
+	}
+	if err != nil {
+		return nil, at(0, err)
+	}
+	return f, nil
+}
+
+// factsFamily is a facts schema of any version.
+var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
+
+func checkSchema(schema *string) error {
+	switch {
+	case schema == nil:
+		return fmt.Errorf("not a facts file: it has no schema; want %q", facts.FactsSchema)
+	case *schema == facts.FactsSchema:
+		return nil
+	case factsFamily.MatchString(*schema):
+		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, *schema, facts.FactsSchema)
+	}
+	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
+}
+
+// lineAndColumn returns the line and column, both from 1, of an offset; the column
+// counts bytes.
+func lineAndColumn(data []byte, offset int64) (line, column int) {
+	head := data[:min(max(offset, 0), int64(len(data)))]
+	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
+}
+
+// fieldWalk goes through a document beside the Go type that it is decoded
+// into and finds the fields that the type does not have, and those that stand
+// twice. Package encoding/json does not tell where they are.
+type fieldWalk struct {
+	decoder *json.Decoder
+	data    []byte
+	at      int64 // Where the last token begins.
+}
+
+// next returns the next token.
+func (w *fieldWalk) next() (json.Token, error) {
+	before := w.data[w.decoder.InputOffset():]
+	w.at = int64(len(w.data) - len(bytes.TrimLeft(before, " \t\r\n,:")))
+	return w.decoder.Token()
+}
+
+// value walks through one value of type t; path is where it stands.
+func (w *fieldWalk) value(t reflect.Type, path string) error {
+	token, err := w.next()
+	if err != nil {
+		return err
+	}
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch token {
+	case json.Delim('{'):
+		return w.object(t, path)
+	case json.Delim('['):
+		var element reflect.Type
+		if t != nil && t.Kind() == reflect.Slice {
+			element = t.Elem()
+		}
+		for w.decoder.More() {
+			if err := w.value(element, path); err != nil {
+				return err
+			}
+		}
+		_, err = w.next()
+	}
+	return err
+}
+
+// object walks through the fields of an object. A t of nil is a type that
+// cannot hold one: the decoder says so.
+func (w *fieldWalk) object(t reflect.Type, path string) error {
+	seen := make(map[string]bool)
+	for w.decoder.More() {
+		token, err := w.next()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		full := strings.TrimPrefix(path+"."+name, ".")
+		if seen[name] {
+			return fmt.Errorf("duplicate field %q", full)
+		}
+		seen[name] = true
+		var field reflect.Type
+		switch {
+		case t == nil:
+		case t.Kind() == reflect.Map:
+			field = t.Elem()
+		case t.Kind() == reflect.Struct:
+			var ok bool
+			if field, ok = fieldType(t, name); !ok && !slices.Contains(facts.Retired, full) {
+				return fmt.Errorf("unknown field %q", full)
+			}
+		}
+		if err := w.value(field, full); err != nil {
+			return err
+		}
+	}
+	_, err := w.next()
+	return err
+}
+
+// fieldType returns the type of the field that JSON calls name.
+func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
+	for field := range t.Fields() {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && tag != "-" {
+			return field.Type, true
+		}
+	}
+	return nil, false
+}

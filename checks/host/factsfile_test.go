@@ -1,0 +1,197 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
+
+// recordedFacts has a field of each kind, and things that are to be redacted.
+func recordedFacts() *facts.Facts {
+	return &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host: &facts.HostFacts{
+			Hostname: "trainer-7.lab.example.org", Kernel: "6.8.0", BIOS: "Vendor 1.2.3.4 01/01/2026",
+			CommandLine: []string{"root=UUID=8f6c1d1e-2222-3333-4444-555566667777", "ip=10.1.2.3"}, Root: new(false),
+		},
+		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{
+			Address: "0000:3b:00.0", Class: "0x030200", Link: &facts.PCIeLink{SpeedGTs: 32, Source: "config"},
+			ACS: &facts.ACS{Capability: []string{}, Control: []string{"ReqRedir"}},
+		}}},
+		GPUs: &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", Parameters: map[string]string{"A": "<1>"}}, Devices: []facts.GPU{{
+			Address: "0000:3b:00.0", UUID: "GPU-8f6c1d1e-2222-3333-4444-555566667777",
+			Fabric: &facts.Fabric{State: "completed", ClusterUUID: "0a1b2c3d-2222-3333-4444-555566667777"},
+		}}},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{
+			{Name: "NVIDIA_API_KEY", Value: "nvapi", Source: "environment"},
+			{Name: "NCCL_TOPO_FILE", Value: "/home/alice/topo.xml", Source: "/home/alice/.nccl.conf", Line: 3},
+		}},
+		KernelLog: &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{{
+			Kind: "xid", Code: new(79), Address: "0000:3b:00.0", Message: "trainer-7: NVRM: Xid (PCI:0000:3b:00): 79", Seconds: 1.5, Count: 1,
+		}}},
+		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Transfers: []probe.Transfer{{
+			Test: probe.TestCopy, Source: "0000:3b:00.0", Destination: "0000:5e:00.0", Outcome: probe.OK, GBps: new(395.5),
+		}}},
+		Unknown: []facts.Unknown{{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"}},
+	}
+}
+
+func TestFactsRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	expect.NoError(t, WriteFacts(&b, recordedFacts()))
+	expect.That(t, bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) && bytes.Contains(b.Bytes(), []byte(`"<1>"`)), "not as it should look:\n%s", b.Bytes())
+	first := b.String()
+	got := expect.Value(parseFacts("facts.json", b.Bytes()))(t)
+	expect.NoDiff(t, recordedFacts(), got, "it")
+	var again bytes.Buffer
+	if err := WriteFacts(&again, got); err != nil || again.String() != first {
+		t.Errorf("%v; written again (-first +second):\n%s", err, cmp.Diff(first, again.String()))
+	}
+}
+
+func TestReadFactsErrors(t *testing.T) {
+	const head = `{"schema": "gpudoctor.facts/v1",` + "\n"
+	for _, tt := range []struct{ text, want string }{
+		{"", "f.json:1:1: unexpected end of JSON input"},
+		{"{\n  \"schema\": x", "f.json:2:13: invalid character 'x' looking for beginning of value"},
+		{"{}", `f.json:1:1: not a facts file: it has no schema; want "gpudoctor.facts/v1"`},
+		{"[]", `f.json:1:1: not a facts file: it has no schema; want "gpudoctor.facts/v1"`},
+		{"{\n \"schema\": \"gpudoctor.report/v1\"}", `f.json:2:2: not a facts file: its schema is "gpudoctor.report/v1"; want "gpudoctor.facts/v1"`},
+		{`{"schema": "gpudoctor.facts/v2", "news": 1}`, `f.json:1:2: made by a newer gpudoctor: its schema is "gpudoctor.facts/v2"; this version reads "gpudoctor.facts/v1"`},
+		{head + ` "extra": 1}`, `f.json:2:2: unknown field "extra"`},
+		{head + ` "pci": {"devices": [{"address": "a"},` + "\n" + `  {"colour": "b"}]}}`, `f.json:3:4: unknown field "pci.devices.colour"`},
+		{head + ` "HOST": {}}`, `f.json:2:2: unknown field "HOST"`},
+		{head + ` "host": {}, "host": {}}`, `f.json:2:14: duplicate field "host"`},
+		{head + ` "host": {"root": "yes"}}`, `f.json:2:23: host.root: got string, want bool`},
+		{head + ` "host": {}} {}`, "f.json:2:14: invalid character '{' after top-level value"},
+		{head + ` "gpus": {"a\"b": 1}}`, `f.json:2:11: unknown field "gpus.a\"b"`},
+		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps: got array, want float64`},
+	} {
+		_, err := parseFacts("f.json", []byte(tt.text))
+		expect.That(t, err != nil && err.Error() == tt.want, "%s\n got %v\nwant %s", tt.text, err, tt.want)
+	}
+	expect.Fails(parseFacts("x", []byte(`{"schema": "gpudoctor.facts/v9"}`)))(t, ErrNewer, "a newer schema")
+	deep := strings.Repeat("[", 1<<20)
+	expect.Fails(parseFacts("x", []byte(head+`"pci": `+deep)))(t, nil, "a document that is nested without end")
+	_, _, err := OpenRecording("x", endlessFile{})
+	expect.That(t, err != nil && err.Error() == "read x: larger than 64 MiB", "an endless file: got %v", err)
+}
+
+// TestReadFactsRetired checks that a field that was retired is accepted whatever it holds and dropped, that the facts
+// have it no more, and that a name like it, or the same one elsewhere, is refused.
+func TestReadFactsRetired(t *testing.T) {
+	empty := expect.Value(parseFacts("empty.json", []byte(at("", ""))))(t)
+	for _, field := range facts.Retired {
+		for _, value := range []string{"null", "1", `"x"`, `{"a": [{"b": 1}]}`} {
+			f, err := parseFacts("old.json", []byte(at(field, value)))
+			if err != nil {
+				t.Errorf("%s = %s: %v", field, value, err)
+				continue
+			}
+			var b bytes.Buffer
+			expect.NoError(t, WriteFacts(&b, f))
+			expect.That(t, !strings.Contains(b.String(), `"`+field[strings.LastIndex(field, ".")+1:]+`"`), "%s is written again:\n%s", field, b.String())
+		}
+		for _, path := range []string{field + "s", "x" + field, "numa." + field} {
+			expect.Fails(parseFacts("typo.json", []byte(at(path, "1"))))(t, "unknown field", "%s", path)
+		}
+	}
+	expect.NoDiff(t, &facts.Facts{Schema: facts.FactsSchema}, empty, "it")
+}
+
+// at writes a facts document that holds a value at a path, with a list of one entry wherever the facts have a list.
+func at(path, value string) string {
+	t, open, shut := reflect.TypeFor[facts.Facts](), "", ""
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		open += fmt.Sprintf("%q: ", name)
+		if i == len(names)-1 {
+			break
+		}
+		if t != nil {
+			t, _ = fieldType(t, name)
+		}
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t != nil && t.Kind() == reflect.Slice {
+			t = t.Elem()
+			open, shut = open+"[", "]"+shut
+		}
+		open, shut = open+"{", "}"+shut
+	}
+	if path == "" {
+		return `{"schema": "gpudoctor.facts/v1"}`
+	}
+	return `{"schema": "gpudoctor.facts/v1", ` + open + value + shut + "}"
+}
+
+// endlessFile is a file without end.
+type endlessFile struct{}
+
+func (endlessFile) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestFactsRedact(t *testing.T) {
+	f := recordedFacts()
+	got := RedactFacts(f)
+	want := recordedFacts()
+	want.Host.Hostname = "host-1.example.com"
+	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000001", "ip=240.0.0.1"}
+	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000001"
+	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000002"
+	want.Env.Variables[0].Value = "redacted"
+	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
+	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
+	expect.NoDiff(t, want, got, "it")
+	expect.NoDiff(t, recordedFacts(), f, "the facts themselves were changed")
+	expect.NoDiff(t, got, RedactFacts(got), "redacting twice changes something")
+}
+
+func TestOpen(t *testing.T) {
+	for _, tt := range []struct {
+		text        string
+		host, facts bool
+		err         error
+	}{
+		{"gpudoctor.snapshot/v1\n-- a --\nb\n", true, false, nil},
+		{"\ufeff\n gpudoctor.snapshot/v1\r\n-- a --\r\n", true, false, nil},
+		{"\ufeff \n{\"schema\": \"gpudoctor.facts/v1\"}\n", false, true, nil},
+		{"gpudoctor.snapshot/v2\n", false, false, ErrNewer},
+		{`{"schema": "gpudoctor.facts/v2"}`, false, false, ErrNewer},
+		{"NCCL INFO Bootstrap", false, false, ErrUnrecognized},
+		{"", false, false, ErrUnrecognized},
+		{"-- a --\nb\n", false, false, ErrUnrecognized},
+	} {
+		h, f, err := OpenRecording("any.name", strings.NewReader(tt.text))
+		if (h != nil) != tt.host || (f != nil) != tt.facts || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+			t.Errorf("%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
+		}
+		expect.That(t, h == nil || h.Recorded(), "%q: a snapshot does not say that it is a recording", tt.text)
+	}
+}
+
+func FuzzReadFacts(f *testing.F) {
+	var b bytes.Buffer
+	expect.NoError(f, WriteFacts(&b, recordedFacts()))
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "env": {"variables": [{"name": "A\\\"", "x": 1}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		f, err := parseFacts("fuzz", data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		expect.NoError(t, WriteFacts(&b, RedactFacts(f)))
+		_, err = parseFacts("again", b.Bytes())
+		expect.That(t, err == nil, "what was written cannot be read: %v", err)
+	})
+}

@@ -1,0 +1,325 @@
+package gpudriver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// allocation is a CUmemGenericAllocationHandle.
+type allocation uint64
+
+// The device attributes that gpudoctor queries (cuda.h).
+const (
+	cudaMultiprocessors = 16
+	cudaComputeMajor    = 75
+	cudaComputeMinor    = 76
+	cudaPOSIXHandle     = 103
+	cudaDMABuf          = 124
+)
+
+// memLocation is a CUmemLocation; type 1 is a device.
+type memLocation struct{ kind, id int32 }
+
+// allocationProp is a CUmemAllocationProp. Kind 1 is pinned; a handle type of 1
+// is a POSIX file descriptor.
+type allocationProp struct {
+	kind, handleTypes int32
+	location          memLocation
+	_                 uintptr // win32HandleMetaData.
+	_                 [8]byte // allocFlags.
+}
+
+// accessDesc is a CUmemAccessDesc; flags 3 is read and write.
+type accessDesc struct {
+	location memLocation
+	flags    int32
+}
+
+// cudaCalls are the functions that only CUDA has, or that have another signature in HIP.
+type cudaCalls struct {
+	DriverGetVersion    func(v *int32) error                                                                                             `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) error                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) error                                                                                            `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) error                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemGranularity      func(n *uint64, p *allocationProp, flags int32) error                                                            `cuda:"cuMemGetAllocationGranularity"`
+	MemCreate           func(h *allocation, n uint64, p *allocationProp, flags uint64) error                                             `cuda:"cuMemCreate"`
+	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) error                                                `cuda:"cuMemAddressReserve"`
+	MemMap              func(p Pointer, n, offset uint64, h allocation, flags uint64) error                                              `cuda:"cuMemMap"`
+	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) error                                                     `cuda:"cuMemSetAccess"`
+	MemExport           func(out *int32, h allocation, kind int32, flags uint64) error                                                   `cuda:"cuMemExportToShareableHandle"`
+	MemImport           func(h *allocation, fd uintptr, kind int32) error                                                                `cuda:"cuMemImportFromShareableHandle"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error                                             `cuda:"cuMemGetHandleForAddressRange"`
+	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) error                                                 `cuda:"cuLinkCreate_v2"`
+	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) error `cuda:"cuLinkAddData_v2"`
+	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) error                                                         `cuda:"cuLinkComplete"`
+	LinkDestroy         func(s linker) error                                                                                             `cuda:"cuLinkDestroy"`
+	GetErrorName        func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
+}
+
+// CUDA is NVIDIA's driver API, libcuda.so.1. Signatures and constants are those of cuda.h as of CUDA 12.6; the
+// names with a suffix (_v2) are the ones that the header maps the plain names to, and the plain ones would have
+// 32-bit sizes.
+type CUDA struct {
+	Base
+
+	c cudaCalls
+	// kernels are compiled once for GPUs of one kind: on an H200 that takes 40 ms, and
+	// loading the result 0.1 ms.
+	kernels Compiled
+}
+
+// cudaFirstPeerAttribute is the first CUdevice_P2PAttribute, lazyPeerAccess is
+// CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS (cuda.h).
+const (
+	cudaFirstPeerAttribute = 1
+	cudaLazyPeerAccess     = 1
+)
+
+func newCUDA(handle uintptr) *CUDA {
+	d := &CUDA{Base: Base{QueryCall: "cuStreamQuery", FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
+	d.Describe = d.describe
+	d.Bind(handle, "cuda", &d.Calls, &d.c)
+	return d
+}
+
+// cudaLibrary is the name by which programs load the driver's library.
+const cudaLibrary = "libcuda.so.1"
+
+// API is the name of the interface, as reports give it.
+func (d *CUDA) API() string { return "cuda" }
+
+// Library is the name of the library that was loaded.
+func (d *CUDA) Library() string { return cudaLibrary }
+
+// InitCall is the function that starts the library.
+func (d *CUDA) InitCall() string { return "cuInit" }
+
+// LoadCUDA loads the library.
+func LoadCUDA() (*CUDA, error) {
+	handle, err := Open(cudaLibrary)
+	if err != nil {
+		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
+	}
+	return newCUDA(handle), nil
+}
+
+// describe returns the name and the description of a result.
+func (d *CUDA) describe(r Result) (name, text string) {
+	name = cudaNames[r]
+	var s uintptr
+	if name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == Success {
+		name = Text(s)
+	}
+	if name == "" {
+		name = "CUDA_ERROR"
+	}
+	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == Success {
+		text = Text(s)
+	}
+	return name, text
+}
+
+// cudaNames are the results whose names older drivers do not know (cuda.h).
+var cudaNames = map[Result]string{
+	StubLibrary:      "CUDA_ERROR_STUB_LIBRARY",
+	SystemNotReady:   "CUDA_ERROR_SYSTEM_NOT_READY",
+	DriverMismatch:   "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	CompatNotSupport: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+}
+
+// Version returns the newest CUDA version that the driver serves, as 13.0.
+func (d *CUDA) Version() (string, error) {
+	var v int32
+	err := d.c.DriverGetVersion(&v)
+	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
+}
+
+// Capability returns the compute capability, as 9.0.
+func (d *CUDA) Capability(dev Device) string {
+	major, err1 := d.Attribute(cudaComputeMajor, dev)
+	minor, err2 := d.Attribute(cudaComputeMinor, dev)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", major, minor)
+}
+
+// Multiprocessors counts them.
+func (d *CUDA) Multiprocessors(dev Device) (int, error) {
+	return d.Attribute(cudaMultiprocessors, dev)
+}
+
+// TimerHz is the rate of PTX's globaltimer, which counts nanoseconds.
+func (d *CUDA) TimerHz(Device) float64 { return 1e9 }
+
+// Retain returns the device's primary context.
+func (d *CUDA) Retain(dev Device) (Context, error) {
+	var c Context
+	err := d.c.PrimaryCtxRetain(&c, dev)
+	return c, err
+}
+
+// SetCurrent makes a context current on this thread, which the caller must
+// have locked.
+func (d *CUDA) SetCurrent(c Context) error {
+	return d.c.CtxSetCurrent(c)
+}
+
+// EnablePeer lets the current context access the memory of peer.
+func (d *CUDA) EnablePeer(peer Context) error {
+	err := d.c.CtxEnablePeerAccess(peer, 0)
+	if errors.Is(err, PeerAlready) {
+		return nil
+	}
+	return err
+}
+
+// AllocShared is Alloc: running kernels can share all device memory.
+func (d *CUDA) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
+
+// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
+// must stay until the stream is done, and must not be Go's own.
+func (d *CUDA) CopyToDevice(dst Pointer, src []byte, s Stream) error {
+	return d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s)
+}
+
+// CopyToHost enqueues a copy to pinned host memory on a stream.
+func (d *CUDA) CopyToHost(dst []byte, src Pointer, s Stream) error {
+	return d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s)
+}
+
+// Copy enqueues a copy between devices on a stream, whose device drives it.
+func (d *CUDA) Copy(dst, src Pointer, n uint64, s Stream) error {
+	return d.c.MemcpyDtoDAsync(dst, src, n, s)
+}
+
+// LoadModule compiles PTX with the driver's compiler, for the current context.
+func (d *CUDA) LoadModule(ptx string) (Module, error) {
+	return d.LoadImage(func() ([]byte, error) {
+		text := append([]byte(ptx), 0)
+		if code := d.compile(text); code != nil {
+			return code, nil
+		}
+		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
+	})
+}
+
+// linker is a CUlinkState, linkPTX is CU_JIT_INPUT_PTX (cuda.h).
+type linker uintptr
+
+const linkPTX = 1
+
+// maxCUDACode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
+const maxCUDACode = 64 << 20
+
+// compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
+// that cannot be had.
+func (d *CUDA) compile(ptx []byte) []byte {
+	c := &d.c
+	dev, err := d.Current()
+	if err != nil {
+		return nil
+	}
+	model := d.Capability(dev)
+	if model == "" {
+		return nil
+	}
+	code, err := d.kernels.For(model+"\x00"+string(ptx), func() ([]byte, error) {
+		var s linker
+		if err := c.LinkCreate(0, nil, nil, &s); err != nil {
+			return nil, err
+		}
+		defer c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
+		err := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		var at unsafe.Pointer
+		var n uint64
+		if err := c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCUDACode {
+			return nil, err
+		}
+		return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
+	})
+	if err != nil {
+		return nil
+	}
+	return code
+}
+
+// IPCWay is the name of this mechanism to share memory with another process.
+func (d *CUDA) IPCWay() string { return "cudaIpc" }
+
+// posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+const posixHandle = 1
+
+// CanExport reports whether a device's memory can be shared through a file descriptor.
+func (d *CUDA) CanExport(dev Device) bool {
+	v, err := d.Attribute(cudaPOSIXHandle, dev)
+	return err == nil && v != 0
+}
+
+// Exportable allocates at least n bytes on a device by the virtual memory
+// calls, mapped for that device, and returns its size and a file descriptor with which
+// another process can import it.
+func (d *CUDA) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
+	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
+	var granularity uint64
+	if err := d.c.MemGranularity(&granularity, &prop, 0); err != nil {
+		return 0, 0, -1, err
+	}
+	size = (n + granularity - 1) / granularity * granularity
+	var h allocation
+	if err := d.c.MemCreate(&h, size, &prop, 0); err != nil {
+		return 0, 0, -1, err
+	}
+	var out int32
+	if err := d.c.MemExport(&out, h, posixHandle, 0); err != nil {
+		return 0, 0, -1, err
+	}
+	p, err = d.mapAllocation(h, size, dev)
+	return p, size, int(out), err
+}
+
+// dmaBuf is CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
+const dmaBuf = 1
+
+// DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc on a device. The error is
+// gpudriver.NotSupported if the driver offers no DMA-BUF.
+func (d *CUDA) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
+	var out int32
+	err = d.c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
+	if failed, ok := errors.AsType[*Error](err); ok {
+		if v, err := d.Attribute(cudaDMABuf, dev); err == nil && v == 0 {
+			return -1, d.Fail(failed.Call, int32(NotSupported))
+		}
+	}
+	return int(out), err
+}
+
+// Import maps an allocation that another process exported for use by dev.
+func (d *CUDA) Import(fd int, size uint64, dev Device) (Pointer, error) {
+	var h allocation
+	if err := d.c.MemImport(&h, uintptr(fd), posixHandle); err != nil {
+		return 0, err
+	}
+	return d.mapAllocation(h, size, dev)
+}
+
+func (d *CUDA) mapAllocation(h allocation, size uint64, dev Device) (Pointer, error) {
+	var p Pointer
+	if err := d.c.MemAddressReserve(&p, size, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	if err := d.c.MemMap(p, size, 0, h, 0); err != nil {
+		return 0, err
+	}
+	desc := accessDesc{location: memLocation{1, int32(dev)}, flags: 3}
+	return p, d.c.MemSetAccess(p, size, &desc, 1)
+}

@@ -1,0 +1,328 @@
+package gpudriver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// The numbers of hip_runtime_api.h. hipDeviceAttributeWallClockRate came with
+// ROCm 5.3; all others have been the same since 5.2.
+const (
+	hipMultiprocessors = 63    // hipDeviceAttributeMultiprocessorCount
+	hipWallClockRate   = 10017 // hipDeviceAttributeWallClockRate, in kHz
+
+	hipHostToDevice   = 1 // hipMemcpyHostToDevice
+	hipDeviceToHost   = 2 // hipMemcpyDeviceToHost
+	hipDeviceToDevice = 3 // hipMemcpyDeviceToDevice
+
+	hipFineGrained = 1 // hipDeviceMallocFinegrained
+)
+
+// oldestHIP and newest are the major versions of HIP that this package supports.
+const (
+	oldestHIP = 5
+	newestHIP = 7
+)
+
+// hipWallClockHz is the rate of the counter behind wall_clock64 where the library
+// does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
+const hipWallClockHz = 100e6
+
+// hipCalls are the functions that only HIP has, or that have another signature in CUDA.
+type hipCalls struct {
+	RuntimeGetVersion  func(v *int32) error                                                `hip:"hipRuntimeGetVersion,needed"`
+	SetDevice          func(d int32) error                                                 `hip:"hipSetDevice,needed"`
+	EnablePeerAccess   func(peer int32, flags uint32) error                                `hip:"hipDeviceEnablePeerAccess,needed"`
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) error                      `hip:"hipExtMallocWithFlags"`
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) error `hip:"hipMemcpyAsync,needed"`
+	GetErrorName       func(r Result) uintptr                                              `hip:"hipGetErrorName"`
+	GetErrorString     func(r Result) uintptr                                              `hip:"hipGetErrorString"`
+}
+
+// hipCompiler is hiprtc: of libamdhip64 itself, or of libhiprtc.
+type hipCompiler struct {
+	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) error `hip:"hiprtcCreateProgram,needed"`
+	CompileProgram func(p uintptr, options int32, texts unsafe.Pointer) error                             `hip:"hiprtcCompileProgram"`
+	GetCodeSize    func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetCodeSize"`
+	GetCode        func(p uintptr, code *byte) error                                                      `hip:"hiprtcGetCode"`
+	GetLogSize     func(p uintptr, n *uint64) error                                                       `hip:"hiprtcGetProgramLogSize"`
+	GetLog         func(p uintptr, log *byte) error                                                       `hip:"hiprtcGetProgramLog"`
+	DestroyProgram func(p *uintptr) error                                                                 `hip:"hiprtcDestroyProgram"`
+}
+
+// HIP is AMD's HIP runtime, libamdhip64. Signatures and constants are those of hip_runtime_api.h of ROCm 5.2 to 7
+// (ROCm/HIP rocm-5.2.3, rocm-5.7.1, rocm-6.0.0, rocm-6.2.2; ROCm/rocm-systems projects/hip). Differences between
+// these versions are noted where they matter; other major versions are rejected.
+type HIP struct {
+	Base
+
+	c       hipCalls
+	rtc     hipCompiler
+	library string
+	// kernels are compiled once for each model: it takes a second.
+	kernels Compiled
+}
+
+// hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
+// (hip_runtime_api.h).
+const hipLazyPeerAccess = 1
+
+// newHIP binds the library of a name.
+func newHIP(handle uintptr, name string) *HIP {
+	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
+	d := &HIP{Base: Base{QueryCall: "hipStreamQuery", LazyPeerAccess: hipLazyPeerAccess}, library: name}
+	d.Describe = d.describe
+	d.Bind(handle, "hip", &d.Calls, &d.c)
+	d.bindCompiler(handle)
+	return d
+}
+
+// bindCompiler looks the compiler up. ROCm 7 removes it from libamdhip64; since 5.x there is a libhiprtc.
+func (d *HIP) bindCompiler(handle uintptr) {
+	if BindAll(handle, "hip", &d.rtc, hipCompilerError) == nil {
+		return
+	}
+	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
+	_, version, _ := strings.Cut(d.library, ".so")
+	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
+		if own, err := Open(name); err == nil {
+			BindAll(own, "hip", &d.rtc, hipCompilerError)
+			return
+		}
+	}
+}
+
+// hipLibraries are the names under which the runtime is looked for: what programs of
+// each major version ask the loader for, and the place where ROCm is installed
+// without telling the loader.
+var hipLibraries = []string{
+	"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+	"/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm/lib/libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so",
+}
+
+// LoadHIP loads the library.
+func LoadHIP() (*HIP, error) {
+	var first error
+	for _, name := range hipLibraries {
+		handle, err := Open(name)
+		if err != nil {
+			if first == nil || !strings.Contains(err.Error(), "cannot open shared object file") {
+				first = err // One that is there and does not load tells more.
+			}
+			continue
+		}
+		return newHIP(handle, name), nil
+	}
+	return nil, fmt.Errorf("load libamdhip64: %w", first)
+}
+
+// API is the name of the interface, as reports give it.
+func (d *HIP) API() string { return "hip" }
+
+// InitCall is the function that starts the library.
+func (d *HIP) InitCall() string { return "hipInit" }
+
+// Library is the name of the library that was loaded.
+func (d *HIP) Library() string { return d.library }
+
+// describe returns the name and the description of a result.
+func (d *HIP) describe(r Result) (name, text string) {
+	if d.c.GetErrorName != nil {
+		name = Text(d.c.GetErrorName(r))
+	}
+	if d.c.GetErrorString != nil {
+		text = Text(d.c.GetErrorString(r))
+	}
+	return cmp.Or(name, "hipError"), text
+}
+
+// Version returns the version of HIP, as 6.2.41133.
+func (d *HIP) Version() (string, error) {
+	var v int32
+	if err := d.c.RuntimeGetVersion(&v); err != nil {
+		return "", err
+	}
+	// HIP_VERSION is major * 10^7 + minor * 10^5 + patch.
+	major := int(v / 1e7)
+	version := fmt.Sprintf("%d.%d.%d", major, v/1e5%100, v%1e5)
+	if major == 5 {
+		d.LazyPeerAccess = 0
+	}
+	if major < oldestHIP || major > newestHIP {
+		return version, fmt.Errorf("HIP %s: %w; supported are %d to %d", version, ErrVersion, oldestHIP, newestHIP)
+	}
+	return version, nil
+}
+
+// Capability is empty: AMD's GPUs have no compute capability.
+func (d *HIP) Capability(Device) string { return "" }
+
+// Multiprocessors counts the compute units.
+func (d *HIP) Multiprocessors(dev Device) (int, error) {
+	return d.Attribute(hipMultiprocessors, dev)
+}
+
+// TimerHz is the rate of wall_clock64.
+func (d *HIP) TimerHz(dev Device) float64 {
+	if khz, err := d.Attribute(hipWallClockRate, dev); err == nil && khz > 0 {
+		return 1e3 * float64(khz)
+	}
+	return hipWallClockHz
+}
+
+// Retain initializes a device. The runtime does that at the first call that needs
+// it, such as freeing a null pointer.
+func (d *HIP) Retain(dev Device) (Context, error) {
+	if err := d.c.SetDevice(int32(dev)); err != nil {
+		return 0, err
+	}
+	if err := d.Free(0); err != nil && !errors.Is(err, ErrMissing) {
+		return 0, err
+	}
+	return Context(dev) + 1, nil
+}
+
+// hipDevice is the device of a context.
+func hipDevice(c Context) int32 { return int32(c) - 1 }
+
+// SetCurrent makes a device current on this thread, which the caller must have
+// locked.
+func (d *HIP) SetCurrent(c Context) error {
+	return d.c.SetDevice(hipDevice(c))
+}
+
+// EnablePeer lets the current device access the memory of peer.
+func (d *HIP) EnablePeer(peer Context) error {
+	err := d.c.EnablePeerAccess(hipDevice(peer), 0)
+	if errors.Is(err, PeerAlready) {
+		return nil
+	}
+	return err
+}
+
+// AllocShared allocates fine-grained memory: what a peer's kernel stores into
+// memory of the other kind need not be seen before the kernel ends (HIP
+// programming guide, «Coherence controls»).
+func (d *HIP) AllocShared(n uint64) (p Pointer, err error) {
+	err = d.c.ExtMallocWithFlags(&p, n, hipFineGrained)
+	return p, err
+}
+
+// hipPointer is a device's address in the form that the calls for both kinds of memory take.
+func hipPointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
+// must stay until the stream is done, and must not be Go's own.
+func (d *HIP) CopyToDevice(dst Pointer, src []byte, s Stream) error {
+	return d.c.MemcpyAsync(hipPointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hipHostToDevice, s)
+}
+
+// CopyToHost enqueues a copy to pinned host memory on a stream.
+func (d *HIP) CopyToHost(dst []byte, src Pointer, s Stream) error {
+	return d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), hipPointer(src), uint64(len(dst)), hipDeviceToHost, s)
+}
+
+// Copy enqueues a copy between devices on a stream. hipMemcpyPeerAsync, which names both, does the same
+// (hipamd/src/hip_peer.cpp).
+func (d *HIP) Copy(dst, src Pointer, n uint64, s Stream) error {
+	return d.c.MemcpyAsync(hipPointer(dst), hipPointer(src), n, hipDeviceToDevice, s)
+}
+
+// LoadModule compiles HIP C++ for the current device and loads the result.
+func (d *HIP) LoadModule(source string) (Module, error) {
+	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
+}
+
+// compile makes code for the current device, once for each model. One compiler
+// runs at a time: hiprtc locks itself.
+func (d *HIP) compile(source string) ([]byte, error) {
+	dev, err := d.Current()
+	if err != nil {
+		return nil, err
+	}
+	model, err := d.Name(dev)
+	if err != nil {
+		return nil, err
+	}
+	return d.kernels.For(model+"\x00"+source, func() ([]byte, error) { return d.build(source) })
+}
+
+// build makes code of a source for the current device.
+func (d *HIP) build(source string) ([]byte, error) {
+	c := &d.rtc
+	var program uintptr
+	if err := c.CreateProgram(&program, CString(source), CString("gpudoctor.hip"), 0, nil, nil); err != nil {
+		return nil, err
+	}
+	defer c.DestroyProgram(&program) //nolint:errcheck // The process ends soon.
+	// Without an option for it, the compiler takes the current device's
+	// architecture.
+	if err := c.CompileProgram(program, 0, nil); err != nil {
+		if log := d.log(program); log != "" {
+			err = fmt.Errorf("%w: %s", err, log)
+		}
+		return nil, err
+	}
+	var n uint64
+	if err := c.GetCodeSize(program, &n); err != nil || n == 0 || n > maxCode {
+		return nil, cmp.Or(err, errNoCode)
+	}
+	code := make([]byte, n)
+	if err := c.GetCode(program, &code[0]); err != nil {
+		return nil, err
+	}
+	return code, nil
+}
+
+var errNoCode = errors.New("hiprtcGetCodeSize reports success and gives no size")
+
+// maxCode and maxLog bound the output of the compiler.
+const (
+	maxCode = 64 << 20
+	maxLog  = 1 << 20
+)
+
+// log is the first line of the compiler's messages.
+func (d *HIP) log(program uintptr) string {
+	var n uint64
+	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {
+		return ""
+	}
+	b := make([]byte, n)
+	if d.rtc.GetLog(program, &b[0]) != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(b), "\x00")), "\n")
+	return line[:min(len(line), 200)]
+}
+
+// hipCompilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
+// hiprtcResult).
+func hipCompilerError(call string, code int32) error {
+	name := map[int32]string{
+		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
+		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",
+		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
+	}[code]
+	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
+}
+
+// IPCWay is the name of this mechanism to share memory with another process.
+func (d *HIP) IPCWay() string { return "hipIpc" }
+
+// CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
+// configured otherwise, and that is what the probe tries.
+func (d *HIP) CanExport(Device) bool { return false }
+
+// Exportable and Import are not supported.
+func (d *HIP) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
+	return 0, 0, -1, Missing("hipMemExportToShareableHandle")
+}
+
+// Import is not supported.
+func (d *HIP) Import(int, uint64, Device) (Pointer, error) {
+	return 0, Missing("hipMemImportFromShareableHandle")
+}

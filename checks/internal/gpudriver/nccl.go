@@ -1,0 +1,214 @@
+package gpudriver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// NCCLResult is an ncclResult_t.
+type NCCLResult int32
+
+// The results (nccl.h, ncclResult_t).
+const (
+	ncclSuccess    NCCLResult = 0
+	ncclInProgress NCCLResult = 7
+)
+
+// ncclNames are those of the header.
+var ncclNames = []string{
+	"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError", "ncclInProgress",
+}
+
+// String is the name in the header.
+func (r NCCLResult) String() string {
+	if r >= 0 && int(r) < len(ncclNames) {
+		return ncclNames[r]
+	}
+	return fmt.Sprintf("ncclResult_t %d", int32(r))
+}
+
+type (
+	// NCCLUniqueID is an ncclUniqueId: how the ranks of a communicator find each other.
+	NCCLUniqueID struct{ Internal [128]byte }
+	// NCCLComm is an ncclComm_t.
+	NCCLComm uintptr
+)
+
+// The types and operations in use (nccl.h, ncclDataType_t and ncclRedOp_t).
+const (
+	ncclUint64 = 5
+	ncclSum    = 0
+)
+
+// NCCLError is a failed call.
+type NCCLError struct {
+	// Call is the function, Result its result, and Text the library's description.
+	Call   string
+	Result NCCLResult
+	Text   string
+	// Last is what ncclGetLastError says; empty where the library says nothing.
+	Last string
+}
+
+func (e *NCCLError) Error() string { return e.Call + ": " + e.Said() }
+
+// Said is what the call returned.
+func (e *NCCLError) Said() string {
+	s := fmt.Sprintf("%s (%d)", e.Result, e.Result)
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	return s
+}
+
+// ncclCalls are the functions, as gpudriver.BindAll binds them.
+type ncclCalls struct {
+	GetVersion        func(v *int32) error                                                              `nccl:"ncclGetVersion,needed"`
+	GetUniqueID       func(id *NCCLUniqueID) error                                                      `nccl:"ncclGetUniqueId,needed"`
+	CommInitRank      func(c *NCCLComm, ranks int32, id NCCLUniqueID, rank int32) error                 `nccl:"ncclCommInitRank,needed"`
+	CommDestroy       func(c NCCLComm) error                                                            `nccl:"ncclCommDestroy"`
+	CommGetAsyncError func(c NCCLComm, r *NCCLResult) error                                             `nccl:"ncclCommGetAsyncError"`
+	AllReduce         func(send, receive Pointer, n uint64, kind, op int32, c NCCLComm, s Stream) error `nccl:"ncclAllReduce,needed"`
+	// Send and Recv came with 2.7.
+	Send           func(send Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error    `nccl:"ncclSend"`
+	Recv           func(receive Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error `nccl:"ncclRecv"`
+	GroupStart     func() error                                                                  `nccl:"ncclGroupStart"`
+	GroupEnd       func() error                                                                  `nccl:"ncclGroupEnd"`
+	GetErrorString func(r NCCLResult) uintptr                                                    `nccl:"ncclGetErrorString"`
+	GetLastError   func(c NCCLComm) uintptr                                                      `nccl:"ncclGetLastError"` // 2.13.
+}
+
+// NCCL is NVIDIA's collective library, libnccl.so.2, or AMD's, librccl.so.1, whose API is the same. Signatures and
+// constants are those of nccl.h (NCCL 2.4 to 2.29) and of rccl.h.
+type NCCL struct {
+	// Path is the file that was loaded; empty if the maps of this process do not show it.
+	Path  string
+	calls ncclCalls
+}
+
+// LoadNCCL loads a library by its path, or by the name by which a program would.
+func LoadNCCL(name string) (*NCCL, error) {
+	handle, err := Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", name, err)
+	}
+	l := &NCCL{}
+	missing := BindAll(handle, "nccl", &l.calls, l.fail)
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
+		l.Path = cmp.Or(Path(maps, "libnccl"), Path(maps, "librccl"))
+	}
+	if len(missing) > 0 {
+		return l, fmt.Errorf("%s: %w: %d of the functions that the probe calls", name, ErrMissing, len(missing))
+	}
+	return l, nil
+}
+
+// Version returns the version, as 2.28.9. The error wraps gpudriver.ErrVersion where the API may be
+// another one.
+func (l *NCCL) Version() (string, error) {
+	var v int32
+	if err := l.calls.GetVersion(&v); err != nil {
+		return "", err
+	}
+	version := ncclVersion(v)
+	if !ncclSupported(v) {
+		return version, fmt.Errorf("NCCL %s: %w: the probe knows the API of versions 2.4 to 2.x", version, ErrVersion)
+	}
+	return version, nil
+}
+
+// ncclVersion writes a version as people do: 22809 is 2.28.9, and up to 2.8 2408 is 2.4.8
+// (NCCL_VERSION of nccl.h).
+func ncclVersion(v int32) string {
+	if v < 10000 {
+		return fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)
+	}
+	return fmt.Sprintf("%d.%d.%d", v/10000, v%10000/100, v%100)
+}
+
+// ncclSupported reports whether a version's API is the one of nccl.h 2: since 2.4 it has the
+// functions used here.
+func ncclSupported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 && v < 30000 }
+
+// fail is the error of a call with a result other than success.
+func (l *NCCL) fail(call string, code int32) error {
+	e := &NCCLError{Call: call, Result: NCCLResult(code)}
+	if l.calls.GetErrorString != nil {
+		e.Text = Text(l.calls.GetErrorString(e.Result))
+	}
+	if l.calls.GetLastError != nil {
+		e.Last = Text(l.calls.GetLastError(0)) // It does not depend on the communicator.
+	}
+	return e
+}
+
+// ncclPresent drops the error that the library lacks a function that nothing depends on.
+func ncclPresent(err error) error {
+	if errors.Is(err, ErrMissing) {
+		return nil
+	}
+	return err
+}
+
+// UniqueID makes the id of a new communicator.
+func (l *NCCL) UniqueID() (id NCCLUniqueID, err error) {
+	err = l.calls.GetUniqueID(&id)
+	return id, err
+}
+
+// Init joins a communicator, with the GPU that is current on this thread.
+func (l *NCCL) Init(ranks int, id NCCLUniqueID, rank int) (c NCCLComm, err error) {
+	err = l.calls.CommInitRank(&c, int32(ranks), id, int32(rank))
+	return c, err
+}
+
+// Destroy leaves a communicator.
+func (l *NCCL) Destroy(c NCCLComm) error { return ncclPresent(l.calls.CommDestroy(c)) }
+
+// Async returns the error that a communicator met since its last call, if any.
+func (l *NCCL) Async(c NCCLComm) error {
+	var r NCCLResult
+	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
+		return ncclPresent(err)
+	}
+	if r == ncclInProgress || r == ncclSuccess {
+		return nil
+	}
+	return l.fail("ncclCommGetAsyncError", int32(r))
+}
+
+// AllReduce enqueues the sum of n words of 8 bytes over all ranks.
+func (l *NCCL) AllReduce(c NCCLComm, send, receive Pointer, n uint64, s Stream) error {
+	return l.calls.AllReduce(send, receive, n, ncclUint64, ncclSum, c, s)
+}
+
+// NCCLMessage is one message of an exchange between two ranks, in words of 8 bytes.
+type NCCLMessage struct {
+	Peer int
+	At   Pointer
+	N    uint64
+}
+
+// Exchange enqueues messages to and from peers, as one group.
+func (l *NCCL) Exchange(c NCCLComm, sends, receives []NCCLMessage, s Stream) error {
+	if err := l.calls.GroupStart(); err != nil {
+		return err
+	}
+	var first error
+	for _, m := range sends {
+		if err := l.calls.Send(m.At, m.N, ncclUint64, int32(m.Peer), c, s); first == nil {
+			first = err
+		}
+	}
+	for _, m := range receives {
+		if err := l.calls.Recv(m.At, m.N, ncclUint64, int32(m.Peer), c, s); first == nil {
+			first = err
+		}
+	}
+	if err := l.calls.GroupEnd(); first == nil {
+		first = err
+	}
+	return first
+}

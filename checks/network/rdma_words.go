@@ -1,0 +1,177 @@
+package network
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// The link layers.
+const (
+	layerInfiniBand = "InfiniBand"
+	layerEthernet   = "Ethernet"
+)
+
+// PortState gives a port's state in one word, whichever program printed it:
+// "PORT_ACTIVE (4)", "Active", "4: ACTIVE", "Initializing".
+func PortState(text string) string {
+	text = strings.ToLower(text)
+	for _, form := range []struct{ word, state string }{
+		{"active", "active"},
+		{"down", "down"},
+		{"init", "init"},
+		{"arm", "armed"},
+	} {
+		if strings.Contains(text, form.word) {
+			return form.state
+		}
+	}
+	return ""
+}
+
+// PhysicalState gives the state of the physical link as ibstat spells it
+// (rdma-core@691953d8d infiniband-diags/ibstat.c, libibverbs/examples/devinfo.c).
+func PhysicalState(text string) string {
+	plain := strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(text))
+	for _, form := range []struct{ word, state string }{
+		{"linkup", "LinkUp"},
+		{"polling", "Polling"},
+		{"disabled", "Disabled"},
+		{"sleep", "Sleep"},
+		{"linkerrorrecovery", "LinkErrorRecovery"},
+		{"configuration", "PortConfigurationTraining"},
+		{"phytest", "PhyTest"},
+	} {
+		if strings.Contains(plain, form.word) {
+			return form.state
+		}
+	}
+	return ""
+}
+
+// LinkLayer gives the link layer, or nothing.
+func LinkLayer(text string) string {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "infiniband", "ib":
+		return layerInfiniBand
+	case "ethernet":
+		return layerEthernet
+	}
+	return ""
+}
+
+// GIDType gives the type of a GID, or nothing: "v2", "RoCE v2",
+// "IB/RoCE v1".
+func GIDType(text string) string {
+	switch {
+	case strings.Contains(text, "v2"):
+		return "RoCE v2"
+	case strings.Contains(text, "v1"):
+		return "RoCE v1"
+	}
+	return ""
+}
+
+// NameGIDTypes tells the two meanings of the kernel's "IB/RoCE v1" apart,
+// which show_gids prints as "v1" for InfiniBand as well.
+func NameGIDTypes(p *facts.RDMAPort) {
+	if p.LinkLayer != layerInfiniBand {
+		return
+	}
+	for i := range p.GIDs {
+		p.GIDs[i].Type = "IB"
+	}
+}
+
+// LeadingNumber reads the leading decimal or hexadecimal number of a value such
+// as "4096 (5)" or "0x5".
+func LeadingNumber(text string) (int, bool) {
+	text = strings.TrimSpace(text)
+	if i := strings.IndexAny(text, " \t("); i >= 0 {
+		text = text[:i]
+	}
+	n, err := strconv.ParseInt(text, 0, 32)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return int(n), true
+}
+
+// ParseLID reads an SM LID or a LID, which have 16 bits.
+func ParseLID(text string) *int {
+	n, ok := LeadingNumber(text)
+	if !ok || n > 0xffff {
+		return nil
+	}
+	return &n
+}
+
+// ParseRate reads a rate in Gb/s: "200", "200 Gb/sec (4X HDR)", "2.5".
+func ParseRate(text string) float64 {
+	text = strings.TrimSpace(text)
+	if i := strings.IndexAny(text, " \t("); i >= 0 {
+		text = text[:i]
+	}
+	f, err := facts.ParseFloat(text)
+	if err != nil || !(f > 0 && f < 1e5) {
+		return 0
+	}
+	return f
+}
+
+// linkCounters and transportCounters are the counters that report lost or repeated packets,
+// and links that failed, by folder of a port. The others of ports/N/counters and hw_counters
+// count traffic. The transport's are those of mlx5 (drivers/infiniband/hw/mlx5/counters.c of
+// Linux, retrans_q_cnts and basic_q_cnts).
+var (
+	linkCounters = []string{
+		"symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "port_rcv_remote_physical_errors",
+		"port_xmit_discards", "local_link_integrity_errors", "excessive_buffer_overrun_errors",
+	}
+	transportCounters = []string{
+		"rnr_nak_retry_err", "packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err", "out_of_sequence", "out_of_buffer",
+		"duplicate_request", "req_cqe_error", "resp_cqe_error", "roce_adp_retrans", "roce_adp_retrans_to", "rx_icrc_encapsulated",
+	}
+)
+
+// PortCounter notes a counter of a port, and reports whether it is one of errors.
+func PortCounter(p *facts.RDMAPort, name, value string) bool {
+	if slices.Contains(linkCounters, name) || slices.Contains(transportCounters, name) {
+		return note(p, name, value)
+	}
+	return false
+}
+
+func note(p *facts.RDMAPort, name, value string) bool {
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+	if err != nil || n < 0 {
+		return false
+	}
+	if p.Counters == nil {
+		p.Counters = make(map[string]int64)
+	}
+	p.Counters[name] = n
+	return true
+}
+
+// pathHeaders are the bytes that RoCE takes of an Ethernet frame's payload, and least and most
+// the path MTUs (Linux include/rdma/ib_addr.h, iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomic
+// 28, ICRC 4; include/rdma/ib_verbs.h, enum ib_mtu).
+const (
+	pathHeaders = 96
+	leastPath   = 256
+	mostPath    = 4096
+)
+
+// pathMTU is the largest path MTU of RoCE that fits into an Ethernet MTU, 0 if none does: a power
+// of two, as drivers compute it.
+func pathMTU(ethernet int) int {
+	room := min(ethernet-pathHeaders, mostPath)
+	if room < leastPath {
+		return 0
+	}
+	return 1 << (bits.Len(uint(room)) - 1)
+}
