@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -81,7 +80,7 @@ func advise(c *cli.Context) error {
 			"an example: gpudoctor advise --from "+examplePrefix+example())
 	}
 	var b bytes.Buffer
-	perm := outfile.Shared
+	perm := stdio.Shared
 	if target, ok := emit.Named(c.String("for")); ok {
 		b.WriteString(target.Write(needs, file))
 		if target.Executable() {

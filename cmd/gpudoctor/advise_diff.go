@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -131,7 +130,7 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 		return nil
 	}
 	if file := c.String("output"); file != "" {
-		if err := writeFile(c.Context, file, []byte(diff), outfile.Shared); err != nil {
+		if err := writeFile(c.Context, file, []byte(diff), stdio.Shared); err != nil {
 			return err
 		}
 		tell("to apply it: patch -p1 -d %s <%s", remedies.Quote(at), remedies.Quote(file))

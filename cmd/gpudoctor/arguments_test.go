@@ -22,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -46,11 +45,11 @@ func TestFlagsAgree(t *testing.T) {
 		takes bool
 	}
 	seen := map[string]kind{}
-	commands := arguments.Leaves(app.Commands)
+	commands := leaves(app.Commands)
 	for _, c := range commands {
-		for _, f := range arguments.WithHelp(c.Flags) {
+		for _, f := range withHelp(c.Flags) {
 			for _, n := range f.Names() {
-				k := kind{f.Names()[0], arguments.TakesValue(f)}
+				k := kind{f.Names()[0], takesValue(f)}
 				before, ok := seen[n]
 				expect.That(t, !ok || before == k, "%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
 				seen[n] = k
@@ -72,7 +71,7 @@ func parse(t *testing.T, args []string) parsed {
 	t.Helper()
 	app := newApp(io.Discard)
 	var saw *parsed
-	for _, c := range arguments.Leaves(app.Commands) {
+	for _, c := range leaves(app.Commands) {
 		c.Action = func(c *cli.Context) error {
 			saw = &parsed{Command: c.Command.HelpName, Flags: map[string]string{}, Words: c.Args().Slice()}
 			for _, f := range c.Command.Flags {
@@ -127,7 +126,7 @@ func form(f cli.Flag, n int) []string {
 		value = "7s"
 	}
 	switch {
-	case !arguments.TakesValue(f):
+	case !takesValue(f):
 		return []string{dashes + name}
 	case n%2 == 0:
 		return []string{dashes + name, value}
@@ -141,7 +140,7 @@ func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	lines, commands, try := 0, 0, night.Every(16)
-	for _, c := range arguments.Leaves(testApp().Commands) {
+	for _, c := range leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -244,13 +243,13 @@ func FuzzArrange(f *testing.F) {
 // TestValueNeeded checks that every flag of every command says by its name that its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
-	for _, c := range arguments.Leaves(testApp().Commands) {
+	for _, c := range leaves(testApp().Commands) {
 		for _, f := range c.Flags {
-			if !arguments.TakesValue(f) {
+			if !takesValue(f) {
 				continue
 			}
 			for _, n := range f.Names() {
-				flag := arguments.Dashed(n)
+				flag := dashed(n)
 				for _, tt := range []struct {
 					args []string
 					want string
@@ -336,7 +335,7 @@ func TestCompletion(t *testing.T) {
 		offers(flag+"="+value, len(flag)+1, before...)
 	}
 	known := expect.Value(learn(""))(t)
-	for _, c := range arguments.Leaves(testApp().Commands) {
+	for _, c := range leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -344,7 +343,7 @@ func TestCompletion(t *testing.T) {
 		for i, word := range path {
 			offers(word, 0, path[:i]...)
 		}
-		for _, f := range arguments.WithHelp(c.Flags) {
+		for _, f := range withHelp(c.Flags) {
 			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
 				continue // An old name.
 			}
@@ -393,14 +392,14 @@ var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerF
 // TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
 // an answer, and that what is there is not offered again.
 func TestCompletionIsTrue(t *testing.T) {
-	for _, c := range arguments.Leaves(testApp().Commands) {
+	for _, c := range leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
 		path := strings.Fields(c.HelpName)[1:]
 		for _, f := range c.Flags {
 			name := "--" + f.Names()[0]
-			if !arguments.TakesValue(f) {
+			if !takesValue(f) {
 				answers, _ := asked(t, append(slices.Clone(path), name, "-")...)
 				expect.That(t, !slices.Contains(answers, name), "%s %s: it is offered again", c.HelpName, name)
 				continue

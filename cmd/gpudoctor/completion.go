@@ -10,12 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -55,7 +53,7 @@ type answer struct{ word, meaning string }
 // complete answers what the last word of a command line may become.
 func complete(app *cli.App, words []string) string {
 	word := words[len(words)-1]
-	l := question{arguments.Parse(app, words[:len(words)-1])}
+	l := parseLine(app, words[:len(words)-1])
 	var all []answer
 	files := ""
 	flag, prefix, value := l.valueAsked(word)
@@ -83,20 +81,17 @@ func complete(app *cli.App, words []string) string {
 	return b.String()
 }
 
-// question is the command line before the word that is asked for.
-type question struct{ *arguments.Line }
-
 // valueAsked returns the flag that a word is a value of, the part of the word before
 // the value, and the value: "--format=m", or "m" after "--format". The flag is nil if
 // the word is not a value.
-func (l question) valueAsked(word string) (flag cli.Flag, prefix, value string) {
+func (l *line) valueAsked(word string) (flag cli.Flag, prefix, value string) {
 	if l.Literal {
 		return nil, "", ""
 	}
-	all := arguments.AllFlags(l.App)
+	all := allFlags(l.App)
 	if strings.HasPrefix(word, "-") {
 		if before, after, ok := strings.Cut(word, "="); ok {
-			if f := all[arguments.FlagName(before)]; f != nil && arguments.TakesValue(f) {
+			if f := all[flagName(before)]; f != nil && takesValue(f) {
 				return f, before + "=", after
 			}
 		}
@@ -109,7 +104,7 @@ func (l question) valueAsked(word string) (flag cli.Flag, prefix, value string) 
 }
 
 // values are the values of a flag, and which names of files are values as well.
-func (l question) values(f cli.Flag, prefix, value string) (all []answer, files string) {
+func (l *line) values(f cli.Flag, prefix, value string) (all []answer, files string) {
 	name := f.Names()[0]
 	var values []string
 	if _, isTime := f.(*cli.DurationFlag); isTime {
@@ -152,7 +147,7 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 func formatsOf(c *cli.Command) []string {
 	switch {
 	case c != nil && slices.Contains(c.Flags, cli.Flag(armsFlag)):
-		return collectives.Formats
+		return report.CollectiveFormats
 	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
 		return report.FormatNames()
 	case c.Name == diffName:
@@ -165,7 +160,7 @@ func formatsOf(c *cli.Command) []string {
 
 // ids are the lists of rules that a list may become: those before its last
 // comma, and one more.
-func (l question) ids(list string) []string {
+func (l *line) ids(list string) []string {
 	before := list[:strings.LastIndex(list, ",")+1]
 	given := ids([]string{before})
 	var lists []string
@@ -179,7 +174,7 @@ func (l question) ids(list string) []string {
 
 // knowledge is the rules and remedies, with those of the --policy that the
 // command line names, if they are sound.
-func (l question) knowledge() knowledge {
+func (l *line) knowledge() knowledge {
 	policy := ""
 	for _, a := range l.Flags {
 		if a.Name == policyFlag.Name {
@@ -206,15 +201,15 @@ var builtin = sync.OnceValue(func() knowledge {
 
 // flagAnswers are the flags that may follow: those of the command that are not
 // there yet, or may be repeated.
-func (l question) flagAnswers() []answer {
+func (l *line) flagAnswers() []answer {
 	var all []answer
 	for _, f := range l.LevelFlags(len(l.Path)) {
 		_, repeats := f.(*cli.StringSliceFlag)
-		if !repeats && slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == f.Names()[0] }) {
+		if !repeats && slices.ContainsFunc(l.Flags, func(a argument) bool { return a.Name == f.Names()[0] }) {
 			continue
 		}
-		help, ok := arguments.HelpOf(f)
-		if !ok || arguments.Hidden(f) {
+		help, ok := helpOf(f)
+		if !ok || isHidden(f) {
 			continue
 		}
 		for _, n := range f.Names() {
@@ -234,7 +229,7 @@ func (l question) flagAnswers() []answer {
 
 // wordAnswers are the words that may follow: commands, or what a command takes, and
 // which names of files may.
-func (l question) wordAnswers() (all []answer, files string) {
+func (l *line) wordAnswers() (all []answer, files string) {
 	switch c := l.Command(); {
 	case c != nil && c.Name == waiveName && len(l.Words) == 0:
 		files = completeFiles

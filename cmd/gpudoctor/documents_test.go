@@ -12,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -260,7 +259,7 @@ func TestManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
 	page := manualPage(app)
-	for _, c := range arguments.Leaves(app.Commands) {
+	for _, c := range leaves(app.Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -268,7 +267,7 @@ func TestManual(t *testing.T) {
 		about, _, _ = strings.Cut(about, "\n.Ss ")
 		expect.That(t, ok, "the page lacks %s", c.HelpName)
 		for _, f := range c.Flags {
-			if name := " Fl -" + f.Names()[0]; !arguments.Hidden(f) && !strings.Contains(about, name) {
+			if name := " Fl -" + f.Names()[0]; !isHidden(f) && !strings.Contains(about, name) {
 				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
 			}
 		}

@@ -6,9 +6,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -35,4 +38,19 @@ func writeRules(w io.Writer, all []rules.Rule) error {
 	}
 	_, err := io.WriteString(w, lines.Table(lines.Clean(rows, false)))
 	return err
+}
+
+func textsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "texts",
+		Usage: "list the kinds of text that check --from recognizes",
+		Description: `Each kind is recognized by its content, alone or among others in one file, in a
+folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return stdio.Write(c.App.Writer, writeTexts)
+		},
+	}
 }

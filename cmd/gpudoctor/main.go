@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -13,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -113,11 +113,11 @@ func newApp(stdout io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              arguments.UsageError,
+		OnUsageError:              usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				hints := append(meantAs(c), "gpudoctor --help lists the commands")
-				return complaint.UnknownName("command", c.Args().First(), arguments.CommandNames(c.App.Commands), hints...)
+				return complaint.UnknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -134,7 +134,7 @@ func newApp(stdout io.Writer) *cli.App {
 // with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
-		c.OnUsageError = arguments.UsageError
+		c.OnUsageError = usageError
 		c.HideHelpCommand = true
 		c.CustomHelpTemplate = commandHelp
 		if len(c.Subcommands) > 0 {
@@ -150,7 +150,7 @@ func prepare(commands []*cli.Command) {
 
 // groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
-	name, all := c.Command.Name, arguments.CommandNames(c.Command.Subcommands)
+	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {
 		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
 	}
@@ -165,3 +165,20 @@ func prefixed(word string, names []string) []string {
 	}
 	return all
 }
+
+// verdictError makes the program exit with the code of a verdict. It has no message:
+// the report contains it.
+type verdictError struct{ code int }
+
+func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// verdict is the error of an exit code, nil for 0.
+func verdict(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return verdictError{code}
+}
+
+// join lists names with commas between.
+func join(names []string) string { return strings.Join(names, ", ") }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -87,10 +86,10 @@ func filesOf(all []output) []string {
 // writable rejects a file that cannot be written, before any work is done. The flag names
 // it.
 func writable(flag, file string) error {
-	switch err := outfile.Check(file); {
+	switch err := stdio.CheckFile(file); {
 	case err == nil:
 		return nil
-	case errors.Is(err, outfile.ErrFolder):
+	case errors.Is(err, stdio.ErrFolder):
 		return complaint.Hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	default:
 		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, err), "name another file, such as one in "+os.TempDir())
@@ -122,7 +121,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 			return complaint.Hinted(fmt.Errorf("-o %s is given twice", complaint.Quote(file)), "name it once")
 		}
 		for _, other := range taken {
-			if outfile.Same(file, other.name) {
+			if stdio.SameFile(file, other.name) {
 				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), other.by), "name another file")
 			}
 		}
@@ -181,7 +180,7 @@ func writeReport(ctx context.Context, all []output, v *versions, s report.Style,
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
 	}
 	return firstOf(failed)
 }
@@ -201,7 +200,7 @@ func firstOf(all []error) error {
 
 // writeFile writes a file completely or not at all. Its error says what is left.
 func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) error {
-	if err := outfile.Write(ctx, file, data, perm); err != nil {
+	if err := stdio.WriteFile(ctx, file, data, perm); err != nil {
 		return complaint.Hinted(err, "name another file")
 	}
 	return nil

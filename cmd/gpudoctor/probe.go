@@ -11,10 +11,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -82,7 +80,7 @@ func probeP2P(c *cli.Context) error {
 		return g.err
 	}
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
@@ -106,9 +104,9 @@ func probeNCCL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format := cmp.Or(c.String(formatFlag.Name), collectives.Formats[0])
-	if !slices.Contains(collectives.Formats, format) {
-		return complaint.UnknownName("value of --format:", format, collectives.Formats, "probe nccl --format takes one of: "+join(collectives.Formats))
+	format := cmp.Or(c.String(formatFlag.Name), report.CollectiveFormats[0])
+	if !slices.Contains(report.CollectiveFormats, format) {
+		return complaint.UnknownName("value of --format:", format, report.CollectiveFormats, "probe nccl --format takes one of: "+join(report.CollectiveFormats))
 	}
 	redact, err := readRedaction(c)
 	if err != nil {
@@ -132,15 +130,15 @@ func probeNCCL(c *cli.Context) error {
 		return g.err
 	}
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 	})
-	code := collectives.ExitCode(d.Collectives)
+	code := report.CollectivesExitCode(d.Collectives)
 	if quiet && code == exitOK {
 		return nil
 	}
 	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		return collectives.Write(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
+		return report.WriteCollectives(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
 	}); err != nil {
 		return err
 	}

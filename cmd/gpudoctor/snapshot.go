@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -69,7 +68,7 @@ func snapshot(c *cli.Context) error {
 			return err
 		})
 	}
-	if err := writeFile(c.Context, file, recording.Bytes(), outfile.Private); err != nil {
+	if err := writeFile(c.Context, file, recording.Bytes(), stdio.Private); err != nil {
 		return err
 	}
 	if !c.Bool("quiet") {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -33,30 +32,30 @@ type overview struct {
 func Overview(w io.Writer, p *plan.Plan, s Style) error {
 	o := overview{Style: s}
 	o.Width = max(cmp.Or(o.Width, 100), 40)
-	o.text(ansi.Bold, "", p.Machine)
+	o.text(lines.Bold, "", p.Machine)
 	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)
 	o.settings(p, "Container, if the job runs in one", ofContainer[2:]...)
 	o.settings(p, "Machine", plan.KernelParameter, plan.Sysctl, plan.ModuleOption)
 	switch {
 	case p.IsEmpty():
-		o.text(ansi.Plain, "", "No GPU is known and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
+		o.text(lines.Plain, "", "No GPU is known and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
 	case len(p.Settings) == 0:
 		o.line("")
-		o.text(ansi.Plain, "", "No setting is needed: the defaults fit this machine.")
+		o.text(lines.Plain, "", "No setting is needed: the defaults fit this machine.")
 	}
 	if len(p.Steps) > 0 {
 		o.heading("To do, which no file sets")
 		for i, step := range p.Steps {
-			o.text(ansi.Plain, "  ", fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy))
+			o.text(lines.Plain, "  ", fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy))
 		}
 	}
 	o.ranks(p)
 	if len(p.Unknown) > 0 {
 		o.line("")
-		o.text(ansi.Yellow, "", "Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".")
+		o.text(lines.Yellow, "", "Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".")
 	}
 	o.line("")
-	o.text(ansi.Dim, "", "To write them to a file: gpudoctor advise --for TARGET -o FILE. Targets: "+strings.Join(Names(), ", ")+".")
+	o.text(lines.Dim, "", "To write them to a file: gpudoctor advise --for TARGET -o FILE. Targets: "+strings.Join(Names(), ", ")+".")
 	if _, err := io.WriteString(w, o.b.String()); err != nil {
 		return fmt.Errorf("write advice: %w", err)
 	}
@@ -69,13 +68,13 @@ func (o *overview) line(s string) {
 }
 
 // text writes a text behind a margin.
-func (o *overview) text(c ansi.Color, margin, s string) {
+func (o *overview) text(c lines.Color, margin, s string) {
 	for _, l := range lines.Wrap(lines.Printable(s, o.ASCII), o.Width-len(margin)) {
 		o.line(margin + o.paint(c, l))
 	}
 }
 
-func (o *overview) paint(c ansi.Color, s string) string {
+func (o *overview) paint(c lines.Color, s string) string {
 	if !o.Color {
 		return s
 	}
@@ -84,7 +83,7 @@ func (o *overview) paint(c ansi.Color, s string) string {
 
 func (o *overview) heading(s string) {
 	o.line("")
-	o.text(ansi.Bold, "", s)
+	o.text(lines.Bold, "", s)
 }
 
 // settings writes those of some kinds under a heading; those with the same reason stand
@@ -100,11 +99,11 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 		if len(s.For) > 0 {
 			words += " (" + strings.Join(s.For, ", ") + ")"
 		}
-		o.line("  " + o.paint(ansi.Cyan, lines.Printable(words, o.ASCII)))
+		o.line("  " + o.paint(lines.Cyan, lines.Printable(words, o.ASCII)))
 		if i+1 < len(all) && Why(all[i+1]) == Why(s) {
 			continue
 		}
-		o.text(ansi.Plain, "      ", Why(s))
+		o.text(lines.Plain, "      ", Why(s))
 	}
 }
 
@@ -117,7 +116,7 @@ func (o *overview) ranks(p *plan.Plan) {
 	}
 	o.heading("Ranks")
 	if p.Bind {
-		o.text(ansi.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
+		o.text(lines.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
 	rows = lines.Clean(rows, o.ASCII)
 	table := strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
@@ -125,7 +124,7 @@ func (o *overview) ranks(p *plan.Plan) {
 	for i, row := range rows {
 		switch {
 		case !isWide && i == 0:
-			o.line(o.paint(ansi.Dim, "  "+table[i]))
+			o.line(o.paint(lines.Dim, "  "+table[i]))
 		case !isWide:
 			o.line("  " + table[i])
 		case i > 0:
@@ -133,7 +132,7 @@ func (o *overview) ranks(p *plan.Plan) {
 			for column, cell := range row {
 				parts = append(parts, rows[0][column]+" "+cell)
 			}
-			o.text(ansi.Plain, "  ", strings.Join(parts, ", "))
+			o.text(lines.Plain, "  ", strings.Join(parts, ", "))
 		}
 	}
 }

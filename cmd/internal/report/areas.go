@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -86,7 +85,7 @@ func (t *text) areas() {
 		}
 		t.area(nameOf(l.Name), l.State, l.Summary, right)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.items(strings.Repeat(" ", t.areaIndent()), ansi.Dim, t.v.Figures)
+			t.items(strings.Repeat(" ", t.areaIndent()), lines.Dim, t.v.Figures)
 		}
 	}
 	if len(others) > 0 {
@@ -123,7 +122,7 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	broken := lines.Wrap(summary, room)
 	last := &broken[len(broken)-1]
 	if gap := room - utf8.RuneCountInString(*last) - len(right); right != "" && gap >= 2 {
-		*last += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
+		*last += strings.Repeat(" ", gap) + t.paint(lines.Dim, right)
 	}
 	t.lines(lead, margin, broken)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -26,7 +25,7 @@ func (t *text) details() {
 	t.pairs("Not applicable", notApplicable)
 	if len(t.v.Passed) > 0 {
 		t.head("Passed")
-		t.wrapped("  ", ansi.Plain, strings.Join(t.v.Passed, ", "))
+		t.wrapped("  ", lines.Plain, strings.Join(t.v.Passed, ", "))
 	}
 	t.pairs("Set in files", settings)
 	t.times()
@@ -45,7 +44,7 @@ func (t *text) pairs(title string, all []pair) {
 			t.line("  ", name)
 			name = ""
 		}
-		t.under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), ansi.Plain, p.Text)
+		t.under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), lines.Plain, p.Text)
 	}
 }
 
@@ -66,7 +65,7 @@ func (t *text) times() {
 	}
 	for _, list := range []pair{{"steps", longest(steps)}, {"probe", longest(stages)}} {
 		if list.Text != "" {
-			t.hanging("  ", list.Name, ansi.Plain, list.Text)
+			t.hanging("  ", list.Name, lines.Plain, list.Text)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -16,7 +15,7 @@ const labelWidth = 7
 const leastText = 12
 
 // paint adds a color.
-func (t *text) paint(c ansi.Color, s string) string {
+func (t *text) paint(c lines.Color, s string) string {
 	if !t.style.Color {
 		return s
 	}
@@ -36,7 +35,7 @@ func (t *text) line(parts ...string) {
 // head writes the title of a part.
 func (t *text) head(title string) {
 	t.line()
-	t.line(t.paint(ansi.Bold, title))
+	t.line(t.paint(lines.Bold, title))
 }
 
 // entry writes a status, a sentence and a remark: at the right edge if there
@@ -50,7 +49,7 @@ func (t *text) entry(label, said, right string) {
 		last = len(broken) - 1
 	}
 	if right != "" {
-		broken[last] += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
+		broken[last] += strings.Repeat(" ", gap) + t.paint(lines.Dim, right)
 	}
 	t.lines(t.paint(colorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), broken)
 }
@@ -64,7 +63,7 @@ func (t *text) lines(lead, margin string, all []string) {
 }
 
 // under writes a text in lines, the first behind a lead and the others behind a margin as wide as that.
-func (t *text) under(lead, margin string, c ansi.Color, said string) {
+func (t *text) under(lead, margin string, c lines.Color, said string) {
 	broken := lines.Wrap(said, max(t.width-utf8.RuneCountInString(margin), leastText))
 	for i, l := range broken {
 		broken[i] = t.paint(c, l)
@@ -73,15 +72,15 @@ func (t *text) under(lead, margin string, c ansi.Color, said string) {
 }
 
 // wrapped writes a text in lines with a left margin.
-func (t *text) wrapped(margin string, c ansi.Color, said string) { t.under(margin, margin, c, said) }
+func (t *text) wrapped(margin string, c lines.Color, said string) { t.under(margin, margin, c, said) }
 
 // hanging writes a label and a text; further lines are aligned with the text.
-func (t *text) hanging(margin, label string, c ansi.Color, said string) {
+func (t *text) hanging(margin, label string, c lines.Color, said string) {
 	t.under(margin+t.paint(c, lines.Pad(label, labelWidth)), margin+strings.Repeat(" ", labelWidth), c, said)
 }
 
 // items writes a list, no item broken unless it is longer than a line.
-func (t *text) items(margin string, c ansi.Color, parts []string) {
+func (t *text) items(margin string, c lines.Color, parts []string) {
 	if len(parts) == 0 {
 		return
 	}
@@ -103,7 +102,7 @@ func punctuated(parts []string, mark string) []string {
 }
 
 // wrappedAfter writes two texts one after the other, the first in a color.
-func (t *text) wrappedAfter(c ansi.Color, first, second string) {
+func (t *text) wrappedAfter(c lines.Color, first, second string) {
 	words := len(strings.Fields(first))
 	for _, l := range lines.Wrap(first+" "+second, t.width) {
 		fields := strings.Fields(l)

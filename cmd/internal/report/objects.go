@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -126,7 +125,7 @@ func (t *text) objects() {
 		t.lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.width-width, t.width-width))
 	}
 	if rest != "" {
-		t.wrapped("", ansi.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
+		t.wrapped("", lines.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
 	}
 }
 

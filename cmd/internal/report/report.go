@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Format is a form in which a report can be written.
@@ -121,4 +121,4 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 }
 
 // Inline escapes a text for a line of Markdown.
-func Inline(s string) string { return gfm.Inline(s) }
+func Inline(s string) string { return lines.Inline(s) }

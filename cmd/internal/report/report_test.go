@@ -17,7 +17,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
@@ -444,11 +443,11 @@ func FuzzPrintable(f *testing.F) {
 			i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e })
 			expect.That(t, i < 0 && utf8.ValidString(got), "lines.Printable(%q, %v) = %q", s, ascii, got)
 		}
-		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
+		for _, md := range []string{lines.Inline(s), lines.Cell(s)} {
 			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
 		}
-		if bare := strings.ReplaceAll(gfm.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
-			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, gfm.Inline(s))
+		if bare := strings.ReplaceAll(lines.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
+			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, lines.Inline(s))
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -37,18 +36,18 @@ type text struct {
 }
 
 // colorOf is the colour of a severity or a status.
-func colorOf(s string) ansi.Color {
+func colorOf(s string) lines.Color {
 	switch s {
 	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
-		return ansi.Red
+		return lines.Red
 	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown):
-		return ansi.Yellow
+		return lines.Yellow
 	case string(rules.Low), string(area.Note):
-		return ansi.Cyan
+		return lines.Cyan
 	case string(area.OK):
-		return ansi.Green
+		return lines.Green
 	}
-	return ansi.Dim
+	return lines.Dim
 }
 
 // newText prepares a report for a person.
@@ -75,7 +74,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	for i := range t.v.Serious() {
 		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
 			t.line()
-			t.wrapped("", ansi.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
+			t.wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
 			break
 		}
 		t.finding(&t.v.Found[i])
@@ -118,7 +117,7 @@ func (t *text) machine() {
 	if indent > t.width/3 {
 		indent = 6
 	}
-	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
+	t.lines(t.paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
 	t.texts()
 }
 
@@ -143,7 +142,7 @@ func (t *text) transfers() {
 		return
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
-	t.items("      ", ansi.Dim, t.v.Figures)
+	t.items("      ", lines.Dim, t.v.Figures)
 	t.slowStart()
 	t.matrix()
 }
@@ -174,22 +173,22 @@ func (t *text) finding(f *finding) {
 	t.line()
 	margin := strings.Repeat(" ", len(fmt.Sprint(f.Number))+2)
 	t.title(margin, f)
-	t.remark(margin, ansi.Dim, "", f.About)
+	t.remark(margin, lines.Dim, "", f.About)
 	if len(f.Messages) > maxMessages || !f.Named {
-		t.wrapped(margin, ansi.Plain, t.some(f.Subjects, maxSubjects))
+		t.wrapped(margin, lines.Plain, t.some(f.Subjects, maxSubjects))
 	}
 	for i, m := range f.Messages {
 		if i == maxMessages && !t.style.Verbose {
-			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
+			t.wrapped(margin, lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
 			break
 		}
-		t.wrapped(margin, ansi.Plain, m)
+		t.wrapped(margin, lines.Plain, m)
 	}
 	if f.Terms != "" {
-		t.hanging(margin, "terms", ansi.Dim, f.Terms)
+		t.hanging(margin, "terms", lines.Dim, f.Terms)
 	}
 	for _, c := range f.Candidates {
-		t.hanging(margin, "may be", ansi.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
+		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
 	}
 	for _, e := range f.Effects {
 		said := "cause of " + e.Rule
@@ -198,7 +197,7 @@ func (t *text) finding(f *finding) {
 		} else if !slices.Equal(e.Subjects, []string{"host"}) {
 			said += ": " + t.some(e.Subjects, maxSubjects)
 		}
-		t.wrapped(margin, ansi.Dim, said)
+		t.wrapped(margin, lines.Dim, said)
 	}
 	if t.style.Verbose {
 		t.evidence(margin, f)
@@ -216,13 +215,13 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.paint(ansi.Bold, fmt.Sprint(f.Number)) + "  " + t.paint(colorOf(severity), severity) + "  "
+	lead := t.paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.paint(colorOf(severity), severity) + "  "
 	if gap := t.width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
-		t.line(lead, t.paint(ansi.Bold, f.Title), strings.Repeat(" ", gap), t.paint(ansi.Dim, about))
+		t.line(lead, t.paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.paint(lines.Dim, about))
 		return
 	}
-	t.under(lead, indent, ansi.Bold, f.Title)
-	t.line(indent, t.paint(ansi.Dim, about))
+	t.under(lead, indent, lines.Bold, f.Title)
+	t.line(indent, t.paint(lines.Dim, about))
 }
 
 // some lists the first of several names.
@@ -236,7 +235,7 @@ func (t *text) some(names []string, most int) string {
 // evidence writes what led to a finding.
 func (t *text) evidence(margin string, f *finding) {
 	for _, e := range f.Evidence {
-		t.hanging(margin, "seen", ansi.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
+		t.hanging(margin, "seen", lines.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
 	}
 }
 
@@ -258,7 +257,7 @@ func (t *text) slight(all []finding) {
 		f := &all[i]
 		said := f.Messages[0]
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
+			t.wrapped(margin, lines.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
 			break
 		}
 		if !t.style.Verbose {
@@ -323,17 +322,17 @@ func (t *text) conclusion() string {
 }
 
 // conclusionColor is the color of the verdict.
-func (t *text) conclusionColor() ansi.Color {
+func (t *text) conclusionColor() lines.Color {
 	switch t.v.class() {
 	case "good":
-		return ansi.Green
+		return lines.Green
 	case "bad":
-		return ansi.Red
+		return lines.Red
 	}
 	if v := &t.v.Verdict; v.State == Inconclusive && !v.has(ReasonCut) && (t.v.fromTexts() || v.has(ReasonNoGPU)) {
-		return ansi.Plain // Nothing else was to be expected.
+		return lines.Plain // Nothing else was to be expected.
 	}
-	return ansi.Yellow
+	return lines.Yellow
 }
 
 // closing writes the verdict.
@@ -342,10 +341,10 @@ func (t *text) closing() {
 	said := t.conclusion()
 	t.wrappedAfter(t.conclusionColor(), said, t.judged(said))
 	t.wanted()
-	t.remark("", ansi.Dim, "", d.RedactedNote())
-	t.remark("", ansi.Dim, "For more detail: ", d.hint())
+	t.remark("", lines.Dim, "", d.RedactedNote())
+	t.remark("", lines.Dim, "For more detail: ", d.hint())
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.line("To see a report for a machine with GPUs: ", t.paint(ansi.Bold, "gpudoctor check --from example:"+t.style.Example))
+		t.line("To see a report for a machine with GPUs: ", t.paint(lines.Bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
@@ -354,7 +353,7 @@ func (t *text) closing() {
 
 // exit writes the exit code and its reason.
 func (t *text) exit() {
-	t.wrapped("", ansi.Dim, t.v.exit())
+	t.wrapped("", lines.Dim, t.v.exit())
 }
 
 // noProblems says that no fault was found, or how bad the findings are at most that stand

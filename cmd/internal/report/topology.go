@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
@@ -28,17 +27,17 @@ func (v *view) picture(ascii bool) *topology.Machine {
 func WriteTopology(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
 	t := newText(&b, newView(d, s.ASCII), s)
-	t.wrapped("", ansi.Bold, t.v.Host.Summary)
+	t.wrapped("", lines.Bold, t.v.Host.Summary)
 	t.line()
 	m := t.v.picture(s.ASCII)
 	switch {
 	case m == nil && d.textsOnly:
-		t.wrapped("", ansi.Plain, "No topology: the input does not show how GPUs are connected.")
+		t.wrapped("", lines.Plain, "No topology: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(t.v.Document)
-		t.wrapped("", ansi.Plain, "No topology: "+why+".")
+		t.wrapped("", lines.Plain, "No topology: "+why+".")
 	case m == nil:
-		t.wrapped("", ansi.Plain, "No topology: how the GPUs are connected is not known.")
+		t.wrapped("", lines.Plain, "No topology: how the GPUs are connected is not known.")
 	default:
 		t.tree(m)
 		t.pictured(m)
@@ -72,18 +71,18 @@ func (t *text) tree(m *topology.Machine) {
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
 			line, detail = line+"  "+detail, ""
 		}
-		t.line(t.paint(ansi.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		t.line(t.paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
 		if detail != "" {
-			t.below(r, ansi.Dim, detail)
+			t.below(r, lines.Dim, detail)
 		}
 		t.faults(m, r)
 	}
 }
 
 // below writes a text below a node.
-func (t *text) below(r topology.Row, c ansi.Color, said string) {
+func (t *text) below(r topology.Row, c lines.Color, said string) {
 	for _, l := range lines.Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
-		t.line(t.paint(ansi.Dim, r.Under), t.paint(c, l))
+		t.line(t.paint(lines.Dim, r.Under), t.paint(c, l))
 	}
 }
 
@@ -111,10 +110,10 @@ func (t *text) pictured(m *topology.Machine) {
 		t.line()
 	}
 	for _, j := range m.Joins {
-		t.wrapped("", ansi.Plain, j.String())
+		t.wrapped("", lines.Plain, j.String())
 	}
 	if m.Hidden {
-		t.wrapped("", ansi.Dim, topology.HiddenPaths)
+		t.wrapped("", lines.Dim, topology.HiddenPaths)
 	}
 	t.near(m)
 	if len(m.Faults) > 0 {
@@ -122,11 +121,11 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		t.under(t.paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), ansi.Plain, f.Title)
+		t.under(t.paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
 	}
 	if len(m.Faults) > 0 {
 		t.line()
-		t.line(t.paint(ansi.Dim, "what to do: "), t.v.Recheck)
+		t.line(t.paint(lines.Dim, "what to do: "), t.v.Recheck)
 	}
 }
 
@@ -137,12 +136,12 @@ func (t *text) near(m *topology.Machine) {
 		t.line("Nearest to each GPU")
 	}
 	for _, n := range m.Near {
-		t.under(t.paint(ansi.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), ansi.Plain, n.String())
+		t.under(t.paint(lines.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), lines.Plain, n.String())
 	}
 	if len(m.Notes) > 0 {
 		t.line()
 	}
 	for _, note := range m.Notes {
-		t.wrapped("", ansi.Plain, note)
+		t.wrapped("", lines.Plain, note)
 	}
 }
