@@ -16,6 +16,14 @@ type flagHelp struct {
 	Takes, Usage, Default string
 }
 
+// About is what the flag does, and its default.
+func (h flagHelp) About() string {
+	if h.Default == "" {
+		return h.Usage
+	}
+	return h.Usage + " (default " + h.Default + ")"
+}
+
 // helpOf takes the description of a flag apart. What the flag takes stands in back quotes
 // in its usage: at its beginning and before a colon if it is no part of the sentence.
 func helpOf(f cli.Flag) (h flagHelp, ok bool) {

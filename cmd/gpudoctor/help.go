@@ -46,9 +46,5 @@ func describeFlag(f cli.Flag) string {
 	if h.Takes != "" {
 		line += " " + h.Takes
 	}
-	line += "\t" + h.Usage
-	if h.Default != "" {
-		line += " (default " + h.Default + ")"
-	}
-	return line
+	return line + "\t" + h.About()
 }
