@@ -344,9 +344,6 @@ func TestCompletion(t *testing.T) {
 			offers(word, 0, path[:i]...)
 		}
 		for _, f := range withHelp(c.Flags) {
-			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
-				continue // An old name.
-			}
 			for _, n := range f.Names() {
 				if len(n) == 1 {
 					continue
@@ -379,7 +376,6 @@ func TestCompletion(t *testing.T) {
 	for _, id := range known.names() {
 		offers(id, len(id)-1, "explain")
 	}
-	offers("test-gate", 4, "explain", "--policy", filepath.Join("testdata", "policy"))
 	for _, s := range shellNames() {
 		offers(s, 0, "completion")
 	}
@@ -387,7 +383,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // freeText are flags that take any text.
-var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
+var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag, driverFlag.Name}
 
 // TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
 // an answer, and that what is there is not offered again.
@@ -533,7 +529,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
 	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
-	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
+	left := []string{"baseline", "only", "skip", "redact", "no-redact", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		name := f.Names()[0]
 		expect.That(t, slices.Contains(repeated, name) || slices.Contains(left, name), "--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)

@@ -119,7 +119,7 @@ func judgingFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 		policyFlag,
 		waiveFlag,
-		redactFlag, noRedactFlag, keepFlag,
+		redactFlag, noRedactFlag,
 		checkFormatFlag,
 		&cli.StringSliceFlag{
 			Name: "output", Aliases: []string{"o"},

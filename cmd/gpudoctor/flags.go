@@ -54,12 +54,6 @@ func helpOf(f cli.Flag) (h flagHelp, ok bool) {
 	return h, true
 }
 
-// isHidden reports whether a flag is an old name that no help shows.
-func isHidden(f cli.Flag) bool {
-	visible, hides := f.(cli.VisibleFlag)
-	return hides && !visible.IsVisible()
-}
-
 // dashed writes a flag as it is typed: with one dash if it is a letter.
 func dashed(name string) string {
 	name = strings.TrimLeft(name, "-")

@@ -23,5 +23,4 @@ func TestHelpOf(t *testing.T) {
 		diff := cmp.Diff(tt.want, got)
 		expect.That(t, ok && diff == "", "(-want +got):\n%s", diff)
 	}
-	expect.That(t, isHidden(&cli.BoolFlag{Name: "old", Hidden: true}) && !isHidden(&cli.BoolFlag{Name: "new"}), "hidden flags are not told from others")
 }

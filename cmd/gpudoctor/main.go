@@ -152,16 +152,16 @@ func prepare(commands []*cli.Command) {
 func groupAction(c *cli.Context) error {
 	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {
-		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
+		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name+" ", all), c.Command.HelpName+" --help lists the commands")
 	}
-	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
+	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName+" ", all)))
 }
 
-// prefixed puts a word before each name.
-func prefixed(word string, names []string) []string {
+// prefixed puts a text before each name.
+func prefixed(text string, names []string) []string {
 	all := make([]string, len(names))
 	for i, n := range names {
-		all[i] = word + " " + n
+		all[i] = text + n
 	}
 	return all
 }

@@ -53,7 +53,7 @@ func writeManual(w io.Writer, app *cli.App) error {
 func shownFlags(c *cli.Command) []flagHelp {
 	var all []flagHelp
 	for _, f := range c.Flags {
-		if h, ok := helpOf(f); ok && !isHidden(f) && f != cli.HelpFlag {
+		if h, ok := helpOf(f); ok && f != cli.HelpFlag {
 			all = append(all, h)
 		}
 	}

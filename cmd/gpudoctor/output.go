@@ -167,7 +167,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {

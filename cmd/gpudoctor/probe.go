@@ -36,7 +36,7 @@ func probeCommand() *cli.Command {
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
 path could not be tested`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}, {
 			Name:  "nccl",
@@ -48,7 +48,7 @@ such as P2P and shared memory, and without the library's variables.
 
 exit code: 0 the collectives are correct and not slower than the links allow; 1 they
 are not; 2 wrong usage or an error; 3 their outcome is not known`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag},
 			Action: probeNCCL,
 		}},
 	}

@@ -22,7 +22,6 @@ gpudoctor check --from FILE then gives the same findings on any machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},
 			noRedactFlag,
-			keepFlag,
 			probeFlag,
 			busyFlag,
 			waitFlag,

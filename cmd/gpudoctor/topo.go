@@ -22,7 +22,7 @@ follows from how the machine is built, such as a narrow link above a GPU. topo m
 data between GPUs; gpudoctor check does.
 
 gpudoctor check -o report.html draws the same topology.`,
-		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, keepFlag, colorFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
