@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 
@@ -70,14 +69,11 @@ func (p *patching) read(c *cli.Context) error {
 		defer f.Close() //nolint:errcheck // It was only read.
 		return io.ReadAll(io.LimitReader(f, patch.MaxBytes+1))
 	})
-	switch {
-	case err == nil:
-		p.text = string(raw)
-		return nil
-	case errors.Is(err, fs.ErrPermission):
-		return complaint.Hinted(fmt.Errorf("--diff %s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
+	if err != nil {
+		return cannotRead("--diff ", name, err, takesPatched)
 	}
-	return complaint.Hinted(fmt.Errorf("--diff %s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(c.Context, name), takesPatched)...)
+	p.text = string(raw)
+	return nil
 }
 
 // write writes what the file lacks of a machine's plan, as a patch, and says why on standard

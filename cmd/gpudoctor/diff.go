@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -190,10 +189,8 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		return nil, "", s.unlike(name)
 	case errors.Is(err, errNotFile):
 		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, "", complaint.Hinted(fmt.Errorf("%s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
 	}
-	return nil, "", complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(ctx, name), takesSides)...)
+	return nil, "", cannotRead("", name, err, takesSides)
 }
 
 // unlike is the error for a file that shows no machine, and is no report.

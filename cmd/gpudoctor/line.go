@@ -196,27 +196,19 @@ func (l *line) checkValue(a argument) error {
 // unknownFlag says which flag may have been meant, or which command takes it.
 func (l *line) unknownFlag(a argument) error {
 	name := flagName(a.Typed)
-	var near, names []string
+	var names, hints []string
 	for _, f := range l.LevelFlags(len(l.Path)) {
 		for _, n := range f.Names() {
-			if len(n) == 1 {
-				continue
-			}
-			names = append(names, "--"+n)
-			if name == n[:1] {
-				near = append(near, "--"+n)
+			if len(n) > 1 {
+				names = append(names, "--"+n)
 			}
 		}
 	}
-	var hints []string
 	if slices.Contains(commandNames(l.Commands()), name) {
 		hints = append(hints, "did you mean "+l.name()+" "+name+"?")
 	}
-	if len(near) > 0 {
-		hints = append(hints, "did you mean "+strings.Join(near, " or ")+"?")
-	}
 	if takers := takersOf(l.App, name); len(takers) > 0 {
-		hints = append(hints, "it is a flag of: "+strings.Join(takers, ", "))
+		hints = append(hints, "it is a flag of: "+join(takers))
 	}
 	if len(hints) > 0 {
 		return complaint.Hinted(fmt.Errorf("unknown flag %s", complaint.Quote(a.Typed)), append(hints, l.help())...)
