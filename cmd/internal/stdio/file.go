@@ -39,13 +39,13 @@ func WriteFile(ctx context.Context, name string, data []byte, perm fs.FileMode) 
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		writing.Lock()
 		defer writing.Unlock()
-		err = replace(name, info, data, perm)
+		err = plain(replace(name, info, data, perm))
 		if errors.Is(err, errLink) || info != nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY)) {
 			err = over(context.WithoutCancel(ctx), name, data, perm)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, plain(err))
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func over(ctx context.Context, name string, data []byte, perm fs.FileMode) error
 		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOCTTY, perm)
 	})
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	_, err = files.Within(ctx, 0, func() (int, error) {
 		n, err := f.Write(data)
