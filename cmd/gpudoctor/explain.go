@@ -23,7 +23,8 @@ func explainCommand() *cli.Command {
 		ArgsUsage: "ID",
 		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
 gpudoctor explain exit 3         an exit code, or all of them without a number
-gpudoctor explain likely         a severity, a confidence or a verdict`,
+gpudoctor explain likely         a severity, a confidence or a verdict
+gpudoctor explain IMEX           a term that reports use`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
