@@ -415,7 +415,7 @@ func TestCompletionIsTrue(t *testing.T) {
 	}
 	for _, tt := range []struct{ line, want, files string }{
 		{"check --format ", strings.Join(report.FormatNames(), " "), ""},
-		{"probe p2p --format ", "text json markdown html", ""},
+		{"probe p2p --format ", "text json", ""},
 		{"diff --format ", "text json markdown", ""},
 		{"check --from x", "", completeFiles},
 		{"check --policy ", "", completeFolders},

@@ -45,7 +45,7 @@ var (
 	}
 	formatFlag = &cli.StringFlag{
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
-		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
+		Usage: "`FORMAT`: write text or json, or for diff also markdown",
 	}
 	// checkFormatFlag is formatFlag where findings are written.
 	checkFormatFlag = &cli.StringFlag{

@@ -120,8 +120,6 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 // formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
-	case c != nil && slices.Contains(c.Flags, cli.Flag(armsFlag)):
-		return report.CollectiveFormats
 	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
 		return report.FormatNames()
 	case c.Name == diffName:
@@ -129,7 +127,7 @@ func formatsOf(c *cli.Command) []string {
 	case c.Name == "advise":
 		return emit.Formats()
 	}
-	return report.TransferFormats()
+	return report.TransferFormats
 }
 
 // builtin is the rules and remedies that come with gpudoctor. There are none if

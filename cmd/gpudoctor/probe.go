@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -54,6 +53,15 @@ are not; 2 wrong usage or an error; 3 their outcome is not known`,
 	}
 }
 
+// probeFormat reads the format in which a probe is reported.
+func probeFormat(c *cli.Context) (string, error) {
+	format, all := c.String(formatFlag.Name), report.TransferFormats
+	if !slices.Contains(all, format) {
+		return "", complaint.UnknownName("value of --format:", format, all, "probe --format takes one of: "+join(all))
+	}
+	return format, nil
+}
+
 func probeP2P(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
@@ -62,9 +70,9 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format, known := report.FormatNamed(c.String(formatFlag.Name))
-	if !known || format.CI {
-		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
+	format, err := probeFormat(c)
+	if err != nil {
+		return err
 	}
 	s, err := readStyle(c)
 	if err != nil {
@@ -90,7 +98,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	s.Tables, s.Quiet = true, false
 	shown := redact.Of(d).ToStdout(c.App.Writer)
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, format, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)
@@ -104,9 +112,9 @@ func probeNCCL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format := cmp.Or(c.String(formatFlag.Name), report.CollectiveFormats[0])
-	if !slices.Contains(report.CollectiveFormats, format) {
-		return complaint.UnknownName("value of --format:", format, report.CollectiveFormats, "probe nccl --format takes one of: "+join(report.CollectiveFormats))
+	format, err := probeFormat(c)
+	if err != nil {
+		return err
 	}
 	redact, err := readRedaction(c)
 	if err != nil {

@@ -15,9 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// CollectiveFormats are the names of the formats, the default first.
-var CollectiveFormats = []string{"text", "markdown", "json"}
-
 // CollectivesExitCode is what a command that runs collectives and nothing else ends with: 0 when they
 // are correct as the environment is configured, not slower than the links allow, and no arm
 // delivered wrong data; 1 when they are not; 3 when they could not be tried.
@@ -33,76 +30,32 @@ func CollectivesExitCode(c *probe.Collectives) int {
 	return 0
 }
 
-// WriteCollectives writes them in a format.
-func WriteCollectives(w io.Writer, format string, c *probe.Collectives, verbose bool) error {
+// WriteCollectives writes what collectives did, and nothing else; as JSON the probe's own report. With all, each operation
+// of each arm is told, not only those of the first.
+func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool) error {
 	if format == "json" {
-		raw, err := lines.JSON(c)
-		if err != nil {
-			return fmt.Errorf("encode collectives: %w", err)
+		return writeAsJSON(w, c)
+	}
+	c = lines.Clean(c, false)
+	said := []string{inLines(collectivesHead(c))}
+	if c != nil && len(c.Arms) > 0 {
+		for i := range c.Arms {
+			if a := &c.Arms[i]; len(a.Operations) > 0 && (i == 0 || all) {
+				said = append(said, a.Name+"\n"+lines.Table(operationRows(a)))
+			}
 		}
-		_, err = w.Write(raw)
-		return err
+		said = append(said, lines.Table(armRows(c)), inLines(slices.Concat(uncompared(c), gains(c))), inLines(failedArms(c)))
 	}
-	write := passagesInText
-	if format == "markdown" {
-		write = passagesInMarkdown
-	}
-	_, err := io.WriteString(w, write(passages(lines.Clean(c, false), verbose)))
+	_, err := io.WriteString(w, lines.Joined("\n", said...))
 	return err
 }
 
-// passage is lines, with or without a title, or a table whose first row is its head.
-type passage struct {
-	title string
-	lines []string
-	rows  [][]string
-}
-
-// passages are what is said of collectives: the first lines, the operations of the arms, the arms, and what follows.
-func passages(c *probe.Collectives, verbose bool) []passage {
-	all := []passage{{lines: collectivesHead(c)}}
-	if c == nil || len(c.Arms) == 0 {
-		return all
+// inLines puts each text on a line.
+func inLines(texts []string) string {
+	if len(texts) == 0 {
+		return ""
 	}
-	shown := c.Arms
-	if !verbose {
-		shown = shown[:1]
-	}
-	for i := range shown {
-		if a := &shown[i]; len(a.Operations) > 0 {
-			all = append(all, passage{title: a.Name, rows: operationRows(a)})
-		}
-	}
-	return append(all, passage{rows: armRows(c)}, passage{lines: slices.Concat(uncompared(c), gains(c))}, passage{lines: failedArms(c)})
-}
-
-// passagesInText writes passages for a person at a terminal.
-func passagesInText(all []passage) string {
-	var said []string
-	for _, p := range all {
-		if p.rows != nil {
-			said = append(said, lines.Joined("\n", p.title, lines.Table(p.rows)))
-		} else if len(p.lines) > 0 {
-			said = append(said, strings.Join(p.lines, "\n")+"\n")
-		}
-	}
-	return strings.Join(said, "\n")
-}
-
-// passagesInMarkdown writes passages for a ticket.
-func passagesInMarkdown(all []passage) string {
-	var b strings.Builder
-	for at, p := range all {
-		b.WriteString(lines.Joined(":\n\n", lines.Inline(p.title), lines.MarkdownTable(p.rows)))
-		for _, line := range p.lines {
-			if at == 0 {
-				b.WriteString(lines.Inline(line) + "\n\n")
-			} else {
-				b.WriteString("- " + lines.Item(lines.Inline(line)) + "\n")
-			}
-		}
-	}
-	return b.String()
+	return strings.Join(texts, "\n") + "\n"
 }
 
 // collectivesHead says what was run, a line each.

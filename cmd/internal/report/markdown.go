@@ -103,18 +103,13 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 		m := &markdown{view: v, extent: e}
 		m.Cause, m.Now, m.Next = m.actions()
 		m.Shown, m.Rest = v.listedObjects(false, m.listed)
-		m.write(b, "report")
+		t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
+		if err := t.Execute(b, m); err != nil {
+			panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
+		}
 		if b.Len()-start <= MaxMarkdown {
 			return
 		}
-	}
-}
-
-// write writes one of the templates.
-func (m *markdown) write(b *bytes.Buffer, name string) {
-	t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
-	if err := t.ExecuteTemplate(b, name, m); err != nil {
-		panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
 }
 

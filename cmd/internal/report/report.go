@@ -74,11 +74,6 @@ func named(of func(Format) string) []string {
 // FormatNames are the names of all formats, the default first.
 func FormatNames() []string { return named(func(f Format) string { return f.Name }) }
 
-// TransferFormats are the names of the formats in which transfers alone can be written.
-func TransferFormats() []string {
-	return named(func(f Format) string { return map[bool]string{false: f.Name}[f.CI] })
-}
-
 // Extensions are the file name ends that stand for a format.
 func Extensions() []string { return named(func(f Format) string { return f.Extension }) }
 

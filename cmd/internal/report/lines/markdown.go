@@ -62,25 +62,3 @@ func Code(s string) string {
 	}
 	return fence + s + fence
 }
-
-// MarkdownTable writes a table; the first row is its head, and the cells of the others are code.
-func MarkdownTable(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		for _, cell := range row {
-			if i == 0 {
-				b.WriteString("| " + Inline(cell) + " ")
-			} else {
-				b.WriteString("| " + Cell(cell) + " ")
-			}
-		}
-		b.WriteString("|\n")
-		if i == 0 {
-			b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
-		}
-	}
-	if len(rows) > 0 {
-		b.WriteString("\n")
-	}
-	return b.String()
-}
