@@ -92,8 +92,8 @@ func advise(c *cli.Context) error {
 			return err
 		}
 		b.Write(raw)
-	} else if err := emit.Overview(&b, needs, emit.Style{Width: s.Width, Color: s.Color && file == "", ASCII: s.ASCII}); err != nil {
-		return err
+	} else {
+		b.Write(emit.Overview(needs, s.Width, s.Color && file == "", s.ASCII))
 	}
 	if file != "" {
 		if err := writeFile(c.Context, file, b.Bytes(), perm); err != nil {

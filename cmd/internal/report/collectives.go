@@ -246,22 +246,15 @@ func uncompared(c *probe.Collectives) []string {
 
 // failedArms says what failed, a line for the arms that failed alike, and what the log says.
 func failedArms(c *probe.Collectives) []string {
-	var reasons []string
-	names, more := map[string][]string{}, map[string][]string{}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		if a.Outcome == probe.OK {
-			continue
-		}
-		if names[a.Reason] == nil {
-			reasons, more[a.Reason] = append(reasons, a.Reason), saidByLibrary(a)
-		}
-		names[a.Reason] = append(names[a.Reason], a.Name)
-	}
+	bad := slices.DeleteFunc(slices.Clone(c.Arms), func(a probe.Arm) bool { return a.Outcome == probe.OK })
 	var all []string
-	for _, reason := range reasons {
-		all = append(all, strings.Join(names[reason], ", ")+": "+reason)
-		all = append(all, more[reason]...)
+	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
+		var names []string
+		for _, a := range alike {
+			names = append(names, a.Name)
+		}
+		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
+		all = append(all, saidByLibrary(&alike[0])...)
 	}
 	return all
 }

@@ -29,10 +29,9 @@ const (
 
 // text writes a report for a person.
 type text struct {
-	b     *bytes.Buffer
+	lines.Page
 	v     *view
 	style Style
-	width int
 }
 
 // colorOf is the colour of a severity or a status.
@@ -52,7 +51,7 @@ func colorOf(s string) lines.Color {
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, v *view, s Style) *text {
-	return &text{b: b, v: v, style: s, width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth)}
+	return &text{Page: lines.Page{B: b, Width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth), Color: s.Color}, v: v, style: s}
 }
 
 // writeText writes a report for a person at a terminal or a log.
@@ -70,27 +69,27 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.slowStart()
 		t.matrix()
 	}
-	t.line()
+	t.Line()
 	for i := range t.v.Serious() {
 		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
-			t.line()
-			t.wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
+			t.Line()
+			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
 			break
 		}
 		t.finding(&t.v.Found[i])
 	}
 	if t.v.Grave > 0 {
-		t.line()
+		t.Line()
 	}
 	t.slight(t.v.Slight())
 	t.waived()
 	if b := t.v.Baseline; b != nil {
-		t.head("Since " + b.Source)
+		t.Head("Since " + b.Source)
 		for _, e := range b.Entries() {
 			t.entry(e.Label, e.Text, "")
 		}
 	}
-	t.line()
+	t.Line()
 	if s.Verbose {
 		t.details()
 	}
@@ -101,7 +100,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 func (t *text) quiet() {
 	for _, f := range t.v.Findings {
 		if t.v.FailOn.reaches(worst(f)) {
-			t.line(t.paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
+			t.Line(t.Paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
 		}
 	}
 	if t.v.Verdict.ExitCode != 0 {
@@ -114,10 +113,10 @@ func (t *text) machine() {
 	name := "gpudoctor " + t.v.Version
 	first := utf8.RuneCountInString(name) + 3
 	indent := first
-	if indent > t.width/3 {
+	if indent > t.Width/3 {
 		indent = 6
 	}
-	t.lines(t.paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
+	t.Lines(t.Paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.Width-first, t.Width-indent))
 	t.texts()
 }
 
@@ -126,7 +125,7 @@ func (t *text) story() {
 	if t.v.Story == nil {
 		return
 	}
-	t.head(t.v.Story.Title)
+	t.Head(t.v.Story.Title)
 	for i, p := range t.v.Story.Parts {
 		if i == maxLines && !t.style.Verbose {
 			t.entry("", fmt.Sprintf("and %d more (--verbose)", len(t.v.Story.Parts)-i), "")
@@ -170,19 +169,19 @@ func took(ms float64) string {
 // finding writes a finding of medium severity or above: what is wrong, then what to do, then how to see
 // that it helped.
 func (t *text) finding(f *finding) {
-	t.line()
+	t.Line()
 	margin := strings.Repeat(" ", len(fmt.Sprint(f.Number))+2)
 	t.title(margin, f)
 	t.remark(margin, lines.Dim, "", f.About)
 	if len(f.Messages) > maxMessages || !f.Named {
-		t.wrapped(margin, lines.Plain, t.some(f.Subjects, maxSubjects))
+		t.Wrapped(margin, lines.Plain, t.some(f.Subjects, maxSubjects))
 	}
 	for i, m := range f.Messages {
 		if i == maxMessages && !t.style.Verbose {
-			t.wrapped(margin, lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
+			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
 			break
 		}
-		t.wrapped(margin, lines.Plain, m)
+		t.Wrapped(margin, lines.Plain, m)
 	}
 	if f.Terms != "" {
 		t.hanging(margin, "terms", lines.Dim, f.Terms)
@@ -197,7 +196,7 @@ func (t *text) finding(f *finding) {
 		} else if !slices.Equal(e.Subjects, []string{"host"}) {
 			said += ": " + t.some(e.Subjects, maxSubjects)
 		}
-		t.wrapped(margin, lines.Dim, said)
+		t.Wrapped(margin, lines.Dim, said)
 	}
 	if t.style.Verbose {
 		t.evidence(margin, f)
@@ -215,13 +214,13 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.paint(colorOf(severity), severity) + "  "
-	if gap := t.width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
-		t.line(lead, t.paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.paint(lines.Dim, about))
+	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(colorOf(severity), severity) + "  "
+	if gap := t.Width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
+		t.Line(lead, t.Paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.Paint(lines.Dim, about))
 		return
 	}
-	t.under(lead, indent, lines.Bold, f.Title)
-	t.line(indent, t.paint(lines.Dim, about))
+	t.Under(lead, indent, lines.Bold, f.Title)
+	t.Line(indent, t.Paint(lines.Dim, about))
 }
 
 // some lists the first of several names.
@@ -257,7 +256,7 @@ func (t *text) slight(all []finding) {
 		f := &all[i]
 		said := f.Messages[0]
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped(margin, lines.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
+			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
 			break
 		}
 		if !t.style.Verbose {
@@ -270,7 +269,7 @@ func (t *text) slight(all []finding) {
 		}
 		t.evidence(margin, f)
 		t.cure(margin, f)
-		t.line()
+		t.Line()
 	}
 }
 
@@ -344,7 +343,7 @@ func (t *text) closing() {
 	t.remark("", lines.Dim, "", d.RedactedNote())
 	t.remark("", lines.Dim, "For more detail: ", d.hint())
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.line("To see a report for a machine with GPUs: ", t.paint(lines.Bold, "gpudoctor check --from example:"+t.style.Example))
+		t.Line("To see a report for a machine with GPUs: ", t.Paint(lines.Bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
@@ -353,7 +352,7 @@ func (t *text) closing() {
 
 // exit writes the exit code and its reason.
 func (t *text) exit() {
-	t.wrapped("", lines.Dim, t.v.exit())
+	t.Wrapped("", lines.Dim, t.v.exit())
 }
 
 // noProblems says that no fault was found, or how bad the findings are at most that stand

@@ -226,18 +226,18 @@ func (t *text) wanted() {
 		return // What is open in a file is shown by no log.
 	}
 	if t.v.textsOnly && t.v.Verdict.State == Inconclusive {
-		t.wrapped("", lines.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
+		t.Wrapped("", lines.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return
 	}
 	if !t.v.open() || len(t.v.Wanted) == 0 {
 		return
 	}
-	t.wrapped("", lines.Plain, "To narrow this down, send the following, most useful first:")
+	t.Wrapped("", lines.Plain, "To narrow this down, send the following, most useful first:")
 	for i, w := range t.v.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break
 		}
 		t.hanging("  ", "send", lines.Plain, w.Send)
 	}
-	t.wrapped("  ", lines.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
+	t.Wrapped("  ", lines.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

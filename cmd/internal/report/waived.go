@@ -53,7 +53,7 @@ func (t *text) waived() {
 		f := &t.v.Accepted[i]
 		margin := strings.Repeat(" ", labelWidth)
 		t.hanging("", "waived", lines.Plain, fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(f.WithSubject, "."), f.Rule, f.Severity))
-		t.wrapped(margin, lines.Dim, f.Waiver)
+		t.Wrapped(margin, lines.Dim, f.Waiver)
 		if t.style.Verbose {
 			t.evidence(margin, f)
 		}
