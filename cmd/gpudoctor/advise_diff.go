@@ -130,10 +130,7 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 			return err
 		}
 		tell("to apply it: patch -p1 -d %s <%s", remedies.Quote(at), remedies.Quote(file))
-	} else if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		_, err := io.WriteString(w, diff)
-		return err
-	}); err != nil {
+	} else if err := stdio.WriteText(c.App.Writer, diff); err != nil {
 		return err
 	} else if at != "." {
 		tell("to apply it: patch -p1 -d %s", remedies.Quote(at))

@@ -253,6 +253,16 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	return r, err
 }
 
+// readMachine reads what is examined by a command that judges a machine for training.
+func readMachine(c *cli.Context) (r request, err error) {
+	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
+	if r.policy, err = readPolicy(c); err != nil {
+		return r, err
+	}
+	r.source, r.options, err = readSource(c)
+	return r, err
+}
+
 // readSource reads --from, --with and how the probe is to be run.
 func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))

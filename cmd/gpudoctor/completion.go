@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -37,10 +36,7 @@ fish        gpudoctor completion fish | source`,
 			if !ok {
 				return complaint.UnknownName("shell", c.Args().First(), names, "one of: "+join(names))
 			}
-			return stdio.Write(c.App.Writer, func(w io.Writer) error {
-				_, err := io.WriteString(w, script)
-				return err
-			})
+			return stdio.WriteText(c.App.Writer, script)
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -58,9 +57,9 @@ func diff(c *cli.Context) error {
 	if len(names) != 2 {
 		return complaint.Hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
 	}
-	format, known := report.FormatNamed(c.String(formatFlag.Name))
-	if !known || !slices.Contains(compare.Formats(), format.Name) {
-		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), compare.Formats(), "diff --format takes one of: "+join(compare.Formats()))
+	format, err := formatIn(c, compare.Formats())
+	if err != nil {
+		return err
 	}
 	redact, err := readRedaction(c)
 	if err != nil {
@@ -80,7 +79,7 @@ func diff(c *cli.Context) error {
 	if !c.Bool("quiet") {
 		s := style(c, colorNever)
 		s.Verbose = c.Bool("verbose")
-		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
+		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format, s) }); err != nil {
 			return err
 		}
 	}

@@ -71,10 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
 	if len(args) > 2 && args[1] == completeQuestion {
-		return stdio.Write(app.Writer, func(w io.Writer) error {
-			_, err := io.WriteString(w, complete(app, args[2:]))
-			return err
-		})
+		return stdio.WriteText(app.Writer, complete(app, args[2:]))
 	}
 	arranged, err := arrange(ctx, app, args)
 	if err != nil {

@@ -160,10 +160,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 		tell("%s", line)
 		return nil
 	}
-	return stdio.Write(stdout, func(w io.Writer) error {
-		_, err := io.WriteString(w, line+"\n")
-		return err
-	})
+	return stdio.WriteText(stdout, line+"\n")
 }
 
 // writeReport writes the report to every output, even if one of them fails.

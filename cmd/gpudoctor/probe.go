@@ -53,15 +53,6 @@ are not; 2 wrong usage or an error; 3 their outcome is not known`,
 	}
 }
 
-// probeFormat reads the format in which a probe is reported.
-func probeFormat(c *cli.Context) (string, error) {
-	format, all := c.String(formatFlag.Name), report.TransferFormats
-	if !slices.Contains(all, format) {
-		return "", complaint.UnknownName("value of --format:", format, all, "probe --format takes one of: "+join(all))
-	}
-	return format, nil
-}
-
 func probeP2P(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
@@ -70,7 +61,7 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format, err := probeFormat(c)
+	format, err := formatIn(c, report.TransferFormats)
 	if err != nil {
 		return err
 	}
@@ -112,7 +103,7 @@ func probeNCCL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format, err := probeFormat(c)
+	format, err := formatIn(c, report.TransferFormats)
 	if err != nil {
 		return err
 	}

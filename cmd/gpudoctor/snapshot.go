@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -62,10 +61,7 @@ func snapshot(c *cli.Context) error {
 	}
 	p.Done()
 	if file == "-" {
-		return stdio.Write(c.App.Writer, func(w io.Writer) error {
-			_, err := w.Write(recording.Bytes())
-			return err
-		})
+		return stdio.WriteText(c.App.Writer, recording.String())
 	}
 	if err := writeFile(c.Context, file, recording.Bytes(), stdio.Private); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func topoCommand() *cli.Command {
@@ -27,12 +26,8 @@ gpudoctor check -o report.html draws the same topology.`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			r := request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
-			var err error
-			if r.policy, err = readPolicy(c); err != nil {
-				return err
-			}
-			if r.source, r.options, err = readSource(c); err != nil {
+			r, err := readMachine(c)
+			if err != nil {
 				return err
 			}
 			r.options.Probe = probe.Off

@@ -2,6 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
@@ -20,6 +23,16 @@ var choices = map[string][]string{
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
 	armsFlag.Name:  collective.Names()[1:],
 	"for":          emit.Names(),
+}
+
+// formatIn reads --format of a command that writes in some of the formats.
+func formatIn(c *cli.Context, all []string) (string, error) {
+	typed := c.String(formatFlag.Name)
+	if f, _ := report.FormatNamed(typed); slices.Contains(all, f.Name) {
+		return f.Name, nil
+	}
+	command := strings.TrimPrefix(c.Command.HelpName, "gpudoctor ")
+	return "", complaint.UnknownName("value of --format:", typed, all, command+" --format takes one of: "+join(all))
 }
 
 // oneOf checks the value of a flag that takes one of a few. Aliases are taken
