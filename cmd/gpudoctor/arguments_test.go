@@ -336,9 +336,10 @@ func TestCompletion(t *testing.T) {
 		for _, f := range withHelp(c.Flags) {
 			flag, values := "--"+f.Names()[0], choices[f.Names()[0]]
 			offers([]string{flag[2:]}, "--", path...)
-			if flag == "--"+formatFlag.Name {
+			switch f.Names()[0] {
+			case formatFlag.Name:
 				values = formatsOf(c)
-			} else if flag == "--"+fromFlag.Name {
+			case fromFlag.Name:
 				values = examples()
 			}
 			offers(values, "", append(slices.Clone(path), "--quiet", flag)...)

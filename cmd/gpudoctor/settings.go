@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 )
 
@@ -76,7 +75,7 @@ func valueCheck(f cli.Flag) func(string) error {
 		}
 	case choices[name] != nil:
 		return func(value string) error {
-			err := oneOf(name, value, aliasesOf(name)...)
+			err := oneOf(name, value)
 			if h, ok := errors.AsType[complaint.Error](err); ok {
 				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.Hints))
 			}
@@ -92,14 +91,6 @@ func meant(hints []string) string {
 		return "; " + hints[0]
 	}
 	return ""
-}
-
-// aliasesOf are further values of a flag.
-func aliasesOf(flag string) []string {
-	if flag == formatFlag.Name {
-		return report.FormatAliases()
-	}
-	return nil
 }
 
 // addSettings adds to the command line what files set and neither it nor the environment

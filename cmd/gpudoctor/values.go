@@ -35,12 +35,11 @@ func formatIn(c *cli.Context, all []string) (string, error) {
 	return "", complaint.UnknownName("value of --format:", typed, all, command+" --format takes one of: "+join(all))
 }
 
-// oneOf checks the value of a flag that takes one of a few. Aliases are taken
-// as well, and not listed.
-func oneOf(flag, value string, aliases ...string) error {
+// oneOf checks the value of a flag that takes one of a few. A format may also be named by its extension.
+func oneOf(flag, value string) error {
 	known := choices[flag]
-	if slices.Contains(known, value) || slices.Contains(aliases, value) {
+	if _, isFormat := report.FormatNamed(value); isFormat && flag == formatFlag.Name || slices.Contains(known, value) {
 		return nil
 	}
-	return complaint.UnknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
+	return complaint.UnknownName("value of --"+flag+":", value, known, "--"+flag+" takes one of: "+join(known))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -77,15 +76,7 @@ func FormatNames() []string { return named(func(f Format) string { return f.Name
 // Extensions are the file name ends that stand for a format.
 func Extensions() []string { return named(func(f Format) string { return f.Extension }) }
 
-// FormatAliases are the other names of formats: their extensions without the
-// dot, as far as they differ from the names.
-func FormatAliases() []string {
-	return slices.DeleteFunc(named(func(f Format) string { return strings.TrimPrefix(f.Extension, ".") }), func(alias string) bool {
-		return slices.Contains(FormatNames(), alias)
-	})
-}
-
-// FormatNamed finds a format by its name or its alias.
+// FormatNamed finds a format by its name, or its extension without the dot.
 func FormatNamed(name string) (Format, bool) {
 	for _, f := range formats {
 		if f.Name == name || f.Extension == "."+name && name != "" {
@@ -96,7 +87,7 @@ func FormatNamed(name string) (Format, bool) {
 }
 
 // FormatOf finds the format that a file's name stands for: it ends in a dot and
-// the format's name or alias.
+// the format's name or extension.
 func FormatOf(file string) (Format, bool) {
 	ext := strings.ToLower(filepath.Ext(file))
 	if ext == "" {
