@@ -4,20 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func adviseCommand() *cli.Command {
@@ -81,7 +77,7 @@ func advise(c *cli.Context) error {
 			"an example: gpudoctor advise --from "+examplePrefix+example())
 	}
 	var b bytes.Buffer
-	perm := outfile.Shared
+	perm := stdio.Shared
 	if target, ok := emit.Named(c.String("for")); ok {
 		b.WriteString(target.Write(needs, file))
 		if target.Executable() {
@@ -93,8 +89,8 @@ func advise(c *cli.Context) error {
 			return err
 		}
 		b.Write(raw)
-	} else if err := emit.Overview(&b, needs, emit.Style{Width: s.Width, Color: s.Color && file == "", ASCII: s.ASCII}); err != nil {
-		return err
+	} else {
+		b.Write(emit.Overview(needs, s.Width, s.Color && file == "", s.ASCII))
 	}
 	if file != "" {
 		if err := writeFile(c.Context, file, b.Bytes(), perm); err != nil {
@@ -103,11 +99,7 @@ func advise(c *cli.Context) error {
 		b.Reset()
 		b.WriteString("wrote " + lines.Printable(file, s.ASCII) + "\n")
 	}
-	err = stdio.Write(c.App.Writer, func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
-		return err
-	})
-	return cmp.Or(err, unread)
+	return cmp.Or(stdio.WriteText(c.App.Writer, b.String()), unread)
 }
 
 // readAdvise reads what is examined, and the file that is written; empty for standard output.
@@ -120,16 +112,12 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 			return r, "", err
 		}
 	}
-	if format := c.String(formatFlag.Name); !slices.Contains(emit.Formats(), format) {
-		return r, "", complaint.UnknownName("value of --format:", format, emit.Formats(), "advise --format takes one of: "+join(emit.Formats()))
+	if format, err := formatIn(c, emit.Formats()); err != nil {
+		return r, "", err
 	} else if c.IsSet("for") && format != emit.Formats()[0] {
 		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
 	}
-	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
-	if r.policy, err = readPolicy(c); err != nil {
-		return r, "", err
-	}
-	if r.source, r.options, err = readSource(c); err != nil {
+	if r, err = readMachine(c); err != nil {
 		return r, "", err
 	}
 	file = c.String("output")

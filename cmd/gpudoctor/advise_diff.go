@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -71,14 +69,11 @@ func (p *patching) read(c *cli.Context) error {
 		defer f.Close() //nolint:errcheck // It was only read.
 		return io.ReadAll(io.LimitReader(f, patch.MaxBytes+1))
 	})
-	switch {
-	case err == nil:
-		p.text = string(raw)
-		return nil
-	case errors.Is(err, fs.ErrPermission):
-		return complaint.Hinted(fmt.Errorf("--diff %s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
+	if err != nil {
+		return cannotRead("--diff ", name, err, takesPatched)
 	}
-	return complaint.Hinted(fmt.Errorf("--diff %s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(c.Context, name), takesPatched)...)
+	p.text = string(raw)
+	return nil
 }
 
 // write writes what the file lacks of a machine's plan, as a patch, and says why on standard
@@ -131,14 +126,11 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 		return nil
 	}
 	if file := c.String("output"); file != "" {
-		if err := writeFile(c.Context, file, []byte(diff), outfile.Shared); err != nil {
+		if err := writeFile(c.Context, file, []byte(diff), stdio.Shared); err != nil {
 			return err
 		}
 		tell("to apply it: patch -p1 -d %s <%s", remedies.Quote(at), remedies.Quote(file))
-	} else if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		_, err := io.WriteString(w, diff)
-		return err
-	}); err != nil {
+	} else if err := stdio.WriteText(c.App.Writer, diff); err != nil {
 		return err
 	} else if at != "." {
 		tell("to apply it: patch -p1 -d %s", remedies.Quote(at))

@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
@@ -46,7 +45,7 @@ var (
 	}
 	formatFlag = &cli.StringFlag{
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
-		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
+		Usage: "`FORMAT`: write text or json, or for diff also markdown",
 	}
 	// checkFormatFlag is formatFlag where findings are written.
 	checkFormatFlag = &cli.StringFlag{
@@ -120,7 +119,7 @@ func judgingFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 		policyFlag,
 		waiveFlag,
-		redactFlag, noRedactFlag, keepFlag,
+		redactFlag, noRedactFlag,
 		checkFormatFlag,
 		&cli.StringSliceFlag{
 			Name: "output", Aliases: []string{"o"},
@@ -254,6 +253,16 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	return r, err
 }
 
+// readMachine reads what is examined by a command that judges a machine for training.
+func readMachine(c *cli.Context) (r request, err error) {
+	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
+	if r.policy, err = readPolicy(c); err != nil {
+		return r, err
+	}
+	r.source, r.options, err = readSource(c)
+	return r, err
+}
+
 // readSource reads --from, --with and how the probe is to be run.
 func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
@@ -285,7 +294,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
-	size, err := arguments.Size(c.String(flag))
+	size, err := parseSize(c.String(flag))
 	if err != nil {
 		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -134,7 +133,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
-		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(), Parts: parts,
 	}), g.err

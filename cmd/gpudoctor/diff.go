@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -59,9 +57,9 @@ func diff(c *cli.Context) error {
 	if len(names) != 2 {
 		return complaint.Hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
 	}
-	format, known := report.FormatNamed(c.String(formatFlag.Name))
-	if !known || !slices.Contains(compare.Formats(), format.Name) {
-		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), compare.Formats(), "diff --format takes one of: "+join(compare.Formats()))
+	format, err := formatIn(c, compare.Formats())
+	if err != nil {
+		return err
 	}
 	redact, err := readRedaction(c)
 	if err != nil {
@@ -81,7 +79,7 @@ func diff(c *cli.Context) error {
 	if !c.Bool("quiet") {
 		s := style(c, colorNever)
 		s.Verbose = c.Bool("verbose")
-		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
+		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format, s) }); err != nil {
 			return err
 		}
 	}
@@ -190,10 +188,8 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		return nil, "", s.unlike(name)
 	case errors.Is(err, errNotFile):
 		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, "", complaint.Hinted(fmt.Errorf("%s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
 	}
-	return nil, "", complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(ctx, name), takesSides)...)
+	return nil, "", cannotRead("", name, err, takesSides)
 }
 
 // unlike is the error for a file that shows no machine, and is no report.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -23,7 +22,8 @@ func explainCommand() *cli.Command {
 		ArgsUsage: "ID",
 		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
 gpudoctor explain exit 3         an exit code, or all of them without a number
-gpudoctor explain likely         a severity, a confidence or a verdict`,
+gpudoctor explain likely         a severity, a confidence or a verdict
+gpudoctor explain IMEX           a term that reports use`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
@@ -34,7 +34,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 			}
 			if found := findTerms(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
-				return stdio.Write(c.App.Writer, e.write)
+				return stdio.WriteText(c.App.Writer, e.written())
 			}
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
@@ -49,7 +49,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 			if !e.explain(id) {
 				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
-			return stdio.Write(c.App.Writer, e.write)
+			return stdio.WriteText(c.App.Writer, e.written())
 		},
 	}
 }
@@ -76,18 +76,16 @@ type explanation struct {
 	b     strings.Builder
 }
 
-// write writes the explanation.
-func (e *explanation) write(w io.Writer) error {
-	text := e.b.String()
-	if e.ascii {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			b.WriteString(lines.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
-		}
-		text = b.String()
+// written is the explanation.
+func (e *explanation) written() string {
+	if !e.ascii {
+		return e.b.String()
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	var b strings.Builder
+	for line := range strings.Lines(e.b.String()) {
+		b.WriteString(lines.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
+	}
+	return b.String()
 }
 
 // terms writes about words of the report.
@@ -226,7 +224,7 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeRules(w, known.rules.Rules()) })
+				return stdio.WriteText(c.App.Writer, rulesTable(known.rules.Rules()))
 			},
 		}, showRuleCommand(), testPolicyCommand()},
 	}

@@ -16,7 +16,7 @@ func factsCommand() *cli.Command {
 		Description: `The document is the input of the rules; gpudoctor check --from accepts it. Names
 of hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
 secrets are replaced: each value always by the same stand-in.`,
-		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, keepFlag, quietFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err

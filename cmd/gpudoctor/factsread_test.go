@@ -1,24 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	goast "go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/open-policy-agent/opa/v1/ast"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -137,7 +133,9 @@ func factsFields(t reflect.Type, fields map[string]string) map[string]string {
 		if _, known := fields[id]; known || name == "-" {
 			continue
 		}
-		fields[id] = name
+		if !field.Anonymous {
+			fields[id] = name
+		}
 		factsFields(field.Type, fields)
 	}
 	return fields
@@ -161,89 +159,30 @@ func reportFields(t *testing.T) map[string]bool {
 	return in
 }
 
-// regoReads are the names in references of the rules and their libraries, and in what they look up by a list of names.
+// regoRead is a name behind a point that is no function, or a text of a list that is no key of an object.
+var regoRead = regexp.MustCompile(`\.([a-z][a-z0-9_]*)(\(?)|(^\s*|[\[({,]\s*|)"((?:[^"\\]|\\.)*)"(:?)`)
+
+// regoReads are the names that rules and their libraries look up.
 func regoReads(t *testing.T) map[string]bool {
 	t.Helper()
 	files := expect.Value(rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
 		return strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego") && !strings.HasPrefix(name, "testdata/")
 	}))(t)
 	read := make(map[string]bool)
-	for name, text := range files {
-		m := expect.Value(ast.ParseModule(name, string(text)))(t)
-		moduleReads(m, read)
+	for _, text := range files {
+		for line := range strings.Lines(string(text)) {
+			code, _, _ := strings.Cut(line, "#")
+			if strings.HasPrefix(code, "import ") || strings.HasPrefix(code, "package ") {
+				continue
+			}
+			for _, m := range regoRead.FindAllStringSubmatch(code, -1) {
+				if m[2] == "" && m[5] == "" && (m[1] != "" || m[3] != "") {
+					read[m[1]+m[4]] = true
+				}
+			}
+		}
 	}
 	return read
-}
-
-// moduleReads adds what one module reads.
-func moduleReads(m *ast.Module, read map[string]bool) {
-	add := func(term *ast.Term) {
-		if s, isText := term.Value.(ast.String); isText {
-			read[string(s)] = true
-		}
-	}
-	imported := make(map[ast.Var]bool)
-	for _, i := range m.Imports {
-		imported[i.Name()] = true
-	}
-	look := ast.NewGenericVisitor(func(x any) bool {
-		switch x := x.(type) {
-		case *ast.Head: // What it gives, not how it is called.
-			for _, t := range []*ast.Term{x.Key, x.Value} {
-				if t != nil {
-					namesIn(t, imported, add)
-				}
-			}
-			return true
-		case *ast.Term:
-			namesIn(x, imported, add)
-			return true
-		case *ast.Expr:
-			if x.IsCall() && strings.HasPrefix(x.Operator().String(), "object.") {
-				for _, operand := range x.Operands() {
-					add(operand)
-				}
-			}
-		}
-		return false
-	})
-	for _, rule := range m.Rules {
-		look.Walk(rule)
-	}
-}
-
-// namesIn passes the names that a term looks up, and those that are in its lists. The
-// name after that of a package is a rule's.
-func namesIn(t *ast.Term, imported map[ast.Var]bool, add func(*ast.Term)) {
-	ast.WalkTerms(t, func(t *ast.Term) bool {
-		switch v := t.Value.(type) {
-		case ast.Ref:
-			own := 1
-			if head, isVar := v[0].Value.(ast.Var); isVar && imported[head] {
-				own = 2
-			}
-			for _, part := range v[min(own, len(v)):] {
-				add(part)
-			}
-		case *ast.Array:
-			v.Foreach(add)
-		case ast.Set:
-			v.Foreach(add)
-		case ast.Call:
-			if strings.HasPrefix(v[0].String(), "object.") {
-				for _, argument := range v[1:] {
-					add(argument)
-				}
-			}
-		}
-		return false
-	})
-}
-
-// listed is a package as go list shows it.
-type listed struct {
-	ImportPath, Dir, Export string
-	GoFiles, CgoFiles       []string
 }
 
 // factsCarriers are packages that carry the facts from one place to another and read
@@ -256,48 +195,28 @@ var factsCarriers = []string{
 // goReads are the fields that a file selects and does not set.
 func goReads(t *testing.T) map[string]bool {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles", module+"...").Output()
-	expect.Must(t, err == nil, "go list: %v", err)
-	exports := make(map[string]string)
-	var own []listed
-	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
-		var p listed
-		expect.NoError(t, decoder.Decode(&p))
-		exports[p.ImportPath] = p.Export
-		if name, isOwn := strings.CutPrefix(p.ImportPath, module); isOwn && !slices.Contains(factsCarriers, name) {
-			own = append(own, p)
-		}
-	}
-	set := token.NewFileSet()
-	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	config := packages.Config{Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo, Context: t.Context()}
+	all := expect.Value(packages.Load(&config, module+"..."))(t)
 	owners := make(map[types.Object]string) // The fields of the facts, by their objects.
-	note := func(p *types.Package) {
-		for _, name := range p.Scope().Names() {
-			of, isType := p.Scope().Lookup(name).(*types.TypeName)
-			if fields, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok && isType {
+	for _, p := range all {
+		if p.PkgPath != module+"checks/facts" && p.PkgPath != module+"checks/probe" {
+			continue
+		}
+		for _, name := range p.Types.Scope().Names() {
+			if fields, ok := p.Types.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok {
 				for field := range fields.Fields() {
-					owners[field] = p.Name() + "." + of.Name() + "." + field.Name()
+					owners[field] = p.Name + "." + name + "." + field.Name()
 				}
 			}
 		}
 	}
-	hold := []string{module + "checks/facts", module + "checks/probe"}
-	for _, path := range hold {
-		note(expect.Value(imports.Import(path))(t))
-	}
 	read := make(map[string]bool)
-	for _, p := range own {
-		var files []*goast.File
-		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
-			files = append(files, expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t))
+	for _, p := range all {
+		if slices.Contains(factsCarriers, strings.TrimPrefix(p.PkgPath, module)) {
+			continue
 		}
-		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Uses: map[*goast.Ident]types.Object{}}
-		config := types.Config{Importer: imports, FakeImportC: true}
-		if checked := expect.Value(config.Check(p.ImportPath, set, files, info))(t); slices.Contains(hold, p.ImportPath) {
-			note(checked)
-		}
-		for _, file := range files {
-			fileReads(file, info, owners, read)
+		for _, file := range p.Syntax {
+			fileReads(file, p.TypesInfo, owners, read)
 		}
 	}
 	return read

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 )
 
 // The help pages. Columns are aligned by the tabs (text/tabwriter).
@@ -40,7 +38,7 @@ commands:
 // describeFlag writes a flag as one line of a help page: its names, what it takes and
 // what it does.
 func describeFlag(f cli.Flag) string {
-	h, ok := arguments.HelpOf(f)
+	h, ok := helpOf(f)
 	if !ok {
 		return ""
 	}
@@ -48,9 +46,5 @@ func describeFlag(f cli.Flag) string {
 	if h.Takes != "" {
 		line += " " + h.Takes
 	}
-	line += "\t" + h.Usage
-	if h.Default != "" {
-		line += " (default " + h.Default + ")"
-	}
-	return line
+	return line + "\t" + h.About()
 }

@@ -135,7 +135,7 @@ func TestHostileFacts(t *testing.T) {
 		raw, err := json.Marshal(v) // It writes bytes that are no UTF-8 as U+FFFD.
 		expect.NoError(t, err)
 		writeTestFile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
-		code, out := runShown(t, "facts of "+section, "facts", "--keep-identifiers", "--from", facts)
+		code, out := runShown(t, "facts of "+section, "facts", "--no-redact", "--from", facts)
 		expect.That(t, code == exitOK && (count <= 0 || strings.Contains(out, `\u202e`)), "facts of %s: exit code %d; %d strings are planted", section, code, count)
 		runShown(t, "probe p2p of "+section, "probe", "p2p", "--verbose", "--from", facts)
 		if section == "all" || section == "env" {
@@ -198,7 +198,7 @@ func TestHostileTexts(t *testing.T) {
 	writeTestFile(t, tarball, archive.Bytes())
 	checkShown(t, "check of a folder", "--from", dir)
 	checkShown(t, "check of an archive", "--from", tarball)
-	runShown(t, "facts of a folder", "facts", "--keep-identifiers", "--from", dir)
+	runShown(t, "facts of a folder", "facts", "--no-redact", "--from", dir)
 	runShown(t, "facts of an archive", "facts", "--from", tarball)
 	for _, bad := range []string{dir + "/no" + name, dir + "\n" + name} {
 		checkShown(t, "refused check of no file", "--from", bad)

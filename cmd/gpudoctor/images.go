@@ -83,7 +83,7 @@ var imageHints = []struct {
 	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
 	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 	{errImageDeadline, "--deadline sets another limit"},
-	{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},
+	{fs.ErrPermission, makeReadable},
 	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
 }
 

@@ -3,28 +3,29 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// writeTexts writes a table of the kinds of text.
-func writeTexts(w io.Writer) error {
+// textsTable is a table of the kinds of text.
+func textsTable() string {
 	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
 	for _, k := range text.Kinds() {
 		rows = append(rows, []string{k.Name, k.Command, k.Title})
 	}
 	rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
-	_, err := io.WriteString(w, lines.Table(lines.Clean(rows, false)))
-	return err
+	return lines.Table(lines.Clean(rows, false))
 }
 
-// writeRules writes a table of the rules.
-func writeRules(w io.Writer, all []rules.Rule) error {
+// rulesTable is a table of the rules.
+func rulesTable(all []rules.Rule) string {
 	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
 	for _, r := range all {
 		var names []string
@@ -33,6 +34,20 @@ func writeRules(w io.Writer, all []rules.Rule) error {
 		}
 		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
 	}
-	_, err := io.WriteString(w, lines.Table(lines.Clean(rows, false)))
-	return err
+	return lines.Table(lines.Clean(rows, false))
+}
+
+func textsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "texts",
+		Usage: "list the kinds of text that check --from recognizes",
+		Description: `Each kind is recognized by its content, alone or among others in one file, in a
+folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return stdio.WriteText(c.App.Writer, textsTable())
+		},
+	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -13,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -71,10 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
 	if len(args) > 2 && args[1] == completeQuestion {
-		return stdio.Write(app.Writer, func(w io.Writer) error {
-			_, err := io.WriteString(w, complete(app, args[2:]))
-			return err
-		})
+		return stdio.WriteText(app.Writer, complete(app, args[2:]))
 	}
 	arranged, err := arrange(ctx, app, args)
 	if err != nil {
@@ -113,11 +110,11 @@ func newApp(stdout io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              arguments.UsageError,
+		OnUsageError:              usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				hints := append(meantAs(c), "gpudoctor --help lists the commands")
-				return complaint.UnknownName("command", c.Args().First(), arguments.CommandNames(c.App.Commands), hints...)
+				return complaint.UnknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -134,7 +131,7 @@ func newApp(stdout io.Writer) *cli.App {
 // with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
-		c.OnUsageError = arguments.UsageError
+		c.OnUsageError = usageError
 		c.HideHelpCommand = true
 		c.CustomHelpTemplate = commandHelp
 		if len(c.Subcommands) > 0 {
@@ -150,18 +147,35 @@ func prepare(commands []*cli.Command) {
 
 // groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
-	name, all := c.Command.Name, arguments.CommandNames(c.Command.Subcommands)
+	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {
-		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
+		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name+" ", all), c.Command.HelpName+" --help lists the commands")
 	}
-	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
+	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName+" ", all)))
 }
 
-// prefixed puts a word before each name.
-func prefixed(word string, names []string) []string {
+// prefixed puts a text before each name.
+func prefixed(text string, names []string) []string {
 	all := make([]string, len(names))
 	for i, n := range names {
-		all[i] = word + " " + n
+		all[i] = text + n
 	}
 	return all
 }
+
+// verdictError makes the program exit with the code of a verdict. It has no message:
+// the report contains it.
+type verdictError struct{ code int }
+
+func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// verdict is the error of an exit code, nil for 0.
+func verdict(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return verdictError{code}
+}
+
+// join lists names with commas between.
+func join(names []string) string { return strings.Join(names, ", ") }

@@ -1,10 +1,16 @@
 package main
 
 import (
+	_ "embed"
 	"io"
+	"slices"
+	"strings"
+	"text/template"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -18,10 +24,86 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return stdio.Write(c.App.Writer, func(w io.Writer) error {
-				_, err := io.WriteString(w, manualPage(c.App))
-				return err
-			})
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeManual(w, c.App) })
 		},
 	}
+}
+
+//go:embed templates/gpudoctor.1.tmpl
+var manualText string
+
+// writeManual writes the manual page of the commands, their flags and the exit codes.
+func writeManual(w io.Writer, app *cli.App) error {
+	page := template.Must(template.New("manual").Funcs(template.FuncMap{
+		"text": mdocText, "example": mdocExample, "flags": shownFlags, "replace": strings.ReplaceAll,
+		"sentence":   func(s string) string { return mdocText(strings.ToUpper(s[:1]) + s[1:] + ".") },
+		"paragraphs": func(s string) []string { return lines.NonEmpty(strings.Split(s, "\n\n")...) },
+		"literal": func(paragraph string) bool { // Columns, or commands.
+			return strings.Contains(paragraph, "  ") || strings.HasPrefix(paragraph, "gpudoctor ")
+		},
+	}).Parse(manualText))
+	commands := slices.DeleteFunc(leaves(app.Commands), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
+	return page.Execute(w, map[string]any{
+		"App": app, "Commands": commands, "Variables": variablesOf(commands), "Here": settings.Here, "OwnOnly": join(ownOnly),
+		"ExitCodes": slices.DeleteFunc(slices.Clone(allTerms), func(t reportTerm) bool { return t.Kind != exitCodeTerm }),
+	})
+}
+
+// shownFlags are what help says of the flags of a command, without --help.
+func shownFlags(c *cli.Command) []flagHelp {
+	var all []flagHelp
+	for _, f := range c.Flags {
+		if h, ok := helpOf(f); ok && f != cli.HelpFlag {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// variablesOf says of each variable that is read what it does.
+func variablesOf(commands []*cli.Command) map[string]string {
+	all := map[string]string{
+		"NO_COLOR":                 "If set, no colors are written unless --color always is given.",
+		"LC_ALL , LC_CTYPE , LANG": "If the first of them that is set does not name UTF-8, only ASCII is written.",
+		"XDG_CONFIG_HOME":          "The user's configuration folder.",
+	}
+	for _, c := range commands {
+		for _, f := range c.Flags {
+			if doc, ok := f.(cli.DocGenerationFlag); ok {
+				for _, name := range doc.GetEnvVars() {
+					all[name] = "Sets --" + f.Names()[0] + "."
+				}
+			}
+		}
+	}
+	return all
+}
+
+// mdocText is sentences, each on a line of its own and none longer than mandoc -T lint takes, less the escapes.
+func mdocText(s string) string {
+	const width = 74
+	var all []string
+	for sentence := range strings.SplitSeq(strings.ReplaceAll(s, ". ", ".\x00"), "\x00") {
+		all = append(all, lines.Wrap(sentence, width)...)
+	}
+	return mdocLines(all)
+}
+
+// mdocExample is lines as they are.
+func mdocExample(s string) string {
+	return ".Bd -literal -offset indent\n" + mdocLines(strings.Split(s, "\n")) + ".Ed\n"
+}
+
+// mdocLines escapes what the language gives a meaning: back slashes, a point or an apostrophe
+// at the beginning of a line, and hyphens that are to be copied as they are.
+func mdocLines(all []string) string {
+	var b strings.Builder
+	for _, l := range all {
+		l = strings.NewReplacer(`\`, `\e`, "--", `\-\-`).Replace(l)
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			l = `\&` + l
+		}
+		b.WriteString(l + "\n")
+	}
+	return b.String()
 }

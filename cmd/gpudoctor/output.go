@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -39,7 +38,7 @@ func namedFormat(value string) (f report.Format, file string, ok bool) {
 // from their names, standard output takes that of --format. If there are files and no
 // --format, nothing is written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
-	if err := oneOf("format", format, report.FormatAliases()...); err != nil {
+	if err := oneOf("format", format); err != nil {
 		return nil, err
 	}
 	f, _ := report.FormatNamed(format)
@@ -87,10 +86,10 @@ func filesOf(all []output) []string {
 // writable rejects a file that cannot be written, before any work is done. The flag names
 // it.
 func writable(flag, file string) error {
-	switch err := outfile.Check(file); {
+	switch err := stdio.CheckFile(file); {
 	case err == nil:
 		return nil
-	case errors.Is(err, outfile.ErrFolder):
+	case errors.Is(err, stdio.ErrFolder):
 		return complaint.Hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	default:
 		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, err), "name another file, such as one in "+os.TempDir())
@@ -122,7 +121,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 			return complaint.Hinted(fmt.Errorf("-o %s is given twice", complaint.Quote(file)), "name it once")
 		}
 		for _, other := range taken {
-			if outfile.Same(file, other.name) {
+			if stdio.SameFile(file, other.name) {
 				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), other.by), "name another file")
 			}
 		}
@@ -161,14 +160,11 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 		tell("%s", line)
 		return nil
 	}
-	return stdio.Write(stdout, func(w io.Writer) error {
-		_, err := io.WriteString(w, line+"\n")
-		return err
-	})
+	return stdio.WriteText(stdout, line+"\n")
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
@@ -181,7 +177,7 @@ func writeReport(ctx context.Context, all []output, v *versions, s report.Style,
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
 	}
 	return firstOf(failed)
 }
@@ -201,7 +197,7 @@ func firstOf(all []error) error {
 
 // writeFile writes a file completely or not at all. Its error says what is left.
 func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) error {
-	if err := outfile.Write(ctx, file, data, perm); err != nil {
+	if err := stdio.WriteFile(ctx, file, data, perm); err != nil {
 		return complaint.Hinted(err, "name another file")
 	}
 	return nil

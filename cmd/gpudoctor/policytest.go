@@ -1,8 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -90,4 +98,166 @@ malformed, or wrong usage`,
 			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.Failed > 0])
 		},
 	}
+}
+
+// maxCases bounds the files of a policy's cases, together, in bytes.
+const maxCases = 64 << 20
+
+var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
+
+// policyResults are what the tests and cases of a policy gave.
+type policyResults struct {
+	// Failed is how many tests and cases failed.
+	Failed int
+
+	tests    []rules.PolicyTest
+	coverage []rules.Coverage
+	cases    []caseResult
+	rules    int
+}
+
+// caseResult is a case, and how it differs from what is wanted.
+type caseResult struct {
+	name     string
+	failures []string
+}
+
+// runPolicyTests runs the tests of the policy in a folder, and judges its cases. The rules are those of
+// the policy together with the built-in ones.
+func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
+	for _, rule := range set.Rules() {
+		if set.Own(rule.ID) {
+			r.rules++
+		}
+	}
+	if r.tests, r.coverage, err = set.TestPolicy(ctx, dir); err != nil {
+		return r, err
+	}
+	for _, t := range r.tests {
+		if t.Failure != "" {
+			r.Failed++
+		}
+	}
+	cases, err := readCases(dir)
+	if err != nil {
+		return r, err
+	}
+	for _, c := range cases {
+		result := caseResult{name: c.Name}
+		if result.failures, err = judgeCase(ctx, set, c); err != nil {
+			return r, err
+		}
+		if len(result.failures) > 0 {
+			r.Failed++
+		}
+		r.cases = append(r.cases, result)
+	}
+	return r, nil
+}
+
+// readCases reads the cases of a policy, within bounds.
+func readCases(dir string) ([]fixtures.Case, error) {
+	var size int64
+	err := filepath.WalkDir(filepath.Join(dir, "cases"), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && (!info.Mode().IsRegular() || size+info.Size() > maxCases) {
+			return errCasesSize
+		}
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cases: %w", err)
+	}
+	cases, err := fixtures.Cases(os.DirFS(dir))
+	if err != nil {
+		return nil, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
+	}
+	return cases, nil
+}
+
+// judgeCase compares what the policy's own rules report on a machine with what is wanted.
+// Each rule is judged in the first of its profiles.
+func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, error) {
+	own := map[rules.Profile][]string{}
+	for _, rule := range set.Rules() {
+		if set.Own(rule.ID) {
+			own[rule.Profiles[0]] = append(own[rule.Profiles[0]], rule.ID)
+		}
+	}
+	var failures, got, want []string
+	var skipped []rules.Skipped
+	for _, profile := range slices.Sorted(maps.Keys(own)) {
+		v, err := set.Evaluate(ctx, c.Facts, rules.Options{Profile: profile, Only: own[profile]})
+		if err != nil {
+			return nil, err
+		}
+		skipped = append(skipped, v.Skipped...)
+		for _, f := range v.Findings {
+			if set.Own(f.Rule) {
+				got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+			}
+		}
+	}
+	for _, f := range c.Want.Findings {
+		want = append(want, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+	}
+	for _, f := range got {
+		if !slices.Contains(want, f) {
+			failures = append(failures, "unexpected finding: "+f)
+		}
+	}
+	for _, f := range want {
+		if !slices.Contains(got, f) {
+			failures = append(failures, "missing finding: "+f)
+		}
+	}
+	for _, id := range c.Want.Skipped {
+		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
+			failures = append(failures, "not skipped: "+id)
+		}
+	}
+	for _, s := range skipped {
+		if s.Fault {
+			failures = append(failures, s.Rule+": "+s.Missing[0].Words)
+		}
+	}
+	slices.Sort(failures)
+	return failures, nil
+}
+
+// Write writes what failed, the coverage and a summary.
+func (r policyResults) Write(w io.Writer) error {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
+	}
+	for _, t := range r.tests {
+		if t.Failure != "" {
+			line("FAIL  %s:%d: %s: %s", t.File, t.Line, t.Name, t.Failure)
+		}
+	}
+	for _, c := range r.cases {
+		for _, f := range c.failures {
+			line("FAIL  case %s: %s", c.name, f)
+		}
+	}
+	for _, c := range r.coverage {
+		said := ""
+		if len(c.NotRun) > 0 {
+			said = ", not run: lines " + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NotRun), " ", ", "), "[]")
+		}
+		line("%5.1f %% of %s%s", c.Percent, c.File, said)
+	}
+	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.Failed)
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -38,7 +35,7 @@ func probeCommand() *cli.Command {
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
 path could not be tested`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}, {
 			Name:  "nccl",
@@ -50,7 +47,7 @@ such as P2P and shared memory, and without the library's variables.
 
 exit code: 0 the collectives are correct and not slower than the links allow; 1 they
 are not; 2 wrong usage or an error; 3 their outcome is not known`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag},
 			Action: probeNCCL,
 		}},
 	}
@@ -64,9 +61,9 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format, known := report.FormatNamed(c.String(formatFlag.Name))
-	if !known || format.CI {
-		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
+	format, err := formatIn(c, report.TransferFormats)
+	if err != nil {
+		return err
 	}
 	s, err := readStyle(c)
 	if err != nil {
@@ -82,7 +79,7 @@ func probeP2P(c *cli.Context) error {
 		return g.err
 	}
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
@@ -92,7 +89,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	s.Tables, s.Quiet = true, false
 	shown := redact.Of(d).ToStdout(c.App.Writer)
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, format, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)
@@ -106,9 +103,9 @@ func probeNCCL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	format := cmp.Or(c.String(formatFlag.Name), collectives.Formats[0])
-	if !slices.Contains(collectives.Formats, format) {
-		return complaint.UnknownName("value of --format:", format, collectives.Formats, "probe nccl --format takes one of: "+join(collectives.Formats))
+	format, err := formatIn(c, report.TransferFormats)
+	if err != nil {
+		return err
 	}
 	redact, err := readRedaction(c)
 	if err != nil {
@@ -132,15 +129,15 @@ func probeNCCL(c *cli.Context) error {
 		return g.err
 	}
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 	})
-	code := collectives.ExitCode(d.Collectives)
+	code := report.CollectivesExitCode(d.Collectives)
 	if quiet && code == exitOK {
 		return nil
 	}
 	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		return collectives.Write(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
+		return report.WriteCollectives(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
 	}); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -40,7 +39,7 @@ func TestReportsOfAll(t *testing.T) {
 		for _, name := range []string{"text", "markdown", "html"} {
 			written[name] = writtenAs(name, d, report.Style{})
 		}
-		faults := append(wrongAreas(known, s, d), gfmtest.Faults([]byte(written["markdown"]))...)
+		faults := append(wrongAreas(known, s, d), formattest.MarkdownFaults([]byte(written["markdown"]))...)
 		for _, l := range d.Areas {
 			seen["area "+string(l.State)]++
 		}

@@ -14,15 +14,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 )
 
 // perCall are the flags that no file sets: what is examined and which file is written is
 // for each call to say.
-var perCall = []string{fromFlag.Name, withFlag.Name, targetFlag.Name, platformFlag.Name, plainHTTPFlag.Name, "output", "baseline", "for", "diff", keepFlag.Name, "help", "version", ruleFlag, subjectFlag, pathFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag, intoFlag}
+var perCall = []string{fromFlag.Name, withFlag.Name, targetFlag.Name, platformFlag.Name, plainHTTPFlag.Name, "output", "baseline", "for", "diff", "help", "version", ruleFlag, subjectFlag, pathFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag, intoFlag}
 
 // ownOnly are the flags that only the user's own file sets. They run rules, show names
 // and secrets, or disturb the jobs of others, which a file that came with a folder must
@@ -43,9 +41,9 @@ type applied struct {
 }
 
 // fileKeys are the flags that a file may set.
-func fileKeys(l *arguments.Line) []settings.Key {
+func fileKeys(l *line) []settings.Key {
 	var keys []settings.Key
-	for _, c := range arguments.Leaves(l.App.Commands) {
+	for _, c := range leaves(l.App.Commands) {
 		for _, f := range c.Flags {
 			name := f.Names()[0]
 			known := slices.ContainsFunc(keys, func(k settings.Key) bool { return k.Name == name })
@@ -53,7 +51,7 @@ func fileKeys(l *arguments.Line) []settings.Key {
 				continue
 			}
 			_, list := f.(*cli.StringSliceFlag)
-			keys = append(keys, settings.Key{Name: name, Bool: !arguments.TakesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
+			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
 		}
 	}
 	return keys
@@ -72,12 +70,12 @@ func valueCheck(f cli.Flag) func(string) error {
 		}
 	case name == maxBytesFlag.Name:
 		return func(value string) error {
-			_, err := arguments.Size(value)
+			_, err := parseSize(value)
 			return err
 		}
 	case choices[name] != nil:
 		return func(value string) error {
-			err := oneOf(name, value, aliasesOf(name)...)
+			err := oneOf(name, value)
 			if h, ok := errors.AsType[complaint.Error](err); ok {
 				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.Hints))
 			}
@@ -95,20 +93,12 @@ func meant(hints []string) string {
 	return ""
 }
 
-// aliasesOf are further values of a flag.
-func aliasesOf(flag string) []string {
-	if flag == formatFlag.Name {
-		return report.FormatAliases()
-	}
-	return nil
-}
-
 // addSettings adds to the command line what files set and neither it nor the environment
 // does, for flags that the command has.
-func addSettings(ctx context.Context, l *arguments.Line) (*applied, error) {
+func addSettings(ctx context.Context, l *line) (*applied, error) {
 	c := l.Command()
 	given := func(name string) bool {
-		return slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == name })
+		return slices.ContainsFunc(l.Flags, func(a argument) bool { return a.Name == name })
 	}
 	if c == nil || len(c.Flags) == 0 || l.Misnamed() || given(cli.HelpFlag.Names()[0]) {
 		return &applied{}, nil
@@ -129,7 +119,7 @@ func addSettings(ctx context.Context, l *arguments.Line) (*applied, error) {
 		}
 		out.all = append(out.all, one)
 		for _, value := range one.Values {
-			l.Flags = append(l.Flags, arguments.Argument{Name: name, Typed: "--" + name, Value: value, Given: true, Known: true, Takes: arguments.TakesValue(f)})
+			l.Flags = append(l.Flags, argument{Name: name, Typed: "--" + name, Value: value, Given: true, Known: true, Takes: takesValue(f)})
 		}
 	}
 	return out, nil

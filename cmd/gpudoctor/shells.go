@@ -98,16 +98,6 @@ compdef _gpudoctor gpudoctor
 end
 complete --command gpudoctor --no-files --arguments '(__gpudoctor)'
 `,
-	"powershell": `Register-ArgumentCompleter -Native -CommandName gpudoctor -ScriptBlock {
-	param($word, $ast, $position)
-	$words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
-	if ($word) { $words = @($words | Select-Object -SkipLast 1) }
-	& gpudoctor __complete @words "$word" 2>$null | ForEach-Object {
-		if ($_ -eq ':files' -or $_ -eq ':folders') { [System.Management.Automation.CompletionCompleters]::CompleteFilename($word) }
-		else { ($_ -split "` + "`t" + `")[0] }
-	}
-}
-`,
 }
 
 // shellNames are the shells for which there is a script.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // signalExitBase is the exit code of a program that a signal ended, less the number of the signal.
@@ -77,6 +77,6 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 
 // exitAtOnce exits without leaving a file half-written, or a child.
 func exitAtOnce(by stopped) {
-	outfile.Abandon(abandonWithin)
+	stdio.Abandon(abandonWithin)
 	checks.Exit(by.ExitCode())
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -23,7 +21,6 @@ gpudoctor check --from FILE then gives the same findings on any machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},
 			noRedactFlag,
-			keepFlag,
 			probeFlag,
 			busyFlag,
 			waitFlag,
@@ -64,12 +61,9 @@ func snapshot(c *cli.Context) error {
 	}
 	p.Done()
 	if file == "-" {
-		return stdio.Write(c.App.Writer, func(w io.Writer) error {
-			_, err := w.Write(recording.Bytes())
-			return err
-		})
+		return stdio.WriteText(c.App.Writer, recording.String())
 	}
-	if err := writeFile(c.Context, file, recording.Bytes(), outfile.Private); err != nil {
+	if err := writeFile(c.Context, file, recording.Bytes(), stdio.Private); err != nil {
 		return err
 	}
 	if !c.Bool("quiet") {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +28,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
-	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -326,11 +323,7 @@ func (s source) check(ctx context.Context) error {
 				continue // The report says so, and the others are read.
 			}
 			if err != nil {
-				hints := append(nearSource(ctx, name), flag+strings.TrimPrefix(takesTexts, "--from"))
-				if errors.Is(err, fs.ErrPermission) {
-					hints = []string{"make it readable for this user, or run gpudoctor as a user who can read it"}
-				}
-				return complaint.Hinted(fmt.Errorf("%s %s: %s", flag, complaint.Quote(name), complaint.Reason(err, "file")), hints...)
+				return cannotRead(flag+" ", name, err, flag+strings.TrimPrefix(takesTexts, "--from"))
 			}
 			if j := slices.IndexFunc(seen, func(n named) bool { return os.SameFile(n.info, info) }); j >= 0 {
 				return sameTwice(flag, name, seen[j].name)
@@ -387,39 +380,20 @@ func (s source) readable(name string) (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
-// maxNear is how many names of a folder are looked at for one like another.
-const maxNear = 1000
-
-// nearSource says what may have been meant by a file that is not there: an
-// example, or a file beside it.
-func nearSource(ctx context.Context, name string) []string {
-	near, _ := files.Within(ctx, deadline.Silence, func() ([]string, error) { return nearFile(name), nil })
-	return near
+// cannotRead says why a file cannot be read, behind the flag that names it, and what may have been meant or is taken.
+func cannotRead(flag, name string, err error, takes string) error {
+	hints := []string{takes}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		hints = []string{makeReadable}
+	case slices.Contains(fixtures.Examples(), name):
+		hints = append([]string{"did you mean " + examplePrefix + name + "?"}, hints...)
+	}
+	return complaint.Hinted(fmt.Errorf("%s%s: %s", flag, complaint.Quote(name), complaint.Reason(err, "file")), hints...)
 }
 
-func nearFile(name string) []string {
-	if _, err := os.Lstat(name); err == nil {
-		return nil
-	}
-	if prefix, rest, ok := strings.Cut(name, ":"); ok && rules.Nearest(prefix, []string{strings.TrimSuffix(examplePrefix, ":")}) != "" {
-		if near := rules.Nearest(rest, fixtures.Examples()); near != "" {
-			return []string{"did you mean " + examplePrefix + near + "?"}
-		}
-	}
-	if slices.Contains(fixtures.Examples(), name) {
-		return []string{"did you mean " + examplePrefix + name + "?"}
-	}
-	dir, base := filepath.Split(name)
-	if f, err := os.Open(cmp.Or(dir, ".")); err == nil {
-		names, _ := f.Readdirnames(maxNear) // Those that were read before an error will do.
-		_ = f.Close()                       // It was only read.
-		slices.Sort(names)
-		if near := rules.Nearest(base, names); near != "" {
-			return []string{"did you mean " + remedies.Quote(dir+near) + "?"}
-		}
-	}
-	return nil
-}
+// makeReadable is the hint for what this user may not read.
+const makeReadable = "make it readable for this user, or run gpudoctor as a user who can read it"
 
 // untilEOF reads up to the first end of file. A terminal has one each time that
 // Ctrl-D is typed, and a read behind it would wait again.

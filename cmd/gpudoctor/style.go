@@ -1,7 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"io"
+	"os"
+	"strings"
+
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -31,4 +37,36 @@ func example() string {
 		return names[len(names)-1]
 	}
 	return ""
+}
+
+// The values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// styleFor is how to write on standard output: in its width and in colour if it
+// is a terminal, and in ASCII if that is asked for or the locale is not UTF-8.
+func styleFor(stdout io.Writer, color string, ascii bool) report.Style {
+	s := report.Style{Color: color == colorAlways, ASCII: ascii || !utf8Locale()}
+	f, ok := stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return s
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		s.Width = width
+	}
+	// NO_COLOR: https://no-color.org
+	if color == colorAuto {
+		s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return s
+}
+
+// utf8Locale reports whether the locale's characters are UTF-8, by the first
+// of the variables that is set (locale(7)).
+func utf8Locale() bool {
+	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	return strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
 }

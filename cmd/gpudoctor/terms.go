@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ const (
 	verdictTerm    termKind = "verdict"
 	remedyTerm     termKind = "kind of remedy"
 	waiverTerm     termKind = "waiver"
+	glossaryTerm   termKind = "term"
 )
 
 // reportTerm is a word of a report.
@@ -75,10 +77,19 @@ var allTerms = []reportTerm{
 	{waiverTerm, waivers.Expired, "a waiver is past its last day: what it waived counts again", "Fix what it waived, or set a later date and review the reason; otherwise remove the waiver."},
 }
 
+// everyTerm are the terms with those of the glossary.
+func everyTerm() []reportTerm {
+	all := slices.Clone(allTerms)
+	for _, t := range report.Glossary() {
+		all = append(all, reportTerm{Kind: glossaryTerm, Name: t.Name, Means: t.Means})
+	}
+	return all
+}
+
 // termNames are the words that findTerms finds; "exit" stands for all exit codes.
 func termNames() []string {
 	names := []string{"exit"}
-	for _, t := range allTerms {
+	for _, t := range everyTerm() {
 		if t.Kind != exitCodeTerm {
 			names = append(names, t.Name)
 		}
@@ -93,8 +104,8 @@ func findTerms(words []string) []reportTerm {
 	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(name, "exit"), "-"))
 	code = strings.TrimSpace(strings.TrimPrefix(code, "code"))
 	var found []reportTerm
-	for _, t := range allTerms {
-		if t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || t.Name == name || string(t.Kind) == name {
+	for _, t := range everyTerm() {
+		if t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name {
 			found = append(found, t)
 		}
 	}

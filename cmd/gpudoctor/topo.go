@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func topoCommand() *cli.Command {
@@ -22,17 +21,13 @@ follows from how the machine is built, such as a narrow link above a GPU. topo m
 data between GPUs; gpudoctor check does.
 
 gpudoctor check -o report.html draws the same topology.`,
-		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, keepFlag, colorFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			r := request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
-			var err error
-			if r.policy, err = readPolicy(c); err != nil {
-				return err
-			}
-			if r.source, r.options, err = readSource(c); err != nil {
+			r, err := readMachine(c)
+			if err != nil {
 				return err
 			}
 			r.options.Probe = probe.Off

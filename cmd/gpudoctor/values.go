@@ -2,6 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
@@ -22,12 +25,21 @@ var choices = map[string][]string{
 	"for":          emit.Names(),
 }
 
-// oneOf checks the value of a flag that takes one of a few. Aliases are taken
-// as well, and not listed.
-func oneOf(flag, value string, aliases ...string) error {
+// formatIn reads --format of a command that writes in some of the formats.
+func formatIn(c *cli.Context, all []string) (string, error) {
+	typed := c.String(formatFlag.Name)
+	if f, _ := report.FormatNamed(typed); slices.Contains(all, f.Name) {
+		return f.Name, nil
+	}
+	command := strings.TrimPrefix(c.Command.HelpName, "gpudoctor ")
+	return "", complaint.UnknownName("value of --format:", typed, all, command+" --format takes one of: "+join(all))
+}
+
+// oneOf checks the value of a flag that takes one of a few. A format may also be named by its extension.
+func oneOf(flag, value string) error {
 	known := choices[flag]
-	if slices.Contains(known, value) || slices.Contains(aliases, value) {
+	if _, isFormat := report.FormatNamed(value); isFormat && flag == formatFlag.Name || slices.Contains(known, value) {
 		return nil
 	}
-	return complaint.UnknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
+	return complaint.UnknownName("value of --"+flag+":", value, known, "--"+flag+" takes one of: "+join(known))
 }

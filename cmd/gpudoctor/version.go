@@ -1,14 +1,24 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // version is gpudoctor's own. That of a release is set by .ci/release.
@@ -29,10 +39,65 @@ func versionCommand() *cli.Command {
 
 // printVersion writes the version and what the program was built from.
 func printVersion(w io.Writer) error {
-	commit := build.Revision()
+	commit := revision()
 	if commit != "" {
 		commit = "commit " + commit + ", "
 	}
-	_, err := fmt.Fprintf(w, "gpudoctor %s (%srules %s, %s %s/%s)\n", version, commit, build.RulesDigest(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(w, "gpudoctor %s (%srules %s, %s %s/%s)\n", version, commit, rulesDigest(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// digestDigits is how many digits of the digest are shown: those of a commit.
+const digestDigits = 12
+
+// rulesDigest is the digest of what gpudoctor judges by: the built-in rules, their tables,
+// the messages of programs and the remedies.
+var rulesDigest = sync.OnceValue(func() report.Digest {
+	digest, err := filesDigest(rules.Files, data.Files, message.Files, remedies.Files)
+	if err != nil {
+		panic(err) // The files are part of the program.
+	}
+	return digest
+})
+
+// filesDigest is the digest of all files but Rego tests, by name and content.
+func filesDigest(all ...fs.FS) (report.Digest, error) {
+	sum := sha256.New()
+	for i, files := range all {
+		err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.rego") {
+				return err
+			}
+			text, err := fs.ReadFile(files, name)
+			sum.Write(fmt.Appendf(nil, "%d %q %d\n", i, name, len(text))) // It never fails (hash.Hash).
+			sum.Write(text)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return report.Digest(hex.EncodeToString(sum.Sum(nil))[:digestDigits]), nil
+}
+
+// revision is the commit that the program was built from, if the toolchain
+// noted it, else empty.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			commit = s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " with changes"
+		}
+	}
+	if commit == "" {
+		return ""
+	}
+	return commit + changed
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
@@ -140,7 +139,7 @@ func addWaiver(ctx context.Context, file string, w waivers.Waiver) (int, error) 
 	if err != nil {
 		return 0, inFile(err)
 	}
-	return line, writeFile(ctx, file, added, outfile.Shared)
+	return line, writeFile(ctx, file, added, stdio.Shared)
 }
 
 // waiverIn is a waiver with the subject, and the place, of the finding in a report that it is to be for.

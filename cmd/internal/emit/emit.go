@@ -283,7 +283,7 @@ func (f *file) elsewhere() (text string) {
 		switch {
 		case f.Sets(s):
 		case len(s.Cures) > 0:
-			if to := homeOf(s); to != "" && s.Kind != plan.Argument {
+			if to := kinds[s.Kind].home; to != "" {
 				what := Words(s)
 				if s.Kind == plan.KernelParameter {
 					what = "kernel parameter " + s.Name // Its value may be long.
@@ -312,42 +312,39 @@ func (f *file) elsewhere() (text string) {
 // starts reports whether the form starts a program.
 func (f *file) starts() bool { return f.script && f.Name != "env" && f.Name != "grub" }
 
-// homeOf is the target that sets a setting by itself.
-func homeOf(s plan.Setting) string {
-	switch s.Kind {
-	case plan.Variable, plan.Unset:
-		return "env"
-	case plan.KernelParameter:
-		return "grub"
-	case plan.Sysctl:
-		return "sysctl"
-	case plan.ModuleOption:
-		return "modprobe"
-	default:
-	}
-	if slices.Contains(ofContainer, s.Kind) {
-		return "docker"
-	}
-	return ""
+// kinds are, of each kind of setting, the target that sets it by itself, how people write it, and how docker run takes
+// it; empty where nothing does. {n} is the name, {v} the value.
+var kinds = map[plan.Kind]struct{ home, words, flag string }{
+	plan.Variable:        {"env", "{n}={v}", "--env={n}={v}"},
+	plan.Unset:           {"env", "unset {n}", "--env={n}"},
+	plan.Argument:        {"", "{n} {v}", ""},
+	plan.KernelParameter: {"grub", "kernel parameter ", ""},
+	plan.Sysctl:          {"sysctl", "{n} = {v}", ""},
+	plan.ModuleOption:    {"modprobe", "options {n} {v}", ""},
+	plan.GPUs:            {"docker", "", "--gpus={v}"},
+	plan.SharedMemory:    {"docker", "", "--shm-size={v}"},
+	plan.Limit:           {"docker", "", "--ulimit={n}={v}"},
+	plan.Capability:      {"docker", "", "--cap-add={n}"},
+	plan.Device:          {"docker", "", "--device={n}"},
+	plan.Group:           {"docker", "", "--group-add={n}"},
+	plan.Namespace:       {"docker", "", "--{n}={v}"},
+	plan.Mount:           {"docker", "", "--volume={n}:{v}"},
+}
+
+// filled is a form with the name and the value of a setting.
+func filled(form string, s plan.Setting) string {
+	return strings.NewReplacer("{n}", s.Name, "{v}", s.Value).Replace(form)
 }
 
 // Words is a setting as people write it.
 func Words(s plan.Setting) string {
-	switch s.Kind {
-	case plan.Variable:
-		return s.Name + "=" + s.Value
-	case plan.Unset:
-		return "unset " + s.Name
-	case plan.Argument:
-		return s.Name + " " + s.Value
-	case plan.KernelParameter:
-		return "kernel parameter " + parameter(s)
-	case plan.Sysctl:
-		return s.Name + " = " + s.Value
-	case plan.ModuleOption:
-		return "options " + s.Name + " " + s.Value
-	default:
+	switch words := kinds[s.Kind].words; {
+	case words == "":
 		return flag(s)
+	case s.Kind == plan.KernelParameter:
+		return words + parameter(s)
+	default:
+		return filled(words, s)
 	}
 }
 
@@ -359,35 +356,12 @@ func parameter(s plan.Setting) string {
 	return s.Name + "=" + s.Value
 }
 
-// flag is a setting as docker run takes it.
+// flag is a setting as docker run takes it; empty where it does not.
 func flag(s plan.Setting) string {
-	switch s.Kind {
-	case plan.Variable:
-		return "--env=" + s.Name + "=" + s.Value
-	case plan.Unset:
-		return "--env=" + s.Name
-	case plan.GPUs:
-		return "--gpus=" + s.Value
-	case plan.SharedMemory:
-		return "--shm-size=" + s.Value
-	case plan.Limit:
-		if s.Name == "pids" {
-			return "--pids-limit=" + s.Value
-		}
-		return "--ulimit=" + s.Name + "=" + s.Value
-	case plan.Capability:
-		return "--cap-add=" + s.Name
-	case plan.Device:
-		return "--device=" + s.Name
-	case plan.Group:
-		return "--group-add=" + s.Name
-	case plan.Namespace:
-		return "--" + s.Name + "=" + s.Value
-	case plan.Mount:
-		return "--volume=" + s.Name + ":" + s.Value
-	default: // docker run does not set it.
-		return ""
+	if s.Kind == plan.Limit && s.Name == "pids" {
+		return "--pids-limit=" + s.Value
 	}
+	return filled(kinds[s.Kind].flag, s)
 }
 
 // called is what a setting is called in the file; empty where its reason stands beside it.

@@ -418,11 +418,10 @@ func TestWords(t *testing.T) {
 	}
 	for _, width := range []int{0, 20, 40, 80, 200} {
 		for name, p := range plans() {
-			var b bytes.Buffer
-			expect.NoError(t, emit.Overview(&b, p, emit.Style{Width: width, ASCII: true}))
-			flat := strings.Join(strings.Fields(b.String()), " ")
+			text := string(emit.Overview(p, width, false, true))
+			flat := strings.Join(strings.Fields(text), " ")
 			for _, s := range p.Settings {
-				if !strings.Contains(b.String(), emit.Words(s)) {
+				if !strings.Contains(text, emit.Words(s)) {
 					t.Errorf("%s at %d columns: it does not show %s", name, width, emit.Words(s))
 				}
 			}

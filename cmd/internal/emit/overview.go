@@ -1,90 +1,51 @@
 package emit
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// Style says how an overview is laid out.
-type Style struct {
-	// Width is the number of columns; 0 means 100.
-	Width int
-	// Color adds terminal colours, ASCII keeps to characters that every terminal has.
-	Color, ASCII bool
-}
-
 // overview is an overview of a plan while it is written.
-type overview struct {
-	Style
-	b strings.Builder
-}
+type overview struct{ lines.Page }
 
-// Overview writes a plan for a person: what to set where, with the reasons, what else to do, and
-// where each rank belongs.
-func Overview(w io.Writer, p *plan.Plan, s Style) error {
-	o := overview{Style: s}
-	o.Width = max(cmp.Or(o.Width, 100), 40)
-	o.text(ansi.Bold, "", p.Machine)
+// Overview is a plan for a person, in columns as a terminal has (0 for 100): what to set where, with the reasons, what else to
+// do, and where each rank belongs.
+func Overview(p *plan.Plan, columns int, color, ascii bool) []byte {
+	o := overview{lines.Page{B: &bytes.Buffer{}, Width: max(cmp.Or(columns, 100), 40), Color: color}}
+	p = lines.Clean(p, ascii)
+	o.Wrapped("", lines.Bold, p.Machine)
 	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)
 	o.settings(p, "Container, if the job runs in one", ofContainer[2:]...)
 	o.settings(p, "Machine", plan.KernelParameter, plan.Sysctl, plan.ModuleOption)
 	switch {
 	case p.IsEmpty():
-		o.text(ansi.Plain, "", "No GPU is known and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
+		o.Wrapped("", lines.Plain, "No GPU is known and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
 	case len(p.Settings) == 0:
-		o.line("")
-		o.text(ansi.Plain, "", "No setting is needed: the defaults fit this machine.")
+		o.Line()
+		o.Wrapped("", lines.Plain, "No setting is needed: the defaults fit this machine.")
 	}
 	if len(p.Steps) > 0 {
-		o.heading("To do, which no file sets")
+		o.Head("To do, which no file sets")
 		for i, step := range p.Steps {
-			o.text(ansi.Plain, "  ", fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy))
+			o.Wrapped("  ", lines.Plain, fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy))
 		}
 	}
 	o.ranks(p)
 	if len(p.Unknown) > 0 {
-		o.line("")
-		o.text(ansi.Yellow, "", "Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".")
+		o.Line()
+		o.Wrapped("", lines.Yellow, "Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".")
 	}
-	o.line("")
-	o.text(ansi.Dim, "", "To write them to a file: gpudoctor advise --for TARGET -o FILE. Targets: "+strings.Join(Names(), ", ")+".")
-	if _, err := io.WriteString(w, o.b.String()); err != nil {
-		return fmt.Errorf("write advice: %w", err)
-	}
-	return nil
-}
-
-// line writes a line.
-func (o *overview) line(s string) {
-	o.b.WriteString(strings.TrimRight(s, " ") + "\n")
-}
-
-// text writes a text behind a margin.
-func (o *overview) text(c ansi.Color, margin, s string) {
-	for _, l := range lines.Wrap(lines.Printable(s, o.ASCII), o.Width-len(margin)) {
-		o.line(margin + o.paint(c, l))
-	}
-}
-
-func (o *overview) paint(c ansi.Color, s string) string {
-	if !o.Color {
-		return s
-	}
-	return c.Paint(s)
-}
-
-func (o *overview) heading(s string) {
-	o.line("")
-	o.text(ansi.Bold, "", s)
+	o.Line()
+	o.Wrapped("", lines.Dim, "To write them to a file: gpudoctor advise --for TARGET -o FILE. Targets: "+strings.Join(Names(), ", ")+".")
+	return o.B.Bytes()
 }
 
 // settings writes those of some kinds under a heading; those with the same reason stand
@@ -94,17 +55,17 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	if len(all) == 0 {
 		return
 	}
-	o.heading(heading)
+	o.Head(heading)
 	for i, s := range all {
 		words := Words(s)
 		if len(s.For) > 0 {
 			words += " (" + strings.Join(s.For, ", ") + ")"
 		}
-		o.line("  " + o.paint(ansi.Cyan, lines.Printable(words, o.ASCII)))
+		o.Line("  " + o.Paint(lines.Cyan, words))
 		if i+1 < len(all) && Why(all[i+1]) == Why(s) {
 			continue
 		}
-		o.text(ansi.Plain, "      ", Why(s))
+		o.Wrapped("      ", lines.Plain, Why(s))
 	}
 }
 
@@ -115,25 +76,24 @@ func (o *overview) ranks(p *plan.Plan) {
 	if len(rows) == 0 {
 		return
 	}
-	o.heading("Ranks")
+	o.Head("Ranks")
 	if p.Bind {
-		o.text(ansi.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
+		o.Wrapped("  ", lines.Plain, "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
-	rows = lines.Clean(rows, o.ASCII)
 	table := strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
 	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l)+2 > o.Width })
 	for i, row := range rows {
 		switch {
 		case !isWide && i == 0:
-			o.line(o.paint(ansi.Dim, "  "+table[i]))
+			o.Line(o.Paint(lines.Dim, "  "+table[i]))
 		case !isWide:
-			o.line("  " + table[i])
+			o.Line("  " + table[i])
 		case i > 0:
 			var parts []string
 			for column, cell := range row {
 				parts = append(parts, rows[0][column]+" "+cell)
 			}
-			o.text(ansi.Plain, "  ", strings.Join(parts, ", "))
+			o.Wrapped("  ", lines.Plain, strings.Join(parts, ", "))
 		}
 	}
 }

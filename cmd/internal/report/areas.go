@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -77,7 +76,7 @@ const (
 func (t *text) areas() {
 	shown, others := t.v.shownAreas(t.style.Verbose)
 	if len(shown) > 0 {
-		t.line()
+		t.Line()
 	}
 	for _, l := range shown {
 		right := ""
@@ -86,7 +85,7 @@ func (t *text) areas() {
 		}
 		t.area(nameOf(l.Name), l.State, l.Summary, right)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.items(strings.Repeat(" ", t.areaIndent()), ansi.Dim, t.v.Figures)
+			t.items(strings.Repeat(" ", t.areaIndent()), lines.Dim, t.v.Figures)
 		}
 	}
 	if len(others) > 0 {
@@ -96,7 +95,7 @@ func (t *text) areas() {
 
 // areaIndent is where the summaries of areas begin.
 func (t *text) areaIndent() int {
-	if t.width-areaColumn-stateColumn < leastRoom {
+	if t.Width-areaColumn-stateColumn < leastRoom {
 		return 6
 	}
 	return areaColumn + stateColumn
@@ -109,12 +108,12 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead := lines.Pad(name, areaColumn) + t.paint(colorOf(string(s)), lines.Pad(state, stateColumn))
+	lead := lines.Pad(name, areaColumn) + t.Paint(colorOf(string(s)), lines.Pad(state, stateColumn))
 	indent := t.areaIndent()
-	room := t.width - indent
+	room := t.Width - indent
 	margin := strings.Repeat(" ", indent)
 	if indent < areaColumn+stateColumn || summary == "" {
-		t.line(lead)
+		t.Line(lead)
 		lead = margin
 	}
 	if summary == "" {
@@ -123,7 +122,7 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	broken := lines.Wrap(summary, room)
 	last := &broken[len(broken)-1]
 	if gap := room - utf8.RuneCountInString(*last) - len(right); right != "" && gap >= 2 {
-		*last += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
+		*last += strings.Repeat(" ", gap) + t.Paint(lines.Dim, right)
 	}
-	t.lines(lead, margin, broken)
+	t.Lines(lead, margin, broken)
 }

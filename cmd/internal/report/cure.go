@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -16,7 +15,7 @@ func (t *text) cure(margin string, f *finding) {
 	if len(f.Remedies)+len(f.Steps)+len(f.Notes) == 0 {
 		return
 	}
-	t.line()
+	t.Line()
 	for _, note := range f.Notes {
 		t.labelled(margin, "note", note)
 	}
@@ -32,7 +31,7 @@ func (t *text) cure(margin string, f *finding) {
 	}
 	t.steps(margin, f.Steps)
 	if len(f.Remedies) > 0 {
-		t.line(margin, t.paint(ansi.Dim, lines.Pad("check", labelWidth)), after(f.Fresh, ": ")+f.Check)
+		t.Line(margin, t.Paint(lines.Dim, lines.Pad("check", labelWidth)), after(f.Fresh, ": ")+f.Check)
 	}
 }
 
@@ -63,9 +62,9 @@ func (t *text) steps(margin string, steps []rules.Step) {
 	for i, s := range steps {
 		number := fmt.Sprintf("%d. ", i+1)
 		lead, inner := t.label(label)+number, strings.Repeat(" ", labelWidth+len(number))
-		t.under(margin+lead, margin+inner, ansi.Plain, s.Look)
+		t.Under(margin+lead, margin+inner, lines.Plain, s.Look)
 		if s.Command != "" {
-			t.line(margin, inner, s.Command)
+			t.Line(margin, inner, s.Command)
 		}
 		label = ""
 	}
@@ -87,24 +86,24 @@ func (t *text) remedy(margin string, r *remedy) {
 		t.labelled(margin, r.Label, r.Title)
 	}
 	if hidden > 0 {
-		t.wrapped(inner, ansi.Yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
+		t.Wrapped(inner, lines.Yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
 	}
 	if !r.PerBlock {
-		t.wrapped(inner, ansi.Dim, r.Effort)
+		t.Wrapped(inner, lines.Dim, r.Effort)
 	}
-	t.remark(inner, ansi.Green, "", r.Proof)
+	t.remark(inner, lines.Green, "", r.Proof)
 	cost, caution := sentence(r.Cost), sentence(r.Caution)
 	if t.style.Verbose {
 		cost, caution = r.Cost, r.Caution
 	}
 	if t.style.Verbose || r.Workaround {
-		t.remark(inner, ansi.Dim, "costs: ", cost)
+		t.remark(inner, lines.Dim, "costs: ", cost)
 	}
-	t.remark(inner, ansi.Yellow, "caution: ", caution)
+	t.remark(inner, lines.Yellow, "caution: ", caution)
 	if t.style.Verbose {
-		t.wrapped(inner, ansi.Dim, "why here: "+r.Why)
-		t.wrapped(inner, ansi.Dim, "undo: "+r.Undo)
-		t.wrapped(inner, ansi.Dim, "verify: "+r.Verify)
+		t.Wrapped(inner, lines.Dim, "why here: "+r.Why)
+		t.Wrapped(inner, lines.Dim, "undo: "+r.Undo)
+		t.Wrapped(inner, lines.Dim, "verify: "+r.Verify)
 	}
 }
 
@@ -122,29 +121,29 @@ func (t *text) blocks(margin, lead string, blocks []block) (hidden int) {
 			t.step(margin, lead, where+l, b.IsByHand())
 			lead, where = inner, strings.Repeat(" ", len(where))
 		}
-		t.remark(margin+inner, ansi.Dim, "", b.Effort)
+		t.remark(margin+inner, lines.Dim, "", b.Effort)
 	}
 	return hidden
 }
 
 // remark writes a text behind its lead, if there is any.
-func (t *text) remark(margin string, c ansi.Color, lead, said string) {
+func (t *text) remark(margin string, c lines.Color, lead, said string) {
 	if said != "" {
-		t.wrapped(margin, c, lead+said)
+		t.Wrapped(margin, c, lead+said)
 	}
 }
 
 // step writes one line of a remedy. What is to be typed is never broken.
 func (t *text) step(margin, lead, line string, prose bool) {
 	if prose {
-		t.under(margin+lead, margin+strings.Repeat(" ", labelWidth), ansi.Plain, line)
+		t.Under(margin+lead, margin+strings.Repeat(" ", labelWidth), lines.Plain, line)
 	} else {
-		t.line(margin, lead, line)
+		t.Line(margin, lead, line)
 	}
 }
 
 // label is a label of a remedy.
-func (t *text) label(name string) string { return t.paint(ansi.Green, lines.Pad(name, labelWidth)) }
+func (t *text) label(name string) string { return t.Paint(lines.Green, lines.Pad(name, labelWidth)) }
 
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) { t.step(margin, t.label(label), said, true) }
@@ -153,5 +152,5 @@ func (t *text) labelled(margin, label, said string) { t.step(margin, t.label(lab
 // not broken.
 func (t *text) pointer(margin, label, said, command string) {
 	indent := len(margin) + labelWidth
-	t.lines(margin+t.label(label), strings.Repeat(" ", indent), lines.Fill(append(strings.Fields(said), command), t.width-indent, t.width-indent))
+	t.Lines(margin+t.label(label), strings.Repeat(" ", indent), lines.Fill(append(strings.Fields(said), command), t.Width-indent, t.Width-indent))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -25,27 +24,27 @@ func (t *text) details() {
 	t.pairs("Not known", t.v.notRead())
 	t.pairs("Not applicable", notApplicable)
 	if len(t.v.Passed) > 0 {
-		t.head("Passed")
-		t.wrapped("  ", ansi.Plain, strings.Join(t.v.Passed, ", "))
+		t.Head("Passed")
+		t.Wrapped("  ", lines.Plain, strings.Join(t.v.Passed, ", "))
 	}
 	t.pairs("Set in files", settings)
 	t.times()
-	t.line()
+	t.Line()
 }
 
 // pairs writes names and what is said of each, under a title.
 func (t *text) pairs(title string, all []pair) {
 	const indent = 28
 	if len(all) > 0 {
-		t.head(title)
+		t.Head(title)
 	}
 	for _, p := range all {
 		name := p.Name
 		if utf8.RuneCountInString(name) > indent-4 {
-			t.line("  ", name)
+			t.Line("  ", name)
 			name = ""
 		}
-		t.under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), ansi.Plain, p.Text)
+		t.Under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), lines.Plain, p.Text)
 	}
 }
 
@@ -62,11 +61,11 @@ func (t *text) times() {
 		}
 	}
 	if len(steps)+len(stages) > 0 {
-		t.head("Time")
+		t.Head("Time")
 	}
 	for _, list := range []pair{{"steps", longest(steps)}, {"probe", longest(stages)}} {
 		if list.Text != "" {
-			t.hanging("  ", list.Name, ansi.Plain, list.Text)
+			t.hanging("  ", list.Name, lines.Plain, list.Text)
 		}
 	}
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -35,7 +33,7 @@ type Document struct {
 	Version string `json:"version"`
 	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
 	// where any of them differs.
-	RulesDigest build.Digest `json:"rules_digest,omitempty"`
+	RulesDigest Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
@@ -85,7 +83,7 @@ type Document struct {
 	Job *facts.Job `json:"job,omitempty"`
 	// Baseline is what became of the findings of an earlier report; absent unless one was
 	// given.
-	Baseline *baseline.Baseline `json:"baseline,omitempty"`
+	Baseline *Baseline `json:"baseline,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would decide what could not be judged, most useful
@@ -116,6 +114,9 @@ func (d *Document) Facts() *facts.Facts { return d.facts }
 
 // TextsOnly is true where no machine was examined, live or recorded.
 func (d *Document) TextsOnly() bool { return d.textsOnly }
+
+// Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
+type Digest string
 
 // Skipped is a rule that could not be judged.
 type Skipped struct {
@@ -240,7 +241,7 @@ func atLeast(s, as rules.Severity) bool {
 type Input struct {
 	Version string
 	// RulesDigest names the rules and remedies.
-	RulesDigest build.Digest
+	RulesDigest Digest
 	Sources     []string
 	Profile     rules.Profile
 	FailOn      Threshold

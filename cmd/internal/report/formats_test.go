@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -207,7 +206,7 @@ func markdownOf(t *testing.T, name string, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	writeMarkdown(&b, d, Style{})
-	for _, fault := range gfmtest.Faults(b.Bytes()) {
+	for _, fault := range formattest.MarkdownFaults(b.Bytes()) {
 		t.Errorf("%s: %s", name, fault)
 	}
 	expect.That(t, b.Len() <= MaxMarkdown, "%s has %d bytes", name, b.Len())
@@ -234,9 +233,9 @@ func TestFaultsAreSeen(t *testing.T) {
 		"| a | b |\n| --- | --- |\n| c |\n", "| a | b |\n| --- | --- |\n| `c|d` | e |\n", "[a](b)\n", "![a](b)\n", "https://evil.example\n",
 		"```sh\na\n", "<details><summary>a</summary>\n\n<details><summary>b</summary>\n\n</details>\n\n</details>\n",
 	} {
-		expect.That(t, len(gfmtest.Faults([]byte(source))) > 0, "nothing is wrong with %q", source)
+		expect.That(t, len(formattest.MarkdownFaults([]byte(source))) > 0, "nothing is wrong with %q", source)
 	}
-	expect.Len(t, 0, gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
+	expect.Len(t, 0, formattest.MarkdownFaults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
 }
 
 // saying is a report in which every text from the machine is the same.

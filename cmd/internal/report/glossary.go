@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +36,30 @@ var glossary = []Term{
 	{"cuMem", "CUDA's calls by which processes share memory"},
 	{"xGMI", "AMD's links between GPUs"},
 }
+
+// known are terms that reports use and do not explain, as those who read reports mostly know them. They are only looked up.
+var known = []Term{
+	{"CmpltRedir", "the bit of ACS that sends completions up through the processor"},
+	{"IBGDA", "InfiniBand GPUDirect Async: a GPU starts transfers of a network adapter itself"},
+	{"NCCL", "NVIDIA's library for collective communication"},
+	{"NIC", "network adapter"},
+	{"NVLink", "NVIDIA's links between GPUs"},
+	{"NVML", "NVIDIA's management library, libnvidia-ml.so.1"},
+	{"NVSwitch", "the switch that connects the NVLinks of all GPUs"},
+	{"NODE", "a path across host bridges of one NUMA node"},
+	{"P2P", "a GPU reads or writes another GPU's memory without a copy through host memory"},
+	{"PHB", "a path across root ports of one CPU"},
+	{"PIX", "a path under one PCIe switch"},
+	{"PXB", "a path across PCIe switches"},
+	{"PXN", "NCCL sends through another GPU, which is nearer to the network adapter"},
+	{"RCCL", "AMD's library for collective communication"},
+	{"ReqRedir", "the bit of ACS that sends requests up through the processor"},
+	{"SM", "streaming multiprocessor: the part of a GPU that runs kernels"},
+	{"SYS", "a path across NUMA nodes"},
+}
+
+// Glossary are all terms of reports.
+func Glossary() []Term { return slices.Concat(glossary, known) }
 
 // TermsIn lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
 // word or of a variable's name is no use of a term.

@@ -228,34 +228,6 @@ func (g group) ids() []string {
 	return lines.Unique(ids)
 }
 
-// labelledAdvice is one of the advice, under "now", "fix" or "or".
-type labelledAdvice struct {
-	label  string
-	advice *remedies.Advice
-}
-
-// cureOf chooses from the advice what leads for a group, in order of rank. others are what else would help, by id.
-func (d *Document) cureOf(g group) (lead []labelledAdvice, others []string) {
-	leads := remedies.LeadsOf(d.Advice, g.findings)
-	for i := range d.Advice {
-		a := &d.Advice[i]
-		if !slices.ContainsFunc(a.Cures, g.has) {
-			continue
-		}
-		switch a {
-		case leads.Now:
-			lead = append(lead, labelledAdvice{"now", a})
-		case leads.Fix:
-			lead = append(lead, labelledAdvice{"fix", a})
-		case leads.Or:
-			lead = append(lead, labelledAdvice{"or", a})
-		default:
-			others = append(others, a.ID())
-		}
-	}
-	return lead, others
-}
-
 // withheld is what is not advised for a group, and why, in words.
 func (g group) withheld(all []remedies.Withheld) []string {
 	var said []string

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 // page is what the template of a page shows.
 type page struct {
 	*view
-	// Whole is false for a page about the transfers and nothing else.
-	Whole bool
 	// Headline is the report in a few words, Class that of its colour: "bad", "warn", "good" or "open".
 	Headline, Class string
 	// Picture is the machine as a picture; nil where no GPU is known. Tree is the same as text.
@@ -41,29 +38,16 @@ type pageList struct {
 // writeHTML writes a report as a page for a browser.
 func writeHTML(b *bytes.Buffer, d *Document, _ Style) {
 	v := newView(d, false)
-	p := page{view: v, Whole: true, Headline: v.headline(), Class: v.class(), Picture: v.picture(false), Outline: outlineOf(v.shown()), Examined: v.examined()}
+	p := page{view: v, Headline: v.headline(), Class: v.class(), Picture: v.picture(false), Outline: outlineOf(v.shown()), Examined: v.examined()}
 	if p.Picture != nil {
 		var tree bytes.Buffer
 		newText(&tree, v, Style{}).tree(p.Picture)
 		p.Tree = tree.String()
 	}
-	p.write(b)
-}
-
-// writeTransfersHTML writes a page about the transfers and nothing else.
-func writeTransfersHTML(b *bytes.Buffer, d *Document) {
-	v := newView(d, false)
-	v.Found, v.Accepted, v.Baseline = nil, nil, nil
-	p := page{view: v, Headline: "Transfers between the GPUs", Class: cmp.Or(map[int]string{0: "good", 1: "bad"}[TransfersExitCode(d)], "open")}
-	p.write(b)
-}
-
-// write writes a page.
-func (p *page) write(b *bytes.Buffer) {
 	if p.Matrix.Several() {
 		p.Tables = append([]matrix{p.Matrix}, p.Tests...)
 	}
-	if err := compiled().Execute(b, p); err != nil {
+	if err := compiled().Execute(b, &p); err != nil {
 		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
 }
@@ -95,7 +79,7 @@ func (v *view) class() string {
 
 // Sentence says what became of the transfers; empty where no machine was examined.
 func (p *page) Sentence() string {
-	if p.Whole && p.textsOnly {
+	if p.textsOnly {
 		return ""
 	}
 	return upper(p.Said) + "."
@@ -181,9 +165,6 @@ func (v *view) notRead() []pair {
 
 // About says how the report came about.
 func (p *page) About() []pair {
-	if !p.Whole {
-		return nil
-	}
 	all := []pair{
 		{"Host", p.Host.Hostname},
 		{"System", lines.Joined(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},

@@ -14,9 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -69,7 +67,7 @@ var markdownTemplate = sync.OnceValue(func() *template.Template {
 // functions are those of the template. What is from the machine they make safe for its place, and short enough.
 func (m *markdown) functions() template.FuncMap {
 	return template.FuncMap{
-		"inline": m.inline, "prose": m.prose, "code": m.code, "codes": m.codes, "cell": m.cell, "item": gfm.Item,
+		"inline": m.inline, "prose": m.prose, "code": m.code, "codes": m.codes, "cell": m.cell, "item": lines.Item,
 		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
 		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
 		"number":  func(i int) int { return i + 1 },
@@ -105,40 +103,35 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 		m := &markdown{view: v, extent: e}
 		m.Cause, m.Now, m.Next = m.actions()
 		m.Shown, m.Rest = v.listedObjects(false, m.listed)
-		m.write(b, "report")
+		t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
+		if err := t.Execute(b, m); err != nil {
+			panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
+		}
 		if b.Len()-start <= MaxMarkdown {
 			return
 		}
 	}
 }
 
-// write writes one of the templates.
-func (m *markdown) write(b *bytes.Buffer, name string) {
-	t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
-	if err := t.ExecuteTemplate(b, name, m); err != nil {
-		panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
-	}
-}
-
 // inline makes a text from the machine safe inside a line, and short enough.
-func (m *markdown) inline(s string) string { return lines.KeepUnits(gfm.Inline(m.cut(s))) }
+func (m *markdown) inline(s string) string { return lines.KeepUnits(lines.Inline(m.cut(s))) }
 
 // prose does so with sentences, in which it marks commands, variables and paths as code.
 func (m *markdown) prose(s string) string {
 	var b strings.Builder
-	for _, span := range markup.Spans(m.cut(s)) {
+	for _, span := range lines.Spans(m.cut(s)) {
 		if span.Code {
-			b.WriteString(gfm.Code(span.Text))
+			b.WriteString(lines.Code(span.Text))
 		} else {
-			b.WriteString(gfm.Inline(span.Text))
+			b.WriteString(lines.Inline(span.Text))
 		}
 	}
 	return lines.KeepUnits(b.String())
 }
 
 // code makes it code on one line, cell code in a table.
-func (m *markdown) code(s string) string { return gfm.Code(m.cut(s)) }
-func (m *markdown) cell(s string) string { return gfm.Cell(m.cut(s)) }
+func (m *markdown) code(s string) string { return lines.Code(m.cut(s)) }
+func (m *markdown) cell(s string) string { return lines.Cell(m.cut(s)) }
 
 // cut shortens a text to the characters of a field.
 func (m *markdown) cut(s string) string {
@@ -206,7 +199,7 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 	}
 	switch {
 	case m.textsOnly:
-		now = "if the job still fails, send " + m.inline(logWish) + ", or run " + gfm.Code("gpudoctor check") + " on the machine"
+		now = "if the job still fails, send " + m.inline(logWish) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
 		now, next = "see below for what was not examined, and why", m.code(m.Recheck)
@@ -240,7 +233,7 @@ func (m *markdown) terms(r *remedy) string {
 	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
 		switch {
 		case p.Text == "":
-		case gfm.Command.MatchString(p.Text):
+		case lines.Command.MatchString(p.Text):
 			said = append(said, p.Name+m.code(p.Text)+".")
 		default:
 			said = append(said, p.Name+upper(m.prose(strings.TrimSuffix(p.Text, ".")))+".")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // matrix is one number or mark for each GPU (a row) and each of the things
@@ -244,7 +244,7 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 		return "-"
 	case probe.Unknown:
 		if t != nil && underLoad(t) {
-			return units.Rate(*t.GBps) + "?"
+			return lines.Rate(*t.GBps) + "?"
 		}
 		return "?"
 	default:
@@ -257,9 +257,9 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 	case t == nil:
 		return "?"
 	case t.GBps != nil:
-		return units.Rate(*t.GBps) + mark
+		return lines.Rate(*t.GBps) + mark
 	case t.Microseconds != nil:
-		return units.Microseconds(*t.Microseconds) + mark
+		return lines.Microseconds(*t.Microseconds) + mark
 	}
 	return string(o)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -116,17 +115,17 @@ func (t *text) objects() {
 	if len(shown) == 0 && rest == "" {
 		return
 	}
-	t.line()
+	t.Line()
 	width := 0
 	for _, o := range shown {
 		width = max(width, len(o.Standing())+2)
 	}
 	for _, o := range shown {
-		lead := t.paint(colorOf(string(o.severity())), lines.Pad(o.Standing(), width))
-		t.lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.width-width, t.width-width))
+		lead := t.Paint(colorOf(string(o.severity())), lines.Pad(o.Standing(), width))
+		t.Lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.Width-width, t.Width-width))
 	}
 	if rest != "" {
-		t.wrapped("", ansi.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
+		t.Wrapped("", lines.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -61,8 +60,8 @@ func parts(word string) []string {
 }
 
 // spans are the pieces of a sentence, in which a number stays with its unit.
-func spans(s string) []markup.Span {
-	all := markup.Spans(s)
+func spans(s string) []lines.Span {
+	all := lines.Spans(s)
 	for i := range all {
 		if !all[i].Code {
 			all[i].Text = lines.KeepUnits(all[i].Text)

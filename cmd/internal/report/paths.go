@@ -9,9 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -133,7 +131,7 @@ func (all paths) deciding() []*probe.Transfer {
 // speed describes the rates of transfers, with what their links could carry:
 // "395 to 396 GB/s (88 % of 450)". It is empty where nothing was measured.
 func speed(ts []*probe.Transfer) string {
-	rates, fractions, expected := units.Span{}, units.Span{}, units.Span{}
+	rates, fractions, expected := lines.Range{}, lines.Range{}, lines.Range{}
 	for _, t := range ts {
 		if t.GBps == nil {
 			continue
@@ -147,13 +145,13 @@ func speed(ts []*probe.Transfer) string {
 	if rates.N == 0 {
 		return ""
 	}
-	s := rates.Text(units.Rate) + " GB/s"
+	s := rates.Text(lines.Rate) + " GB/s"
 	switch {
 	case fractions.N < rates.N:
-	case units.Rate(expected.Least) == units.Rate(expected.Most):
-		s += fmt.Sprintf(" (%s %% of %s)", fractions.Text(units.Percent), units.Rate(expected.Least))
+	case lines.Rate(expected.Least) == lines.Rate(expected.Most):
+		s += fmt.Sprintf(" (%s %% of %s)", fractions.Text(lines.Percent), lines.Rate(expected.Least))
 	default:
-		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.Text(units.Percent))
+		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.Text(lines.Percent))
 	}
 	return s
 }
@@ -438,13 +436,13 @@ func figures(d *Document) []string {
 	if why := d.Transfers.SMTests; why != "" {
 		parts = append(parts, "SM tests not tried: "+why)
 	}
-	return append(parts, collectives.Gains(d.Collectives)...)
+	return append(parts, gains(d.Collectives)...)
 }
 
 // figure is a test's rates, else its times, else how many went well; what did
 // not go well is counted behind it.
 func figure(ts []*probe.Transfer) string {
-	rates, times := units.Span{}, units.Span{}
+	rates, times := lines.Range{}, lines.Range{}
 	outcomes := map[probe.Outcome]int{}
 	loaded := 0
 	for _, t := range ts {
@@ -465,9 +463,9 @@ func figure(ts []*probe.Transfer) string {
 	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.N == 0:
 		return outcomeInWords(ts[0].Outcome)
 	case rates.N > 0:
-		s = rates.Text(units.Rate) + " GB/s"
+		s = rates.Text(lines.Rate) + " GB/s"
 	case times.N > 0:
-		s = times.Text(units.Microseconds) + " us"
+		s = times.Text(lines.Microseconds) + " us"
 	default:
 		s = "ok"
 	}

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Format is a form in which a report can be written.
@@ -74,23 +73,10 @@ func named(of func(Format) string) []string {
 // FormatNames are the names of all formats, the default first.
 func FormatNames() []string { return named(func(f Format) string { return f.Name }) }
 
-// TransferFormats are the names of the formats in which transfers alone can be written.
-func TransferFormats() []string {
-	return named(func(f Format) string { return map[bool]string{false: f.Name}[f.CI] })
-}
-
 // Extensions are the file name ends that stand for a format.
 func Extensions() []string { return named(func(f Format) string { return f.Extension }) }
 
-// FormatAliases are the other names of formats: their extensions without the
-// dot, as far as they differ from the names.
-func FormatAliases() []string {
-	return slices.DeleteFunc(named(func(f Format) string { return strings.TrimPrefix(f.Extension, ".") }), func(alias string) bool {
-		return slices.Contains(FormatNames(), alias)
-	})
-}
-
-// FormatNamed finds a format by its name or its alias.
+// FormatNamed finds a format by its name, or its extension without the dot.
 func FormatNamed(name string) (Format, bool) {
 	for _, f := range formats {
 		if f.Name == name || f.Extension == "."+name && name != "" {
@@ -101,7 +87,7 @@ func FormatNamed(name string) (Format, bool) {
 }
 
 // FormatOf finds the format that a file's name stands for: it ends in a dot and
-// the format's name or alias.
+// the format's name or extension.
 func FormatOf(file string) (Format, bool) {
 	ext := strings.ToLower(filepath.Ext(file))
 	if ext == "" {
@@ -121,4 +107,4 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 }
 
 // Inline escapes a text for a line of Markdown.
-func Inline(s string) string { return gfm.Inline(s) }
+func Inline(s string) string { return lines.Inline(s) }

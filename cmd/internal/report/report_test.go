@@ -17,7 +17,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -146,18 +145,15 @@ func TestGoldenStyles(t *testing.T) {
 // TestGoldenTransfers checks what a command that makes transfers alone writes.
 func TestGoldenTransfers(t *testing.T) {
 	for _, tt := range []struct {
-		sample, file, format string
-		style                Style
+		sample, file string
+		style        Style
 	}{
-		{"full", "full-transfers.txt", "text", Style{Width: 80, Tables: true}},
-		{"full", "full-transfers-verbose.txt", "text", Style{Width: 80, Tables: true, Verbose: true}},
-		{"full", "full-transfers.md", "markdown", Style{}},
-		{"full", "full-transfers.html", "html", Style{}},
-		{"many", "many-transfers-80.txt", "text", Style{Width: 80, Tables: true}},
+		{"full", "full-transfers.txt", Style{Width: 80, Tables: true}},
+		{"full", "full-transfers-verbose.txt", Style{Width: 80, Tables: true, Verbose: true}},
+		{"many", "many-transfers-80.txt", Style{Width: 80, Tables: true}},
 	} {
 		var b bytes.Buffer
-		f, _ := FormatNamed(tt.format)
-		expect.NoError(t, f.WriteTransfers(&b, samples()[tt.sample], tt.style))
+		expect.NoError(t, WriteTransfers(&b, "text", samples()[tt.sample], tt.style))
 		expect.Golden(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
 	}
 }
@@ -443,11 +439,11 @@ func FuzzPrintable(f *testing.F) {
 			i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e })
 			expect.That(t, i < 0 && utf8.ValidString(got), "lines.Printable(%q, %v) = %q", s, ascii, got)
 		}
-		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
+		for _, md := range []string{lines.Inline(s), lines.Cell(s)} {
 			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
 		}
-		if bare := strings.ReplaceAll(gfm.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
-			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, gfm.Inline(s))
+		if bare := strings.ReplaceAll(lines.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
+			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, lines.Inline(s))
 		}
 	})
 }

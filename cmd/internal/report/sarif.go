@@ -8,7 +8,7 @@ import (
 
 	"github.com/chavacava/garif"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -66,18 +66,18 @@ func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
 	rule.DefaultConfiguration = garif.NewReportingConfiguration()
 	rule.DefaultConfiguration.Enabled = true
 	rule.DefaultConfiguration.Level = sarifLevels[r.Severity].level
-	help, marked := []string{sarifText(r.Title)}, []string{gfm.Inline(r.Title)}
+	help, marked := []string{sarifText(r.Title)}, []string{lines.Inline(r.Title)}
 	if r.Description != "" {
 		rule.FullDescription = garif.NewMultiformatMessageString(sarifText(r.Description))
-		help, marked = []string{sarifText(r.Description)}, []string{gfm.Inline(r.Description)}
+		help, marked = []string{sarifText(r.Description)}, []string{lines.Inline(r.Description)}
 	}
 	for _, l := range r.Links {
 		help = append(help, sarifText(l.Ref))
-		marked = append(marked, "- "+gfm.Inline(l.Ref))
+		marked = append(marked, "- "+lines.Inline(l.Ref))
 	}
 	explain := "gpudoctor explain " + r.ID
 	rule.Help = garif.NewMultiformatMessageString(strings.Join(append(help, sarifText(explain)), "\n"))
-	rule.Help.Markdown = strings.Join(append(marked, "\n"+gfm.Code(explain)), "\n")
+	rule.Help.Markdown = strings.Join(append(marked, "\n"+lines.Code(explain)), "\n")
 	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
 		rule.HelpUri = r.Links[0].Ref
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -61,20 +62,9 @@ func newStory(j *facts.Job) *story {
 		s.Title += " on " + plural(len(hosts), "host")
 	}
 	for _, label := range labels {
-		var whats []string
-		of := map[string][]facts.Member{}
-		for _, m := range j.Members {
-			if labelOf(&m) != label {
-				continue
-			}
-			what := did(&m)
-			if of[what] == nil {
-				whats = append(whats, what)
-			}
-			of[what] = append(of[what], m)
-		}
-		for _, what := range whats {
-			s.Parts = append(s.Parts, part{label, who(of[what]), what, placeIn(&of[what][0])})
+		ours := slices.DeleteFunc(slices.Clone(j.Members), func(m facts.Member) bool { return labelOf(&m) != label })
+		for _, alike := range lines.Grouped(ours, func(m facts.Member) string { return did(&m) }) {
+			s.Parts = append(s.Parts, part{label, who(alike), did(&alike[0]), placeIn(&alike[0])})
 		}
 	}
 	if unseen := unseenRanks(j); len(unseen) > 0 {

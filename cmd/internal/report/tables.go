@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -22,7 +21,7 @@ func (t *text) matrix() {
 	if n < 2 || !t.v.Uneven && (!every || len(t.v.Odd) > 0) {
 		return
 	}
-	t.line()
+	t.Line()
 	if n > largeMachine && !every || !t.table(m) {
 		t.folded()
 	}
@@ -33,68 +32,68 @@ func (t *text) matrix() {
 		if m.Aside && !t.style.Verbose {
 			continue
 		}
-		t.line()
+		t.Line()
 		if !t.table(m) {
-			t.wrapped("      ", ansi.Dim, m.Title+": too wide for this terminal; --format json holds it")
+			t.Wrapped("      ", lines.Dim, m.Title+": too wide for this terminal; --format json holds it")
 		}
 	}
 }
 
 // table writes a table, and reports whether it fits.
 func (t *text) table(m matrix) bool {
-	if m.width() > t.width-6 {
+	if m.width() > t.Width-6 {
 		m.Devices = slices.Clone(m.Devices)
 		for i, d := range m.Devices {
 			m.Devices[i] = strings.TrimPrefix(d, usualDomain)
 		}
 	}
-	if m.width() > t.width-6 {
+	if m.width() > t.Width-6 {
 		return false
 	}
 	head, column := m.head(), m.column()
-	t.line("      ", t.paint(ansi.Dim, m.Title))
+	t.Line("      ", t.Paint(lines.Dim, m.Title))
 	var row strings.Builder
 	for _, h := range m.Heads {
 		row.WriteString(lines.Pad(h, -column))
 	}
-	t.line("      ", t.paint(ansi.Dim, strings.Repeat(" ", head)+row.String()))
+	t.Line("      ", t.Paint(lines.Dim, strings.Repeat(" ", head)+row.String()))
 	for i, cells := range m.Cells {
 		row.Reset()
 		for _, c := range cells {
-			row.WriteString(strings.Repeat(" ", column-len(c.Text)) + t.paint(c.color(), c.Text))
+			row.WriteString(strings.Repeat(" ", column-len(c.Text)) + t.Paint(c.color(), c.Text))
 		}
-		t.line("      ", t.paint(ansi.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head)), row.String())
+		t.Line("      ", t.Paint(lines.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head)), row.String())
 	}
-	t.remark("      ", ansi.Dim, "", m.Legend)
+	t.remark("      ", lines.Dim, "", m.Legend)
 	return true
 }
 
 // color is the color of a cell.
-func (c cell) color() ansi.Color {
+func (c cell) color() lines.Color {
 	switch {
 	case c.Text == "." || badness[c.Outcome] < badness[probe.OK]:
-		return ansi.Dim
+		return lines.Dim
 	case badness[c.Outcome] > badness[probe.Slow]:
-		return ansi.Red
+		return lines.Red
 	case c.Outcome == probe.Slow:
-		return ansi.Yellow
+		return lines.Yellow
 	}
-	return ansi.Plain
+	return lines.Plain
 }
 
 // folded lists the paths that are not well, instead of a table.
 func (t *text) folded() {
 	for i, said := range t.v.Odd {
 		if i == maxPaths && !t.style.Verbose {
-			t.wrapped("      ", ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(t.v.Odd)-i))
+			t.Wrapped("      ", lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(t.v.Odd)-i))
 			break
 		}
-		if utf8.RuneCountInString(said) > t.width-6 {
+		if utf8.RuneCountInString(said) > t.Width-6 {
 			said = strings.ReplaceAll(said, usualDomain, "")
 		}
-		t.wrapped("      ", ansi.Plain, said)
+		t.Wrapped("      ", lines.Plain, said)
 	}
 	if len(t.v.Odd) == 0 {
-		t.wrapped("      ", ansi.Dim, "all paths alike; their rates are in -o report.json")
+		t.Wrapped("      ", lines.Dim, "all paths alike; their rates are in -o report.json")
 	}
 }

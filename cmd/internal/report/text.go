@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -30,30 +29,29 @@ const (
 
 // text writes a report for a person.
 type text struct {
-	b     *bytes.Buffer
+	lines.Page
 	v     *view
 	style Style
-	width int
 }
 
 // colorOf is the colour of a severity or a status.
-func colorOf(s string) ansi.Color {
+func colorOf(s string) lines.Color {
 	switch s {
 	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
-		return ansi.Red
+		return lines.Red
 	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown):
-		return ansi.Yellow
+		return lines.Yellow
 	case string(rules.Low), string(area.Note):
-		return ansi.Cyan
+		return lines.Cyan
 	case string(area.OK):
-		return ansi.Green
+		return lines.Green
 	}
-	return ansi.Dim
+	return lines.Dim
 }
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, v *view, s Style) *text {
-	return &text{b: b, v: v, style: s, width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth)}
+	return &text{Page: lines.Page{B: b, Width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth), Color: s.Color}, v: v, style: s}
 }
 
 // writeText writes a report for a person at a terminal or a log.
@@ -71,27 +69,27 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.slowStart()
 		t.matrix()
 	}
-	t.line()
+	t.Line()
 	for i := range t.v.Serious() {
 		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
-			t.line()
-			t.wrapped("", ansi.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
+			t.Line()
+			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
 			break
 		}
 		t.finding(&t.v.Found[i])
 	}
 	if t.v.Grave > 0 {
-		t.line()
+		t.Line()
 	}
 	t.slight(t.v.Slight())
 	t.waived()
 	if b := t.v.Baseline; b != nil {
-		t.head("Since " + b.Source)
+		t.Head("Since " + b.Source)
 		for _, e := range b.Entries() {
 			t.entry(e.Label, e.Text, "")
 		}
 	}
-	t.line()
+	t.Line()
 	if s.Verbose {
 		t.details()
 	}
@@ -102,7 +100,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 func (t *text) quiet() {
 	for _, f := range t.v.Findings {
 		if t.v.FailOn.reaches(worst(f)) {
-			t.line(t.paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
+			t.Line(t.Paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
 		}
 	}
 	if t.v.Verdict.ExitCode != 0 {
@@ -115,10 +113,10 @@ func (t *text) machine() {
 	name := "gpudoctor " + t.v.Version
 	first := utf8.RuneCountInString(name) + 3
 	indent := first
-	if indent > t.width/3 {
+	if indent > t.Width/3 {
 		indent = 6
 	}
-	t.lines(t.paint(ansi.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.width-first, t.width-indent))
+	t.Lines(t.Paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.Width-first, t.Width-indent))
 	t.texts()
 }
 
@@ -127,7 +125,7 @@ func (t *text) story() {
 	if t.v.Story == nil {
 		return
 	}
-	t.head(t.v.Story.Title)
+	t.Head(t.v.Story.Title)
 	for i, p := range t.v.Story.Parts {
 		if i == maxLines && !t.style.Verbose {
 			t.entry("", fmt.Sprintf("and %d more (--verbose)", len(t.v.Story.Parts)-i), "")
@@ -143,7 +141,7 @@ func (t *text) transfers() {
 		return
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
-	t.items("      ", ansi.Dim, t.v.Figures)
+	t.items("      ", lines.Dim, t.v.Figures)
 	t.slowStart()
 	t.matrix()
 }
@@ -171,25 +169,25 @@ func took(ms float64) string {
 // finding writes a finding of medium severity or above: what is wrong, then what to do, then how to see
 // that it helped.
 func (t *text) finding(f *finding) {
-	t.line()
+	t.Line()
 	margin := strings.Repeat(" ", len(fmt.Sprint(f.Number))+2)
 	t.title(margin, f)
-	t.remark(margin, ansi.Dim, "", f.About)
+	t.remark(margin, lines.Dim, "", f.About)
 	if len(f.Messages) > maxMessages || !f.Named {
-		t.wrapped(margin, ansi.Plain, t.some(f.Subjects, maxSubjects))
+		t.Wrapped(margin, lines.Plain, t.some(f.Subjects, maxSubjects))
 	}
 	for i, m := range f.Messages {
 		if i == maxMessages && !t.style.Verbose {
-			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
+			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
 			break
 		}
-		t.wrapped(margin, ansi.Plain, m)
+		t.Wrapped(margin, lines.Plain, m)
 	}
 	if f.Terms != "" {
-		t.hanging(margin, "terms", ansi.Dim, f.Terms)
+		t.hanging(margin, "terms", lines.Dim, f.Terms)
 	}
 	for _, c := range f.Candidates {
-		t.hanging(margin, "may be", ansi.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
+		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
 	}
 	for _, e := range f.Effects {
 		said := "cause of " + e.Rule
@@ -198,7 +196,7 @@ func (t *text) finding(f *finding) {
 		} else if !slices.Equal(e.Subjects, []string{"host"}) {
 			said += ": " + t.some(e.Subjects, maxSubjects)
 		}
-		t.wrapped(margin, ansi.Dim, said)
+		t.Wrapped(margin, lines.Dim, said)
 	}
 	if t.style.Verbose {
 		t.evidence(margin, f)
@@ -216,13 +214,13 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.paint(ansi.Bold, fmt.Sprint(f.Number)) + "  " + t.paint(colorOf(severity), severity) + "  "
-	if gap := t.width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
-		t.line(lead, t.paint(ansi.Bold, f.Title), strings.Repeat(" ", gap), t.paint(ansi.Dim, about))
+	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(colorOf(severity), severity) + "  "
+	if gap := t.Width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
+		t.Line(lead, t.Paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.Paint(lines.Dim, about))
 		return
 	}
-	t.under(lead, indent, ansi.Bold, f.Title)
-	t.line(indent, t.paint(ansi.Dim, about))
+	t.Under(lead, indent, lines.Bold, f.Title)
+	t.Line(indent, t.Paint(lines.Dim, about))
 }
 
 // some lists the first of several names.
@@ -236,7 +234,7 @@ func (t *text) some(names []string, most int) string {
 // evidence writes what led to a finding.
 func (t *text) evidence(margin string, f *finding) {
 	for _, e := range f.Evidence {
-		t.hanging(margin, "seen", ansi.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
+		t.hanging(margin, "seen", lines.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
 	}
 }
 
@@ -258,7 +256,7 @@ func (t *text) slight(all []finding) {
 		f := &all[i]
 		said := f.Messages[0]
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
+			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
 			break
 		}
 		if !t.style.Verbose {
@@ -271,7 +269,7 @@ func (t *text) slight(all []finding) {
 		}
 		t.evidence(margin, f)
 		t.cure(margin, f)
-		t.line()
+		t.Line()
 	}
 }
 
@@ -323,17 +321,17 @@ func (t *text) conclusion() string {
 }
 
 // conclusionColor is the color of the verdict.
-func (t *text) conclusionColor() ansi.Color {
+func (t *text) conclusionColor() lines.Color {
 	switch t.v.class() {
 	case "good":
-		return ansi.Green
+		return lines.Green
 	case "bad":
-		return ansi.Red
+		return lines.Red
 	}
 	if v := &t.v.Verdict; v.State == Inconclusive && !v.has(ReasonCut) && (t.v.fromTexts() || v.has(ReasonNoGPU)) {
-		return ansi.Plain // Nothing else was to be expected.
+		return lines.Plain // Nothing else was to be expected.
 	}
-	return ansi.Yellow
+	return lines.Yellow
 }
 
 // closing writes the verdict.
@@ -342,10 +340,10 @@ func (t *text) closing() {
 	said := t.conclusion()
 	t.wrappedAfter(t.conclusionColor(), said, t.judged(said))
 	t.wanted()
-	t.remark("", ansi.Dim, "", d.RedactedNote())
-	t.remark("", ansi.Dim, "For more detail: ", d.hint())
+	t.remark("", lines.Dim, "", d.RedactedNote())
+	t.remark("", lines.Dim, "For more detail: ", d.hint())
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.line("To see a report for a machine with GPUs: ", t.paint(ansi.Bold, "gpudoctor check --from example:"+t.style.Example))
+		t.Line("To see a report for a machine with GPUs: ", t.Paint(lines.Bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
@@ -354,7 +352,7 @@ func (t *text) closing() {
 
 // exit writes the exit code and its reason.
 func (t *text) exit() {
-	t.wrapped("", ansi.Dim, t.v.exit())
+	t.Wrapped("", lines.Dim, t.v.exit())
 }
 
 // noProblems says that no fault was found, or how bad the findings are at most that stand

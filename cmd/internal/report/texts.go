@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -214,10 +213,10 @@ func (t *text) texts() {
 func (t *text) quotes(margin string, f *finding) {
 	for i, e := range f.Quotes {
 		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", ansi.Dim, "and "+plural(len(f.Quotes)-i, "more line")+" (--verbose)")
+			t.hanging(margin, "", lines.Dim, "and "+plural(len(f.Quotes)-i, "more line")+" (--verbose)")
 			break
 		}
-		t.hanging(margin, "seen", ansi.Dim, quoted(e))
+		t.hanging(margin, "seen", lines.Dim, quoted(e))
 	}
 }
 
@@ -227,18 +226,18 @@ func (t *text) wanted() {
 		return // What is open in a file is shown by no log.
 	}
 	if t.v.textsOnly && t.v.Verdict.State == Inconclusive {
-		t.wrapped("", ansi.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
+		t.Wrapped("", lines.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return
 	}
 	if !t.v.open() || len(t.v.Wanted) == 0 {
 		return
 	}
-	t.wrapped("", ansi.Plain, "To narrow this down, send the following, most useful first:")
+	t.Wrapped("", lines.Plain, "To narrow this down, send the following, most useful first:")
 	for i, w := range t.v.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break
 		}
-		t.hanging("  ", "send", ansi.Plain, w.Send)
+		t.hanging("  ", "send", lines.Plain, w.Send)
 	}
-	t.wrapped("  ", ansi.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
+	t.Wrapped("  ", lines.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
@@ -28,17 +27,17 @@ func (v *view) picture(ascii bool) *topology.Machine {
 func WriteTopology(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
 	t := newText(&b, newView(d, s.ASCII), s)
-	t.wrapped("", ansi.Bold, t.v.Host.Summary)
-	t.line()
+	t.Wrapped("", lines.Bold, t.v.Host.Summary)
+	t.Line()
 	m := t.v.picture(s.ASCII)
 	switch {
 	case m == nil && d.textsOnly:
-		t.wrapped("", ansi.Plain, "No topology: the input does not show how GPUs are connected.")
+		t.Wrapped("", lines.Plain, "No topology: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(t.v.Document)
-		t.wrapped("", ansi.Plain, "No topology: "+why+".")
+		t.Wrapped("", lines.Plain, "No topology: "+why+".")
 	case m == nil:
-		t.wrapped("", ansi.Plain, "No topology: how the GPUs are connected is not known.")
+		t.Wrapped("", lines.Plain, "No topology: how the GPUs are connected is not known.")
 	default:
 		t.tree(m)
 		t.pictured(m)
@@ -60,7 +59,7 @@ func (t *text) tree(m *topology.Machine) {
 			speeds, rates = max(speeds, utf8.RuneCountInString(r.Up.Speed)), max(rates, len(r.Up.Rate))
 		}
 	}
-	beside := names+len("  ")+speeds+len("  ")+rates <= t.width
+	beside := names+len("  ")+speeds+len("  ")+rates <= t.Width
 	for _, r := range rows {
 		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
 		if r.Up != nil && r.Up.Speed != "" && beside {
@@ -69,21 +68,21 @@ func (t *text) tree(m *topology.Machine) {
 			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
 		}
 		detail := lines.Joined(", ", below...)
-		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
+		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.Width {
 			line, detail = line+"  "+detail, ""
 		}
-		t.line(t.paint(ansi.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		t.Line(t.Paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
 		if detail != "" {
-			t.below(r, ansi.Dim, detail)
+			t.below(r, lines.Dim, detail)
 		}
 		t.faults(m, r)
 	}
 }
 
 // below writes a text below a node.
-func (t *text) below(r topology.Row, c ansi.Color, said string) {
-	for _, l := range lines.Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
-		t.line(t.paint(ansi.Dim, r.Under), t.paint(c, l))
+func (t *text) below(r topology.Row, c lines.Color, said string) {
+	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
+		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
 	}
 }
 
@@ -108,41 +107,41 @@ func (t *text) faults(m *topology.Machine, r topology.Row) {
 // and the titles of the faults.
 func (t *text) pictured(m *topology.Machine) {
 	if len(m.Joins) > 0 || m.Hidden {
-		t.line()
+		t.Line()
 	}
 	for _, j := range m.Joins {
-		t.wrapped("", ansi.Plain, j.String())
+		t.Wrapped("", lines.Plain, j.String())
 	}
 	if m.Hidden {
-		t.wrapped("", ansi.Dim, topology.HiddenPaths)
+		t.Wrapped("", lines.Dim, topology.HiddenPaths)
 	}
 	t.near(m)
 	if len(m.Faults) > 0 {
-		t.line()
+		t.Line()
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		t.under(t.paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), ansi.Plain, f.Title)
+		t.Under(t.Paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
 	}
 	if len(m.Faults) > 0 {
-		t.line()
-		t.line(t.paint(ansi.Dim, "what to do: "), t.v.Recheck)
+		t.Line()
+		t.Line(t.Paint(lines.Dim, "what to do: "), t.v.Recheck)
 	}
 }
 
 // near writes what is near each GPU, and what follows from how the machine is built.
 func (t *text) near(m *topology.Machine) {
 	if len(m.Near) > 0 {
-		t.line()
-		t.line("Nearest to each GPU")
+		t.Line()
+		t.Line("Nearest to each GPU")
 	}
 	for _, n := range m.Near {
-		t.under(t.paint(ansi.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), ansi.Plain, n.String())
+		t.Under(t.Paint(lines.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), lines.Plain, n.String())
 	}
 	if len(m.Notes) > 0 {
-		t.line()
+		t.Line()
 	}
 	for _, note := range m.Notes {
-		t.wrapped("", ansi.Plain, note)
+		t.Wrapped("", lines.Plain, note)
 	}
 }

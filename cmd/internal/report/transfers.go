@@ -22,31 +22,32 @@ func TransfersExitCode(d *Document) int {
 	return 0
 }
 
-// WriteTransfers writes what became of the transfers, and nothing else; as
-// JSON the probe's own report.
-func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
+// TransferFormats are the names of the formats in which transfers or collectives alone are written, the default first:
+// check -o FILE.md and FILE.html have them as well.
+var TransferFormats = []string{"text", "json"}
+
+// WriteTransfers writes what became of the transfers, and nothing else; as JSON the probe's own report.
+func WriteTransfers(w io.Writer, format string, d *Document, s Style) error {
+	if format == "json" {
+		return writeAsJSON(w, d.Transfers)
+	}
 	var b bytes.Buffer
-	switch f.Name {
-	case "json":
-		raw, err := lines.JSON(d.Transfers)
-		if err != nil {
-			return fmt.Errorf("encode transfers: %w", err)
-		}
-		b.Write(raw)
-	case "markdown":
-		(&markdown{view: newView(d, false), extent: extents[0]}).write(&b, "transfers")
-	case "html":
-		writeTransfersHTML(&b, d)
-	default:
-		t := newText(&b, newView(d, s.ASCII), s)
-		t.machine()
-		t.transfers()
-		if s.Verbose {
-			t.times()
-		}
+	t := newText(&b, newView(d, s.ASCII), s)
+	t.machine()
+	t.transfers()
+	if s.Verbose {
+		t.times()
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write transfers: %w", err)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeAsJSON writes a part of the facts as JSON.
+func writeAsJSON(w io.Writer, part any) error {
+	raw, err := lines.JSON(part)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
 	}
-	return nil
+	_, err = w.Write(raw)
+	return err
 }

@@ -229,16 +229,22 @@ func (v *viewer) finding(g group) finding {
 		WithSubject: withSubject(g.Finding),
 	}
 	f.Named = g.namesSubjects(f.Messages)
-	lead, more := v.d.cureOf(g)
-	for i, l := range lead {
-		r := v.remedy(l)
-		r.Kept = g.keeps(l.advice, v.d.Withheld)
-		f.Remedies = append(f.Remedies, r)
-		if !f.slight() || i == 0 && !r.Kept {
-			v.led[keyOf(l.advice)] = true
+	leads := remedies.LeadsOf(v.d.Advice, g.findings)
+	labels := map[*remedies.Advice]string{leads.Or: "or", leads.Fix: "fix", leads.Now: "now"}
+	for i := range v.d.Advice {
+		switch a := &v.d.Advice[i]; {
+		case !slices.ContainsFunc(a.Cures, g.has):
+		case labels[a] == "":
+			f.More = append(f.More, a.ID())
+		default:
+			r := v.remedy(a, labels[a])
+			r.Kept = g.keeps(a, v.d.Withheld)
+			f.Remedies = append(f.Remedies, r)
+			if !f.slight() || len(f.Remedies) == 1 && !r.Kept {
+				v.led[keyOf(a)] = true
+			}
 		}
 	}
-	f.More = more
 	if !f.slight() {
 		f.Terms = v.terms(&f)
 	}
@@ -294,10 +300,9 @@ func shownEvidence(e rules.Evidence) evidence {
 }
 
 // remedy describes one of the advice.
-func (v *viewer) remedy(l labelledAdvice) remedy {
-	a := l.advice
+func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	r := remedy{
-		Label: l.label, Title: a.Title, ID: a.ID(), Workaround: a.Kind == remedies.Workaround,
+		Label: label, Title: a.Title, ID: a.ID(), Workaround: a.Kind == remedies.Workaround,
 		Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof), Cost: a.Cost, Caution: a.Caution, Description: a.Description,
 		Why: a.Why, Undo: a.Undo, Verify: a.Verify,
 	}
@@ -326,7 +331,7 @@ func (v *viewer) others() []remedy {
 	var all []remedy
 	for i := range v.d.Advice {
 		if a := &v.d.Advice[i]; !v.led[keyOf(a)] {
-			all = append(all, v.remedy(labelledAdvice{advice: a}))
+			all = append(all, v.remedy(a, ""))
 		}
 	}
 	return all

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -53,8 +52,8 @@ func (t *text) waived() {
 	for i := range t.v.Accepted {
 		f := &t.v.Accepted[i]
 		margin := strings.Repeat(" ", labelWidth)
-		t.hanging("", "waived", ansi.Plain, fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(f.WithSubject, "."), f.Rule, f.Severity))
-		t.wrapped(margin, ansi.Dim, f.Waiver)
+		t.hanging("", "waived", lines.Plain, fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(f.WithSubject, "."), f.Rule, f.Severity))
+		t.Wrapped(margin, lines.Dim, f.Waiver)
 		if t.style.Verbose {
 			t.evidence(margin, f)
 		}

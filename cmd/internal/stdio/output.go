@@ -57,6 +57,14 @@ func Write(stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
+// WriteText does so with a text.
+func WriteText(stdout io.Writer, text string) error {
+	return Write(stdout, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 // Plain is the writer below: for its properties, and for remarks.
 func Plain(stdout io.Writer) io.Writer {
 	if o, ok := stdout.(*Output); ok {

@@ -8,5 +8,6 @@
 // on which reads and writes fail. That needs cgo; a program without it behaves
 // as the runtime makes it.
 //
-// It also writes to standard output, and remembers whether that failed.
+// It also writes to standard output, and remembers whether that failed, and writes files that are never left
+// half-written where that can be helped.
 package stdio

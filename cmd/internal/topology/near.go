@@ -80,28 +80,19 @@ func devices(near []affinity.Near) string {
 	return fmt.Sprintf("%s (%s, %s)", said, near[0].Path, rate(slowest))
 }
 
-// grouped gathers the names of GPUs of which a note says the same, in the order of the first.
-type grouped struct {
-	order []string
-	gpus  map[string][]string
-}
+// remark is what a note says of a GPU.
+type remark struct{ what, gpu string }
 
-func (g *grouped) add(what, gpu string) {
-	if g.gpus == nil {
-		g.gpus = map[string][]string{}
+// grouped are what is said of the GPUs of which the same is to be said, in the order of the first.
+func grouped(all []remark, said func(what string, gpus []string) string) (notes []string) {
+	for _, alike := range lines.Grouped(all, func(r remark) string { return r.what }) {
+		var gpus []string
+		for _, r := range alike {
+			gpus = append(gpus, r.gpu)
+		}
+		notes = append(notes, said(alike[0].what, gpus))
 	}
-	if g.gpus[what] == nil {
-		g.order = append(g.order, what)
-	}
-	g.gpus[what] = append(g.gpus[what], gpu)
-}
-
-// notes are what is said of each group of GPUs.
-func (g *grouped) notes(said func(what string, gpus []string) string) (all []string) {
-	for _, what := range g.order {
-		all = append(all, said(what, g.gpus[what]))
-	}
-	return all
+	return notes
 }
 
 // who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".
@@ -118,7 +109,7 @@ func who(gpus []string) string {
 // hostNotes explain the links above GPUs that are narrower than the GPUs' own, as a switch with
 // a narrow uplink: copies between host memory and the GPU are bound by them.
 func (b *builder) hostNotes(gpus []affinity.GPU) []string {
-	var links grouped
+	var links []remark
 	places := map[string][]string{}
 	for _, g := range gpus {
 		h := g.Host
@@ -130,12 +121,12 @@ func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 			continue
 		}
 		what := fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(h.GBps), data.PCIeName(h.SpeedGTs, h.Width))
-		links.add(what, b.names[g.Address])
+		links = append(links, remark{what, b.names[g.Address]})
 		if !slices.Contains(places[what], h.At) {
 			places[what] = append(places[what], h.At)
 		}
 	}
-	return links.notes(func(what string, gpus []string) string {
+	return grouped(links, func(what string, gpus []string) string {
 		shared := ""
 		if len(gpus) > len(places[what]) {
 			shared = ", which GPUs share"
@@ -169,7 +160,7 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 	if b.variable("NCCL_NET_GDR_LEVEL") != "" || b.facts.Host != nil && b.facts.Host.Arch == "arm64" {
 		return nil // Another level, or a GPU whose own link to the processor counts as near.
 	}
-	var far grouped
+	var far []remark
 	for _, g := range gpus {
 		if len(g.NICs) == 0 || near(g) || !b.nvidia(g.Address) || slices.ContainsFunc(g.NICs, b.virtio) {
 			continue
@@ -178,9 +169,9 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 		if b.variable("NCCL_PXN_DISABLE") != "1" && slices.ContainsFunc(gpus, func(o affinity.GPU) bool { return near(o) && b.nvlinked(g.Address, o.Address) }) {
 			way = "through a GPU that has a nearer NIC and is joined by NVLink (PXN)"
 		}
-		far.add(fmt.Sprintf("the nearest NIC is %s. NCCL uses GPUDirect RDMA up to %s, and sends %s.", g.NICs[0].Path, data.Rates().GDRPath, way), b.names[g.Address])
+		far = append(far, remark{fmt.Sprintf("the nearest NIC is %s. NCCL uses GPUDirect RDMA up to %s, and sends %s.", g.NICs[0].Path, data.Rates().GDRPath, way), b.names[g.Address]})
 	}
-	return far.notes(func(what string, gpus []string) string { return who(gpus) + ": " + what })
+	return grouped(far, func(what string, gpus []string) string { return who(gpus) + ": " + what })
 }
 
 // virtio reports whether a NIC is a hypervisor's, which has no RDMA.
@@ -214,15 +205,15 @@ func (b *builder) filterNotes(gpus []affinity.GPU) []string {
 	if filter == "" {
 		return nil
 	}
-	var left grouped
+	var left []remark
 	for _, g := range gpus {
 		for _, n := range g.NICs {
 			if n.Device != "" && !facts.NCCLSelects(filter, n.Device) {
-				left.add(n.Device, b.names[g.Address])
+				left = append(left, remark{n.Device, b.names[g.Address]})
 			}
 		}
 	}
-	return left.notes(func(nic string, gpus []string) string {
+	return grouped(left, func(nic string, gpus []string) string {
 		return fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(gpus))
 	})
 }
@@ -250,7 +241,7 @@ func (b *builder) railNotes(gpus []affinity.GPU) []string {
 
 // sharedNotes name the GPUs that share fewer NICs than they are.
 func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
-	var shared grouped
+	var shared []remark
 	count := map[string]int{}
 	for _, g := range gpus {
 		if near(g) {
@@ -259,11 +250,11 @@ func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
 				names = append(names, n.Name())
 			}
 			key := lines.Some(names, maxNear)
-			shared.add(key, b.names[g.Address])
+			shared = append(shared, remark{key, b.names[g.Address]})
 			count[key] = len(names)
 		}
 	}
-	return slices.DeleteFunc(shared.notes(func(nics string, gpus []string) string {
+	return slices.DeleteFunc(grouped(shared, func(nics string, gpus []string) string {
 		if len(gpus) <= count[nics] {
 			return ""
 		}
@@ -313,14 +304,14 @@ func (b *builder) socketNotes(gpus []affinity.GPU) []string {
 	if pairs == 0 {
 		return nil
 	}
-	var nodes grouped
+	var nodes []remark
 	for _, g := range gpus {
 		if id := b.numaNode(g.Address); id != nil && crossing[g.Address] {
-			nodes.add(fmt.Sprint(*id), b.names[g.Address])
+			nodes = append(nodes, remark{fmt.Sprint(*id), b.names[g.Address]})
 		}
 	}
-	slices.SortFunc(nodes.order, compareAddresses)
-	sides := nodes.notes(func(_ string, gpus []string) string { return who(gpus) })
+	slices.SortStableFunc(nodes, func(a, b remark) int { return compareAddresses(a.what, b.what) })
+	sides := grouped(nodes, func(_ string, gpus []string) string { return who(gpus) })
 	if len(sides) < 2 {
 		return nil
 	}

@@ -4,6 +4,7 @@ package waivers
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,23 +86,11 @@ func (w Waiver) covers(f rules.Finding) bool {
 // Matches reports whether a text has the form of a pattern, in which * stands for any
 // characters.
 func Matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
+	form, err := regexp.Compile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
+	if err != nil { // It is not UTF-8.
 		return pattern == text
 	}
-	if !strings.HasPrefix(text, parts[0]) {
-		return false
-	}
-	text = text[len(parts[0]):]
-	for _, part := range parts[1:last] {
-		i := strings.Index(text, part)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(part):]
-	}
-	return strings.HasSuffix(text, parts[last])
+	return form.MatchString(text)
 }
 
 // Waived is a finding with the waiver that is for it.

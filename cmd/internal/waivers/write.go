@@ -2,6 +2,7 @@ package waivers
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,11 +27,26 @@ func Add(file string, text []byte, w Waiver) (added []byte, line int, err error)
 	if i := slices.IndexFunc(before, func(o Waiver) bool { return o.Rule == w.Rule && o.Subject == w.Subject }); i >= 0 {
 		return nil, 0, &settings.Error{File: file, Line: before[i].Line, Reason: w.About() + " is already waived", Hints: []string{"change or remove this waiver"}}
 	}
-	added = insert(text, list, next, w)
-	if line := lineOf(file, added, root, before, w); line > 0 {
-		return added, line, nil
+	entry := w.entry()
+	added = insert(text, list, next, entry)
+	if root, err = settings.Root(file, added); err == nil && isAdded(text, added, entry) {
+		list, _ = listIn(root)
+		after, err := Parse(file, list)
+		if err == nil {
+			return added, after[len(after)-1].Line, nil
+		}
 	}
 	return nil, 0, &settings.Error{File: file, Reason: "the waiver cannot be added to this file", Hints: []string{"add it by hand, to a list with one waiver a line: " + example}}
+}
+
+// isAdded reports whether a text has the keys and values of another, and an entry at the end of its waivers.
+func isAdded(before, after []byte, entry *yaml.Node) bool {
+	want, got := map[string]any{}, map[string]any{}
+	var added any
+	err := errors.Join(yaml.Unmarshal(before, &want), yaml.Unmarshal(after, &got), entry.Decode(&added))
+	list, _ := want[settings.WaiversKey].([]any)
+	want[settings.WaiversKey] = append(list, added)
+	return err == nil && reflect.DeepEqual(want, got)
 }
 
 // listIn is the list of waivers among keys and values, and the key behind it.
@@ -51,7 +67,7 @@ func listIn(root *yaml.Node) (list, next *yaml.Node) {
 }
 
 // insert puts the lines of a waiver behind the others, or a new list at the end of the text.
-func insert(text []byte, list, next *yaml.Node, w Waiver) []byte {
+func insert(text []byte, list, next, waiver *yaml.Node) []byte {
 	lines := strings.SplitAfter(string(text), "\n")
 	if last := len(lines) - 1; lines[last] == "" {
 		lines = lines[:last]
@@ -62,7 +78,14 @@ func insert(text []byte, list, next *yaml.Node, w Waiver) []byte {
 	if list != nil && list.Kind == yaml.SequenceNode {
 		indent = list.Column - 1
 	}
-	entry := w.lines(strings.Repeat(" ", indent))
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	_ = e.Encode([]*yaml.Node{waiver}) // What cannot be written is not read back.
+	entry := ""
+	for l := range strings.Lines(b.String()) {
+		entry += strings.Repeat(" ", indent) + l
+	}
 	if list == nil {
 		entry = settings.WaiversKey + ":\n" + entry
 	}
@@ -75,8 +98,8 @@ func insert(text []byte, list, next *yaml.Node, w Waiver) []byte {
 	return []byte(strings.Join(lines[:at], "") + entry + strings.Join(lines[at:], ""))
 }
 
-// lines are the waiver as an entry of a list.
-func (w Waiver) lines(indent string) string {
+// entry is the waiver as an entry of a list.
+func (w Waiver) entry() *yaml.Node {
 	entry := yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range [][2]string{
 		{"rule", w.Rule}, {"subject", w.Subject}, {"path", w.Path}, {"object", w.Object}, {"reason", w.Reason}, {"expires", w.Expires}, {"owner", w.Owner},
@@ -89,45 +112,5 @@ func (w Waiver) lines(indent string) string {
 			entry.Content = append(entry.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f[0]}, &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: f[1]})
 		}
 	}
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	_ = e.Encode([]*yaml.Node{&entry}) // What cannot be written is not read back.
-	return indent + strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n"+indent) + "\n"
-}
-
-// lineOf is the line of a waiver in a text that holds it, the waivers before it, and all other
-// keys with their values; 0 if the text does not.
-func lineOf(file string, text []byte, before *yaml.Node, waivers []Waiver, w Waiver) int {
-	root, err := settings.Root(file, text)
-	if err != nil || root == nil {
-		return 0
-	}
-	had, err := others(before)
-	if has, failed := others(root); err != nil || failed != nil || !reflect.DeepEqual(had, has) {
-		return 0
-	}
-	list, _ := listIn(root)
-	after, err := Parse(file, list)
-	if err != nil || len(after) != len(waivers)+1 {
-		return 0
-	}
-	for i, want := range append(slices.Clone(waivers), w) {
-		have := after[i]
-		have.File, have.Line, want.File, want.Line = "", 0, "", 0
-		if have != want {
-			return 0
-		}
-	}
-	return after[len(waivers)].Line
-}
-
-// others are the keys and values apart from the waivers.
-func others(root *yaml.Node) (all map[string]any, err error) {
-	all = map[string]any{}
-	if root != nil {
-		err = root.Decode(&all)
-	}
-	delete(all, settings.WaiversKey)
-	return all, err
+	return &entry
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -129,31 +128,16 @@ func readSARIF(raw []byte) (r Report, err error) {
 	return r, nil
 }
 
-// readJUnit reads JUnit with the reader of others, and checks the sums.
+// readJUnit reads JUnit with the reader of others.
 func readJUnit(raw []byte) (r Report, err error) {
-	var sums struct {
-		XMLName  xml.Name
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Errors   int `xml:"errors,attr"`
-		Suite    struct {
-			Skipped int `xml:"skipped,attr"`
-		} `xml:"testsuite"`
-	}
-	if err := xml.Unmarshal(raw, &sums); err != nil {
-		return r, err
-	}
 	suites, err := junit.Ingest(raw)
 	if err != nil {
 		return r, err
 	}
-	if sums.XMLName.Local != "testsuites" || len(suites) != 1 {
-		return r, fmt.Errorf("%d suites in %s", len(suites), sums.XMLName.Local)
+	if len(suites) != 1 {
+		return r, fmt.Errorf("%d suites", len(suites))
 	}
 	t := suites[0].Totals
-	if t.Tests != sums.Tests || t.Failed != sums.Failures || t.Error != sums.Errors || t.Skipped != sums.Suite.Skipped {
-		return r, fmt.Errorf("the sums are %+v, counted %+v", sums, t)
-	}
 	seen := map[string]bool{}
 	for _, c := range suites[0].Tests {
 		key := c.Classname + " " + c.Name

@@ -20,6 +20,21 @@ func Unique[T comparable](list []T) []T {
 	return all
 }
 
+// Grouped gathers the items of a list that have the same key, in the order of the first of each.
+func Grouped[T any, K comparable](list []T, key func(T) K) [][]T {
+	var all [][]T
+	at := map[K]int{}
+	for _, item := range list {
+		i, known := at[key(item)]
+		if !known {
+			i = len(all)
+			at[key(item)], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], item)
+	}
+	return all
+}
+
 // First joins the first of several texts, and counts the others.
 func First(texts []string, most int, separator string) string {
 	if rest := len(texts) - most; rest > 0 {

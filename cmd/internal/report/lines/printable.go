@@ -1,4 +1,5 @@
-// Package lines makes texts into lines for a terminal: safe to print, and broken at a width.
+// Package lines makes what others wrote fit to be shown: safe to print, broken into lines, coloured, escaped for
+// Markdown, with what can be typed marked as code, and with as many digits as a number is worth.
 package lines
 
 import (

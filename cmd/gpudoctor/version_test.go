@@ -1,4 +1,4 @@
-package build
+package main
 
 import (
 	"io/fs"
@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -23,7 +24,7 @@ func TestDigest(t *testing.T) {
 		}
 		return all
 	}
-	seen := map[Digest]int{}
+	seen := map[report.Digest]int{}
 	for i, all := range [][]fs.FS{
 		{files("a", "1", "b", "2")},
 		{files("a", "1", "b", "3")},
@@ -33,10 +34,10 @@ func TestDigest(t *testing.T) {
 		{files("d/a", "1", "b", "2")},
 		{},
 	} {
-		digest := expect.Value(digestOf(all...))(t)
+		digest := expect.Value(filesDigest(all...))(t)
 		first, known := seen[digest]
 		expect.That(t, !known, "the files of %d have the digest of %d", i, first)
-		again, _ := digestOf(all...)
+		again, _ := filesDigest(all...)
 		expect.That(t, again == digest, "the files of %d have the digests %s and %s", i, digest, again)
 		seen[digest] = i
 	}
@@ -44,7 +45,7 @@ func TestDigest(t *testing.T) {
 
 // TestRulesDigest checks that each kind of file is part of the digest of the program.
 func TestRulesDigest(t *testing.T) {
-	digest := RulesDigest()
+	digest := rulesDigest()
 	expect.That(t, regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)), "the digest is %q", digest)
 	for name, files := range map[string]fs.FS{"rules": rules.Files, "tables": data.Files, "messages": message.Files, "remedies": remedies.Files} {
 		n := 0

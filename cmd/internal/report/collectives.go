@@ -1,5 +1,4 @@
-// Package collectives writes what the collectives of NCCL or RCCL did.
-package collectives
+package report
 
 import (
 	"cmp"
@@ -12,19 +11,14 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// Formats are the names of the formats, the default first.
-var Formats = []string{"text", "markdown", "json"}
-
-// ExitCode is what a command that runs collectives and nothing else ends with: 0 when they
+// CollectivesExitCode is what a command that runs collectives and nothing else ends with: 0 when they
 // are correct as the environment is configured, not slower than the links allow, and no arm
 // delivered wrong data; 1 when they are not; 3 when they could not be tried.
-func ExitCode(c *probe.Collectives) int {
+func CollectivesExitCode(c *probe.Collectives) int {
 	switch {
 	case c == nil:
 		return 3
@@ -36,80 +30,36 @@ func ExitCode(c *probe.Collectives) int {
 	return 0
 }
 
-// Write writes them in a format.
-func Write(w io.Writer, format string, c *probe.Collectives, verbose bool) error {
+// WriteCollectives writes what collectives did, and nothing else; as JSON the probe's own report. With all, each operation
+// of each arm is told, not only those of the first.
+func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool) error {
 	if format == "json" {
-		raw, err := lines.JSON(c)
-		if err != nil {
-			return fmt.Errorf("encode collectives: %w", err)
+		return writeAsJSON(w, c)
+	}
+	c = lines.Clean(c, false)
+	said := []string{inLines(collectivesHead(c))}
+	if c != nil && len(c.Arms) > 0 {
+		for i := range c.Arms {
+			if a := &c.Arms[i]; len(a.Operations) > 0 && (i == 0 || all) {
+				said = append(said, a.Name+"\n"+lines.Table(operationRows(a)))
+			}
 		}
-		_, err = w.Write(raw)
-		return err
+		said = append(said, lines.Table(armRows(c)), inLines(slices.Concat(uncompared(c), gains(c))), inLines(failedArms(c)))
 	}
-	write := text
-	if format == "markdown" {
-		write = markdown
-	}
-	_, err := io.WriteString(w, write(parts(lines.Clean(c, false), verbose)))
+	_, err := io.WriteString(w, lines.Joined("\n", said...))
 	return err
 }
 
-// part is lines, with or without a title, or a table whose first row is its head.
-type part struct {
-	title string
-	lines []string
-	rows  [][]string
+// inLines puts each text on a line.
+func inLines(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return strings.Join(texts, "\n") + "\n"
 }
 
-// parts are what is said of collectives: the first lines, the operations of the arms, the arms, and what follows.
-func parts(c *probe.Collectives, verbose bool) []part {
-	all := []part{{lines: head(c)}}
-	if c == nil || len(c.Arms) == 0 {
-		return all
-	}
-	shown := c.Arms
-	if !verbose {
-		shown = shown[:1]
-	}
-	for i := range shown {
-		if a := &shown[i]; len(a.Operations) > 0 {
-			all = append(all, part{title: a.Name, rows: operationRows(a)})
-		}
-	}
-	return append(all, part{rows: armRows(c)}, part{lines: slices.Concat(uncompared(c), Gains(c))}, part{lines: failures(c)})
-}
-
-// text writes parts for a person at a terminal.
-func text(all []part) string {
-	var said []string
-	for _, p := range all {
-		if p.rows != nil {
-			said = append(said, lines.Joined("\n", p.title, lines.Table(p.rows)))
-		} else if len(p.lines) > 0 {
-			said = append(said, strings.Join(p.lines, "\n")+"\n")
-		}
-	}
-	return strings.Join(said, "\n")
-}
-
-// markdown writes parts for a ticket.
-func markdown(all []part) string {
-	var b strings.Builder
-	for at, p := range all {
-		b.WriteString(lines.Joined(":\n\n", gfm.Inline(p.title), gfm.Table(p.rows)))
-		for _, line := range p.lines {
-			if at == 0 {
-				b.WriteString(gfm.Inline(line) + "\n\n")
-			} else {
-				b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
-			}
-		}
-	}
-	return b.String()
-}
-
-// head says what was run, a line each.
-func head(c *probe.Collectives) []string {
+// collectivesHead says what was run, a line each.
+func collectivesHead(c *probe.Collectives) []string {
 	if c == nil {
 		return []string{"The collectives were not run."}
 	}
@@ -165,10 +115,10 @@ var proves = map[string]struct{ part, setting string }{
 	probe.ArmCuMemOff: {"cuMem", "NCCL_CUMEM_ENABLE=0"}, probe.ArmNVLSOff: {"NVLS", "NCCL_NVLS_ENABLE=0"},
 }
 
-// Gains says, where the collectives work as the environment is configured, how much slower
+// gains says, where the collectives work as the environment is configured, how much slower
 // all-reduce is without the ways between the GPUs that they take, and how much faster without
 // variables that are set: in percent, where that is more than runs of one thing differ by.
-func Gains(c *probe.Collectives) []string {
+func gains(c *probe.Collectives) []string {
 	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Correct() {
 		return nil
 	}
@@ -187,22 +137,22 @@ func Gains(c *probe.Collectives) []string {
 			good = append(good, fmt.Sprintf("%s proven good: %s would cost %.0f %%", what.part, what.setting, 100*(1-after/before)))
 		case len(a.Unset) > 0 && len(a.Unset) < least && after >= limits.CollectiveFaster*before:
 			least = len(a.Unset)
-			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), costs(len(a.Unset)), 100*(1-before/after))}
+			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), costVerb(len(a.Unset)), 100*(1-before/after))}
 		}
 	}
 	return append(costly, good...)
 }
 
-// costs is the verb for so many variables.
-func costs(n int) string {
+// costVerb is the verb for so many variables.
+func costVerb(n int) string {
 	if n > 1 {
 		return "cost"
 	}
 	return "costs"
 }
 
-// settings are the variables of an arm.
-func settings(a *probe.Arm) string {
+// armSettings are the variables of an arm.
+func armSettings(a *probe.Arm) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
 		all = append(all, name+"="+a.Set[name])
@@ -232,8 +182,8 @@ func transports(a *probe.Arm) string {
 	return strings.Join(all, ", ")
 }
 
-// best is the highest bus bandwidth of all-reduce.
-func best(a *probe.Arm) string {
+// bestRate is the highest bus bandwidth of all-reduce.
+func bestRate(a *probe.Arm) string {
 	most := 0.0
 	for _, op := range a.Operations {
 		if op.Name == probe.AllReduce && op.BusGBps != nil {
@@ -243,36 +193,37 @@ func best(a *probe.Arm) string {
 	if most == 0 {
 		return ""
 	}
-	return units.Rate(most)
+	return lines.Rate(most)
 }
 
-// rows is a table: of the arms, or of the operations of one.
+// armRows are a table of the arms.
 func armRows(c *probe.Collectives) [][]string {
 	rows := [][]string{{"arm", "outcome", "all-reduce GB/s", "channels by transport", "seconds", "settings"}}
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		rows = append(rows, []string{a.Name, string(a.Outcome), best(a), transports(a), strconv.FormatFloat(a.Milliseconds/1e3, 'f', 1, 64), settings(a)})
+		rows = append(rows, []string{a.Name, string(a.Outcome), bestRate(a), transports(a), strconv.FormatFloat(a.Milliseconds/1e3, 'f', 1, 64), armSettings(a)})
 	}
 	return rows
 }
 
+// operationRows are a table of the operations of an arm.
 func operationRows(a *probe.Arm) [][]string {
 	rows := [][]string{{"collective", "bytes", "outcome", "µs", "bus GB/s"}}
 	for _, op := range a.Operations {
 		row := []string{op.Name, strconv.FormatInt(op.Bytes, 10), string(op.Outcome), "", ""}
 		if op.Microseconds != nil {
-			row[3] = units.Microseconds(*op.Microseconds)
+			row[3] = lines.Microseconds(*op.Microseconds)
 		}
 		if op.BusGBps != nil {
-			row[4] = units.Rate(*op.BusGBps)
+			row[4] = lines.Rate(*op.BusGBps)
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// said is what the library said of a failure, a line each.
-func said(a *probe.Arm) []string {
+// saidByLibrary is what the library said of a failure, a line each.
+func saidByLibrary(a *probe.Arm) []string {
 	var all []string
 	for _, r := range a.Ranks {
 		if r.LastError != "" && !slices.Contains(a.Warnings, r.LastError) {
@@ -293,24 +244,17 @@ func uncompared(c *probe.Collectives) []string {
 	return []string{"Not compared with the links: their rate is not known, another program uses a GPU, or no all-reduce was large enough"}
 }
 
-// failures says what failed, a line for the arms that failed alike, and what the log says.
-func failures(c *probe.Collectives) []string {
-	var reasons []string
-	names, more := map[string][]string{}, map[string][]string{}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		if a.Outcome == probe.OK {
-			continue
-		}
-		if names[a.Reason] == nil {
-			reasons, more[a.Reason] = append(reasons, a.Reason), said(a)
-		}
-		names[a.Reason] = append(names[a.Reason], a.Name)
-	}
+// failedArms says what failed, a line for the arms that failed alike, and what the log says.
+func failedArms(c *probe.Collectives) []string {
+	bad := slices.DeleteFunc(slices.Clone(c.Arms), func(a probe.Arm) bool { return a.Outcome == probe.OK })
 	var all []string
-	for _, reason := range reasons {
-		all = append(all, strings.Join(names[reason], ", ")+": "+reason)
-		all = append(all, more[reason]...)
+	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
+		var names []string
+		for _, a := range alike {
+			names = append(names, a.Name)
+		}
+		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
+		all = append(all, saidByLibrary(&alike[0])...)
 	}
 	return all
 }

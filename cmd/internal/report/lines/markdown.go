@@ -1,11 +1,9 @@
-// Package gfm escapes strings from a machine for GitHub's Markdown.
-package gfm
+package lines
 
 import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Command matches a remark that can be typed as it is: behind a command, prose
@@ -15,7 +13,7 @@ var Command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-
 // Inline makes a string from the machine safe inside a line or a table cell
 // of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
 func Inline(s string) string {
-	return inlineReplacer.Replace(lines.Printable(s, false))
+	return inlineReplacer.Replace(Printable(s, false))
 }
 
 // inlineReplacer escapes the punctuation that Markdown gives a meaning inside
@@ -51,7 +49,7 @@ func Cell(s string) string {
 
 // Code writes a string as code on one line.
 func Code(s string) string {
-	s = lines.Printable(s, false)
+	s = Printable(s, false)
 	if s == "" {
 		return ""
 	}
@@ -63,26 +61,4 @@ func Code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + s + fence
-}
-
-// Table writes a table; the first row is its head, and the cells of the others are code.
-func Table(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		for _, cell := range row {
-			if i == 0 {
-				b.WriteString("| " + Inline(cell) + " ")
-			} else {
-				b.WriteString("| " + Cell(cell) + " ")
-			}
-		}
-		b.WriteString("|\n")
-		if i == 0 {
-			b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
-		}
-	}
-	if len(rows) > 0 {
-		b.WriteString("\n")
-	}
-	return b.String()
 }

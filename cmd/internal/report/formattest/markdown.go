@@ -1,5 +1,4 @@
-// Package gfmtest checks reports in Markdown in tests.
-package gfmtest
+package formattest
 
 import (
 	"fmt"
@@ -20,10 +19,10 @@ var html = lazy.New(`^(<details><summary>[A-Za-z0-9:, ]+</summary>|</details>|<!
 // links matches the links that a report makes of what is not from the machine.
 var links = lazy.New(`^https?://`)
 
-// Faults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write
+// MarkdownFaults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write
 // itself, links, images, parts that are not closed, and tables whose rows differ from their
 // head.
-func Faults(source []byte) []string {
+func MarkdownFaults(source []byte) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	open := 0

@@ -1,6 +1,4 @@
-// Package baseline says what became of the findings of an earlier report: whether what was done
-// since then cured them.
-package baseline
+package report
 
 import (
 	"fmt"
@@ -64,8 +62,8 @@ type Entry struct {
 func (b *Baseline) Entries() []Entry {
 	var all []Entry
 	add := func(label string, findings []Compared, advised bool) {
-		for _, group := range alike(findings) {
-			all = append(all, Entry{label, told(group, advised)})
+		for _, group := range alikeCompared(findings) {
+			all = append(all, Entry{label, comparedInWords(group, advised)})
 		}
 	}
 	add("cured", b.Cured, true)
@@ -98,8 +96,8 @@ func (b *Baseline) effects() (effects, open []Compared) {
 	return effects, open
 }
 
-// alike groups findings of one rule and severity that stand next to each other.
-func alike(findings []Compared) [][]Compared {
+// alikeCompared groups findings of one rule and severity that stand next to each other.
+func alikeCompared(findings []Compared) [][]Compared {
 	var groups [][]Compared
 	for _, f := range findings {
 		if n := len(groups); n > 0 {
@@ -113,8 +111,8 @@ func alike(findings []Compared) [][]Compared {
 	return groups
 }
 
-// told is a group of findings in a sentence.
-func told(group []Compared, advised bool) string {
+// comparedInWords is a group of findings in a sentence.
+func comparedInWords(group []Compared, advised bool) string {
 	f := group[0]
 	subject := f.Subject
 	if n := len(group) - 1; n > 0 {

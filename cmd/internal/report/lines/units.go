@@ -1,19 +1,18 @@
-// Package units writes measured numbers with as many digits as they are worth.
-package units
+package lines
 
 import (
 	"fmt"
 	"math"
 )
 
-// Span is the least and the most of N numbers.
-type Span struct {
+// Range is the least and the most of N numbers.
+type Range struct {
 	Least, Most float64
 	N           int
 }
 
 // Add counts a number in.
-func (s *Span) Add(v float64) {
+func (s *Range) Add(v float64) {
 	if s.N == 0 || v < s.Least {
 		s.Least = v
 	}
@@ -24,7 +23,7 @@ func (s *Span) Add(v float64) {
 }
 
 // Text is "2 to 3", or "2" where both ends read alike.
-func (s Span) Text(format func(float64) string) string {
+func (s Range) Text(format func(float64) string) string {
 	least, most := format(s.Least), format(s.Most)
 	if least == most {
 		return least

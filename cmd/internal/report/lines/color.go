@@ -1,5 +1,4 @@
-// Package ansi colours text on a terminal.
-package ansi
+package lines
 
 // Color is a colour of text: the parameters of Select Graphic Rendition (ECMA-48, 8.3.117).
 type Color string

@@ -1,6 +1,4 @@
-// Package markup finds in sentences what a format sets apart: commands, variables and
-// paths as code. It reads texts that others wrote and changes none of them.
-package markup
+package lines
 
 import (
 	"slices"

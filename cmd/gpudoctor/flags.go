@@ -1,4 +1,4 @@
-package arguments
+package main
 
 import (
 	"strings"
@@ -8,17 +8,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// FlagHelp is what help says of a flag.
-type FlagHelp struct {
+// flagHelp is what help says of a flag.
+type flagHelp struct {
 	Names []string // With dashes, letters first.
 	// Takes is the word that stands for its value, Usage what it does, Default the value
 	// without it; empty where there is none.
 	Takes, Usage, Default string
 }
 
-// HelpOf takes the description of a flag apart. What the flag takes stands in back quotes
+// About is what the flag does, and its default.
+func (h flagHelp) About() string {
+	if h.Default == "" {
+		return h.Usage
+	}
+	return h.Usage + " (default " + h.Default + ")"
+}
+
+// helpOf takes the description of a flag apart. What the flag takes stands in back quotes
 // in its usage: at its beginning and before a colon if it is no part of the sentence.
-func HelpOf(f cli.Flag) (h FlagHelp, ok bool) {
+func helpOf(f cli.Flag) (h flagHelp, ok bool) {
 	doc, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return h, false
@@ -46,14 +54,8 @@ func HelpOf(f cli.Flag) (h FlagHelp, ok bool) {
 	return h, true
 }
 
-// Hidden reports whether a flag is an old name that no help shows.
-func Hidden(f cli.Flag) bool {
-	visible, hides := f.(cli.VisibleFlag)
-	return hides && !visible.IsVisible()
-}
-
-// Dashed writes a flag as it is typed: with one dash if it is a letter.
-func Dashed(name string) string {
+// dashed writes a flag as it is typed: with one dash if it is a letter.
+func dashed(name string) string {
 	name = strings.TrimLeft(name, "-")
 	if len(name) == 1 {
 		return "-" + name

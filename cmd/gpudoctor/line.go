@@ -1,20 +1,22 @@
-// Package arguments takes a command line apart and puts it in the order in which the library
-// for command lines reads it, so that flags and words may be typed in any order.
-package arguments
+package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
-// Argument is one flag of a command line, with its value.
-type Argument struct {
+// argument is one flag of a command line, with its value.
+type argument struct {
 	// Name is the flag's first name; the name as typed if no command has
 	// such a flag.
 	Name string
@@ -29,19 +31,19 @@ type Argument struct {
 }
 
 // String is the argument as the flag parser reads it.
-func (a Argument) String() string {
+func (a argument) String() string {
 	if a.Given {
 		return "--" + a.Name + "=" + a.Value
 	}
 	return "--" + a.Name
 }
 
-// Line is a command line, taken apart.
-type Line struct {
+// line is a command line, taken apart.
+type line struct {
 	App *cli.App
 	// Path are the commands that it names, the outermost first.
 	Path  []*cli.Command
-	Flags []Argument
+	Flags []argument
 	Words []string
 	// Literal is true behind "--", where all that follow are words.
 	Literal bool
@@ -49,11 +51,11 @@ type Line struct {
 	Open bool
 }
 
-// Parse takes a command line apart. Flags and words may stand in any order:
+// parseLine takes a command line apart. Flags and words may stand in any order:
 // which flags take a value is the same for all commands (a test checks it).
-func Parse(app *cli.App, args []string) *Line {
-	l := &Line{App: app}
-	all := AllFlags(app)
+func parseLine(app *cli.App, args []string) *line {
+	l := &line{App: app}
+	all := allFlags(app)
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		l.Open = false
@@ -77,7 +79,7 @@ func Parse(app *cli.App, args []string) *Line {
 }
 
 // word adds a word: the name of a command, or what a command is to take.
-func (l *Line) word(word string) {
+func (l *line) word(word string) {
 	if len(l.Words) == 0 {
 		for _, c := range l.Commands() {
 			if c.HasName(word) {
@@ -90,7 +92,7 @@ func (l *Line) word(word string) {
 }
 
 // Command is the innermost command that is named, nil where there is none.
-func (l *Line) Command() *cli.Command {
+func (l *line) Command() *cli.Command {
 	if len(l.Path) == 0 {
 		return nil
 	}
@@ -98,7 +100,7 @@ func (l *Line) Command() *cli.Command {
 }
 
 // Commands are those that can be named next.
-func (l *Line) Commands() []*cli.Command {
+func (l *line) Commands() []*cli.Command {
 	if c := l.Command(); c != nil {
 		return c.Subcommands
 	}
@@ -106,7 +108,7 @@ func (l *Line) Commands() []*cli.Command {
 }
 
 // name is the command line without flags and words.
-func (l *Line) name() string {
+func (l *line) name() string {
 	names := []string{l.App.Name}
 	for _, c := range l.Path {
 		names = append(names, c.Name)
@@ -115,18 +117,18 @@ func (l *Line) name() string {
 }
 
 // help is where the flags are listed.
-func (l *Line) help() string { return l.name() + " --help lists the flags" }
+func (l *line) help() string { return l.name() + " --help lists the flags" }
 
 // LevelFlags are the flags of the program (0) or of a command on the path.
-func (l *Line) LevelFlags(level int) []cli.Flag {
+func (l *line) LevelFlags(level int) []cli.Flag {
 	if level == 0 {
-		return WithHelp(l.App.Flags)
+		return withHelp(l.App.Flags)
 	}
-	return WithHelp(l.Path[level-1].Flags)
+	return withHelp(l.Path[level-1].Flags)
 }
 
-// WithHelp adds --help, which the library adds to a command once it runs.
-func WithHelp(flags []cli.Flag) []cli.Flag {
+// withHelp adds --help, which the library adds to a command once it runs.
+func withHelp(flags []cli.Flag) []cli.Flag {
 	if slices.Contains(flags, cli.HelpFlag) {
 		return flags
 	}
@@ -135,7 +137,7 @@ func WithHelp(flags []cli.Flag) []cli.Flag {
 
 // level is where a flag belongs: to the innermost command that has it. It is
 // -1 where none has.
-func (l *Line) level(a Argument) int {
+func (l *line) level(a argument) int {
 	for level := len(l.Path); level >= 0 && a.Known; level-- {
 		if slices.ContainsFunc(l.LevelFlags(level), func(f cli.Flag) bool { return f.Names()[0] == a.Name }) {
 			return level
@@ -146,7 +148,7 @@ func (l *Line) level(a Argument) int {
 
 // Arranged is the command line as the library reads it, which takes everything
 // behind a word for words: each command, its flags, and the words at the end.
-func (l *Line) Arranged() ([]string, error) {
+func (l *line) Arranged() ([]string, error) {
 	levels := make([][]string, len(l.Path)+1)
 	words := l.Words
 	for _, a := range l.Flags {
@@ -177,44 +179,36 @@ func (l *Line) Arranged() ([]string, error) {
 
 // Misnamed reports whether there is a word where the name of a command is
 // expected.
-func (l *Line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 0 }
+func (l *line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 0 }
 
 // checkValue refuses a flag without its value. An empty one is mostly a
 // variable of a script that is not set.
-func (l *Line) checkValue(a Argument) error {
+func (l *line) checkValue(a argument) error {
 	switch {
 	case a.Takes && !a.Given:
-		return complaint.Hinted(fmt.Errorf("%s needs a value", Dashed(a.Typed)), l.help())
+		return complaint.Hinted(fmt.Errorf("%s needs a value", dashed(a.Typed)), l.help())
 	case a.Takes && a.Value == "":
-		return complaint.Hinted(fmt.Errorf("%s has an empty value", Dashed(a.Typed)), "leave the flag out, or give it a value")
+		return complaint.Hinted(fmt.Errorf("%s has an empty value", dashed(a.Typed)), "leave the flag out, or give it a value")
 	}
 	return nil
 }
 
 // unknownFlag says which flag may have been meant, or which command takes it.
-func (l *Line) unknownFlag(a Argument) error {
-	name := FlagName(a.Typed)
-	var near, names []string
+func (l *line) unknownFlag(a argument) error {
+	name := flagName(a.Typed)
+	var names, hints []string
 	for _, f := range l.LevelFlags(len(l.Path)) {
 		for _, n := range f.Names() {
-			if len(n) == 1 {
-				continue
-			}
-			names = append(names, "--"+n)
-			if name == n[:1] {
-				near = append(near, "--"+n)
+			if len(n) > 1 {
+				names = append(names, "--"+n)
 			}
 		}
 	}
-	var hints []string
-	if slices.Contains(CommandNames(l.Commands()), name) {
+	if slices.Contains(commandNames(l.Commands()), name) {
 		hints = append(hints, "did you mean "+l.name()+" "+name+"?")
 	}
-	if len(near) > 0 {
-		hints = append(hints, "did you mean "+strings.Join(near, " or ")+"?")
-	}
 	if takers := takersOf(l.App, name); len(takers) > 0 {
-		hints = append(hints, "it is a flag of: "+strings.Join(takers, ", "))
+		hints = append(hints, "it is a flag of: "+join(takers))
 	}
 	if len(hints) > 0 {
 		return complaint.Hinted(fmt.Errorf("unknown flag %s", complaint.Quote(a.Typed)), append(hints, l.help())...)
@@ -225,7 +219,7 @@ func (l *Line) unknownFlag(a Argument) error {
 // takersOf are the commands that take a flag.
 func takersOf(app *cli.App, name string) []string {
 	var takers []string
-	for _, c := range Leaves(app.Commands) {
+	for _, c := range leaves(app.Commands) {
 		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
 			takers = append(takers, c.HelpName)
 		}
@@ -233,8 +227,8 @@ func takersOf(app *cli.App, name string) []string {
 	return takers
 }
 
-// AllFlags are the flags of the program and of all commands, by all their names.
-func AllFlags(app *cli.App) map[string]cli.Flag {
+// allFlags are the flags of the program and of all commands, by all their names.
+func allFlags(app *cli.App) map[string]cli.Flag {
 	all := map[string]cli.Flag{}
 	add := func(flags []cli.Flag) {
 		for _, f := range flags {
@@ -243,33 +237,33 @@ func AllFlags(app *cli.App) map[string]cli.Flag {
 			}
 		}
 	}
-	for _, c := range Leaves(app.Commands) {
+	for _, c := range leaves(app.Commands) {
 		add(c.Flags)
 	}
-	add(WithHelp(app.Flags))
+	add(withHelp(app.Flags))
 	return all
 }
 
-// Leaves are the commands that hold no others.
-func Leaves(commands []*cli.Command) []*cli.Command {
+// leaves are the commands that hold no others.
+func leaves(commands []*cli.Command) []*cli.Command {
 	var all []*cli.Command
 	for _, c := range commands {
 		if len(c.Subcommands) == 0 {
 			all = append(all, c)
 		}
-		all = append(all, Leaves(c.Subcommands)...)
+		all = append(all, leaves(c.Subcommands)...)
 	}
 	return all
 }
 
-// TakesValue reports whether a flag takes a value.
-func TakesValue(f cli.Flag) bool {
+// takesValue reports whether a flag takes a value.
+func takesValue(f cli.Flag) bool {
 	doc, ok := f.(cli.DocGenerationFlag)
 	return ok && doc.TakesValue()
 }
 
-// FlagName is a flag's name as it was typed, without dashes and value.
-func FlagName(arg string) string {
+// flagName is a flag's name as it was typed, without dashes and value.
+func flagName(arg string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
 	return name
 }
@@ -277,29 +271,29 @@ func FlagName(arg string) string {
 // isFlag reports whether an argument is a flag of some command, or ends the
 // flags: such a one is no value, unless it stands behind an equals sign.
 func isFlag(all map[string]cli.Flag, arg string) bool {
-	return arg == "--" || len(arg) > 1 && arg[0] == '-' && all[FlagName(arg)] != nil
+	return arg == "--" || len(arg) > 1 && arg[0] == '-' && all[flagName(arg)] != nil
 }
 
 // parseFlag reads an argument that begins with a dash: a flag, or several
 // letters that are one each, of which the last may take a value.
-func parseFlag(all map[string]cli.Flag, arg string) []Argument {
+func parseFlag(all map[string]cli.Flag, arg string) []argument {
 	typed, value, given := strings.Cut(arg, "=")
-	a := Argument{Name: FlagName(arg), Typed: typed, Value: value, Given: given}
+	a := argument{Name: flagName(arg), Typed: typed, Value: value, Given: given}
 	if f := all[a.Name]; f != nil {
-		a.Name, a.Known, a.Takes = f.Names()[0], true, TakesValue(f)
-		return []Argument{a}
+		a.Name, a.Known, a.Takes = f.Names()[0], true, takesValue(f)
+		return []argument{a}
 	}
 	if strings.HasPrefix(arg, "--") || len(a.Name) < 2 {
-		return []Argument{a}
+		return []argument{a}
 	}
-	var letters []Argument
+	var letters []argument
 	for i, letter := range a.Name {
 		last := i == len(a.Name)-1
 		f := all[string(letter)]
-		if f == nil || TakesValue(f) && !last {
-			return []Argument{a}
+		if f == nil || takesValue(f) && !last {
+			return []argument{a}
 		}
-		one := Argument{Name: f.Names()[0], Typed: "-" + string(letter), Known: true, Takes: TakesValue(f)}
+		one := argument{Name: f.Names()[0], Typed: "-" + string(letter), Known: true, Takes: takesValue(f)}
 		if last {
 			one.Value, one.Given = value, given
 		}
@@ -308,8 +302,8 @@ func parseFlag(all map[string]cli.Flag, arg string) []Argument {
 	return letters
 }
 
-// CommandNames lists the commands that a person sees.
-func CommandNames(commands []*cli.Command) []string {
+// commandNames lists the commands that a person sees.
+func commandNames(commands []*cli.Command) []string {
 	var names []string
 	for _, c := range commands {
 		if !c.Hidden && c.Name != "help" {
@@ -319,21 +313,54 @@ func CommandNames(commands []*cli.Command) []string {
 	return names
 }
 
-// UsageError turns an error of the flag parser into one line with a hint.
-func UsageError(c *cli.Context, err error, _ bool) error {
+// usageError turns an error of the flag parser into one line with a hint.
+func usageError(c *cli.Context, err error, _ bool) error {
 	help := "gpudoctor --help lists the flags"
 	if c.Command != nil && c.Command.HelpName != "" {
 		help = c.Command.HelpName + " --help lists the flags"
 	}
 	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		hints := []string{help}
-		if _, isTime := AllFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
+		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
-		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], Dashed(m[2])), hints...)
+		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], dashed(m[2])), hints...)
 	}
 	return complaint.Hinted(err, help)
 }
 
 // badValue matches the flag parser's error for an invalid value (package flag).
 var badValue = lazy.New(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
+
+// arrange puts flags before words, so that they may be typed in any order.
+// "help COMMAND" is "COMMAND --help". What files set is added.
+func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return args, nil
+	}
+	l := parseLine(app, args[1:])
+	if len(l.Path) == 1 && l.Path[0].HasName("help") {
+		l = parseLine(app, append(slices.Clone(l.Words), "--help"))
+	}
+	if _, err := l.Arranged(); err != nil { // The command line is at fault before a file is.
+		return nil, err
+	}
+	set, err := addSettings(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	app.Metadata[settingsKey] = set
+	arranged, err := l.Arranged()
+	return append([]string{args[0]}, arranged...), set.explain(err)
+}
+
+// parseSize reads a number of bytes, with or without a unit.
+func parseSize(value string) (int64, error) {
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return 0, errSize
+	}
+	return int64(size), nil
+}
+
+var errSize = errors.New("a size is a positive number with a unit: 500MB, 2GiB")

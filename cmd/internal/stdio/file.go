@@ -1,5 +1,4 @@
-// Package outfile writes files that are never left half-written where that can be helped.
-package outfile
+package stdio
 
 import (
 	"context"
@@ -27,10 +26,10 @@ const (
 // ErrFolder is the error for a folder, which is no file to write.
 var ErrFolder = errors.New("is a folder")
 
-// Write writes a file: into a new one that takes its name at the end, with the mode and the owner of one that exists, or
+// WriteFile writes a file: into a new one that takes its name at the end, with the mode and the owner of one that exists, or
 // the permissions less the umask. What is no regular file, and a file that no other may replace (in a folder of another
 // user, or bound to its name), is written over.
-func Write(ctx context.Context, name string, data []byte, perm fs.FileMode) error {
+func WriteFile(ctx context.Context, name string, data []byte, perm fs.FileMode) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -40,13 +39,13 @@ func Write(ctx context.Context, name string, data []byte, perm fs.FileMode) erro
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		writing.Lock()
 		defer writing.Unlock()
-		err = replace(name, info, data, perm)
+		err = plain(replace(name, info, data, perm))
 		if errors.Is(err, errLink) || info != nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY)) {
 			err = over(context.WithoutCancel(ctx), name, data, perm)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, plain(err))
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
@@ -71,7 +70,7 @@ var errLink = errors.New("a link that leads nowhere")
 // replace writes a new file, which takes the name of the old one. old is nil if there is none.
 func replace(name string, old fs.FileInfo, data []byte, perm fs.FileMode) error {
 	if old != nil {
-		if err := Check(name); err != nil { // Renaming would ask for no permission to write.
+		if err := CheckFile(name); err != nil { // Renaming would ask for no permission to write.
 			return err
 		}
 		resolved, err := filepath.EvalSymlinks(name)
@@ -116,7 +115,7 @@ func over(ctx context.Context, name string, data []byte, perm fs.FileMode) error
 		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOCTTY, perm)
 	})
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	_, err = files.Within(ctx, 0, func() (int, error) {
 		n, err := f.Write(data)
@@ -141,8 +140,8 @@ func Abandon(wait time.Duration) {
 	}
 }
 
-// Check reports, before any work is done, why a file could not be written.
-func Check(name string) error {
+// CheckFile reports, before any work is done, why a file could not be written.
+func CheckFile(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -166,9 +165,9 @@ func Check(name string) error {
 	return f.Close()
 }
 
-// Same reports whether two names are those of one file, however they are spelled, that exists or would be created.
+// SameFile reports whether two names are those of one file, however they are spelled, that exists or would be created.
 // Devices, such as /dev/null, take what is written by any number of writers.
-func Same(a, b string) bool {
+func SameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	if errX == nil && errY == nil {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package outfile
+package stdio
 
 import (
 	"bytes"
@@ -174,9 +174,9 @@ func TestWrite(t *testing.T) {
 				listed := listing(t, dir)
 				old, statErr := os.Stat(name)
 
-				expect.NoError(t, Check(name))
+				expect.NoError(t, CheckFile(name))
 				expect.NoDiff(t, listed, listing(t, dir), "Check has changed something")
-				expect.NoError(t, Write(t.Context(), name, newContent, perm))
+				expect.NoError(t, WriteFile(t.Context(), name, newContent, perm))
 				got, err := os.ReadFile(name)
 				expect.That(t, err == nil && bytes.Equal(got, newContent), "it holds %.40q, %v", got, err)
 				after := listing(t, dir)
@@ -205,16 +205,16 @@ func TestDevices(t *testing.T) {
 		read <- b
 	}()
 	large := bytes.Repeat(newContent, 100) // More than a pipe holds.
-	expect.NoError(t, Check(fifo))
-	expect.NoError(t, Write(t.Context(), fifo, large, Shared))
+	expect.NoError(t, CheckFile(fifo))
+	expect.NoError(t, WriteFile(t.Context(), fifo, large, Shared))
 	got := <-read
 	expect.That(t, bytes.Equal(got, large), "the reader of the FIFO got %d bytes, want %d", len(got), len(large))
 	for name, want := range map[string]error{"/dev/null": nil, "/dev/full": unix.ENOSPC} {
 		link := filepath.Join(dir, filepath.Base(name))
 		expect.NoError(t, os.Symlink(name, link))
 		for _, name := range []string{name, link} {
-			expect.NoError(t, Check(name))
-			expect.ErrorIs(t, want, Write(t.Context(), name, newContent, Shared), "%s", name)
+			expect.NoError(t, CheckFile(name))
+			expect.ErrorIs(t, want, WriteFile(t.Context(), name, newContent, Shared), "%s", name)
 			info, err := os.Stat(name)
 			expect.That(t, err == nil && info.Mode()&fs.ModeCharDevice != 0, "%s is %v now, %v", name, info, err)
 		}
@@ -222,12 +222,12 @@ func TestDevices(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
-	expect.ErrorIs(t, stop, Write(ctx, fifo, newContent, Shared), "a FIFO that nobody reads")
+	expect.ErrorIs(t, stop, WriteFile(ctx, fifo, newContent, Shared), "a FIFO that nobody reads")
 	r := expect.Value(os.OpenFile(fifo, os.O_RDWR, 0))(t) // A reader that does not read.
 	defer r.Close()                                       //nolint:errcheck // It was only read.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
-	err := Write(ctx, fifo, large, Shared)
+	err := WriteFile(ctx, fifo, large, Shared)
 	expect.That(t, err != nil && strings.HasSuffix(err.Error(), "the file may be incomplete"), "a FIFO whose reader does not read: %v", err)
 }
 
@@ -253,10 +253,10 @@ func TestRefused(t *testing.T) {
 			name := to.make(t, dir)
 			listed := listing(t, dir)
 			content, _ := os.ReadFile(name) // Not every target can be read.
-			if err := Check(name); !to.late && !errors.Is(err, to.want) || to.late && err != nil {
+			if err := CheckFile(name); !to.late && !errors.Is(err, to.want) || to.late && err != nil {
 				t.Errorf("Check: %v, want %v, late %t", err, to.want, to.late)
 			}
-			err := Write(t.Context(), name, big, Private)
+			err := WriteFile(t.Context(), name, big, Private)
 			if !errors.Is(err, to.want) || strings.Contains(err.Error(), "incomplete") {
 				t.Errorf("Write: %v, want %v and nothing incomplete", err, to.want)
 			} else if !strings.HasPrefix(err.Error(), "write "+name+": ") || strings.Contains(err.Error(), ".gpudoctor-") {
@@ -290,7 +290,7 @@ func TestAbandon(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, writing.Unlock)
 	Abandon(time.Minute)
 	written := make(chan error)
-	go func() { written <- Write(t.Context(), name, newContent, Shared) }()
+	go func() { written <- WriteFile(t.Context(), name, newContent, Shared) }()
 	select {
 	case err := <-written:
 		t.Errorf("a file was written afterwards: %v", err)
@@ -315,10 +315,10 @@ func TestSame(t *testing.T) {
 		for j, bs := range groups {
 			for _, a := range as {
 				for _, b := range bs {
-					expect.Equal(t, i == j && a != "none/new", Same(a, b), "%s and %s are the same", a, b)
+					expect.Equal(t, i == j && a != "none/new", SameFile(a, b), "%s and %s are the same", a, b)
 				}
 			}
 		}
 	}
-	expect.That(t, !Same("/dev/null", "/dev/null"), "/dev/null can be written to once only")
+	expect.That(t, !SameFile("/dev/null", "/dev/null"), "/dev/null can be written to once only")
 }

@@ -1,0 +1,61 @@
+package lines
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// Page is text in lines, for a person.
+type Page struct {
+	B     *bytes.Buffer
+	Width int
+	Color bool
+}
+
+// leastText is how wide a text is at least, however wide its margin is.
+const leastText = 12
+
+// Paint adds a color.
+func (p *Page) Paint(c Color, s string) string {
+	if !p.Color {
+		return s
+	}
+	return c.Paint(s)
+}
+
+// Line writes one line.
+func (p *Page) Line(parts ...string) {
+	l := strings.TrimRight(strings.Join(parts, ""), " ")
+	if l == "" && bytes.HasSuffix(p.B.Bytes(), []byte("\n\n")) {
+		return // One empty line parts two blocks, whoever asks for it.
+	}
+	p.B.WriteString(l)
+	p.B.WriteByte('\n')
+}
+
+// Head writes the title of a part.
+func (p *Page) Head(title string) {
+	p.Line()
+	p.Line(p.Paint(Bold, title))
+}
+
+// Lines writes lines, the first behind a lead and the others behind a margin.
+func (p *Page) Lines(lead, margin string, all []string) {
+	for _, l := range all {
+		p.Line(lead, l)
+		lead = margin
+	}
+}
+
+// Under writes a text in lines, the first behind a lead and the others behind a margin as wide as that.
+func (p *Page) Under(lead, margin string, c Color, said string) {
+	broken := Wrap(said, max(p.Width-utf8.RuneCountInString(margin), leastText))
+	for i, l := range broken {
+		broken[i] = p.Paint(c, l)
+	}
+	p.Lines(lead, margin, broken)
+}
+
+// Wrapped writes a text in lines with a left margin.
+func (p *Page) Wrapped(margin string, c Color, said string) { p.Under(margin, margin, c, said) }
