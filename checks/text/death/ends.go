@@ -57,11 +57,16 @@ type ends struct {
 	// process is the rank that Open MPI named last, in the line above the exit code.
 	process *int
 	line    int
+	// running is the process that Hydra named last, above its exit code and what that means.
+	running facts.Death
 }
 
 // processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
 // "[prterun-node7-1234@1,3]".
 var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
+
+// running is how Hydra begins to tell of a process: MPICH's without the rank, Intel's with it.
+var running = lazy.New(`^=\s+(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+)`)
 
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
@@ -77,6 +82,10 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 		e.process, e.line = parse.Optional(m[1]), l.Number
 		return true
 	}
+	if m := running.FindStringSubmatch(l.Text); m != nil {
+		e.running = facts.Death{Rank: parse.Optional(m[1]), PID: parse.Number(m[2]), Host: m[3]}
+		return true
+	}
 	for _, f := range endForms {
 		if m := f.form.FindStringSubmatch(l.Text); m != nil {
 			return e.note(s, l, &f, m)
@@ -86,7 +95,7 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 }
 
 func endAnchors() []string {
-	all := []string{"  Process name: ["}
+	all := []string{"  Process name: [", " RUNNING AT "}
 	for _, f := range endForms {
 		all = append(all, f.anchors...)
 	}
@@ -120,6 +129,9 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 	d.Reporter, d.First, d.Host, d.PID, d.Rank = f.reporter, g["first"] != "", g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
 	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {
 		d.Rank = e.process
+	}
+	if f.reporter == "mpiexec" {
+		d.Rank, d.PID, d.Host = e.running.Rank, e.running.PID, e.running.Host
 	}
 	s.Death(d, l)
 	return true
