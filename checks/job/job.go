@@ -213,6 +213,8 @@ func (s *story) byItself(d *facts.Death) bool {
 	switch {
 	case d.What == "exception":
 		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "")
+	case d.Reporter == "kernel": // A process of whatever program; of the job, where that lost one.
+		return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool { return message.PeerGone(m.ID) })
 	case d.What == "assertion":
 		return !libraries().MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
