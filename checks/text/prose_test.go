@@ -63,6 +63,8 @@ func TestSettingHelps(t *testing.T) {
 		"It works with --ipc=host":                                            "ipc=host",
 		"Training runs once I pass --shm-size 16g to docker":                  "shm-size=16g",
 		"Disabling ACS in the BIOS fixed it for us.":                          "ACS=Disabling",
+		"After turning ACS off in the BIOS everything works.":                 "ACS=turning",
+		"`--disable-custom-all-reduce` makes it start.":                       "custom-all-reduce=disable",
 		"works when --disable-custom-all-reduce is passed":                    "custom-all-reduce=disable",
 		"Setting NCCL_IB_DISABLE=1 helps":                                     "NCCL_IB_DISABLE=1",
 		"crashes without NCCL_NVLS_ENABLE=0":                                  "NCCL_NVLS_ENABLE=0",
