@@ -213,6 +213,8 @@ func (s *story) byItself(d *facts.Death) bool {
 	switch {
 	case d.What == "exception":
 		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "")
+	case d.Reporter == "kernel": // A process of whatever program; of the job, where that lost one.
+		return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool { return message.PeerGone(m.ID) })
 	case d.What == "assertion":
 		return !libraries().MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
@@ -276,15 +278,28 @@ func (s *story) cameThrough(d *facts.Death) bool {
 }
 
 // preceded reports whether there was trouble before a death. What another process says does not
-// count where a launcher saw this one end first, otherwise than by an exception.
+// count where a launcher saw this one end first, otherwise than by an exception, nor before an exception
+// that it waited for: that a rank waits makes no other raise one.
 func (s *story) preceded(d *facts.Death) bool {
 	witnessed := d.First && d.Rank != nil && (d.Code == nil || *d.Code != exceptionCode)
 	return slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
+		if s.waiting[m] && awaited(d, m.Rank) {
+			return false
+		}
 		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
 			return false
 		}
 		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began
 	})
+}
+
+// awaited reports whether an exception is one that a rank which waited did not raise itself: another
+// rank did, or nobody says which, and only a mistake of the program raises it.
+func awaited(d *facts.Death, waiter *int) bool {
+	if d.What != "exception" || d.Rank == nil {
+		return d.What == "exception" && programming[leaf(d.Class)]
+	}
+	return waiter != nil && *waiter != *d.Rank
 }
 
 // claimed reports whether the line of an exception, or of one like it, is a message of the catalogue with that role; ""

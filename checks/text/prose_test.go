@@ -51,3 +51,45 @@ func TestProse(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingHelps checks which sentences say that a program works with a setting, and with which: those that tell of a
+// run, and none that advises, asks, denies or quotes a command.
+func TestSettingHelps(t *testing.T) {
+	for line, want := range map[string]string{
+		"With `NCCL_P2P_DISABLE=1` it works fine.":                            "NCCL_P2P_DISABLE=1",
+		"After adding iommu=pt to the kernel command line, it works.":         "iommu=pt",
+		"amd_iommu=off made the hang disappear, all is fine":                  "iommu=off",
+		"The hang goes away when I set NCCL_SHM_DISABLE=1":                    "NCCL_SHM_DISABLE=1",
+		"It works with --ipc=host":                                            "ipc=host",
+		"Training runs once I pass --shm-size 16g to docker":                  "shm-size=16g",
+		"Disabling ACS in the BIOS fixed it for us.":                          "ACS=Disabling",
+		"After turning ACS off in the BIOS everything works.":                 "ACS=turning",
+		"`--disable-custom-all-reduce` makes it start.":                       "custom-all-reduce=disable",
+		"works when --disable-custom-all-reduce is passed":                    "custom-all-reduce=disable",
+		"Setting NCCL_IB_DISABLE=1 helps":                                     "NCCL_IB_DISABLE=1",
+		"crashes without NCCL_NVLS_ENABLE=0":                                  "NCCL_NVLS_ENABLE=0",
+		"NCCL_SOCKET_IFNAME=eth1 solved the problem":                          "NCCL_SOCKET_IFNAME=eth1",
+		"NCCL_P2P_DISABLE=1 does not help":                                    "",
+		"With NCCL_P2P_DISABLE=1 it still hangs":                              "",
+		"You could try NCCL_P2P_DISABLE=1, which works for some":              "",
+		"Does it work with NCCL_SHM_DISABLE=1?":                               "",
+		"If it hangs, NCCL_IB_DISABLE=1 works":                                "",
+		"export NCCL_IB_DISABLE=1 # works":                                    "",
+		"node1:77:77 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.": "",
+		"NCCL_DEBUG=INFO is set and the job works on one node":                "NCCL_DEBUG=INFO", // No switch of the table.
+		"$ NCCL_P2P_DISABLE=1 python works.py":                                "",
+		"NCCL_P2P_DISABLE=1 python run.py":                                    "",
+		"Disabled P2P for GPU 0":                                              "",
+		"same error with iommu=pt, so that works around nothing":              "",
+	} {
+		got := ""
+		if f := texttest.Parse("x.md", line+"\n"); f.Logs != nil {
+			for _, m := range f.Logs.Messages {
+				if m.ID == "prose-setting-helps" {
+					got = m.Fields["name"] + "=" + m.Fields["value"]
+				}
+			}
+		}
+		expect.Equal(t, want, got, "%q", line)
+	}
+}

@@ -117,21 +117,51 @@ expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 	count(collectives.apart) == 0
 }
 
+# absent are the ranks of which nothing is known while most wait for them. Of a job with more of them the texts are
+# those of some ranks.
+absent := [rank |
+	size := input.logs.job.size
+	size <= 2 * count(waiters)
+	known := {m.rank | some m in input.logs.job.members; m.role != "silent"}
+	some rank in numbers.range(0, size - 1)
+	not rank in known
+]
+
+names := {sprintf("%d", [rank]) | some rank in absent}
+
+waiters := {m.rank | some m in input.logs.job.members; m.role == "waits"}
+
+signs contains {
+	"id": "absent",
+	"message": sprintf("%d ranks wait in the same %s, and nothing shows what %s: busy (loading, evaluating, saving) or stuck elsewhere, or ended. py-spy dump --pid PID shows it", [
+		count(waiters), expired.fields.op,
+		sprintf({true: "rank %s does", false: "ranks %s do"}[count(absent) == 1], [facts.few(names)]),
+	]),
+	"confidence": "possible",
+	"messages": {expired},
+	"params": {"late_rank": absent[0]},
+	"remedies": ["fix-application", "nccl-timeout"],
+} if absent_named
+
+# absent_named is true where several wait for the same ranks: one alone may itself be the one that is wrong.
+absent_named if {
+	count(waiters) > 1
+	count(absent) > 0
+}
+
 signs contains {
 	"id": "waited",
 	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. A rank%s whose watchdog does not report it ended, is busy or waits elsewhere, or its output is not here. If none is missing, one loads, evaluates or writes for longer than that", [
 		round(number(expired.fields.timeout_ms) / 1000),
-		concat("", [sprintf(" (%s)", [facts.few(silent)]) | count(silent) > 0]),
+		concat("", [sprintf(" (%s)", [facts.few(names)]) | count(absent) > 0]),
 	]),
 	"confidence": "possible",
 	"messages": {expired},
-	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count(reporting) != 1],
-} if number(expired.fields.timeout_ms) < thresholds.watchdog_ms
-
-# reporting are the ranks whose watchdog gave up. Where the others are silent, the reason is with them.
-reporting contains m.rank if some m in logs.by_id["torch-watchdog-timeout"]
-
-silent := {sprintf("%d", [r]) | some r in numbers.range(0, max(collectives.sizes) - 1); not r in reporting}
+	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count({m.rank | some m in logs.by_id["torch-watchdog-timeout"]}) != 1],
+} if {
+	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
+	not absent_named
+}
 
 # Each process of a test believes to be the only one.
 signs contains {

@@ -59,6 +59,24 @@ experiments contains {
 	causes := trials.causes(s.row)
 }
 
+# What somebody writes of such an experiment is weaker: more may have changed between the runs.
+findings contains {
+	"id": "told",
+	"subject": "job",
+	"message": sprintf("The text says that it works with %s: %s is at fault.", [assigned(s), s.row.words]),
+	"candidates": [{"cause": cause, "for": "the text says what helps"} | some cause in causes],
+	"messages": {s.message},
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": remedies(s.row, causes),
+	"params": {"variable": s.name},
+} if {
+	some s in trials.helping
+	causes := trials.causes(s.row)
+}
+
+assigned(s) := sprintf("%s=%s", [s.name, s.value])
+
 # remedies are those of the row, and on AMD's GPUs those of the causes' own rules.
 remedies(row, causes) := row.remedies if {
 	row.remedies

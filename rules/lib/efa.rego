@@ -21,6 +21,7 @@ expected if {
 expected if strings.any_prefix_match(input.nics.rdma[_].device, ["rdmap", "efa_"])
 
 expected if logs.said("ofi-platform")
+expected if logs.said("prose-efa-instance")
 
 # fi_info lists the provider only where one of its devices can be opened. A job on one machine does not need it.
 expected if {

@@ -2,12 +2,20 @@
 # machine nor a text shows it.
 package gpudoctor.lib.rdma
 
+import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12).
-retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
+# retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12), while
+# nothing says that the peer had ended.
+retry_exceeded := {m |
+	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
+	not connections.died_before(m)
+}
+
+# addressed are those of them that a wrong GID does not explain: both have an IPv4 address, or UCX chose them.
+addressed := {m | some m in retry_exceeded; startswith(m.fields.local_gid, "::ffff:"); startswith(m.fields.remote_gid, "::ffff:")} | {m | some m in retry_exceeded; m.fields.ucx; not facts.env.UCX_IB_GID_INDEX}
 
 # lost are the messages that the verbs library reported a port error, or that a whole NIC failed.
 lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-fatal", "ucx-device-fatal"])

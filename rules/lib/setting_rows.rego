@@ -155,6 +155,9 @@ holds("p2p-refused", _) if peer_access.refused
 holds("p2p-off", _) if number(facts.env.NCCL_P2P_DISABLE) == 1
 holds("p2p-off", _) if facts.env.NCCL_P2P_LEVEL in {"LOC", "0"}
 holds("nvlink", _) if surroundings.nvlinked
+
+# A benchmark between GPUs that NVLinks join, by their model, and that are far below what these carry.
+holds("nvlink", _) if startswith(benchmarks.low[_][_].basis, "the NVLinks of ")
 holds("all-nvlink", _) if surroundings.all_nvlinked
 holds("multicast", _) if surroundings.multicast
 holds("rdma", _) if count(surroundings.rdma_nics) > 0

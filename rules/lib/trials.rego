@@ -3,6 +3,7 @@
 package gpudoctor.lib.trials
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 import data.tables.experiments
 
@@ -30,7 +31,7 @@ value(run, name) := object.get(object.get(run, "variables", {}), name, "")
 
 # switch is the first row of the table that fits, by the name of what it switches.
 switch[name] := experiments.switches[min(rows)] if {
-	some name in {p.name | some p in pairs.variable}
+	some name in ({p.name | some p in pairs.variable} | {s.name | some s in told})
 	rows := {i |
 		some i, row in experiments.switches
 		name in row.names
@@ -49,6 +50,25 @@ switched contains p if {
 	some p in pairs.variable
 	off(p.one, p.name)
 	not off(p.other, p.name)
+}
+
+# told are the settings with which somebody writes that a program works, in the table's own names: P2P and NVLS are
+# variables there, and what is no variable is in lower case.
+told contains {"message": m, "name": name, "value": value} if {
+	some m in logs.by_id["prose-setting-helps"]
+	words := replace(lower(m.fields.name), "_", "-")
+	[name, value] := object.get(in_words, words, [m.fields.name, m.fields.value])
+}
+
+in_words := {
+	"p2p": ["NCCL_P2P_DISABLE", "1"], "nvls": ["NCCL_NVLS_ENABLE", "0"], "acs": ["acs", "off"],
+	"custom-all-reduce": ["custom-all-reduce", "off"],
+}
+
+# helping are those that turn off what the table knows.
+helping contains object.union(s, {"row": switch[s.name]}) if {
+	some s in told
+	regex.match(switch[s.name].off, s.value)
 }
 
 # blamed are those that show what is at fault: the run with the switch off is better.

@@ -47,7 +47,7 @@ import data.gpudoctor.lib.surroundings
 
 # bad are the messages of connections that a wrong GID explains. A connection that failed
 # because memory ran out, or for no known reason, is not among them.
-bad := rdma.retry_exceeded | refused
+bad := (rdma.retry_exceeded - rdma.addressed) | refused
 
 # refused: a wrong index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or EHOSTUNREACH, a peer whose hardware
 # address is not found ETIMEDOUT, and a GID whose interface is down or not in the process's network namespace ENODEV
@@ -99,7 +99,7 @@ default confidence := "possible"
 
 confidence := "likely" if count(unfit) > 0
 
-# UCX chooses the GID itself, and the choice of other programs than NCCL is not known.
+# The choice of other programs than NCCL is not known.
 confidence := "likely" if {
 	some m in bad
 	m.program in {"nccl", "rccl"}

@@ -192,7 +192,7 @@ findings contains {"id": "given-up", "subject": "loss", "messages": rdma.retry_e
 
 addresses_right if rdma.gid_index
 addresses_right if rdma.chooses_gid
-addresses_right if rdma.retry_exceeded[_].fields.ucx # It chose the GID itself.
+addresses_right if count(rdma.addressed) > 0
 
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
 	count(mtus) == 0

@@ -44,7 +44,13 @@ func (s *Sink) Death(d facts.Death, l Line) {
 
 func (log *deathLog) add(d noted) {
 	for i := range log.deaths {
-		if k := &log.deaths[i]; alike(k, &d) {
+		k := &log.deaths[i]
+		if explains(&d, k) {
+			d.Begins = k.Begins
+			*k = d
+			return
+		}
+		if alike(k, &d) {
 			d.Count += k.Count
 			if d.What != "exception" || d.Uncaught {
 				d.Line, d.Begins, d.Text, d.Time = k.Line, k.Begins, k.Text, k.Time
@@ -77,6 +83,12 @@ func alike(k, d *noted) bool {
 	return k.What == d.What && k.Class == d.Class && k.Said == d.Said && k.File == d.File && k.FileLine == d.FileLine && k.text == d.text &&
 		k.Reporter == d.Reporter && k.First == d.First && k.Uncaught == d.Uncaught && k.Ignored == d.Ignored && k.Host == d.Host && k.PID == d.PID &&
 		equal(k.Rank, d.Rank) && equal(k.Code, d.Code)
+}
+
+// explains reports whether a launcher says with d by which signal a process ended whose exit code it gave
+// before, as Hydra does: its code is the number of the signal then.
+func explains(d, code *noted) bool {
+	return d.What == "signal" && code.What == "exit" && d.PID != 0 && d.PID == code.PID && d.Host == code.Host && d.Reporter == code.Reporter && d.text == code.text
 }
 
 func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }

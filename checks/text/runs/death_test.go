@@ -108,7 +108,16 @@ func TestDeaths(t *testing.T) {
 		},
 		"mpiexec": {
 			"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 12 RUNNING AT node7\n=   EXIT CODE: 139\nx: node8: rank 4 died from signal 9\n",
-			[]string{`signal rank - pid 0 host "": SIGSEGV:  code 139 line 3-3`, `signal rank 4 pid 0 host "node8": SIGKILL:  line 4-4`},
+			[]string{`signal rank - pid 12 host "node7": SIGSEGV:  code 139 line 3-3`, `signal rank 4 pid 0 host "node8": SIGKILL:  line 4-4`},
+		},
+		"hydra's exit code is a signal": {
+			"=   RANK 3 PID 33121 RUNNING AT node07\n=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+			[]string{`signal rank 3 pid 33121 host "node07": SIGKILL:  line 2-4`},
+		},
+		"kernel": {
+			"python3[44123]: segfault at 0 ip 00007f22 sp 00007ffd error 4 in libtokenizers.so[7f2200+100000]\nXorg[12]: segfault at 0 ip 0 sp 0 error 4 in libc.so.6[1+2]\n" +
+				"[77.1] traps: pt_main_thread[7] trap invalid opcode ip:7f sp:7e error:0 in libtorch_cpu.so[7f00+1]\n",
+			[]string{`signal rank - pid 44123 host "": SIGSEGV:  at libtokenizers.so:0  line 1-1`, `signal rank - pid 7 host "": SIGILL:  at libtorch_cpu.so:0  line 3-3`},
 		},
 		"assertion": {"python: src/a.cpp:12: void f(int): Assertion `n > 0' failed.\n", []string{`assertion rank - pid 0 host "": : n > 0 at src/a.cpp:12 void f(int) line 1-1`}},
 		"device assertion": {

@@ -22,7 +22,8 @@ type endForm struct {
 // deepspeed/launcher/launch.py; Slurm's srun (src/srun/libsrun/launch.c and
 // task_state.c); Open MPI and PRRTE (help-prun.txt, help-orterun.txt); MPICH's and
 // Intel's Hydra; HPE's PALS; torch/multiprocessing/spawn.py; torch/csrc/DataLoader.cpp; horovod/runner/gloo_run.py; vLLM's
-// multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); a
+// multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); Linux (arch/x86/mm/fault.c,
+// arch/x86/kernel/traps.c), of the names that processes of jobs have; a
 // kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
 	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
@@ -42,6 +43,8 @@ var endForms = []endForm{
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
 		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`)},
 	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
+	{"kernel", []string{": segfault at ", " general protection fault ", " invalid opcode ", " divide error "}, lazy.New(
+		`\b(?:python[\d.]*|pt_\w+|ray::\w+|VLLM::\w+|sglang::\w+|\w+_perf)\[(?P<pid>\d+)\]:? (?:trap )?(?P<name>segfault|general protection fault|invalid opcode|divide error)\b.*? in (?P<file>[\w.+-]+)\[`)},
 	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`)},
 	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
@@ -50,6 +53,7 @@ var endForms = []endForm{
 var strsignal = map[string]string{
 	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating point exception": "SIGFPE", "Illegal instruction": "SIGILL",
 	"Killed": "SIGKILL", "Terminated": "SIGTERM", "Out Of Memory": "SIGKILL",
+	"segfault": "SIGSEGV", "general protection fault": "SIGSEGV", "invalid opcode": "SIGILL", "divide error": "SIGFPE", // Linux's own names.
 }
 
 // ends are what launchers say of the ends of processes, in one reading.
@@ -57,11 +61,16 @@ type ends struct {
 	// process is the rank that Open MPI named last, in the line above the exit code.
 	process *int
 	line    int
+	// running is the process that Hydra named last, above its exit code and what that means.
+	running facts.Death
 }
 
 // processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
 // "[prterun-node7-1234@1,3]".
 var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
+
+// running is how Hydra begins to tell of a process: MPICH's without the rank, Intel's with it.
+var running = lazy.New(`^=\s+(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+)`)
 
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
@@ -77,6 +86,10 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 		e.process, e.line = parse.Optional(m[1]), l.Number
 		return true
 	}
+	if m := running.FindStringSubmatch(l.Text); m != nil {
+		e.running = facts.Death{Rank: parse.Optional(m[1]), PID: parse.Number(m[2]), Host: m[3]}
+		return true
+	}
 	for _, f := range endForms {
 		if m := f.form.FindStringSubmatch(l.Text); m != nil {
 			return e.note(s, l, &f, m)
@@ -86,7 +99,7 @@ func (e *ends) read(s *parse.Sink, l parse.Line) bool {
 }
 
 func endAnchors() []string {
-	all := []string{"  Process name: ["}
+	all := []string{"  Process name: [", " RUNNING AT "}
 	for _, f := range endForms {
 		all = append(all, f.anchors...)
 	}
@@ -117,9 +130,13 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 	if g["words"] != "" {
 		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
+	d.File = g["file"]
 	d.Reporter, d.First, d.Host, d.PID, d.Rank = f.reporter, g["first"] != "", g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
 	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {
 		d.Rank = e.process
+	}
+	if f.reporter == "mpiexec" {
+		d.Rank, d.PID, d.Host = e.running.Rank, e.running.PID, e.running.Host
 	}
 	s.Death(d, l)
 	return true
