@@ -2,11 +2,12 @@ package redact
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// This file redacts tables of jobs, as squeue and sacct print them: there, only the heading of a
+// This file redacts tables, as squeue and ps print them: there, only the heading of a
 // column says what stands in it.
 
 // column is a column of a table: what stands in it, and where its heading does.
@@ -21,8 +22,19 @@ type cell struct{ from, to int }
 // maxColumns bounds the columns of a table; squeue has about 100.
 const maxColumns = 128
 
-// jobID is what stands in the column of the numbers of jobs.
-const jobID = "id"
+// rowKey is what stands in a column that tells a row: something that begins with a digit, such as the number of a job.
+const rowKey = "id"
+
+// rowKeys finds the heading of such a column. Most lines have none.
+var rowKeys = sync.OnceValue(func() *lazy.Regexp {
+	var all []string
+	for heading, what := range known().Columns {
+		if what == rowKey {
+			all = append(all, heading)
+		}
+	}
+	return lazy.New(`(?:^|[\s|])(?:` + strings.Join(all, "|") + `)(?:[\s|]|$)`)
+})
 
 // cellWord is a cell of a table whose columns have blanks between them.
 var cellWord = lazy.New(`\S+`)
@@ -47,17 +59,17 @@ func cellsOf(line string) []cell {
 
 // columnsOf are the columns of the table that a line heads; nil if it heads none.
 func columnsOf(line string) []column {
-	if !strings.Contains(line, "JOBID") && !strings.Contains(line, "JobID") {
+	if !rowKeys().MatchString(line) {
 		return nil
 	}
 	var all []column
-	isTable := false
+	isTable, isRedacted := false, false
 	for _, c := range cellsOf(line) {
 		what := known().Columns[line[c.from:c.to]]
 		all = append(all, column{what, c})
-		isTable = isTable || what == jobID
+		isTable, isRedacted = isTable || what == rowKey, isRedacted || what != "" && what != rowKey
 	}
-	if !isTable || len(all) == 1 || len(all) > maxColumns {
+	if !isTable || !isRedacted || len(all) > maxColumns {
 		return nil
 	}
 	return all
@@ -87,7 +99,7 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 		if barred {
 			whats[i] = columns[min(i, len(columns)-1)].what
 		}
-		isRow = isRow || whats[i] == jobID && isDigit(after(line, c.from))
+		isRow = isRow || whats[i] == rowKey && isDigit(after(line, c.from))
 	}
 	if !isRow {
 		return line, false
@@ -96,10 +108,10 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 	last := 0
 	for i, c := range cells {
 		text, what := line[c.from:c.to], whats[i]
-		if what == jobID || what == "" || text == "" {
+		if what == rowKey || what == "" || text == "" {
 			continue
 		}
-		shown := r.standIn(what, strings.TrimRight(text, "+"), line, c.from, c.to) // sacct cuts what is too long: "alic+".
+		shown := r.standIn(what, strings.TrimRight(text, "+*"), line, c.from, c.to) // sacct cuts what is too long: "alic+", sinfo marks a default: "gpu*".
 		gap, longer := line[last:c.from], len(shown)-len(text)
 		if !barred {
 			shown += strings.Repeat(" ", max(0, -longer))

@@ -128,7 +128,7 @@ func (r *Redactor) line(s string, addresses bool) string {
 	if r.secretsOnly {
 		return s
 	}
-	if strings.ContainsAny(s, " \t=@/:[") { // Something stands around a name.
+	if strings.ContainsAny(s, " \t=@/:[\\") { // Something stands around a name.
 		s = apply(known().Names, s, r.standIn)
 	}
 	if r.studying {
