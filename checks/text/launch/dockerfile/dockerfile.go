@@ -132,7 +132,7 @@ func (s *stage) argument(global *stage, in instruction) {
 		if len(s.args) >= maxVariables {
 			return
 		}
-		name, value, ok := strings.Cut(w.Text, "=")
+		name, value, ok := strings.Cut(w.text, "=")
 		if value = s.expand(value); !ok {
 			value, ok = global.args[name]
 		}
@@ -163,17 +163,17 @@ func (s *stage) valueOf(name, value string) string {
 func (s *stage) environment(in instruction) {
 	set := map[string]Variable{}
 	words := in.words()
-	if len(words) > 0 && !strings.Contains(words[0].Text, "=") { // ENV NAME value
+	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
 		name, rest, _ := strings.Cut(in.joined(), " ")
-		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].Line}
+		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
 		words = nil
 	}
 	for _, w := range words {
-		if name, value, ok := strings.Cut(w.Text, "="); ok {
+		if name, value, ok := strings.Cut(w.text, "="); ok {
 			if !w.literal {
 				value = s.valueOf(name, value)
 			}
-			set[name] = Variable{value, w.Line}
+			set[name] = Variable{value, w.line}
 		}
 	}
 	if len(s.Variables)+len(set) <= maxVariables {
