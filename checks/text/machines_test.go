@@ -20,8 +20,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -44,7 +44,7 @@ func TestMachinesAsTrees(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			recording := expect.Value(fixtures.Example(name))(t)
-			entries, rest := rootfstest.Split(t, recording)
+			entries, rest := texttest.Split(t, recording)
 			want := plain(gathered(t, rest))
 			names := gathered(t, recording).Host
 			// The names that the kernel gives itself are in files, too: those that the recording holds.
@@ -52,13 +52,13 @@ func TestMachinesAsTrees(t *testing.T) {
 				want.Host.Arch = names.Arch
 			}
 			folder := t.TempDir()
-			rootfstest.Folder(t, folder, entries)
-			packed := rootfstest.Tar(t, "", entries)
+			texttest.Folder(t, folder, entries)
+			packed := texttest.Tar(t, "", entries)
 			for _, of := range []string{
 				folder,
-				save(t, "m.tar.gz", rootfstest.Gzip(t, rootfstest.Tar(t, "./sosreport-node1", entries))),
-				save(t, "m.zip", rootfstest.Zip(t, "case 12/node1", entries)),
-				save(t, "outer.tar", rootfstest.Tar(t, "", []rootfstest.Entry{{Path: "ticket/m.tgz", Data: rootfstest.Gzip(t, packed)}})),
+				save(t, "m.tar.gz", texttest.Gzip(t, texttest.Tar(t, "./sosreport-node1", entries))),
+				save(t, "m.zip", texttest.Zip(t, "case 12/node1", entries)),
+				save(t, "outer.tar", texttest.Tar(t, "", []texttest.Entry{{Path: "ticket/m.tgz", Data: texttest.Gzip(t, packed)}})),
 			} {
 				got, err := text.Read(t.Context(), []string{of}, text.Options{})
 				expect.Must(t, err == nil, "%s: %v", of, err)
@@ -94,16 +94,16 @@ func plain(f *facts.Facts) *facts.Facts {
 }
 
 // machineFiles are files of a machine with two GPUs.
-func machineFiles() []rootfstest.Entry {
-	var all []rootfstest.Entry
-	add := func(at, data string) { all = append(all, rootfstest.Entry{Path: at, Data: []byte(data)}) }
+func machineFiles() []texttest.Entry {
+	var all []texttest.Entry
+	add := func(at, data string) { all = append(all, texttest.Entry{Path: at, Data: []byte(data)}) }
 	for _, a := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
 		folder := "sys/devices/pci0000:3a/0000:3a:00.0/" + a
 		add(folder+"/class", "0x030200\n")
 		add(folder+"/vendor", "0x10de\n")
 		add(folder+"/device", "0x2330\n")
 		add(folder+"/numa_node", "0\n")
-		all = append(all, rootfstest.Entry{Path: "sys/bus/pci/devices/" + a, Link: "../../../devices/pci0000:3a/0000:3a:00.0/" + a})
+		all = append(all, texttest.Entry{Path: "sys/bus/pci/devices/" + a, Link: "../../../devices/pci0000:3a/0000:3a:00.0/" + a})
 	}
 	add("proc/cmdline", "root=/dev/sda1 iommu=pt\n")
 	add("proc/version", "Linux version 6.8.0-41-generic (x) #1\n")
@@ -112,14 +112,14 @@ func machineFiles() []rootfstest.Entry {
 
 func TestMachineAndTexts(t *testing.T) {
 	entries := append(machineFiles(),
-		rootfstest.Entry{Path: "sos_commands/kernel/uname_-a", Data: []byte("Linux node7 6.8.0-41-generic #41-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n")},
-		rootfstest.Entry{Path: "sos_commands/kernel/dmesg", Data: []byte("[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")},
-		rootfstest.Entry{Path: "sos_commands/nvidia/nvidia-smi_-L", Data: []byte("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f6c1d1e-2222-3333-4444-555566667777)\n")},
-		rootfstest.Entry{Path: "sos_commands/pci/lspci", Data: []byte("3b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8\n")},
-		rootfstest.Entry{Path: "proc/net/bonding/bond0", Data: []byte("Ethernet Channel Bonding Driver: v6.8.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\nSlave Interface: eth0\nMII Status: up\nSpeed: 100000 Mbps\n")},
-		rootfstest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
+		texttest.Entry{Path: "sos_commands/kernel/uname_-a", Data: []byte("Linux node7 6.8.0-41-generic #41-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n")},
+		texttest.Entry{Path: "sos_commands/kernel/dmesg", Data: []byte("[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")},
+		texttest.Entry{Path: "sos_commands/nvidia/nvidia-smi_-L", Data: []byte("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f6c1d1e-2222-3333-4444-555566667777)\n")},
+		texttest.Entry{Path: "sos_commands/pci/lspci", Data: []byte("3b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8\n")},
+		texttest.Entry{Path: "proc/net/bonding/bond0", Data: []byte("Ethernet Channel Bonding Driver: v6.8.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\nSlave Interface: eth0\nMII Status: up\nSpeed: 100000 Mbps\n")},
+		texttest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
 	)
-	of := save(t, "m.tar", rootfstest.Tar(t, "sosreport-node7", entries))
+	of := save(t, "m.tar", texttest.Tar(t, "sosreport-node7", entries))
 	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
 	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
@@ -143,18 +143,18 @@ func TestMachineAndTexts(t *testing.T) {
 
 func TestSeveralMachines(t *testing.T) {
 	folder := t.TempDir()
-	rootfstest.Folder(t, filepath.Join(folder, "node1"), machineFiles())
-	rootfstest.Folder(t, filepath.Join(folder, "node2"), machineFiles())
+	texttest.Folder(t, filepath.Join(folder, "node1"), machineFiles())
+	texttest.Folder(t, filepath.Join(folder, "node2"), machineFiles())
 	_, err := text.Read(t.Context(), []string{folder}, text.Options{})
 	want := ": " + filepath.Join(folder, "node1") + ", " + filepath.Join(folder, "node2")
 	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.HasSuffix(err.Error(), want), "got %v, want an error that names%s", err, want)
 	// The root folder of a container on the machine is no other machine.
-	rootfstest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
+	texttest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
 	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
 	expect.That(t, err == nil && got.Recording == filepath.Join(folder, "node1"), "got %q, %v", got.Recording, err)
 	many := t.TempDir()
 	for i := range 20 {
-		rootfstest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
+		texttest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
 	}
 	_, err = text.Read(t.Context(), []string{many}, text.Options{})
 	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.Count(err.Error(), ", ") == 16 && strings.HasSuffix(err.Error(), ", and others"), "got %v", err)
@@ -163,11 +163,11 @@ func TestSeveralMachines(t *testing.T) {
 // TestCutTree checks that a tree that ends before its time, at any byte, shows no value that the whole
 // one does not show, and that what may be missing is unknown.
 func TestCutTree(t *testing.T) {
-	entries := append(machineFiles(), rootfstest.Entry{Path: "sys/kernel/iommu_groups", Dir: true}, rootfstest.Entry{Path: "sys/class/iommu", Dir: true})
+	entries := append(machineFiles(), texttest.Entry{Path: "sys/kernel/iommu_groups", Dir: true}, texttest.Entry{Path: "sys/class/iommu", Dir: true})
 	inOrder := slices.Clone(entries)
-	slices.SortFunc(inOrder, func(a, b rootfstest.Entry) int { return strings.Compare(a.Path, b.Path) })
-	for name, entries := range map[string][]rootfstest.Entry{"in order": inOrder, "scattered": entries} {
-		packed := rootfstest.Tar(t, "node1", entries)
+	slices.SortFunc(inOrder, func(a, b texttest.Entry) int { return strings.Compare(a.Path, b.Path) })
+	for name, entries := range map[string][]texttest.Entry{"in order": inOrder, "scattered": entries} {
+		packed := texttest.Tar(t, "node1", entries)
 		whole, err := text.Read(t.Context(), []string{save(t, "m.tar", packed)}, text.Options{})
 		expect.Must(t, err == nil && whole.Facts.IOMMU.Mode == "off", "got %v, %v", whole.Facts, err)
 		shown := 0

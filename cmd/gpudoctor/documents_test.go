@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -52,10 +52,10 @@ func desk(t *testing.T) string {
 		expect.NoError(t, os.WriteFile(to, raw, 0o600))
 	}
 	recording := expect.Value(fixtures.Example("h200x2"))(t)
-	entries, _ := rootfstest.Split(t, recording)
-	rootfstest.Folder(t, filepath.Join(folder, "node7"), entries)
+	entries, _ := texttest.Split(t, recording)
+	texttest.Folder(t, filepath.Join(folder, "node7"), entries)
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), rootfstest.Gzip(t, rootfstest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), texttest.Gzip(t, texttest.Tar(t, "sosreport-node7", entries)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -149,9 +149,9 @@ func TestTreesJudged(t *testing.T) {
 	}
 	for _, name := range fixtures.Examples() {
 		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := rootfstest.Split(t, recording)
+		entries, _ := texttest.Split(t, recording)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		expect.NoError(t, os.WriteFile(file, rootfstest.Gzip(t, rootfstest.Tar(t, name, entries)), 0o600))
+		expect.NoError(t, os.WriteFile(file, texttest.Gzip(t, texttest.Tar(t, name, entries)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
 		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
 			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())

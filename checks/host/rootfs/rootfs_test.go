@@ -13,7 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs/rootfstest"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -45,7 +45,7 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		entries, _ := rootfstest.Split(t, expect.Value(fixtures.Example(name))(t))
+		entries, _ := texttest.Split(t, expect.Value(fixtures.Example(name))(t))
 		for _, e := range entries {
 			_, at, ok := rootfs.Split(e.Path)
 			if !ok || e.Dir || unread(at) {
@@ -167,7 +167,7 @@ func TestUname(t *testing.T) {
 // FuzzTree checks that no archive makes a tree show that something does not exist, whatever
 // its links and however it ends.
 func FuzzTree(f *testing.F) {
-	seed := func(entries ...rootfstest.Entry) []byte {
+	seed := func(entries ...texttest.Entry) []byte {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, e := range entries {
@@ -181,9 +181,9 @@ func FuzzTree(f *testing.F) {
 		_ = w.Close()
 		return b.Bytes()
 	}
-	f.Add(seed(rootfstest.Entry{Path: "sys/devices/pci0000:00/0000:00:01.0/vendor", Data: []byte("0x10de\n")}, rootfstest.Entry{Path: "sys/bus/pci/devices/0000:00:01.0", Link: "../../../devices/pci0000:00/0000:00:01.0"}), 0)
-	f.Add(seed(rootfstest.Entry{Path: "sys/class/net", Link: "net"}, rootfstest.Entry{Path: "sys/class/net/eth0/x", Data: []byte("1")}), 600)
-	f.Add(seed(rootfstest.Entry{Path: "proc/self/status", Link: "../../../.."}, rootfstest.Entry{Path: "proc/self/status/x", Link: "/"}), 0)
+	f.Add(seed(texttest.Entry{Path: "sys/devices/pci0000:00/0000:00:01.0/vendor", Data: []byte("0x10de\n")}, texttest.Entry{Path: "sys/bus/pci/devices/0000:00:01.0", Link: "../../../devices/pci0000:00/0000:00:01.0"}), 0)
+	f.Add(seed(texttest.Entry{Path: "sys/class/net", Link: "net"}, texttest.Entry{Path: "sys/class/net/eth0/x", Data: []byte("1")}), 600)
+	f.Add(seed(texttest.Entry{Path: "proc/self/status", Link: "../../../.."}, texttest.Entry{Path: "proc/self/status/x", Link: "/"}), 0)
 	f.Fuzz(func(t *testing.T, archive []byte, cut int) {
 		if cut > 0 && cut < len(archive) {
 			archive = archive[:cut]

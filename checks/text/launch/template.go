@@ -7,11 +7,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // template is a description in YAML that is not filled in (Helm, Jinja): what stands in it
-// may be YAML, and its expressions stand for values.
+// may be YAML, and its expressions stand for shell.
 type template struct {
 	// depth is how many branches and loops are open, and veiled are the lines in them.
 	depth  int
@@ -70,7 +70,7 @@ func (t *template) fill(n *yaml.Node, compose bool, depth int) {
 			t.fill(child, compose, depth+1)
 		}
 		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		if child.Kind == yaml.ScalarNode && !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
+		if child.Kind == yaml.ScalarNode && !isKey && t.veiled[child.Line] && !shell.Refers(child.Value) {
 			name, value, ok := assignment(child.Value)
 			if ok {
 				child.Value = name + "={{" + value + "}}"
@@ -79,7 +79,7 @@ func (t *template) fill(n *yaml.Node, compose bool, depth int) {
 			}
 		}
 		if child.Kind == yaml.ScalarNode && compose {
-			child.Value = values.Compose(child.Value)
+			child.Value = shell.Compose(child.Value)
 		}
 	}
 }

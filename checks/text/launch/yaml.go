@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -331,7 +330,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 			c.count(replicasOf(child))
 		}
 	}
-	if name := parse.YAMLText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(parse.YAMLText(m["value"])) { // An entry of a container's env.
+	if name := parse.YAMLText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !shell.Refers(parse.YAMLText(m["value"])) { // An entry of a container's env.
 		w.sink.Variable(name, escape.Printable(parse.YAMLText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
@@ -365,14 +364,14 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 }
 
 // pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
-// of YAML, where it belongs to a chart's values.
+// of YAML, where it belongs to a chart's shell.
 func (w *yamlWalk) pasted(c yamlContext) bool {
 	return c.apiVersion == "" && !IsManifest(w.sink.Source(), "")
 }
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {
-	if values.Refers(text) || parseCount(text) != nil {
+	if shell.Refers(text) || parseCount(text) != nil {
 		c.nodes = text
 	}
 }
@@ -455,7 +454,7 @@ func replicasOf(n *yaml.Node) string {
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
-		if values.Refers(text) {
+		if shell.Refers(text) {
 			return text
 		}
 		if count := parseCount(text); count != nil {
@@ -526,7 +525,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
 		mount := parse.YAMLMapping(entry)
 		w.mount(l, mount, volumes)
-		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
+		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !shell.Refers(name) {
 			appendTo(&l.UndefinedVolumes, name)
 			w.stands(l, "undefined_volumes["+name+"]", mount["name"])
 		}
@@ -617,14 +616,14 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 		if l.GPUs = nil; text == "0" {
 			l.GPUs = new(0)
 		}
-	} else if values.Refers(name) {
+	} else if shell.Refers(name) {
 		leaveOpen(l, text, "gpus")
 	}
 	delete(l.Lines, of) // The limit counts.
 	w.set(l, of, n)
 	switch {
 	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
-	case values.Refers(name) || values.Refers(text):
+	case shell.Refers(name) || shell.Refers(text):
 		leaveOpen(l, text, part)
 	default:
 		if *list == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -15,13 +15,13 @@ import (
 // instructions are a Dockerfile that is changed: lines that set one variable are changed or removed, and others go behind the last ENV.
 type instructions struct {
 	*file
-	image *dockerfile.Image
+	image *launch.Image
 	// from is the line where the last stage begins, and behind the last one of its last ENV, or of FROM; 0 without a stage.
 	from, behind int
 }
 
 func (d *instructions) read() {
-	var read dockerfile.File
+	var read launch.Dockerfile
 	for i, l := range d.lines {
 		read.Line(parse.Line{Number: i + 1, Text: l})
 	}
@@ -66,8 +66,8 @@ func (d *instructions) set(line int, value string) bool {
 
 // says reports whether the image, which is read for it, then sets the same as now but for the variable.
 func (d *instructions) says() func() bool {
-	isOther := func(name string, _ dockerfile.Variable) bool { return name == d.want.Name }
-	isSame := func(a, b dockerfile.Variable) bool { return a.Value == b.Value }
+	isOther := func(name string, _ launch.Variable) bool { return name == d.want.Name }
+	isSame := func(a, b launch.Variable) bool { return a.Value == b.Value }
 	was := maps.Clone(d.image.Variables)
 	maps.DeleteFunc(was, isOther)
 	return func() bool {

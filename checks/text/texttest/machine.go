@@ -1,6 +1,4 @@
-// Package rootfstest writes recorded machines as what people send of them: a folder or an archive
-// with copies of /sys and /proc.
-package rootfstest
+package texttest
 
 import (
 	"archive/tar"
@@ -21,6 +19,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
+
+// This file writes recorded machines as what people send of them: a folder or an archive with copies of /sys
+// and /proc.
 
 // Entry is a file, a link or a folder.
 type Entry struct {

@@ -1,4 +1,4 @@
-package dockerfile
+package launch
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// File is a Dockerfile that is read line by line.
-type File struct {
+// Dockerfile is one that is read line by line.
+type Dockerfile struct {
 	instructions []instruction
 	// escape is the sign at the end of a line by which an instruction goes on below, and more is true if the last one does.
 	escape byte
@@ -46,7 +46,7 @@ var (
 
 // Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
 // between the lines of an instruction they do not end it.
-func (f *File) Line(l parse.Line) bool {
+func (f *Dockerfile) Line(l parse.Line) bool {
 	text := strings.TrimSpace(l.Text)
 	isBlank := text == "" || strings.HasPrefix(text, "#")
 	if directive := directiveForm.FindStringSubmatch(l.Text); directive == nil {
@@ -84,7 +84,7 @@ func (f *File) Line(l parse.Line) bool {
 }
 
 // goesOn is a line without the sign at its end by which the instruction goes on below.
-func (f *File) goesOn(text string) string {
+func (f *Dockerfile) goesOn(text string) string {
 	var before string
 	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), string(cmp.Or(f.escape, '\\')))
 	if f.more {
@@ -94,7 +94,7 @@ func (f *File) goesOn(text string) string {
 }
 
 // LastStage is the line where the last stage begins, and the last one of its last ENV, or of FROM; 0 if the file has none.
-func (f *File) LastStage() (from, behind int) {
+func (f *Dockerfile) LastStage() (from, behind int) {
 	for _, in := range f.instructions {
 		switch last := in.lines[len(in.lines)-1].Number; in.name {
 		case "FROM":
@@ -140,7 +140,7 @@ func (in *instruction) words() []word {
 			case c == in.escape && quote != '\'' && i+1 < len(l.Text):
 				i++
 				if l.Text[i] == '$' {
-					b.WriteByte('\\') // No reference: see values.Expand.
+					b.WriteByte('\\') // No reference: see shell.Expand.
 				}
 				b.WriteByte(l.Text[i])
 			case quote == 0 && (c == '"' || c == '\''):
