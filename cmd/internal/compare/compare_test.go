@@ -22,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
@@ -425,7 +424,7 @@ func TestSince(t *testing.T) {
 					case now:
 						want["new"] = 1
 					}
-					got := map[string][]baseline.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
+					got := map[string][]report.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
 					for list, findings := range got {
 						expect.Len(t, want[list], findings, "%s", list)
 						for _, f := range findings {
@@ -451,9 +450,9 @@ func TestSinceRates(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		before, now *report.Document
-		want        []baseline.TestRate
+		want        []report.TestRate
 	}{
-		"faster":       {measured(54, 25), measured(53, 55), []baseline.TestRate{{Test: probe.TestCopy, Before: 25, After: 53}}},
+		"faster":       {measured(54, 25), measured(53, 55), []report.TestRate{{Test: probe.TestCopy, Before: 25, After: 53}}},
 		"noise":        {measured(54), measured(53.9), nil},
 		"not measured": {measured(), measured(54), nil},
 		"no probe":     {&report.Document{}, measured(54), nil},

@@ -7,16 +7,15 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
 // Since says what became of the findings of an earlier report. One is cured only if its rule was
 // judged again.
-func Since(before, now Input) *baseline.Baseline {
-	b := &baseline.Baseline{
+func Since(before, now Input) *report.Baseline {
+	b := &report.Baseline{
 		Source: before.Name,
-		Cured:  []baseline.Compared{}, Remaining: []baseline.Compared{}, New: []baseline.Compared{}, NotJudged: []baseline.Compared{},
+		Cured:  []report.Compared{}, Remaining: []report.Compared{}, New: []report.Compared{}, NotJudged: []report.Compared{},
 	}
 	if before.Report.Host.Summary != now.Report.Host.Summary {
 		b.Notes = append(b.Notes, "the machine of the earlier report was described as: "+before.Report.Host.Summary)
@@ -41,8 +40,8 @@ func Since(before, now Input) *baseline.Baseline {
 		}
 	}
 	noteCauses(b)
-	for _, list := range [][]baseline.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
-		slices.SortStableFunc(list, func(x, y baseline.Compared) int {
+	for _, list := range [][]report.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
+		slices.SortStableFunc(list, func(x, y report.Compared) int {
 			return cmp.Or(x.Severity.Rank()-y.Severity.Rank(), strings.Compare(x.Rule, y.Rule), strings.Compare(x.Subject, y.Subject))
 		})
 	}
@@ -52,9 +51,9 @@ func Since(before, now Input) *baseline.Baseline {
 
 // noteCauses leaves the cause of what was not judged only where it is cured, and no finding of its
 // rule is there now.
-func noteCauses(b *baseline.Baseline) {
-	of := func(list []baseline.Compared, rule string) bool {
-		return slices.ContainsFunc(list, func(f baseline.Compared) bool { return f.Rule == rule })
+func noteCauses(b *report.Baseline) {
+	of := func(list []report.Compared, rule string) bool {
+		return slices.ContainsFunc(list, func(f report.Compared) bool { return f.Rule == rule })
 	}
 	for i := range b.NotJudged {
 		f := &b.NotJudged[i]
@@ -64,12 +63,12 @@ func noteCauses(b *baseline.Baseline) {
 	}
 }
 
-func findingOf(s *Said) baseline.Compared {
-	return baseline.Compared{Rule: s.Rule, Subject: s.Subject, Severity: s.Severity, Title: s.Title}
+func findingOf(s *Said) report.Compared {
+	return report.Compared{Rule: s.Rule, Subject: s.Subject, Severity: s.Severity, Title: s.Title}
 }
 
 // advisedFor are the remedies that a report advises for a finding, best first.
-func advisedFor(d *report.Document, f baseline.Compared) []string {
+func advisedFor(d *report.Document, f report.Compared) []string {
 	var ids []string
 	for i := range d.Advice {
 		a := &d.Advice[i]
@@ -102,13 +101,13 @@ func notJudged(d *report.Document, rule string) string {
 
 // rates are the slowest transfers of the tests that both reports measured, where they differ by
 // more than two measurements of one thing.
-func rates(before, now *probe.Report) []baseline.TestRate {
+func rates(before, now *probe.Report) []report.TestRate {
 	was, _ := slowest(before)
 	is, tests := slowest(now)
-	var all []baseline.TestRate
+	var all []report.TestRate
 	for _, test := range tests {
 		if b, measured := was[test]; measured && !near(b, is[test]) {
-			all = append(all, baseline.TestRate{Test: test, Before: b, After: is[test]})
+			all = append(all, report.TestRate{Test: test, Before: b, After: is[test]})
 		}
 	}
 	return all

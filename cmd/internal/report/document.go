@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -85,7 +84,7 @@ type Document struct {
 	Job *facts.Job `json:"job,omitempty"`
 	// Baseline is what became of the findings of an earlier report; absent unless one was
 	// given.
-	Baseline *baseline.Baseline `json:"baseline,omitempty"`
+	Baseline *Baseline `json:"baseline,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would decide what could not be judged, most useful

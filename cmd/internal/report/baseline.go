@@ -1,6 +1,4 @@
-// Package baseline says what became of the findings of an earlier report: whether what was done
-// since then cured them.
-package baseline
+package report
 
 import (
 	"fmt"
@@ -8,6 +6,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/rules"
 )
+
+// This file says what became of the findings of an earlier report: whether what was done since then cured them.
 
 // Baseline is what changed since an earlier report.
 type Baseline struct {
@@ -64,8 +64,8 @@ type Entry struct {
 func (b *Baseline) Entries() []Entry {
 	var all []Entry
 	add := func(label string, findings []Compared, advised bool) {
-		for _, group := range alike(findings) {
-			all = append(all, Entry{label, told(group, advised)})
+		for _, group := range becameAlike(findings) {
+			all = append(all, Entry{label, becameOf(group, advised)})
 		}
 	}
 	add("cured", b.Cured, true)
@@ -98,8 +98,8 @@ func (b *Baseline) effects() (effects, open []Compared) {
 	return effects, open
 }
 
-// alike groups findings of one rule and severity that stand next to each other.
-func alike(findings []Compared) [][]Compared {
+// becameAlike groups findings of one rule and severity that stand next to each other.
+func becameAlike(findings []Compared) [][]Compared {
 	var groups [][]Compared
 	for _, f := range findings {
 		if n := len(groups); n > 0 {
@@ -113,8 +113,8 @@ func alike(findings []Compared) [][]Compared {
 	return groups
 }
 
-// told is a group of findings in a sentence.
-func told(group []Compared, advised bool) string {
+// becameOf is a group of findings in a sentence.
+func becameOf(group []Compared, advised bool) string {
 	f := group[0]
 	subject := f.Subject
 	if n := len(group) - 1; n > 0 {
