@@ -30,7 +30,7 @@ func jsonKind(s *reading) *parse.Kind {
 				text = parse.JSONClosed(text)
 			}
 			if len(text) <= maxDocument { // JSON is YAML, but for tabs.
-				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, nil)
+				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, false)
 			}
 		},
 	}

@@ -122,10 +122,6 @@ func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 
 // settle leaves of a launch with unknown parts no value that may not hold.
 func settle(l *facts.Launch) {
-	if text := l.Unknown["rest"]; text != "" {
-		delete(l.Unknown, "rest")
-		leaveRestOpen(l, text, ruled)
-	}
 	for part := range l.Unknown {
 		name, isVariable := strings.CutPrefix(part, "variables[")
 		name = strings.TrimSuffix(name, "]")

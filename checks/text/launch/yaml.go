@@ -108,10 +108,9 @@ func yamlRead(s *reading, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
-	filled := newTemplate()
 	for _, l := range lines {
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
-			b.WriteString(filled.line(strings.ReplaceAll(text[indent:], "\t", " "), l.Number-first.Number+1))
+			b.WriteString(quotedExpressions(strings.ReplaceAll(text[indent:], "\t", " ")))
 		}
 		b.WriteByte('\n')
 	}
@@ -120,18 +119,17 @@ func yamlRead(s *reading, in *parse.Lines) {
 		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", lines[i].Number, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
-	yamlDocuments(s, b.String(), first, filled)
+	if !slices.ContainsFunc(lines, func(l parse.Line) bool { return yamlTemplate.MatchString(l.Text) }) {
+		yamlDocuments(s, b.String(), first, true)
+	}
 }
-
-// yamlTemplate is a line of a template: "{{- if .Values.shm }}".
-var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 
 // yamlLiteral is a key whose value is a block of text: "- |", "run: >-".
 var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
-// parse to its end is read as far as it does: texts are cut. filled is nil for JSON, which is never a template.
-func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
+// parse to its end is read as far as it does: texts are cut. Docker Compose may replace references in it.
+func yamlDocuments(s *reading, text string, first parse.Line, mayReplace bool) {
 	broken := "" // The line that does not parse.
 	for range 8 {
 		nodes, err := yamlNodes(text)
@@ -151,9 +149,8 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
-			if filled != nil {
-				w.rest = filled.rest
-				filled.fill(n, parse.YAMLMapping(n)["apiVersion"] == nil, 0)
+			if mayReplace && parse.YAMLMapping(n)["apiVersion"] == nil {
+				replaceAsCompose(n, 0)
 			}
 			w.visit(n, yamlContext{})
 		}
@@ -177,8 +174,6 @@ type yamlWalk struct {
 	sink   *reading
 	first  parse.Line
 	visits int
-	// rest is a line of a template that may hold anything; empty where there is none.
-	rest string
 }
 
 // yamlContext is what stands above a container.
@@ -531,7 +526,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.rest != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -701,7 +696,6 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
 func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
-	leaveOpen(l, w.rest, "rest")
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 
