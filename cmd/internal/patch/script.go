@@ -303,6 +303,19 @@ func (s *script) assignments(name string, containers bool) (all []assigned) {
 	return all
 }
 
+// each goes through the assignments of the variable. One that was changed or removed is looked for again.
+func (s *script) each(containers bool, isChanged func(assigned) bool) {
+	for i := 0; len(s.changes)+len(s.manual) <= maxChanges; {
+		all := s.assignments(s.want.Name, containers)
+		if i >= len(all) {
+			return
+		}
+		if !isChanged(all[i]) {
+			i++
+		}
+	}
+}
+
 // set changes the value on a line that sets nothing else, or removes the line. It reports whether that was done.
 func (s *script) set(a assigned) bool {
 	at, more := s.lineOf(a.From), 0
@@ -349,15 +362,13 @@ func (s *script) export() {
 			s.add("unset")
 		}
 	case len(all) > 0:
-		for _, a := range all {
-			switch {
-			case same(a.value, w.Value):
-			case !stated(a.value):
+		s.each(false, func(a assigned) bool {
+			if !same(a.value, w.Value) && !stated(a.value) {
 				s.byHand(s.lineOf(a.From), "its value refers to a variable")
-			case s.set(a):
-				return // The others stand elsewhere now, and are seen when the file is compared again.
+				return false
 			}
-		}
+			return !same(a.value, w.Value) && s.set(a)
+		})
 	case s.plain:
 		s.add("")
 	default:
@@ -407,17 +418,11 @@ func (s *script) unset() (found bool) {
 		line := s.lineOf(at.From)
 		return w.within(s.numbers[s.begin(line)], s.numbers[line])
 	}
-	for left := 0; ; { // How many are left to a person.
-		all := s.assignments(w.Name, true)
-		if left >= len(all) || len(s.changes)+len(s.manual) > maxChanges {
-			break
-		}
-		isMeant := len(w.Values) > 0 && w.removes(w.Name, all[left].value) && isHere(all[left].word)
+	s.each(true, func(a assigned) bool {
+		isMeant := len(w.Values) > 0 && w.removes(w.Name, a.value) && isHere(a.word)
 		found = found || isMeant
-		if !isMeant || !s.set(all[left]) {
-			left++
-		}
-	}
+		return isMeant && s.set(a)
+	})
 	isInside := func(word word) bool { // In quotes, or in a list of variables.
 		return slices.ContainsFunc(w.Values, func(v string) bool {
 			return strings.Index(strings.TrimPrefix(word.Value, "--env="), w.Name+"="+v) > 0
