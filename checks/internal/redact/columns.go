@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,15 +26,14 @@ const maxColumns = 128
 // rowKey is what stands in a column that tells a row: something that begins with a digit, such as the number of a job.
 const rowKey = "id"
 
-// rowKeys finds the heading of such a column. Most lines have none.
-var rowKeys = sync.OnceValue(func() *lazy.Regexp {
-	var all []string
+// rowKeys are the headings of such columns.
+var rowKeys = sync.OnceValue(func() (all []string) {
 	for heading, what := range known().Columns {
 		if what == rowKey {
 			all = append(all, heading)
 		}
 	}
-	return lazy.New(`(?:^|[\s|])(?:` + strings.Join(all, "|") + `)(?:[\s|]|$)`)
+	return all
 })
 
 // cellWord is a cell of a table whose columns have blanks between them.
@@ -59,8 +59,8 @@ func cellsOf(line string) []cell {
 
 // columnsOf are the columns of the table that a line heads; nil if it heads none.
 func columnsOf(line string) []column {
-	if !rowKeys().MatchString(line) {
-		return nil
+	if !slices.ContainsFunc(rowKeys(), func(heading string) bool { return strings.Contains(line, heading) }) {
+		return nil // Most lines hold none.
 	}
 	var all []column
 	isTable, isRedacted := false, false

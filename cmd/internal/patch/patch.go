@@ -14,9 +14,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -26,7 +28,7 @@ import (
 const (
 	MaxBytes   = 128 << 10
 	maxLines   = 20000
-	maxChanges = 200
+	maxChanges = 100
 	// width is that of comments, in columns.
 	width = 100
 )
@@ -116,7 +118,7 @@ func Make(ctx context.Context, r Request) (Result, error) {
 	if err := propose(f); err != nil {
 		return Result{}, err
 	}
-	if len(f.changes)+len(f.manual) > maxChanges {
+	if f.isFull() {
 		return Result{}, ErrLarge
 	}
 	if len(f.changes) == 0 {
@@ -137,10 +139,8 @@ type file struct {
 	// launches are what the reader of texts sees in the original.
 	launches []facts.Launch
 	// want is the setting that is being written, and where the container that gets it; empty for the file.
-	want  *Want
-	where string
-	// bare are the characters that comments must not contain.
-	bare    string
+	want    *Want
+	where   string
 	edits   []edit
 	changes []Remark
 	manual  []Remark
@@ -210,7 +210,7 @@ func (f *file) write(where string, setting func(*Want)) {
 	for i := range f.Wants {
 		f.want = &f.Wants[i]
 		thing := string(f.want.Kind) + " " + f.want.Name
-		if made[thing] || len(f.changes)+len(f.manual) > maxChanges {
+		if made[thing] || f.isFull() {
 			continue
 		}
 		before := len(f.changes)
@@ -218,6 +218,9 @@ func (f *file) write(where string, setting func(*Want)) {
 		made[thing] = len(f.changes) > before && f.want.Kind != plan.Unset
 	}
 }
+
+// isFull reports whether there are more places to change than may be.
+func (f *file) isFull() bool { return len(f.changes)+len(f.manual) > maxChanges }
 
 // replace has bytes replaced, with the next apply.
 func (f *file) replace(from, to int, by string) { f.edits = append(f.edits, edit{from, to, by}) }
@@ -260,7 +263,7 @@ func (f *file) apply(at int, isRight func() bool, note string) bool {
 // comment is the reason of the setting as comments above a line, counted from 0; nil where they are among those directly above it, or are the
 // nearest ones above it if those count.
 func (f *file) comment(at int, margin string, nearest bool) (all []string) {
-	for _, l := range emit.Comments(cmp.Or(f.want.Comment, f.want.Reason), f.bare, max(width-len(margin), 42)) {
+	for _, l := range emit.Comments(cmp.Or(f.want.Comment, f.want.Reason), "", max(width-len(margin), 42)) {
 		all = append(all, margin+l)
 	}
 	isAbove := true // Nothing but comments is between.
@@ -354,7 +357,6 @@ func (f *file) form() (propose func(*file) error, err error) {
 	ending := strings.ToLower(filepath.Ext(f.Name))
 	isYAML := ending == ".yaml" || ending == ".yml"
 	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l string) bool { return strings.HasPrefix(l, "#SBATCH") })
-	variables, isVariables := ofVariables(f)
 	switch {
 	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
 		if i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); i >= 0 {
@@ -366,16 +368,10 @@ func (f *file) form() (propose func(*file) error, err error) {
 		return proposeYAML, nil
 	case !isScript && kinds["dockerfile"]:
 		return proposeDockerfile, nil
-	case isVariables && (len(kinds) == 0 || len(kinds) == 1 && kinds["shell"]): // A job is more than what a script sets.
-		return variables.propose, nil
 	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
 		return nil, ErrKind
-	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }):
-		target := "env"
-		if kinds["slurm"] {
-			target = "slurm"
-		}
-		return scriptForm{target: target}.propose, nil
+	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }), slices.ContainsFunc(f.lines, setsCommunication):
+		return proposeScript, nil
 	}
 	return nil, ErrKind
 }
@@ -385,3 +381,8 @@ var (
 	ofScripts   = []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"}
 	scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
 )
+
+// setsCommunication reports whether a line sets a variable of communication: a script may do so for jobs that it does not start.
+func setsCommunication(line string) bool {
+	return slices.ContainsFunc(launch.Settings(line), func(v [2]string) bool { return env.SteersCommunication(v[0]) })
+}

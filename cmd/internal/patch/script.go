@@ -2,14 +2,10 @@ package patch
 
 import (
 	"maps"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
@@ -23,22 +19,12 @@ type (
 	command = shell.Command
 )
 
-// scriptForm changes shell scripts: the variables that they export, and the containers that they start; and files that hold
-// variables and nothing else.
-type scriptForm struct {
-	// target is the target of gpudoctor advise --for that sets the same.
-	target string
-	// onlyVariables is true of a file of variables, and plain if no shell reads it.
-	onlyVariables, plain bool
-}
-
-// script is a file that consists of commands, while it is changed.
+// script is a shell script while it is changed: the variables that it sets, and the containers that it starts.
 type script struct {
 	*file
 	commands []command
-	// behind is the line behind which variables are set, and plain is true if no shell reads the file.
+	// behind is the line behind which variables are set.
 	behind int
-	plain  bool
 }
 
 // unread says why a setting is left to a person.
@@ -72,66 +58,38 @@ func (s *script) edited(line, more int) bool {
 	return ok
 }
 
-var (
-	envLine = lazy.New(`^\s*(export\s+)?([A-Za-z_]\w*)=(.*?)\s*$`)
-	unset   = lazy.New(`^\s*unset\s+[A-Za-z_]\w*\s*$`)
-)
-
-// configurations are the names of the files that NCCL and RCCL read.
-var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
-
-// ofVariables is how a file is changed that holds variables and nothing else: of communication, or by its name those of an
-// environment. A shell or a container engine reads it, or NCCL.
-func ofVariables(f *file) (form scriptForm, ok bool) {
-	base := path.Base(filepath.ToSlash(f.Name))
-	form = scriptForm{target: "env", onlyVariables: true, plain: true}
-	if slices.Contains(configurations, base) {
-		form.target, f.bare = "nccl.conf", "="
-	}
-	ok = form.target == "nccl.conf" || strings.Contains(strings.ToLower(base), "env")
-	for _, l := range f.lines {
-		switch t, m := strings.TrimSpace(l), envLine.FindStringSubmatch(l); {
-		case strings.HasPrefix(t, "#!") || unset.MatchString(t):
-			form.plain = false
-		case m != nil:
-			ok = ok || env.SteersCommunication(m[2])
-			form.plain = form.plain && m[1] == ""
-		case t != "" && t[0] != '#':
-			return form, false
-		}
-	}
-	return form, ok
-}
-
-func (form scriptForm) propose(f *file) error {
-	s := &script{file: f, plain: form.plain}
+// proposeScript changes a script.
+func proposeScript(f *file) error {
+	s := &script{file: f}
 	if !s.read() {
 		return ErrQuote
 	}
-	s.behind = s.header(form.onlyVariables)
-	containers, ranks := 0, form.onlyVariables // Whether it starts something outside of containers.
+	s.behind = s.header()
+	containers, others := 0, 0 // What it starts outside of containers; a script that starts nothing sets variables for others.
+	target := "env"
 	for i := range f.launches {
 		switch f.launches[i].Kind {
 		case "docker-run":
 			containers++
+		case "slurm":
+			target = "slurm"
+			others++
 		case "shell":
 		default:
-			ranks = true
+			others++
 		}
 	}
 	for i := range f.launches {
-		if l := &f.launches[i]; l.Kind == "docker-run" {
+		if l := &f.launches[i]; l.Kind == "docker-run" && !s.isFull() {
 			s.container(l, containers == 1)
 		}
 	}
-	target, _ := emit.Named(form.target)
+	sets, _ := emit.Named(target)
 	s.write("", func(w *Want) {
 		switch {
 		case w.Kind != plan.Variable && w.Kind != plan.Unset:
 		case w.Kind == plan.Unset && (s.unset() || len(w.Values) > 0):
-		case w.Kind == plan.Unset && form.plain:
-			f.note(words(w), "Such a file cannot remove a variable that is set elsewhere.")
-		case ranks && target.Sets(w.Setting):
+		case (others > 0 || containers == 0) && sets.Sets(w.Setting):
 			s.export()
 		}
 	})
@@ -305,7 +263,7 @@ func (s *script) assignments(name string, containers bool) (all []assigned) {
 
 // each goes through the assignments of the variable. One that was changed or removed is looked for again.
 func (s *script) each(containers bool, isChanged func(assigned) bool) {
-	for i := 0; len(s.changes)+len(s.manual) <= maxChanges; {
+	for i := 0; !s.isFull(); {
 		all := s.assignments(s.want.Name, containers)
 		if i >= len(all) {
 			return
@@ -319,7 +277,6 @@ func (s *script) each(containers bool, isChanged func(assigned) bool) {
 // set changes the value on a line that sets nothing else, or removes the line. It reports whether that was done.
 func (s *script) set(a assigned) bool {
 	at, more := s.lineOf(a.From), 0
-	value, ok := s.quoted(at)
 	if s.want.Kind == plan.Unset {
 		for i := range s.commands {
 			for _, w := range s.commands[i].Words {
@@ -328,30 +285,15 @@ func (s *script) set(a assigned) bool {
 				}
 			}
 		}
-	} else if !ok {
-		return false
 	}
-	ok = s.setLine(at, value, s.counts(more))
+	ok := s.setLine(at, remedies.Quote(s.want.Value), s.counts(more))
 	if !ok {
 		s.read()
 	}
 	return ok
 }
 
-// quoted is the value of the variable as the file has it.
-func (s *script) quoted(at int) (value string, ok bool) {
-	if !s.plain {
-		return remedies.Quote(s.want.Value), true
-	}
-	if strings.ContainsAny(s.want.Value, " \t#$'\"\\`") {
-		s.byHand(at, "programs that read such files disagree on how to quote it")
-		return "", false
-	}
-	return s.want.Value, true
-}
-
-// export sets or removes a variable at the beginning of the script or the end of a file of variables, or changes the
-// value that it has there.
+// export sets or removes a variable at the beginning of the script, or changes the value that it has there.
 func (s *script) export() {
 	w := s.want
 	all := s.assignments(w.Name, false)
@@ -359,7 +301,7 @@ func (s *script) export() {
 	switch {
 	case w.Kind == plan.Unset:
 		if len(all) == 0 && !slices.ContainsFunc(s.commands, isUnset) {
-			s.add("unset")
+			s.add("unset "+w.Name, 2)
 		}
 	case len(all) > 0:
 		s.each(false, func(a assigned) bool {
@@ -369,35 +311,22 @@ func (s *script) export() {
 			}
 			return !same(a.value, w.Value) && s.set(a)
 		})
-	case s.plain:
-		s.add("")
 	default:
-		s.add("export")
+		s.add("export "+w.Name+"="+remedies.Quote(w.Value), 2)
 	}
 }
 
-// add adds a line that sets or unsets the variable.
-func (s *script) add(by string) {
-	at, line, words := s.behind, by+" "+s.want.Name, len(strings.Fields(by))+1
-	if by != "unset" {
-		written, ok := s.quoted(max(at-1, 0))
-		if !ok {
-			return
-		}
-		line = strings.TrimSpace(line + "=" + written)
-	}
-	added := append(s.comment(at, "", true), line)
-	s.insert(at, added)
-	if s.edited(at-1, words) {
+// add adds a line of some words.
+func (s *script) add(line string, words int) {
+	added := append(s.comment(s.behind, "", true), line)
+	s.insert(s.behind, added)
+	if s.edited(s.behind-1, words) {
 		s.behind += len(added)
 	}
 }
 
-// header is the line behind the header of a script, and the end of a file of variables.
-func (s *script) header(onlyVariables bool) (at int) {
-	if onlyVariables {
-		return len(s.lines)
-	}
+// header is the line behind the header of a script.
+func (s *script) header() (at int) {
 	for i, l := range s.lines {
 		t := strings.TrimSpace(l)
 		isComment := strings.HasPrefix(t, "#")
@@ -429,7 +358,7 @@ func (s *script) unset() (found bool) {
 		})
 	}
 	for _, c := range s.commands {
-		if i := slices.IndexFunc(c.Words, isInside); i >= 0 && !s.plain && isHere(c.Words[i]) {
+		if i := slices.IndexFunc(c.Words, isInside); i >= 0 && isHere(c.Words[i]) {
 			found = true
 			s.byHand(s.lineOf(c.Words[i].From), unread)
 		}
