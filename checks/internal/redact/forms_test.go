@@ -151,7 +151,7 @@ var planted = []string{
 	"X-Vault-Token: «hvs.CAESIAbCdEfGhIjKlMnOpQrSt»", "VAULT_TOKEN=«s.AbCdEf0123456789GhIjKlMn»",
 	"SLACK_WEBHOOK=https://hooks.slack.com/services/«T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX»", "https://discord.com/api/webhooks/«123456789012345678/AbCdEf-ghIJkl»",
 	// Users, files and what a machine says of itself.
-	"C:\\Users\\«alice»\\train.py", "C:/Users/«alice»/x", "/mnt/c/Users/«alice»/x", `C:\\Users\\«alice»\\AppData`, `\\«fileserver7»\share\x`, "/home/«alice»", "~«alice»/x",
+	"C:\\Users\\«alice»\\train.py", "C:/Users/«alice»/x", "/mnt/c/Users/«alice»/x", `C:\\Users\\«alice»\\AppData`, `\\«fileserver7»\share\x`, "/home/«alice»", "~«alice»/run/x",
 	"HOME=/data/home/«alice»", "/u/«alice»/x", "/data/users/«alice»/x", "/data/home/«alice»/x", "/export/home/«alice»/x", "/work/users/«alice»/x",
 	"drwxr-xr-x 2 «alice» «research7» 4096 Aug 19 10:21 run", "-rw-r--r-- 1 «alice» users 1234 Aug 19 2025 nccl.log",
 	"USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n«alice»       4021 99.0  1.2 123456 67890 ?  Rl   10:21   5:00 python train.py\n",
@@ -246,7 +246,7 @@ func TestKept(t *testing.T) {
 		"[1755598867.123456] x", "process 123456789012 bytes 123456789012",
 		"crw-rw-rw- 1 root video 195, 0 Aug 19 10:21 /dev/nvidia0", "drwxr-xr-x 2 root root 4096 Aug 19 10:21 by-path", "crw-rw---- 1 root render 226, 128 Aug 19 10:21 /dev/dri/renderD128",
 		"USER         PID %CPU %MEM COMMAND\nroot        4021 99.0  1.2 nvidia-smi topo -m\n", "|  GPU   GI   CI              PID   Type   Process name   GPU Memory |\n|    0   N/A  N/A            4021      C   python              1024MiB |\n",
-		"NAME           STATUS   ROLES    AGE   VERSION\ngpu            Ready    <none>   3d    v1.31.0\n", "node/node1 nodes/2/properties /sys/devices/system/node/node1/cpulist", "/proc/4021/u/x ~/.nccl.conf",
+		"NAME           STATUS   ROLES    AGE   VERSION\ngpu            Ready    <none>   3d    v1.31.0\n", "node/node1 nodes/2/properties /sys/devices/system/node/node1/cpulist", "/proc/4021/u/x ~/.nccl.conf at ~peak/2", "torch:rank0 x",
 		"GPU[0] : Unique ID: N/A", "Serial: N/A", "SN: N/A", "host=private", "hostname=unknown", "node=\"3\" host=\"localhost\"", "Asset Tag: Not Specified", "projects/data",
 		"docker restart", "kubectl get pods", "kubectl get nodes -o wide", "kubectl -v", "Node: 1/2", "Name:\tpython3", "\\n\\x1b[0m C:\\Windows\\System32\\nvcuda.dll",
 		"Accepted the rank for rank from 3", "remoteGids localGid", "Machine ID: unknown", "SHA256:abc", "max uid 1000 pdi: none", "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",

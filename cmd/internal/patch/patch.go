@@ -370,17 +370,14 @@ func (f *file) form() (propose func(*file) error, err error) {
 		return proposeDockerfile, nil
 	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
 		return nil, ErrKind
-	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }), slices.ContainsFunc(f.lines, setsCommunication):
+	case len(kinds) > 0, slices.ContainsFunc(f.lines, setsCommunication):
 		return proposeScript, nil
 	}
 	return nil, ErrKind
 }
 
-var (
-	// ofScripts are the kinds of launches that scripts start, and scriptNames the ends of their names.
-	ofScripts   = []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"}
-	scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
-)
+// scriptNames are the ends of the names of scripts.
+var scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
 
 // setsCommunication reports whether a line sets a variable of communication: a script may do so for jobs that it does not start.
 func setsCommunication(line string) bool {
