@@ -202,7 +202,7 @@ func (s *Variables) setArray(c *Command, name string, adds bool, text string) {
 }
 
 // simple reports whether a value can stand for a reference in a command line as it is: it
-// refers to nothing, and has no sign that means something to a
+// refers to nothing, and has no sign that means something to a shell.
 func simple(value string) bool {
 	return !Refers(value) && !strings.ContainsAny(value, "$`\"'\\;&|<>()#*?\n")
 }
