@@ -258,6 +258,7 @@ func FuzzMake(f *testing.F) {
 	for name, text := range cases(f) {
 		f.Add(name, text)
 	}
+	f.Add("run.sh", "docker run --gpus")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		if len(text) > 4096 {
 			t.Skip()

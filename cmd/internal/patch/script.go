@@ -231,7 +231,11 @@ func (s *script) explain(r *run) {
 func (s *script) insertOption(r *run, option string) {
 	image := r.options[len(r.options)-1]
 	behind := r.words[image-1].To
-	if image < len(r.words) && s.lineOf(r.words[image].From) == s.lineOf(behind)+1 {
+	if image == len(r.words) {
+		s.byHand(s.lineOf(behind), "the command has no image")
+		return
+	}
+	if s.lineOf(r.words[image].From) == s.lineOf(behind)+1 {
 		at := s.lineOf(r.words[image].From)
 		s.insert(at, []string{marginOf(s.lines[at]) + remedies.Quote(option) + ` \`})
 	} else {
