@@ -28,7 +28,7 @@ import (
 const diffFlag = "diff"
 
 // What --diff takes, for hints.
-const takesPatched = "--diff takes pods and what has a template of pods, compose files, Dockerfiles, batch scripts, shell scripts and files of variables"
+const takesPatched = "--diff takes pods and what has a template of pods, compose files, Dockerfiles, batch scripts and shell scripts; for other files, gpudoctor advise --for nccl.conf or --for env writes the variables"
 
 // patching is the change of the file that --diff names.
 type patching struct {

@@ -1,12 +1,14 @@
 package redact
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// This file redacts tables of jobs, as squeue and sacct print them: there, only the heading of a
+// This file redacts tables, as squeue and ps print them: there, only the heading of a
 // column says what stands in it.
 
 // column is a column of a table: what stands in it, and where its heading does.
@@ -21,8 +23,18 @@ type cell struct{ from, to int }
 // maxColumns bounds the columns of a table; squeue has about 100.
 const maxColumns = 128
 
-// jobID is what stands in the column of the numbers of jobs.
-const jobID = "id"
+// rowKey is what stands in a column that tells a row: something that begins with a digit, such as the number of a job.
+const rowKey = "id"
+
+// rowKeys are the headings of such columns.
+var rowKeys = sync.OnceValue(func() (all []string) {
+	for heading, what := range known().Columns {
+		if what == rowKey {
+			all = append(all, heading)
+		}
+	}
+	return all
+})
 
 // cellWord is a cell of a table whose columns have blanks between them.
 var cellWord = lazy.New(`\S+`)
@@ -47,17 +59,17 @@ func cellsOf(line string) []cell {
 
 // columnsOf are the columns of the table that a line heads; nil if it heads none.
 func columnsOf(line string) []column {
-	if !strings.Contains(line, "JOBID") && !strings.Contains(line, "JobID") {
-		return nil
+	if !slices.ContainsFunc(rowKeys(), func(heading string) bool { return strings.Contains(line, heading) }) {
+		return nil // Most lines hold none.
 	}
 	var all []column
-	isTable := false
+	isTable, isRedacted := false, false
 	for _, c := range cellsOf(line) {
 		what := known().Columns[line[c.from:c.to]]
 		all = append(all, column{what, c})
-		isTable = isTable || what == jobID
+		isTable, isRedacted = isTable || what == rowKey, isRedacted || what != "" && what != rowKey
 	}
-	if !isTable || len(all) == 1 || len(all) > maxColumns {
+	if !isTable || !isRedacted || len(all) > maxColumns {
 		return nil
 	}
 	return all
@@ -87,7 +99,7 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 		if barred {
 			whats[i] = columns[min(i, len(columns)-1)].what
 		}
-		isRow = isRow || whats[i] == jobID && isDigit(after(line, c.from))
+		isRow = isRow || whats[i] == rowKey && isDigit(after(line, c.from))
 	}
 	if !isRow {
 		return line, false
@@ -96,10 +108,10 @@ func (r *Redactor) row(columns []column, line string) (string, bool) {
 	last := 0
 	for i, c := range cells {
 		text, what := line[c.from:c.to], whats[i]
-		if what == jobID || what == "" || text == "" {
+		if what == rowKey || what == "" || text == "" {
 			continue
 		}
-		shown := r.standIn(what, strings.TrimRight(text, "+"), line, c.from, c.to) // sacct cuts what is too long: "alic+".
+		shown := r.standIn(what, strings.TrimRight(text, "+*"), line, c.from, c.to) // sacct cuts what is too long: "alic+", sinfo marks a default: "gpu*".
 		gap, longer := line[last:c.from], len(shown)-len(text)
 		if !barred {
 			shown += strings.Repeat(" ", max(0, -longer))

@@ -33,6 +33,8 @@ func (r *Redactor) standIn(what, name, s string, from, to int) string {
 		return r.bracketNames(name)
 	case "serial":
 		return r.serial(name)
+	case "gids":
+		return r.colonAddress(name)
 	case "colons":
 		return r.colons(s, from, to)
 	case "ipvfour":

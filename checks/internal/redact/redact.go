@@ -89,9 +89,6 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	if s == "" {
 		return s
 	}
-	if !utf8.ValidString(s) {
-		return r.broken(s, addresses)
-	}
 	s = variables(apply(known().Keys, s, secretOf))
 	var out strings.Builder
 	out.Grow(len(s))
@@ -105,30 +102,12 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	return out.String()
 }
 
-// broken redacts a text that is not UTF-8 throughout: what is not stays, and what
-// lies between is redacted.
-func (r *Redactor) broken(s string, addresses bool) string {
-	var out strings.Builder
-	start := 0
-	for i := 0; i < len(s); {
-		c, size := utf8.DecodeRuneInString(s[i:])
-		if c == utf8.RuneError && size == 1 {
-			out.WriteString(r.Content(s[start:i], addresses))
-			out.WriteByte(s[i])
-			start = i + 1
-		}
-		i += size
-	}
-	out.WriteString(r.Content(s[start:], addresses))
-	return out.String()
-}
-
 func (r *Redactor) line(s string, addresses bool) string {
 	s = secrets(s)
 	if r.secretsOnly {
 		return s
 	}
-	if strings.ContainsAny(s, " \t=@/:[") { // Something stands around a name.
+	if strings.ContainsAny(s, " \t=@/:[\\") { // Something stands around a name.
 		s = apply(known().Names, s, r.standIn)
 	}
 	if r.studying {

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -65,10 +64,10 @@ var limitsForms = []limitsForm{
 // nothing, unless it is lower: the ranks of a job need it everywhere.
 func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 	c := s.Container()
-	soft := values.Limit(m[2], form.unit)
+	soft := parse.Limit(m[2], form.unit)
 	var hard *int64
 	if len(m) > 3 {
-		hard = values.Limit(m[3], form.unit)
+		hard = parse.Limit(m[3], form.unit)
 	}
 	if limitsHard.MatchString(s.Prompt().Command) {
 		soft, hard = nil, soft
@@ -147,7 +146,7 @@ var shmKind = &parse.Kind{
 			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
 			if _, rest, ok := strings.Cut(options, ",size="); ok {
 				rest, _, _ = strings.Cut(rest, ",")
-				if size := values.Size(rest); size != nil {
+				if size := parse.ByteSize(rest); size != nil {
 					// What is used is not told: all of it may be free.
 					fs.SizeBytes, fs.FreeBytes = *size, *size
 				}
@@ -179,7 +178,7 @@ var (
 
 // shmSize reads a figure of df: with -h in units of 1024, else in blocks.
 func shmSize(text string, unit int64) *int64 {
-	size := values.Size(text)
+	size := parse.ByteSize(text)
 	if size == nil || strings.ContainsAny(text, "KMGTP") {
 		return size
 	}
@@ -226,7 +225,7 @@ var processKind = &parse.Kind{
 		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
 			list := []string{}
 			for name := range strings.SplitSeq(m[1], ",") {
-				if name = values.Capability(name); name != "" && len(list) < 64 {
+				if name = parse.Capability(name); name != "" && len(list) < 64 {
 					list = append(list, escape.Printable(name, 60))
 				}
 			}
@@ -245,7 +244,7 @@ var processKind = &parse.Kind{
 			if text == "" {
 				text, unit = m[3], 1024
 			}
-			size := values.Size(text)
+			size := parse.ByteSize(text)
 			if size == nil || *size > 1<<62/1024 {
 				return false
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -94,7 +93,7 @@ func addMount(l *facts.Launch, source, target string) {
 	if target == "/dev/shm" {
 		l.SHMMounted = true
 	}
-	if values.Refers(target) || values.Refers(source) && strings.HasPrefix(target, "/dev") {
+	if shell.Refers(target) || shell.Refers(source) && strings.HasPrefix(target, "/dev") {
 		leaveOpen(l, source+":"+target, "mounts")
 	}
 	appendTo(&l.Mounts, source+":"+target)
@@ -213,12 +212,12 @@ func readCommand(l *facts.Launch, words []string) {
 		if !strings.ContainsAny(word, " \n") || i == 0 {
 			continue
 		}
-		script := values.Read(word)
+		script := shell.ReadVariables(word)
 		for _, c := range shell.Parse(word).Commands {
 			readScript(l, c)
 			var options []string
 			for _, w := range c.Words {
-				if value := values.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
+				if value := shell.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
 					options = append(options, strings.Fields(value)...)
 				} else {
 					options = append(options, w.Value)
@@ -231,7 +230,7 @@ func readCommand(l *facts.Launch, words []string) {
 	}
 	expanded := make([]string, len(words))
 	for i, word := range words {
-		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l))
+		expanded[i] = shell.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l))
 	}
 	readOptions(l, expanded)
 }
@@ -266,15 +265,15 @@ func readScript(l *facts.Launch, c shell.Command) {
 var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 // ofLaunch looks variables up among those that a launch sets.
-func ofLaunch(l *facts.Launch) values.Lookup {
-	return func(name string) (string, values.State) {
+func ofLaunch(l *facts.Launch) shell.Lookup {
+	return func(name string) (string, shell.State) {
 		if value, ok := l.Variables[name]; ok {
-			return value, values.Known
+			return value, shell.Known
 		}
 		if l.Unknown[VariablePart(name)] != "" {
-			return "", values.Unknown
+			return "", shell.Unknown
 		}
-		return "", values.Unset
+		return "", shell.Unset
 	}
 }
 
@@ -342,11 +341,11 @@ func worldInfo(l *facts.Launch, value string) {
 // takeCommand reads one command line, already joined, and keeps what it starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
-	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
+	for _, words := range started(shell.Expand(text, s.variables(at.Number)), 0) {
 		l := &facts.Launch{}
 		if s.Form() == parse.Program { // Variables in front of it may stand in the lines above.
 			for _, word := range s.script().Prefixes[at.Number] {
-				setAssignment(l, values.Expand(word, s.variables(at.Number)))
+				setAssignment(l, shell.Expand(word, s.variables(at.Number)))
 			}
 		}
 		understood = readLaunch(s, l, words, at) || understood
@@ -406,7 +405,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 		for part, text := range l.Unknown { // "-e NAME" hands on the variable of the shell.
 			name, ok := strings.CutPrefix(part, "variables[")
 			name = strings.TrimSuffix(name, "]")
-			if value, state := s.variables(at.Number)(name); ok && text == "$"+name && state == values.Known {
+			if value, state := s.variables(at.Number)(name); ok && text == "$"+name && state == shell.Known {
 				delete(l.Unknown, part)
 				setVariable(l, name, value)
 			}
@@ -489,7 +488,7 @@ func setOption(l *facts.Launch, what, value string) {
 		addDevice(l, value)
 	case "cap_add":
 		for c := range strings.SplitSeq(value, ",") {
-			appendTo(&l.CapAdd, values.Capability(c))
+			appendTo(&l.CapAdd, parse.Capability(c))
 		}
 	case "privileged":
 		l.Privileged = value != "false"
@@ -497,7 +496,7 @@ func setOption(l *facts.Launch, what, value string) {
 		if strings.Trim(value, "0123456789") == "" {
 			value += "m"
 		}
-		if n := values.Size(value); n == nil || *n > 0 {
+		if n := parse.ByteSize(value); n == nil || *n > 0 {
 			set(l, "memory_bytes", value)
 		}
 	case "ulimit":
@@ -615,7 +614,7 @@ func addDevice(l *facts.Launch, value string) {
 // setUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
 func setUlimit(l *facts.Launch, value string) {
 	name, limit, _ := strings.Cut(value, "=")
-	if values.Refers(name) {
+	if shell.Refers(name) {
 		leaveOpen(l, value, "memlock_bytes")
 	}
 	if strings.TrimSpace(name) != "memlock" || unresolved(l, "memlock_bytes", limit) {
@@ -625,7 +624,7 @@ func setUlimit(l *facts.Launch, value string) {
 	if strings.HasPrefix(soft, "-") {
 		soft = "unlimited"
 	}
-	l.MemlockBytes = cmp.Or(values.Limit(soft, 1), l.MemlockBytes)
+	l.MemlockBytes = cmp.Or(parse.Limit(soft, 1), l.MemlockBytes)
 }
 
 // dockerExec reads docker exec: it starts a program in a container that some other line describes.

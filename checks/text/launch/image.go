@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -18,11 +17,11 @@ func dockerfileKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
 		Begins: func(in *parse.Lines) bool {
-			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, dockerfile.Instruction))
+			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, Instruction))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			var file dockerfile.File
+			var file Dockerfile
 			above := strings.Split(s.Text(), "\n") // Of the first stage: ARG, whose values the stages may take.
 			for i, text := range above[:min(len(above), first.Number-1)] {
 				file.Line(parse.Line{Number: i + 1, Text: strings.TrimRight(text, "\r")})
@@ -34,7 +33,7 @@ func dockerfileKind(s *reading) *parse.Kind {
 }
 
 // ofImage is what a Dockerfile sets in its image.
-func ofImage(image *dockerfile.Image) *facts.Launch {
+func ofImage(image *Image) *facts.Launch {
 	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Object: "stage/" + cmp.Or(escape.Printable(image.Stage, 100), "final"), Lines: map[string]int{}}
 	for name, v := range image.Variables {
 		if env.SteersCommunication(name) {

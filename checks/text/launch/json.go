@@ -11,8 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // jsonKind takes Kubernetes objects in JSON, and the task definitions of Amazon ECS, whole or cut at the end.
@@ -30,7 +30,7 @@ func jsonKind(s *reading) *parse.Kind {
 				text = parse.JSONClosed(text)
 			}
 			if len(text) <= maxDocument { // JSON is YAML, but for tabs.
-				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, nil)
+				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, false)
 			}
 		},
 	}
@@ -58,7 +58,7 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 	l.Object = escape.Printable("task/"+l.Name, 200)
 	l.Command = append(w.texts(child(container, "entryPoint")), w.texts(child(container, "command"))...)
 	w.fields(l, definition, taskFields...)
-	if mode := parse.YAMLText(child(definition, "networkMode")); mode == "host" || values.Refers(mode) {
+	if mode := parse.YAMLText(child(definition, "networkMode")); mode == "host" || shell.Refers(mode) {
 		set(l, "network", mode)
 	}
 	w.fields(l, container, taskContainerFields...)

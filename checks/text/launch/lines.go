@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -185,12 +184,12 @@ func environmentKind(s *reading) *parse.Kind {
 			for _, v := range settings {
 				value := v[1]
 				if strings.Contains(value, "$") {
-					value = values.Expand(value, s.variables(l.Number))
+					value = shell.Expand(value, s.variables(l.Number))
 				}
 				if refersTo(v[0], value) || s.isExported(v[0], l.Text) {
 					s.set(VariablePart(v[0]), value, l.Number)
 				}
-				if !values.Refers(value) || v[0] == searchPath && !strings.HasPrefix(value, "$") {
+				if !shell.Refers(value) || v[0] == searchPath && !strings.HasPrefix(value, "$") {
 					s.Variable(v[0], escape.Printable(value, maxValue), l)
 				}
 			}

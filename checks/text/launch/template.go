@@ -1,85 +1,43 @@
 package launch
 
 import (
-	"cmp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// template is a description in YAML that is not filled in (Helm, Jinja): what stands in it
-// may be YAML, and its expressions stand for values.
-type template struct {
-	// depth is how many branches and loops are open, and veiled are the lines in them.
-	depth  int
-	veiled map[int]bool
-	// rest is the first line that may be filled in with anything.
-	rest string
-}
-
-func newTemplate() *template { return &template{veiled: map[int]bool{}} }
+// This file reads descriptions in YAML that are not filled in (Helm, Jinja): expressions stand for values.
 
 // isTemplated reports whether a text has an expression or a statement of a template.
 func isTemplated(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
 }
 
-var (
-	// templateBegins and templateEnds are lines that begin or end a branch or a loop.
-	templateBegins = lazy.New(`^\s*\{[{%]-?\s*(?:if|range|with|for|block|define)\b`)
-	templateEnds   = lazy.New(`^\s*\{[{%]-?\s*end(?:if|for|with)?\b`)
-	// templateSilent are lines that are filled in with nothing: "else", comments, assignments.
-	templateSilent = lazy.New(`^\s*(?:\{[{%]-?\s*(?:else|elif|elsif|/\*|set\b|import\b|from\b|\$\w+\s*:?=)|\{#)`)
-	// templateValue is a key or an entry of a list with a value that has expressions in it.
-	templateValue = lazy.New(`^(\s*(?:- )*(?:[\w."'/-]+: +|- +)?)([^\s].*)$`)
-)
+// yamlTemplate is a line of the template's own: "{{- if .Values.shm }}". What stands behind it may not be there.
+var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 
-// line is a line as YAML, by its number in the description. Lines of the template's own are
-// empty, and its expressions are quoted.
-func (t *template) line(text string, number int) string {
-	if !strings.Contains(text, "{") || !yamlTemplate.MatchString(text) {
-		t.veiled[number] = t.depth > 0
-		if !isTemplated(text) {
-			return text
-		}
-		m := templateValue.FindStringSubmatch(text)
-		if m == nil || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
-			return text
-		}
-		return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
+// templateValue is a key or an entry of a list with a value that has expressions in it.
+var templateValue = lazy.New(`^(\s*(?:- )*(?:[\w."'/-]+: +|- +)?)([^\s].*)$`)
+
+// quotedExpressions is a line with its expressions in quotes, as YAML has texts.
+func quotedExpressions(text string) string {
+	m := templateValue.FindStringSubmatch(text)
+	if m == nil || !isTemplated(text) || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
+		return text
 	}
-	switch {
-	case templateEnds.MatchString(text):
-		t.depth = max(t.depth-1, 0)
-	case templateBegins.MatchString(text):
-		t.depth++
-	case !templateSilent.MatchString(text):
-		t.rest = cmp.Or(t.rest, strings.TrimSpace(text))
-	}
-	return ""
+	return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 }
 
-// fill makes expressions of the values in branches and loops: whether they hold is not known. In what Docker
-// Compose reads, it replaces what that does.
-func (t *template) fill(n *yaml.Node, compose bool, depth int) {
-	for i, child := range n.Content {
-		if child.Kind != yaml.ScalarNode && depth < maxDepth {
-			t.fill(child, compose, depth+1)
-		}
-		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		if child.Kind == yaml.ScalarNode && !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
-			name, value, ok := assignment(child.Value)
-			if ok {
-				child.Value = name + "={{" + value + "}}"
-			} else {
-				child.Value = "{{" + child.Value + "}}"
-			}
-		}
-		if child.Kind == yaml.ScalarNode && compose {
-			child.Value = values.Compose(child.Value)
+// replaceAsCompose replaces in all values what Docker Compose does.
+func replaceAsCompose(n *yaml.Node, depth int) {
+	for _, child := range n.Content {
+		if child.Kind == yaml.ScalarNode {
+			child.Value = shell.Compose(child.Value)
+		} else if depth < maxDepth {
+			replaceAsCompose(child, depth+1)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -23,7 +22,7 @@ type reading struct {
 	// assigned is what a script assigns, and the text that it is.
 	assigned struct {
 		source string
-		script *values.Script
+		script *shell.Variables
 	}
 	// documents are those of a text that should be a manifest, up to the first that is broken, and why that is.
 	documents struct {
@@ -231,7 +230,7 @@ func (s *reading) shells(scripts []part) {
 			if variable, ok := strings.CutPrefix(name, "variables["); ok {
 				setVariable(l, strings.TrimSuffix(variable, "]"), value)
 			} else if !unresolved(l, name, value) {
-				l.MemlockBytes = values.Limit(value, 1024)
+				l.MemlockBytes = parse.Limit(value, 1024)
 			}
 		}
 		keepLaunch(s, l, parse.Line{Number: l.Line}, nil)

@@ -14,14 +14,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // unresolved notes that the file gives a part of a launch a value that it does not show. It
 // reports false where the text is a value.
 func unresolved(l *facts.Launch, part, text string) bool {
-	if !values.Refers(text) {
+	if !shell.Refers(text) {
 		return false
 	}
 	leaveOpen(l, text, part)
@@ -57,10 +57,10 @@ var ofContainer = slices.DeleteFunc(slices.Clone(ruled), func(part string) bool 
 // had before ends it or begins it, and of its folders the name must be known.
 func refersTo(name, value string) bool {
 	if name != searchPath {
-		return values.Refers(value)
+		return shell.Refers(value)
 	}
 	for folder := range strings.SplitSeq(ownPath.ReplaceAllString(value, ""), ":") {
-		if values.Refers(folder[strings.LastIndexByte(folder, '/')+1:]) {
+		if shell.Refers(folder[strings.LastIndexByte(folder, '/')+1:]) {
 			return true
 		}
 	}
@@ -102,7 +102,7 @@ func set(l *facts.Launch, part, text string) {
 	case **int:
 		*at = cmp.Or(parseCount(text), *at)
 	case **int64:
-		*at = cmp.Or(values.Size(text), *at)
+		*at = cmp.Or(parse.ByteSize(text), *at)
 	case **float64:
 		*at = cmp.Or(cores(text), *at)
 	}
@@ -122,10 +122,6 @@ func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 
 // settle leaves of a launch with unknown parts no value that may not hold.
 func settle(l *facts.Launch) {
-	if text := l.Unknown["rest"]; text != "" {
-		delete(l.Unknown, "rest")
-		leaveRestOpen(l, text, ruled)
-	}
 	for part := range l.Unknown {
 		name, isVariable := strings.CutPrefix(part, "variables[")
 		name = strings.TrimSuffix(name, "]")
@@ -151,7 +147,7 @@ const searchPath = "LD_LIBRARY_PATH"
 // openNodes is a mapping of a description. Parts of a launch are not known where a template or a
 // variable stands for all of it ("resources: {{ toYaml .Values.resources }}").
 func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.Node {
-	if text := parse.YAMLText(n); values.Refers(text) {
+	if text := parse.YAMLText(n); shell.Refers(text) {
 		leaveOpen(l, text, parts...)
 	}
 	return parse.YAMLMapping(n)
@@ -171,19 +167,19 @@ var (
 // standsForOptions reports whether the first of a container program's arguments is a variable
 // that stands for options. The image is one of the others.
 func standsForOptions(words []string) bool {
-	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
+	return len(words) > 1 && shell.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
 }
 
 // variables returns what a script's variables are before a line: those that it assigns, and
 // those that Slurm sets for its job.
-func (s *reading) variables(line int) values.Lookup {
+func (s *reading) variables(line int) shell.Lookup {
 	return s.script().At(line).Or(s.ofSlurm)
 }
 
 // script is what the text that is being read assigns as a script.
-func (s *reading) script() *values.Script {
+func (s *reading) script() *shell.Variables {
 	if s.assigned.source != s.Source() || s.assigned.script == nil {
-		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
+		s.assigned.source, s.assigned.script = s.Source(), shell.ReadVariables(s.Text())
 	}
 	return s.assigned.script
 }
@@ -195,10 +191,10 @@ var slurmSets = map[string]string{
 }
 
 // ofSlurm is the value of a variable that Slurm sets from what the header of the script asks for.
-func (s *reading) ofSlurm(name string) (string, values.State) {
+func (s *reading) ofSlurm(name string) (string, shell.State) {
 	part := slurmSets[name]
 	if part == "" {
-		return "", values.Unset
+		return "", shell.Unset
 	}
 	for _, l := range slices.Backward(s.Facts.Launches) {
 		if l.Source != s.Source() || l.Kind != "slurm" || len(l.Command) > 0 {
@@ -206,10 +202,10 @@ func (s *reading) ofSlurm(name string) (string, values.State) {
 		}
 		n := map[string]*int{"nodes": l.Nodes, "gpus": l.GPUs, "tasks": l.Tasks}[part]
 		if n != nil && *n > 0 && l.Unknown[part] == "" {
-			return strconv.Itoa(*n), values.Known
+			return strconv.Itoa(*n), shell.Known
 		}
 	}
-	return "", values.Unknown
+	return "", shell.Unknown
 }
 
 // isDockerfile reports whether all of the text is a Dockerfile, by its name. What its RUN instructions set is

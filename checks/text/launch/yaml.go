@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -108,10 +107,9 @@ func yamlRead(s *reading, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
-	filled := newTemplate()
 	for _, l := range lines {
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
-			b.WriteString(filled.line(strings.ReplaceAll(text[indent:], "\t", " "), l.Number-first.Number+1))
+			b.WriteString(quotedExpressions(strings.ReplaceAll(text[indent:], "\t", " ")))
 		}
 		b.WriteByte('\n')
 	}
@@ -120,18 +118,17 @@ func yamlRead(s *reading, in *parse.Lines) {
 		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", lines[i].Number, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
-	yamlDocuments(s, b.String(), first, filled)
+	if !slices.ContainsFunc(lines, func(l parse.Line) bool { return yamlTemplate.MatchString(l.Text) }) {
+		yamlDocuments(s, b.String(), first, true)
+	}
 }
-
-// yamlTemplate is a line of a template: "{{- if .Values.shm }}".
-var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 
 // yamlLiteral is a key whose value is a block of text: "- |", "run: >-".
 var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
-// parse to its end is read as far as it does: texts are cut. filled is nil for JSON, which is never a template.
-func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
+// parse to its end is read as far as it does: texts are cut. Docker Compose may replace references in it.
+func yamlDocuments(s *reading, text string, first parse.Line, mayReplace bool) {
 	broken := "" // The line that does not parse.
 	for range 8 {
 		nodes, err := yamlNodes(text)
@@ -151,9 +148,8 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
-			if filled != nil {
-				w.rest = filled.rest
-				filled.fill(n, parse.YAMLMapping(n)["apiVersion"] == nil, 0)
+			if mayReplace && parse.YAMLMapping(n)["apiVersion"] == nil {
+				replaceAsCompose(n, 0)
 			}
 			w.visit(n, yamlContext{})
 		}
@@ -177,8 +173,6 @@ type yamlWalk struct {
 	sink   *reading
 	first  parse.Line
 	visits int
-	// rest is a line of a template that may hold anything; empty where there is none.
-	rest string
 }
 
 // yamlContext is what stands above a container.
@@ -330,7 +324,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 			c.count(replicasOf(child))
 		}
 	}
-	if name := parse.YAMLText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(parse.YAMLText(m["value"])) { // An entry of a container's env.
+	if name := parse.YAMLText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !shell.Refers(parse.YAMLText(m["value"])) { // An entry of a container's env.
 		w.sink.Variable(name, escape.Printable(parse.YAMLText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
@@ -364,14 +358,14 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 }
 
 // pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
-// of YAML, where it belongs to a chart's values.
+// of YAML, where it belongs to a chart's shell.
 func (w *yamlWalk) pasted(c yamlContext) bool {
 	return c.apiVersion == "" && !IsManifest(w.sink.Source(), "")
 }
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {
-	if values.Refers(text) || parseCount(text) != nil {
+	if shell.Refers(text) || parseCount(text) != nil {
 		c.nodes = text
 	}
 }
@@ -454,7 +448,7 @@ func replicasOf(n *yaml.Node) string {
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
-		if values.Refers(text) {
+		if shell.Refers(text) {
 			return text
 		}
 		if count := parseCount(text); count != nil {
@@ -525,13 +519,13 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
 		mount := parse.YAMLMapping(entry)
 		w.mount(l, mount, volumes)
-		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
+		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !shell.Refers(name) {
 			appendTo(&l.UndefinedVolumes, name)
 			w.stands(l, "undefined_volumes["+name+"]", mount["name"])
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.rest != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -616,14 +610,14 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 		if l.GPUs = nil; text == "0" {
 			l.GPUs = new(0)
 		}
-	} else if values.Refers(name) {
+	} else if shell.Refers(name) {
 		leaveOpen(l, text, "gpus")
 	}
 	delete(l.Lines, of) // The limit counts.
 	w.set(l, of, n)
 	switch {
 	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
-	case values.Refers(name) || values.Refers(text):
+	case shell.Refers(name) || shell.Refers(text):
 		leaveOpen(l, text, part)
 	default:
 		if *list == nil {
@@ -701,7 +695,6 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
 func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
-	leaveOpen(l, w.rest, "rest")
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 

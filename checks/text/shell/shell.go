@@ -1,5 +1,5 @@
 // Package shell reads the commands of shell scripts, and of texts that are scripts in parts: transcripts,
-// templates, prose.
+// templates, prose. It tells which values of variables they show.
 package shell
 
 import (

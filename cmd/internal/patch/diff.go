@@ -10,7 +10,7 @@ import (
 
 // Unified is the difference to the text before, as patch -p1 and git apply take it.
 func (r *Result) Unified(name, before string) (string, error) {
-	return udiff.ToUnified(quotedName("a/"+name), quotedName("b/"+name), before, r.edits, udiff.DefaultContextLines)
+	return udiff.ToUnified(quotedName("a/"+name), quotedName("b/"+name), before, udiff.Lines(before, r.Text), udiff.DefaultContextLines)
 }
 
 // PathOf is the name of a file in a patch and the folder in which to apply it: the one in

@@ -1,92 +1,79 @@
 package patch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// stage is the last one of a Dockerfile.
-type stage struct {
-	// from is the line where it begins, counted from 1, and behind the last one of its last ENV, or of FROM.
+// instructions are a Dockerfile that is changed: lines that set one variable are changed or removed, and others go behind the last ENV.
+type instructions struct {
+	*file
+	image *launch.Image
+	// from is the line where the last stage begins, and behind the last one of its last ENV, or of FROM; 0 without a stage.
 	from, behind int
-	// env are the texts of its ENV instructions.
-	env []string
 }
 
-// readDockerfile reads the instructions that set variables, as commands, and returns the last stage.
-func (s *script) readDockerfile() (last stage) {
-	var read dockerfile.File
-	for i, l := range s.lines {
+func (d *instructions) read() {
+	var read launch.Dockerfile
+	for i, l := range d.lines {
 		read.Line(parse.Line{Number: i + 1, Text: l})
 	}
-	for _, in := range read.Instructions() {
-		from, to := s.starts[in.First-1], s.starts[in.Last-1]+len(s.lines[in.Last-1])
-		switch in.Name {
-		case "FROM":
-			last = stage{from: in.First, behind: in.Last}
-		case "ENV":
-			last.behind, last.env = in.Last, append(last.env, s.Text[from:to])
-			from += len(marginOf(s.lines[in.First-1]))
-			c := command{Line: in.First, First: true, Last: true, Words: []word{{Value: "ENV", From: from, To: from + len("ENV")}}}
-			for _, w := range in.Words {
-				c.Words = append(c.Words, word{Value: w.Text, From: s.starts[w.Line-1] + w.From, To: s.starts[w.Last-1] + w.To})
-			}
-			if len(c.Words) > 2 && !strings.Contains(c.Words[1].Value, "=") { // ENV NAME value
-				_, old, _ := strings.Cut(strings.TrimSpace(s.Text[c.Words[1].From:to]), c.Words[1].Value)
-				c.Words = append(c.Words[:1], word{Value: c.Words[1].Value + "=" + strings.TrimSpace(old), From: c.Words[1].From, To: c.Words[len(c.Words)-1].To})
-			}
-			s.commands = append(s.commands, c)
-		}
-	}
-	return last
+	d.image = read.Image()
+	d.from, d.behind = read.LastStage()
 }
 
 // proposeDockerfile changes the variables that an image sets.
 func proposeDockerfile(f *file) error {
-	at := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Kind == "dockerfile" })
-	s := newScript(f, scriptForm{})
-	last := s.readDockerfile()
-	s.behind = last.behind
-	if at < 0 || last.from == 0 {
+	d := &instructions{file: f}
+	d.read()
+	if d.from == 0 || !slices.ContainsFunc(f.launches, func(l facts.Launch) bool { return l.Kind == "dockerfile" }) {
 		return ErrKind
 	}
-	escape := slices.IndexFunc(f.lines, func(l string) bool {
-		return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(l, " ", "")), "#escape=")
-	})
-	image := &f.launches[at]
 	f.write("", func(w *Want) {
-		value, set := image.Variables[w.Name]
-		number := image.Lines["variables["+w.Name+"]"]
-		all := s.assignments(w.Name, true)
-		i := slices.IndexFunc(all, func(a assigned) bool { return s.lineOf(a.Words[a.index].From) == number-1 })
-		isThere := func(env string) bool { return strings.Contains(env, w.Name) }
+		v, isSet := d.image.Variables[w.Name]
 		switch {
-		case w.Kind == plan.Unset && (!set || len(w.Values) == 0 || !w.removes(w.Name, value)):
-		case w.Kind == plan.Unset && i >= 0:
-			for _, a := range all { // A stage may begin from another.
-				if w.removes(w.Name, a.value) {
-					s.drop(a)
-				}
-			}
 		case w.Kind == plan.Unset:
-			f.byHand(max(number-1, 0), "it is set there in a form that is not read")
-		case w.Kind != plan.Variable || !w.IsFor("docker") || set && same(value, w.Value) || !w.within(1, len(f.lines)):
-		case escape >= 0:
-			f.byHand(escape, "the file has an escape character of its own")
-		case set && number >= last.from && i >= 0:
-			s.assign(all[i])
-		case slices.ContainsFunc(last.env, isThere): // It may refer to a variable of the build.
-			f.byHand(max(number, last.from)-1, "it is set there in a form that is not read")
+			for isSet && len(w.Values) > 0 && w.removes(w.Name, v.Value) && d.set(v.Line, "") { // Below it, another may be in force.
+				v, isSet = d.image.Variables[w.Name]
+			}
+		case w.Kind != plan.Variable || !w.IsFor("docker") || isSet && same(v.Value, w.Value) || !w.within(1, len(f.lines)):
+		case isSet && !stated(v.Value):
+			f.byHand(v.Line-1, "its value refers to a variable")
+		case isSet && v.Line >= d.from && settingLine.MatchString(d.lines[v.Line-1]):
+			d.set(v.Line, remedies.Quote(w.Value))
 		default:
-			s.add("ENV " + w.Name + "=" + remedies.Quote(w.Value))
+			d.insert(d.behind, append(d.comment(d.behind, "", true), "ENV "+w.Name+"="+remedies.Quote(w.Value)))
+			d.apply(d.behind-1, d.says(), unread)
+			d.read()
 		}
 	})
-	s.finish(false)
 	return nil
+}
+
+// set changes the value on a line, counted from 1, or removes the line.
+func (d *instructions) set(line int, value string) bool {
+	ok := d.setLine(line-1, value, d.says())
+	d.read()
+	return ok
+}
+
+// says reports whether the image, which is read for it, then sets the same as now but for the variable.
+func (d *instructions) says() func() bool {
+	isOther := func(name string, _ launch.Variable) bool { return name == d.want.Name }
+	isSame := func(a, b launch.Variable) bool { return a.Value == b.Value }
+	was := maps.Clone(d.image.Variables)
+	maps.DeleteFunc(was, isOther)
+	return func() bool {
+		d.read()
+		others := maps.Clone(d.image.Variables)
+		maps.DeleteFunc(others, isOther)
+		return maps.EqualFunc(others, was, isSame) && (d.want.Kind == plan.Unset || strings.EqualFold(d.image.Variables[d.want.Name].Value, d.want.Value))
+	}
 }

@@ -1,6 +1,7 @@
 // Package patch changes a file that describes a job so that it has the settings of a plan.
 // It edits the text at the places that parsers tell: what is not removed or changed for a reason stays byte for byte, with its
-// comments, its order and its line endings. What cannot be changed safely is reported and left.
+// comments and its order. After each edit the text is parsed again, and must say what it said before, but for the setting. What
+// cannot be changed so is reported and left.
 package patch
 
 import (
@@ -13,20 +14,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aymanbagabas/go-udiff"
-
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// The bounds of a file, those of the reader of manifests.
+// The bounds of a file, in which the text is read again after each change: nobody writes by hand what has more.
 const (
-	MaxBytes = 1 << 20
-	maxLines = 20000
+	MaxBytes   = 128 << 10
+	maxLines   = 20000
+	maxChanges = 100
 	// width is that of comments, in columns.
 	width = 100
 )
@@ -74,14 +76,12 @@ type Result struct {
 	Changes, Manual []Remark
 	// Notes are what the file cannot say.
 	Notes []Remark
-
-	edits []udiff.Edit
 }
 
 // The errors of files that cannot be changed.
 var (
 	ErrBinary = errors.New("it is not a text file")
-	ErrLarge  = fmt.Errorf("it has more than %d bytes or %d lines", MaxBytes, maxLines)
+	ErrLarge  = fmt.Errorf("it has more than %d bytes or %d lines, or more than %d places to change", MaxBytes, maxLines, maxChanges)
 	ErrQuote  = errors.New("a quote in it does not end, or is not understood")
 	ErrKind   = errors.New("no description of a job that can be changed was recognized")
 )
@@ -118,31 +118,60 @@ func Make(ctx context.Context, r Request) (Result, error) {
 	if err := propose(f); err != nil {
 		return Result{}, err
 	}
-	return f.result()
+	if f.isFull() {
+		return Result{}, ErrLarge
+	}
+	if len(f.changes) == 0 {
+		f.Text = r.Text
+	}
+	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
+	return Result{Text: f.Text, Changes: f.changes, Manual: f.manual, Notes: f.notes}, nil
 }
 
-// file is a file while it is changed. All edits are made at once, so that lines and bytes are those of the original.
+// file is a file while it is changed: one setting after the other is written into its text, which is then read again.
 type file struct {
+	// Its text is the one so far. It ends in a line end.
 	Request
 	lines  []string // Without their ends.
 	starts []int    // The bytes at which lines begin, and the end of the text.
-	// launches are what the reader of texts sees in it.
+	// numbers are those of the lines in the original, counted from 1. A new line has that of the one above it.
+	numbers []int
+	// launches are what the reader of texts sees in the original.
 	launches []facts.Launch
 	// want is the setting that is being written, and where the container that gets it; empty for the file.
-	want  *Want
-	where string
-	// bare are the characters that comments must not contain, and reasons stand above lines, counted from 0.
-	bare    string
-	reasons map[int][]string
-	edits   []udiff.Edit
+	want    *Want
+	where   string
+	edits   []edit
 	changes []Remark
 	manual  []Remark
 	notes   []Remark
 }
 
+// edit replaces bytes of the text.
+type edit struct {
+	from, to int
+	by       string
+}
+
 // newFile splits a text into lines.
 func newFile(r Request) *file {
-	f := &file{Request: r, reasons: map[int][]string{}}
+	f := &file{Request: r}
+	if !strings.HasSuffix(f.Text, "\n") {
+		f.Text += "\n"
+	}
+	f.split()
+	for i := range f.starts {
+		f.numbers = append(f.numbers, i+1)
+	}
+	if f.Vendor != "" && !slices.ContainsFunc(f.Wants, func(w Want) bool { return w.Kind == plan.GPUs }) { // Of AMD's GPUs, plans have the device nodes.
+		gpus := plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs.", For: []string{"kubernetes"}}
+		f.Wants = append([]Want{{Setting: gpus}}, f.Wants...)
+	}
+	return f
+}
+
+func (f *file) split() {
+	f.lines, f.starts = nil, nil
 	at := 0
 	for l := range strings.Lines(f.Text) {
 		f.starts = append(f.starts, at)
@@ -150,11 +179,6 @@ func newFile(r Request) *file {
 		at += len(l)
 	}
 	f.starts = append(f.starts, at)
-	if f.Vendor != "" && !slices.ContainsFunc(f.Wants, func(w Want) bool { return w.Kind == plan.GPUs }) { // Of AMD's GPUs, plans have the device nodes.
-		gpus := plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs.", For: []string{"kubernetes"}}
-		f.Wants = append([]Want{{Setting: gpus}}, f.Wants...)
-	}
-	return f
 }
 
 // lineOf is the line, counted from 0, that a byte is on.
@@ -186,7 +210,7 @@ func (f *file) write(where string, setting func(*Want)) {
 	for i := range f.Wants {
 		f.want = &f.Wants[i]
 		thing := string(f.want.Kind) + " " + f.want.Name
-		if made[thing] {
+		if made[thing] || f.isFull() {
 			continue
 		}
 		before := len(f.changes)
@@ -195,76 +219,102 @@ func (f *file) write(where string, setting func(*Want)) {
 	}
 }
 
-// replace replaces bytes.
-func (f *file) replace(from, to int, by string) {
-	f.edits = append(f.edits, udiff.Edit{Start: from, End: to, New: by})
-}
+// isFull reports whether there are more places to change than may be.
+func (f *file) isFull() bool { return len(f.changes)+len(f.manual) > maxChanges }
 
-// insert inserts lines before one, counted from 0, or at the end.
+// replace has bytes replaced, with the next apply.
+func (f *file) replace(from, to int, by string) { f.edits = append(f.edits, edit{from, to, by}) }
+
+// insert has lines inserted before one, counted from 0, or at the end.
 func (f *file) insert(at int, lines []string) {
 	if len(lines) > 0 {
 		f.replace(f.starts[at], f.starts[at], strings.Join(lines, "\n")+"\n")
 	}
 }
 
-// changed notes that the setting was written at a line, counted from 0.
-func (f *file) changed(at int) {
-	f.changes = appendNew(f.changes, Remark{Line: max(min(at+1, len(f.lines)), 1), Where: f.where, What: words(f.want), Note: emit.Why(f.want.Setting)})
+// apply makes the edits, notes the setting as written at a line, counted from 0, and has the text checked. If it is not right, or edits meet,
+// everything is as before, and the setting is left to a person.
+func (f *file) apply(at int, isRight func() bool, note string) bool {
+	edits, text, numbers := f.edits, f.Text, f.numbers
+	f.edits = nil
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	ok := true
+	for i, e := range slices.Backward(edits) {
+		ok = ok && (i+1 == len(edits) || e.to <= edits[i+1].from)
+		if !ok {
+			break
+		}
+		first, last, more := f.lineOf(e.from), f.lineOf(e.to), strings.Count(e.by, "\n")
+		above := slices.Repeat([]int{numbers[max(first-1, 0)]}, more)
+		f.Text = f.Text[:e.from] + e.by + f.Text[e.to:]
+		f.numbers = slices.Concat(f.numbers[:first], above, f.numbers[last:])
+	}
+	f.split()
+	if ok && isRight() {
+		f.changes = appendNew(f.changes, Remark{Line: numbers[max(min(at, len(numbers)-2), 0)], Where: f.where, What: words(f.want), Note: emit.Why(f.want.Setting)})
+		return true
+	}
+	f.Text, f.numbers = text, numbers
+	f.split()
+	f.byHand(at, note)
+	return false
 }
 
-// reason is a text as comments.
-func (f *file) reason(margin, text string) (all []string) {
-	if text == "" {
-		return nil
-	}
-	for _, l := range emit.Comments(text, f.bare, max(width-len(margin), 42)) {
+// comment is the reason of the setting as comments above a line, counted from 0; nil where they are among those directly above it, or are the
+// nearest ones above it if those count.
+func (f *file) comment(at int, margin string, nearest bool) (all []string) {
+	for _, l := range emit.Comments(cmp.Or(f.want.Comment, f.want.Reason), "", max(width-len(margin), 42)) {
 		all = append(all, margin+l)
+	}
+	isAbove := true // Nothing but comments is between.
+	for i := at - 1; i >= 0 && len(all) > 0; i-- {
+		isComment := strings.HasPrefix(f.lines[i], margin+"#")
+		switch isAbove = isAbove && isComment; {
+		case isComment && f.lines[i] == all[len(all)-1]:
+			return nil
+		case !isAbove && (isComment || !nearest), strings.TrimSpace(f.lines[i]) == "", len(marginOf(f.lines[i])) < len(margin):
+			return all
+		}
 	}
 	return all
 }
 
-// explain has the reason of the setting written above a line, counted from 0, unless it stands there.
-func (f *file) explain(at int) { f.reasons[at] = appendNew(f.reasons[at], f.want.comment()) }
+// settingLine is a line that sets one variable and nothing else: a command, an instruction of a Dockerfile, or a part of one that stands on
+// several lines.
+var settingLine = lazy.New("^(\\s*(?:(?:export|readonly|(?i:ENV)|-e|-x|--env)\\s+|--env=)?)(\\w+)(?:=|\\s+)(?:\"[^\"$`\\\\]*\"|'[^']*'|[^\\s\"'$`\\\\;&|<>()#]*)(\\s*\\\\?|\\s+#.*)$")
 
-// writeReasons writes the reasons above their lines, behind what is added there.
-func (f *file) writeReasons() {
-	for line, all := range f.reasons {
-		for _, why := range all {
-			f.insert(line, f.reason(marginOf(f.lines[line]), why))
-		}
+// setLine changes the value on a line, counted from 0, that sets nothing else, or removes the line. The text must then be right. The end of what
+// stands on several lines is left to a person: the sign at the end of the line above would have to go with it.
+func (f *file) setLine(at int, value string, isRight func() bool) bool {
+	m := settingLine.FindStringSubmatch(f.lines[at])
+	above := strings.TrimRight(f.Text[:f.starts[at]], " \t\n")
+	switch {
+	case m == nil || m[2] != f.want.Name || f.begin(at) != at && strings.TrimSpace(m[3]) != `\` || strings.HasSuffix(above, "&&") || strings.HasSuffix(above, "|"):
+		f.byHand(at, "something else stands on its line")
+		return false
+	case f.want.Kind == plan.Unset:
+		f.replace(f.starts[at], f.starts[at+1], "")
+	default:
+		f.replace(f.starts[at], f.starts[at+1], m[1]+f.want.Name+"="+value+m[3]+"\n")
+		f.insert(at, f.comment(at, marginOf(m[1]), false))
 	}
+	return f.apply(at, isRight, "what stands around it needs its line")
 }
 
-// removal is the edit that removes lines, with the comment directly above that says why they are there. A
-// comment that heads a group stays: a blank line is above it, and other lines of the group follow.
-func (f *file) removal(at, del int) udiff.Edit {
-	plain := func(i int) string {
-		if i < 0 || i >= len(f.lines) {
-			return ""
-		}
-		return strings.TrimSpace(f.lines[i])
+// begin is the first of the lines that a backslash joins to one.
+func (f *file) begin(at int) int {
+	for at > 0 && strings.HasSuffix(strings.TrimRight(f.lines[at-1], " \t"), `\`) {
+		at--
 	}
-	isBeside := func(i int) bool { return marginOf(f.lines[i]) == marginOf(f.lines[at]) }
-	first, end := at, at+del
-	for first > 0 && remark.MatchString(plain(first-1)) && isBeside(first-1) {
-		first--
-	}
-	follows := plain(end) != "" && !strings.HasPrefix(plain(end), "#") && isBeside(end)
-	if plain(first-1) == "" && follows {
-		first = at
-	}
-	return udiff.Edit{Start: f.starts[first], End: f.starts[end]}
+	return at
 }
-
-// remark is a comment for people: no first line of a script, directive, or option of a batch system.
-var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
 
 // marginOf is the blanks with which a line begins.
 func marginOf(text string) string { return text[:len(text)-len(strings.TrimLeft(text, " \t"))] }
 
 // byHand notes that the setting cannot be written safely. The line is counted from 0.
 func (f *file) byHand(at int, note string) {
-	f.manual = appendNew(f.manual, Remark{Line: max(at+1, 1), Where: f.where, What: words(f.want), Note: note})
+	f.manual = appendNew(f.manual, Remark{Line: f.numbers[max(min(at, len(f.numbers)-2), 0)], Where: f.where, What: words(f.want), Note: note})
 }
 
 // note notes what the file cannot say.
@@ -272,28 +322,11 @@ func (f *file) note(what, note string) {
 	f.notes = appendNew(f.notes, Remark{Where: f.where, What: what, Note: note})
 }
 
-func appendNew[T comparable](all []T, r T) []T {
-	if slices.Contains(all, r) || len(all) >= maxLines {
+func appendNew(all []Remark, r Remark) []Remark {
+	if slices.Contains(all, r) {
 		return all
 	}
 	return append(all, r)
-}
-
-// result makes the edits. A file whose last line has no end gets one.
-func (f *file) result() (Result, error) {
-	isLastGone := slices.ContainsFunc(f.edits, func(e udiff.Edit) bool {
-		return e.End == len(f.Text) && e.New == "" && slices.Contains(f.starts, e.Start)
-	})
-	if len(f.edits) > 0 && !strings.HasSuffix(f.Text, "\n") && !isLastGone {
-		f.edits = append([]udiff.Edit{{Start: len(f.Text), End: len(f.Text), New: "\n"}}, f.edits...)
-	}
-	udiff.SortEdits(f.edits)
-	text, err := udiff.Apply(f.Text, f.edits)
-	if err != nil {
-		return Result{}, errors.New("its settings stand too close together to be changed by edits")
-	}
-	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
-	return Result{Text: text, Changes: f.changes, Manual: f.manual, Notes: f.notes, edits: f.edits}, nil
 }
 
 // words is a setting as people write it.
@@ -303,9 +336,6 @@ func words(w *Want) string {
 	}
 	return emit.Words(w.Setting)
 }
-
-// comment is what is written beside a setting.
-func (w *Want) comment() string { return cmp.Or(w.Comment, w.Reason) }
 
 // removes reports whether a variable with a value is to be removed.
 func (w *Want) removes(name, value string) bool {
@@ -327,7 +357,6 @@ func (f *file) form() (propose func(*file) error, err error) {
 	ending := strings.ToLower(filepath.Ext(f.Name))
 	isYAML := ending == ".yaml" || ending == ".yml"
 	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l string) bool { return strings.HasPrefix(l, "#SBATCH") })
-	variables, isVariables := ofVariables(f)
 	switch {
 	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
 		if i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); i >= 0 {
@@ -339,22 +368,18 @@ func (f *file) form() (propose func(*file) error, err error) {
 		return proposeYAML, nil
 	case !isScript && kinds["dockerfile"]:
 		return proposeDockerfile, nil
-	case isVariables && (len(kinds) == 0 || len(kinds) == 1 && kinds["shell"]): // A job is more than what a script sets.
-		return variables.propose, nil
 	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
 		return nil, ErrKind
-	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }):
-		target := "env"
-		if kinds["slurm"] {
-			target = "slurm"
-		}
-		return scriptForm{target: target}.propose, nil
+	case len(kinds) > 0, slices.ContainsFunc(f.lines, setsCommunication):
+		return proposeScript, nil
 	}
 	return nil, ErrKind
 }
 
-var (
-	// ofScripts are the kinds of launches that scripts start, and scriptNames the ends of their names.
-	ofScripts   = []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"}
-	scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
-)
+// scriptNames are the ends of the names of scripts.
+var scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
+
+// setsCommunication reports whether a line sets a variable of communication: a script may do so for jobs that it does not start.
+func setsCommunication(line string) bool {
+	return slices.ContainsFunc(launch.Settings(line), func(v [2]string) bool { return env.SteersCommunication(v[0]) })
+}

@@ -27,32 +27,43 @@ type container struct {
 	name string
 	// node describes it, and spec is the pod around it; nil for a service.
 	node, spec *yaml.Node
-	// from and to are its lines, counted from 1.
-	from, to int
+	// from and to are its lines, counted from 1, and line is that by which the reader of texts knows it.
+	from, to, line int
 }
 
 // proposeYAML changes pods, what has a template of pods, and compose files.
 func proposeYAML(f *file) error {
-	d, err := parseYAML(f)
-	if err != nil {
+	d := &document{file: f}
+	if err := d.parse(); err != nil {
 		return err
 	}
-	var all []*container
-	for _, root := range d.roots {
-		d.containers(root, 0, &all)
+	all := d.containers
+	for _, c := range all {
+		c.launch = f.launchOf(c)
 	}
-	if len(all) == 0 {
+	if !slices.ContainsFunc(all, func(c *container) bool { return c.launch != nil }) {
 		return ErrKind
 	}
-	for _, c := range chosen(all) {
-		d.from = c.from
-		f.write(c.name, func(w *Want) {
-			if f.concernsContainer(c, w) {
+	for _, i := range chosen(all) {
+		f.write(all[i].name, func(w *Want) {
+			if len(d.containers) == len(all) && f.concernsContainer(all[i], w) {
+				c := d.containers[i]
+				c.launch = all[i].launch
 				d.give(c)
+				d.finish(c)
 			}
 		})
 	}
-	return d.finish()
+	return nil
+}
+
+// launchOf is what the reader of texts says of a container; nil for one that it does not know.
+func (f *file) launchOf(c *container) *facts.Launch {
+	i := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Line == c.line && l.Kind == c.kind })
+	if i < 0 {
+		return nil
+	}
+	return &f.launches[i]
 }
 
 // concernsContainer reports whether a setting concerns a container, and its form can set it.
@@ -68,15 +79,15 @@ func (f *file) concernsContainer(c *container, w *Want) bool {
 	return sets && w.concerns(c.launch, c.from, c.to)
 }
 
-// containers finds containers and services, as the reader of manifests does.
-func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
+// find finds containers and services, as the reader of manifests does.
+func (d *document) find(n *yaml.Node, depth int) {
 	if n.Kind == yaml.AliasNode || depth > maxDepth {
 		return
 	}
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
 			if node := parse.YAMLResolve(item); node != nil {
-				d.keep(all, &container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
+				d.keep(&container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
 			}
 		}
 		return
@@ -84,34 +95,34 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	if _, services := own(n, "services"); depth == 0 && services != nil && services.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(services.Content); i += 2 {
 			key := services.Content[i]
-			d.keep(all, &container{kind: "compose", name: key.Value, node: services.Content[i+1]}, key, key.Line)
+			d.keep(&container{kind: "compose", name: key.Value, node: services.Content[i+1]}, key, key.Line)
 		}
 		return
 	}
 	for _, child := range n.Content {
-		d.containers(child, depth+1, all)
+		d.find(child, depth+1)
 	}
 }
 
-// keep keeps a container that the reader of texts knows at a line.
-func (d *document) keep(all *[]*container, c *container, at *yaml.Node, number int) {
-	i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == c.kind })
-	if node := parse.YAMLResolve(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
-		c.launch, c.from, c.to = &d.launches[i], at.Line, d.limits[at]
-		*all = append(*all, c)
+// keep keeps a container that is a mapping, which the reader of texts knows by a line.
+func (d *document) keep(c *container, at *yaml.Node, number int) {
+	if node := parse.YAMLResolve(c.node); node != nil && node.Kind == yaml.MappingNode {
+		c.line, c.from, c.to = number, at.Line, d.limits[at]
+		d.containers = append(d.containers, c)
 	}
 }
 
-// chosen are the containers that use GPUs. Where none asks for them, it is the only one that
+// chosen are the numbers of the containers that use GPUs. Where none asks for them, it is the only one that
 // could.
-func chosen(all []*container) []*container {
-	var using, silent []*container
-	for _, c := range all {
+func chosen(all []*container) []int {
+	var using, silent []int
+	for i, c := range all {
 		switch {
+		case c.launch == nil:
 		case usesGPUs(c.launch):
-			using = append(using, c)
+			using = append(using, i)
 		case c.launch.GPUs == nil:
-			silent = append(silent, c)
+			silent = append(silent, i)
 		}
 	}
 	if len(using) == 0 && len(silent) == 1 {
@@ -184,12 +195,10 @@ func (d *document) variable(c *container) {
 		d.fail(cmp.Or(at, env, c.node), "its value comes from elsewhere, or other parts of the file share it")
 	case w.Kind == plan.Unset:
 		d.cut(c.node, key, env, at)
-	case at != nil && isList && !d.isOnOneLine(by):
-		d.fail(by, "its value has another form there")
 	case at != nil && isList && c.spec == nil:
-		d.exchange(env, by, fresh(strconv.Quote(w.Name+"="+escaped)))
+		d.exchange(by, fresh(strconv.Quote(w.Name+"="+escaped)))
 	case at != nil && isList:
-		d.exchange(env, by, fresh(strconv.Quote(escaped)))
+		d.exchange(by, fresh(strconv.Quote(escaped)))
 	case isList && c.spec == nil:
 		d.merge(c.node, fresh("environment: ["+strconv.Quote(w.Name+"="+escaped)+"]"))
 	case c.spec == nil:
@@ -240,11 +249,7 @@ func (d *document) pod(c *container) {
 			spec = without(spec, "volumes")
 		}
 	}
-	inContainer, inPod := d.merging(c.node, node), d.merging(c.spec, spec)
-	if inContainer != nil && inPod != nil {
-		inContainer()
-		inPod()
-	}
+	_ = d.merge(c.node, node) && d.merge(c.spec, spec)
 }
 
 // nameFor is the name of a new volume: that of the same folder of the host if it is there already, or else one that is free.

@@ -1,13 +1,11 @@
 package patch
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -19,8 +17,8 @@ import (
 type document struct {
 	*file
 	roots []*yaml.Node
-	// from is the line of the container that is changed.
-	from int
+	// containers are the containers and services in it.
+	containers []*container
 	// limits are, by node, the line before which it ends, counted from 0.
 	limits map[*yaml.Node]int
 	// shared are the nodes to which aliases point.
@@ -28,25 +26,14 @@ type document struct {
 	// step is by how much a mapping is indented below its key, and isCompact true if a list is not.
 	step                   int
 	isCompact, isListKnown bool
-	// said are the last reasons given in mappings and lists.
-	said map[*yaml.Node]string
-	// additions are what mappings and lists of the text get.
-	additions []*addition
-}
-
-// addition is new entries of a mapping or new items of a list.
-type addition struct {
-	to *yaml.Node
-	// line is the one before which they go, counted from 0, and comma what stands behind them in brackets.
-	line  int
-	comma string
-	nodes []*yaml.Node
 }
 
 // fail notes that the setting is left to a person, because of a node.
-func (d *document) fail(n *yaml.Node, note string) func() {
+func (d *document) fail(n *yaml.Node, note string) bool {
+	d.edits = nil
 	d.byHand(n.Line-1, note)
-	return nil
+	_ = d.parse() // It was read before. Nodes that were changed are as in the text again.
+	return false
 }
 
 // documentsOf reads the documents of a text.
@@ -62,17 +49,18 @@ func documentsOf(text string) (roots []*yaml.Node, err error) {
 	}
 }
 
-// parseYAML reads the documents of a file.
-func parseYAML(f *file) (d *document, err error) {
-	d = &document{file: f, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}, said: map[*yaml.Node]string{}}
-	if d.roots, err = documentsOf(f.Text); err != nil {
-		return nil, err
+// parse reads the documents of the text.
+func (d *document) parse() (err error) {
+	*d = document{file: d.file, limits: map[*yaml.Node]int{}, shared: map[*yaml.Node]bool{}}
+	if d.roots, err = documentsOf(d.Text); err != nil {
+		return err
 	}
 	for _, root := range d.roots {
-		d.measure(root, len(f.lines))
+		d.measure(root, len(d.lines))
+		d.find(root, 0)
 	}
 	d.step = max(d.step, 2)
-	return d, nil
+	return nil
 }
 
 // measure notes where nodes end, and how the file is indented. Comments stay in the text.
@@ -177,114 +165,66 @@ func unplaced(all []*yaml.Node) {
 	}
 }
 
-// merge makes a mapping say what another says.
-func (d *document) merge(m, by *yaml.Node) {
-	if do := d.merging(m, by); do != nil {
-		do()
-	}
-}
-
-// merging is what makes a mapping say what another says: keys and items are added, plain values replaced. It is nil where that must be
+// merge has a mapping say what another says: keys and items are added, plain values replaced. It reports false where that must be
 // done by hand.
-func (d *document) merging(m, by *yaml.Node) func() {
-	var all []func()
+func (d *document) merge(m, by *yaml.Node) bool {
+	var lacking []*yaml.Node
 	for i := 0; i+1 < len(by.Content); i += 2 {
 		name, added := by.Content[i].Value, by.Content[i+1]
 		key, v := own(m, name)
-		isScalar := added.Kind == yaml.ScalarNode
-		var do func()
-		switch {
+		switch isScalar := added.Kind == yaml.ScalarNode; {
 		case key == nil && !isScalar && value(m, name) != nil:
 			return d.fail(m, name+" is merged in from another part of the file")
 		case key == nil:
-			do = func() { d.grow(m, by.Content[i], added) }
+			lacking = append(lacking, by.Content[i], added)
 		case v.Kind == yaml.AliasNode || d.shared[v]:
 			return d.fail(v, "other parts of the file share "+name)
-		case v.Tag == "!!null" && v.Value == "" && !isScalar:
-			do = func() { d.fill(key, v, added) }
 		case v.Kind != added.Kind:
-			return d.fail(v, name+" has another form there")
-		case isScalar && !stated(v.Value):
-			return d.fail(v, "its value refers to a variable")
-		case isScalar && !d.isOnOneLine(v):
-			return d.fail(v, "its value has another form there")
+			return d.fail(v, name+" is empty, or has another form there")
 		case isScalar:
-			do = func() { d.exchange(m, v, added) }
+			if !d.exchange(v, added) {
+				return false
+			}
 		case added.Kind == yaml.SequenceNode:
-			do = func() { d.grow(v, added.Content...) }
+			d.grow(v, added.Content...)
 		default:
-			do = d.merging(v, added)
-		}
-		if do == nil {
-			return nil
-		}
-		all = append(all, do)
-	}
-	return func() {
-		for _, do := range all {
-			do()
+			if !d.merge(v, added) {
+				return false
+			}
 		}
 	}
+	d.grow(m, lacking...)
+	return true
 }
 
-// fill gives a key without a value a mapping or a list.
-func (d *document) fill(key, v, added *yaml.Node) {
-	*v = yaml.Node{Kind: added.Kind, Tag: added.Tag, Line: key.Line, Column: key.Column + d.step}
-	if d.isCompact && added.Kind == yaml.SequenceNode {
-		v.Column = key.Column
-	}
-	d.grow(v, added.Content...)
-}
-
-// grow adds a key and its value to a mapping, or items to a list.
+// grow adds keys and values to a mapping, or items to a list.
 func (d *document) grow(m *yaml.Node, added ...*yaml.Node) {
-	at, isFlow := len(m.Content), m.Style&yaml.FlowStyle != 0
-	switch {
-	case isFlow:
-		bracketed(added, m.Line)
+	if len(added) == 0 {
+		return
+	}
+	if m.Style&yaml.FlowStyle != 0 {
+		text, at := inBrackets(m.Kind, added...), d.at(m)+1
+		if len(m.Content) > 0 {
+			text += ", "
+		}
+		d.replace(at, at, text)
 		d.explain(m.Line - 1)
-	case d.said[m] != d.want.comment():
-		added[0].HeadComment = d.want.comment() // Until its margin is known.
+		m.Content = slices.Concat(added, m.Content)
+		return
 	}
-	if m.Column > 0 {
-		a := d.addition(m)
-		if isFlow {
-			at = len(a.nodes)
-		}
-		a.nodes = append(a.nodes, added...)
+	last := m.Content[len(m.Content)-1]
+	margin := strings.Repeat(" ", m.Column-1)
+	if m.Kind == yaml.MappingNode {
+		last = m.Content[len(m.Content)-2]
+		margin = strings.Repeat(" ", last.Column-1)
 	}
-	m.Content = slices.Insert(m.Content, at, added...)
-	d.changed(max(m.Line, d.from) - 1)
-	d.said[m] = d.want.comment()
-	for ; len(added) > 0; added = added[len(added)-1].Content { // The reason counts for what is in it.
-		d.said[added[len(added)-1]] = d.want.comment()
-	}
+	at := d.end(last)
+	d.insert(at, append(d.comment(at, margin, true), d.block(&yaml.Node{Kind: m.Kind, Content: added}, margin)...))
+	m.Content = append(m.Content, added...)
 }
 
-// bracketed puts new nodes into brackets that are on a line.
-func bracketed(all []*yaml.Node, line int) {
-	for _, n := range all {
-		n.Style, n.Line = n.Style|yaml.FlowStyle, line
-		bracketed(n.Content, line)
-	}
-}
-
-// addition is what a mapping or list of the text gets.
-func (d *document) addition(m *yaml.Node) *addition {
-	if i := slices.IndexFunc(d.additions, func(a *addition) bool { return a.to == m }); i >= 0 {
-		return d.additions[i]
-	}
-	a := &addition{to: m, line: m.Line}
-	if n := len(m.Content); n > 0 {
-		a.comma = ", "
-		if m.Kind == yaml.MappingNode {
-			n--
-		}
-		a.line = d.end(m.Content[n-1])
-	}
-	d.additions = append(d.additions, a)
-	return a
-}
+// explain has the reason of the setting written above a line, counted from 0.
+func (d *document) explain(at int) { d.insert(at, d.comment(at, marginOf(d.lines[at]), true)) }
 
 // at is the byte at which a node begins.
 func (d *document) at(n *yaml.Node) int {
@@ -307,34 +247,28 @@ func (d *document) written(v *yaml.Node) string {
 	return ""
 }
 
-// isOnOneLine reports whether a value can be replaced.
-func (d *document) isOnOneLine(v *yaml.Node) bool { return v.Column == 0 || d.written(v) != "" }
-
-// exchange replaces a plain value of a mapping or list, in the quotes that it has.
-func (d *document) exchange(m, v, by *yaml.Node) {
-	if v.Value == by.Value && v.Tag == by.Tag {
-		return
-	}
-	from, to := 0, 0
-	if v.Column > 0 {
-		from, to = d.at(v), d.at(v)+len(d.written(v))
-	}
-	if by.Tag != "!!str" {
+// exchange replaces a plain value, in the quotes that it has.
+func (d *document) exchange(v, by *yaml.Node) bool {
+	old := d.written(v)
+	switch {
+	case v.Value == by.Value && v.Tag == by.Tag:
+		return true
+	case !stated(v.Value):
+		return d.fail(v, "its value refers to a variable")
+	case old == "":
+		return d.fail(v, "its value has another form there")
+	case by.Tag != "!!str":
 		v.Style = 0
 	}
+	at := d.at(v)
 	v.Value, v.Tag = by.Value, by.Tag
-	if to > 0 {
-		d.replace(from, to, inBrackets(yaml.SequenceNode, v))
-		if d.said[m] != d.want.comment() {
-			d.explain(v.Line - 1)
-		}
-	}
-	d.said[m] = d.want.comment()
-	d.changed(max(v.Line, d.from) - 1)
+	d.replace(at, at+len(old), inBrackets(yaml.SequenceNode, v))
+	d.explain(v.Line - 1)
+	return true
 }
 
 // cut removes an item of a list, or a key with its value, from an entry of a container. The entry goes with the last one.
-func (d *document) cut(holder *yaml.Node, entry string, m, n *yaml.Node) {
+func (d *document) cut(holder *yaml.Node, entry string, m, n *yaml.Node) bool {
 	size := 1
 	if m.Kind == yaml.MappingNode {
 		size = 2
@@ -350,38 +284,27 @@ func (d *document) cut(holder *yaml.Node, entry string, m, n *yaml.Node) {
 	}
 	switch {
 	case m.Style&yaml.FlowStyle != 0:
-		d.fail(n, "it stands in brackets")
-		return
+		return d.fail(n, "it stands in brackets")
 	case strings.TrimSpace(before) != "":
-		d.fail(n, "something else stands in front of it")
-		return
+		return d.fail(n, "something else stands in front of it")
 	}
-	d.edits = append(d.edits, d.removal(from.Line-1, d.end(from)-from.Line+1))
-	d.changed(n.Line - 1)
+	d.replace(d.starts[from.Line-1], d.starts[d.end(from)], "")
 	at := slices.Index(m.Content, from)
 	m.Content = slices.Delete(m.Content, at, at+size)
+	return true
 }
 
-// finish writes what is new into the text, and checks that it then says what its nodes say.
-func (d *document) finish() error {
-	slices.SortStableFunc(d.additions, func(a, b *addition) int { // Behind one line, what stands deeper comes first, and items before keys.
-		return cmp.Or(b.to.Column-a.to.Column, int(a.to.Kind)-int(b.to.Kind))
-	})
-	for _, a := range d.additions {
-		if a.to.Style&yaml.FlowStyle == 0 {
-			d.insert(a.line, d.block(&yaml.Node{Kind: a.to.Kind, Content: a.nodes}, strings.Repeat(" ", a.to.Column-1)))
-		} else {
-			at := d.at(a.to) + 1
-			d.replace(at, at, inBrackets(a.to.Kind, a.nodes...)+a.comma)
-		}
+// finish makes the edits of a setting in a container, and checks that the text then says what its nodes say.
+func (d *document) finish(c *container) {
+	if len(d.edits) == 0 {
+		return
 	}
-	d.writeReasons()
-	if text, err := udiff.Apply(d.Text, slices.Clone(d.edits)); err == nil {
-		if roots, err := documentsOf(text); err == nil && slices.EqualFunc(roots, d.roots, saysSame) {
-			return nil
-		}
+	roots := d.roots
+	isRight := func() bool { return d.parse() == nil && slices.EqualFunc(d.roots, roots, saysSame) }
+	at := max(d.lineOf(d.edits[0].from), c.from-1)
+	if !d.apply(at, isRight, "its values are laid out in a way in which they cannot be changed one by one") {
+		_ = d.parse() // It was read before.
 	}
-	return &Error{"its values are laid out in a way in which they cannot be changed one by one", []string{"gpudoctor advise --for kubernetes, or --for compose, writes what to add by hand"}}
 }
 
 // saysSame reports whether two nodes say the same.
@@ -390,14 +313,12 @@ func saysSame(a, b *yaml.Node) bool {
 	return isSame && slices.EqualFunc(a.Content, b.Content, saysSame)
 }
 
-// block is a mapping or list as lines behind a margin, with the reasons as comments.
+// block is a mapping or list as lines behind a margin.
 func (d *document) block(n *yaml.Node, margin string) (all []string) {
 	for i := 0; i < len(n.Content); i++ {
 		key := n.Content[i]
-		all = append(all, d.reason(margin, key.HeadComment)...)
-		key.HeadComment = ""
 		switch isItem := n.Kind == yaml.SequenceNode; {
-		case isItem && key.Kind == yaml.MappingNode && key.Style == 0:
+		case isItem && key.Kind == yaml.MappingNode:
 			item := d.block(key, margin+"  ")
 			all = append(append(all, margin+"- "+strings.TrimLeft(item[0], " ")), item[1:]...)
 		case isItem:
@@ -412,7 +333,7 @@ func (d *document) block(n *yaml.Node, margin string) (all []string) {
 
 // pair is a key with its value as lines behind a margin.
 func (d *document) pair(key, v *yaml.Node, margin string) []string {
-	if v.Kind == yaml.ScalarNode || v.Style != 0 || len(v.Content) == 0 {
+	if len(v.Content) == 0 {
 		return encoded(margin, yaml.MappingNode, key, v)
 	}
 	below := margin + strings.Repeat(" ", d.step)

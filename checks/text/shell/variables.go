@@ -1,4 +1,4 @@
-package values
+package shell
 
 import (
 	"cmp"
@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// Script is what a shell script assigns to variables, line by line.
-type Script struct {
+// Variables are what a shell script assigns to variables, line by line.
+type Variables struct {
 	events []event
 	// blocks are the lines of the outermost branches, loops, functions and subshells.
-	blocks []shell.Span
+	blocks []Span
 	// foreign is the first line that runs another file or text in this shell, which may set
 	// any variable; 0 where none does.
 	foreign int
@@ -35,14 +34,14 @@ type event struct {
 // maxEvents bounds the assignments of a script that are kept.
 const maxEvents = 4096
 
-// Read reads a script. Of one that is too large nothing is known.
-func Read(text string) *Script {
-	s := &Script{exported: map[string]bool{}, Prefixes: map[int][]string{}}
-	if len(text) > shell.MaxBytes {
+// ReadVariables reads a script. Of one that is too large nothing is known.
+func ReadVariables(text string) *Variables {
+	s := &Variables{exported: map[string]bool{}, Prefixes: map[int][]string{}}
+	if len(text) > MaxBytes {
 		s.foreign = 1
 		return s
 	}
-	parsed := shell.Parse(text)
+	parsed := Parse(text)
 	s.blocks = parsed.Blocks
 	for i := range parsed.Commands {
 		s.prefixed(&parsed.Commands[i], text)
@@ -55,18 +54,18 @@ func Read(text string) *Script {
 }
 
 // At returns what the variables are before a line, by number from 1.
-func (s *Script) At(line int) Lookup {
+func (s *Variables) At(line int) Lookup {
 	return func(name string) (string, State) { return s.value(name, line) }
 }
 
 // Branches reports whether a line stands in a branch, a loop or a function.
-func (s *Script) Branches(line int) bool { return s.block(line) >= 0 }
+func (s *Variables) Branches(line int) bool { return s.block(line) >= 0 }
 
 // Exports reports whether programs get a variable that the script assigns.
-func (s *Script) Exports(name string) bool { return s.all || s.exported[name] }
+func (s *Variables) Exports(name string) bool { return s.all || s.exported[name] }
 
-func (s *Script) prefixed(c *shell.Command, text string) {
-	n := slices.IndexFunc(c.Words, func(w shell.Word) bool { return !assigned.MatchString(w.Value) })
+func (s *Variables) prefixed(c *Command, text string) {
+	n := slices.IndexFunc(c.Words, func(w Word) bool { return !assigned.MatchString(w.Value) })
 	if n < 1 {
 		return
 	}
@@ -77,11 +76,11 @@ func (s *Script) prefixed(c *shell.Command, text string) {
 	}
 }
 
-func (s *Script) block(line int) int {
-	return slices.IndexFunc(s.blocks, func(b shell.Span) bool { return b.First <= line && line <= b.Last })
+func (s *Variables) block(line int) int {
+	return slices.IndexFunc(s.blocks, func(b Span) bool { return b.First <= line && line <= b.Last })
 }
 
-func (s *Script) value(name string, line int) (string, State) {
+func (s *Variables) value(name string, line int) (string, State) {
 	var last event
 	within := s.block(line)
 	for _, e := range s.events {
@@ -120,18 +119,18 @@ var setters = map[string]bool{"read": true, "mapfile": true, "readarray": true, 
 // declarers come before assignments.
 var declarers = map[string]bool{"export": true, "declare": true, "typeset": true, "readonly": true, "local": true}
 
-func (s *Script) command(c *shell.Command) {
+func (s *Variables) command(c *Command) {
 	words := c.Words
 	for _, w := range words {
 		for _, m := range defaulted.FindAllStringSubmatch(w.Value, 16) {
 			if _, state := s.value(m[1], c.Line+1); state == Unset {
-				s.set(c, m[1], shell.Word{Value: m[2]})
+				s.set(c, m[1], Word{Value: m[2]})
 			}
 		}
 	}
 	switch head := words[0].Value; {
 	case head == "source" || head == "." || head == "eval":
-		if !slices.ContainsFunc(words, func(w shell.Word) bool { return activation.MatchString(w.Value) }) {
+		if !slices.ContainsFunc(words, func(w Word) bool { return activation.MatchString(w.Value) }) {
 			s.foreign = cmp.Or(s.foreign, c.Line)
 		}
 		return
@@ -151,7 +150,7 @@ func (s *Script) command(c *shell.Command) {
 				s.exported[exported] = true
 			}
 		}
-	case slices.ContainsFunc(words, func(w shell.Word) bool { return !assigned.MatchString(w.Value) }):
+	case slices.ContainsFunc(words, func(w Word) bool { return !assigned.MatchString(w.Value) }):
 		return // A command, and the variables in front of it are for it alone.
 	}
 	for _, w := range words {
@@ -170,7 +169,7 @@ func (s *Script) command(c *shell.Command) {
 }
 
 // set notes an assignment: known where it is made in any case, and of what is known.
-func (s *Script) set(c *shell.Command, name string, w shell.Word) {
+func (s *Variables) set(c *Command, name string, w Word) {
 	if !w.Literal {
 		w.Value = Expand(w.Value, s.At(c.Line+1))
 	}
@@ -184,7 +183,7 @@ const elements = "[@]"
 var variable = lazy.New(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
 // setArray notes an assignment to an array, or what it adds to one. Its elements are known if each is one word.
-func (s *Script) setArray(c *shell.Command, name string, adds bool, text string) {
+func (s *Variables) setArray(c *Command, name string, adds bool, text string) {
 	s.forget(c, name) // "$A" is its first element, which nobody writes.
 	var all []string
 	known := !c.Maybe
@@ -193,7 +192,7 @@ func (s *Script) setArray(c *shell.Command, name string, adds bool, text string)
 		all = append(all, before)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		for _, word := range shell.Words(line) {
+		for _, word := range Words(line) {
 			value := Expand(word, s.At(c.Line+1))
 			known = known && value != "" && !strings.ContainsAny(value, " \t") && simple(variable.ReplaceAllString(value, ""))
 			all = append(all, value)
@@ -209,13 +208,13 @@ func simple(value string) bool {
 }
 
 // forget notes that the value of a variable is no longer known.
-func (s *Script) forget(c *shell.Command, word string) {
+func (s *Variables) forget(c *Command, word string) {
 	if n, _, _ := strings.Cut(word, "="); name.MatchString(n) {
 		s.add(c, event{line: c.Line, name: n})
 	}
 }
 
-func (s *Script) add(c *shell.Command, e event) {
+func (s *Variables) add(c *Command, e event) {
 	if c.Block > 0 {
 		e.line, e.known = c.Block, false
 	}

@@ -1,4 +1,4 @@
-package dockerfile_test
+package launch_test
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-func read(text string) *dockerfile.Image {
-	var file dockerfile.File
+func read(text string) *launch.Image {
+	var file launch.Dockerfile
 	for i, l := range strings.Split(text, "\n") {
 		file.Line(parse.Line{Number: i + 1, Text: l})
 	}

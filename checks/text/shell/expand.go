@@ -1,12 +1,12 @@
-// Package values says which values a file shows: it replaces references to variables
-// whose value the file states, and recognizes the others.
-package values
+package shell
 
 import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
+
+// This file replaces references to variables whose value a text states, and recognizes the others.
 
 // State is what is known of a variable.
 type State uint8

@@ -1,6 +1,4 @@
-// Package dockerfile reads what a Dockerfile makes of an image: that of its last stage, and
-// of the stages that this one begins from.
-package dockerfile
+package launch
 
 import (
 	"maps"
@@ -9,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
+
+// This file reads what a Dockerfile makes of an image: that of its last stage, and of the stages that this one begins from.
 
 // Image is what is in force in the image that is built without --target.
 type Image struct {
@@ -42,14 +42,13 @@ type stage struct {
 }
 
 const (
-	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a value.
+	// maxStages bounds the stages of a file, maxVariables the variables of each.
 	maxStages    = 200
 	maxVariables = 1000
-	maxValue     = 4 << 10
 )
 
 // Image is what the file makes.
-func (f *File) Image() *Image {
+func (f *Dockerfile) Image() *Image {
 	global := &stage{args: map[string]string{}, Image: Image{Variables: map[string]Variable{}}}
 	now := global
 	var stages []*stage
@@ -84,7 +83,7 @@ func begin(stages []*stage, global *stage, text string) *stage {
 	if m == nil {
 		m = []string{"", strings.TrimSpace(text), ""}
 	}
-	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
+	image := shell.Expand(strings.Trim(m[1], `"'`), global.lookup)
 	found := &stage{args: map[string]string{}, Image: Image{Base: image, Variables: map[string]Variable{}}}
 	if from := named(stages, image); from != nil {
 		found.Image = from.Image
@@ -108,21 +107,21 @@ func named(stages []*stage, name string) *stage {
 }
 
 // lookup is a variable of ENV, or else of ARG.
-func (s *stage) lookup(name string) (string, values.State) {
+func (s *stage) lookup(name string) (string, shell.State) {
 	if v, ok := s.Variables[name]; ok {
-		if values.Refers(v.Value) {
-			return "", values.Unknown
+		if shell.Refers(v.Value) {
+			return "", shell.Unknown
 		}
-		return v.Value, values.Known
+		return v.Value, shell.Known
 	}
 	if value, ok := s.args[name]; ok {
-		return value, values.Known
+		return value, shell.Known
 	}
-	return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
+	return "", shell.Unset // Only --build-arg gives it a value, so that a default applies.
 }
 
 func (s *stage) expand(text string) string {
-	text = values.Expand(text, s.lookup)
+	text = shell.Expand(text, s.lookup)
 	return text[:min(len(text), maxValue)]
 }
 
@@ -132,11 +131,11 @@ func (s *stage) argument(global *stage, in instruction) {
 		if len(s.args) >= maxVariables {
 			return
 		}
-		name, value, ok := strings.Cut(w.Text, "=")
+		name, value, ok := strings.Cut(w.text, "=")
 		if value = s.expand(value); !ok {
 			value, ok = global.args[name]
 		}
-		if s.args[name] = value; !ok || values.Refers(value) {
+		if s.args[name] = value; !ok || shell.Refers(value) {
 			delete(s.args, name)
 		}
 	}
@@ -145,17 +144,17 @@ func (s *stage) argument(global *stage, in instruction) {
 // valueOf is the value of a variable. A search path that continues one of the base image keeps its reference to it.
 func (s *stage) valueOf(name, value string) string {
 	before, ok := s.Variables[name]
-	if !strings.HasSuffix(name, "PATH") || ok && !values.Refers(before.Value) {
+	if !strings.HasSuffix(name, "PATH") || ok && !shell.Refers(before.Value) {
 		return s.expand(value)
 	}
-	return values.Expand(value, func(other string) (string, values.State) {
+	return shell.Expand(value, func(other string) (string, shell.State) {
 		switch {
 		case other != name:
 			return s.lookup(other)
 		case ok && len(before.Value) < maxValue:
-			return before.Value, values.Known
+			return before.Value, shell.Known
 		}
-		return "", values.Unknown
+		return "", shell.Unknown
 	})
 }
 
@@ -163,17 +162,17 @@ func (s *stage) valueOf(name, value string) string {
 func (s *stage) environment(in instruction) {
 	set := map[string]Variable{}
 	words := in.words()
-	if len(words) > 0 && !strings.Contains(words[0].Text, "=") { // ENV NAME value
+	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
 		name, rest, _ := strings.Cut(in.joined(), " ")
-		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].Line}
+		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
 		words = nil
 	}
 	for _, w := range words {
-		if name, value, ok := strings.Cut(w.Text, "="); ok {
+		if name, value, ok := strings.Cut(w.text, "="); ok {
 			if !w.literal {
 				value = s.valueOf(name, value)
 			}
-			set[name] = Variable{value, w.Line}
+			set[name] = Variable{value, w.line}
 		}
 	}
 	if len(s.Variables)+len(set) <= maxVariables {

@@ -1,4 +1,4 @@
-package values
+package parse
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Size reads a size as the container programs write it ("16g", "64m", "1073741824", "10.24gb": units of 1024, go-units
+// ByteSize reads a size as the container programs write it ("16g", "64m", "1073741824", "10.24gb": units of 1024, go-units
 // RAMInBytes) or as Kubernetes does ("16Gi", "8G").
-func Size(text string) *int64 {
+func ByteSize(text string) *int64 {
 	m := sizeForm.FindStringSubmatch(strings.ToLower(text))
 	n, err := facts.ParseFloat(m[1])
 	if err != nil || n < 0 {

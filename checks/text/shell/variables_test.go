@@ -1,10 +1,10 @@
-package values_test
+package shell_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -13,7 +13,7 @@ func TestRefers(t *testing.T) {
 		"8g": false, "": false, "100$": false, "^mlx5_1": false, "{\"a\": 1}": false,
 		"$SHM": true, "${SHM}": true, "a$1": true, "$(nproc)": true, "`nproc`": true, "{{ .Values.shm }}": true, "{% if a %}": true, "$@": true, "$(NAME)": true,
 	} {
-		expect.Equal(t, want, values.Refers(text), "%q", text)
+		expect.Equal(t, want, shell.Refers(text), "%q", text)
 	}
 }
 
@@ -22,7 +22,7 @@ func TestCompose(t *testing.T) {
 		"${SHM:-8g}": "8g", "${SHM-8g}": "8g", "${A:-${B:-2}}": "2", "x-${A:-1}-y": "x-1-y", "${A:-}": "", "$$A": "$A", "a": "a",
 		"${SHM}": "${SHM}", "$SHM": "$SHM", "${SHM:?no}": "${SHM:?no}", "${SHM:+1}": "${SHM:+1}", "${SHM": "${SHM",
 	} {
-		expect.Equal(t, want, values.Compose(text), "%q", text)
+		expect.Equal(t, want, shell.Compose(text), "%q", text)
 	}
 }
 
@@ -40,8 +40,8 @@ func TestScript(t *testing.T) {
 		"N=4\nread -r M N": "?", "N=4\nunset N": "?", "N=4\nprintf -v N 8": "?", "N=4\nsource env.sh": "?", "N=4\n. ./env.sh": "?",
 		"N=4\neval $X": "?", "source env.sh": "?", "source env.sh\nN=8": "8", "N='a;b'": "?", "N=4\nrun() {\n x\n N=8\n}\nrun\ny": "?",
 	} {
-		value, state := values.Read(script + "\nlast").At(len(strings.Split(script, "\n")) + 1)("N")
-		expect.Equal(t, want, map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state], "%q", script)
+		value, state := shell.ReadVariables(script + "\nlast").At(len(strings.Split(script, "\n")) + 1)("N")
+		expect.Equal(t, want, map[shell.State]string{shell.Unset: "-", shell.Known: value, shell.Unknown: "?"}[state], "%q", script)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestScriptBlocks(t *testing.T) {
 		"N=1\nwhile a; do\nx $N\nN=2\ndone": 3, "N=1\nrun() {\nx $N\n}\nN=2\nrun": 3, "N=1\nif a; then\nN=2\nx $N\nfi\ny": 4,
 		"for N in 1 2\ndo\nx $N\ndone": 3, "N=1\nfor i in a; do x; N=2; done\n": 3,
 	} {
-		value, state := values.Read(script).At(line)("N")
-		expect.That(t, state == values.Unknown, "%q: got %q", script, value)
+		value, state := shell.ReadVariables(script).At(line)("N")
+		expect.That(t, state == shell.Unknown, "%q: got %q", script, value)
 	}
 }
 
@@ -62,11 +62,11 @@ func FuzzScript(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lookup := values.Read(text).At(strings.Count(text, "\n") + 2)
+		lookup := shell.ReadVariables(text).At(strings.Count(text, "\n") + 2)
 		value, state := lookup("N")
-		expect.That(t, state != values.Known || !values.Refers(value), "%q is known", value)
-		values.Expand(text, lookup)
-		values.Compose(text)
+		expect.That(t, state != shell.Known || !shell.Refers(value), "%q is known", value)
+		shell.Expand(text, lookup)
+		shell.Compose(text)
 	})
 }
 
@@ -81,10 +81,10 @@ func TestArrays(t *testing.T) {
 		"A=(--a)\nmapfile A <f": asWritten, "A=(--a)\n. ./env.sh": asWritten, "A=(--a)\nif b; then\nA+=(1)\nfi": asWritten,
 		"A=(--a $(b))\nA+=(1)": asWritten,
 	} {
-		lookup := values.Read(script + "\nx").At(strings.Count(script, "\n") + 2)
-		expect.Equal(t, want, values.Expand(asWritten, lookup), "%q", script)
+		lookup := shell.ReadVariables(script + "\nx").At(strings.Count(script, "\n") + 2)
+		expect.Equal(t, want, shell.Expand(asWritten, lookup), "%q", script)
 		bare := strings.ReplaceAll(want, `"`, "")
-		got := values.Expand("x ${A[*]} y", lookup)
+		got := shell.Expand("x ${A[*]} y", lookup)
 		expect.That(t, want == asWritten || got == bare, "%q, without quotes: got %q, want %q", script, got, bare)
 	}
 }

@@ -1,4 +1,4 @@
-package dockerfile
+package launch
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// File is a Dockerfile that is read line by line.
-type File struct {
+// Dockerfile is one that is read line by line.
+type Dockerfile struct {
 	instructions []instruction
 	// escape is the sign at the end of a line by which an instruction goes on below, and more is true if the last one does.
 	escape byte
@@ -25,8 +25,6 @@ type instruction struct {
 	name   string
 	lines  []parse.Line
 	escape byte
-	// begin is the byte of its first line at which what is behind its name begins.
-	begin int
 }
 
 // joined is the text in one line.
@@ -48,7 +46,7 @@ var (
 
 // Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
 // between the lines of an instruction they do not end it.
-func (f *File) Line(l parse.Line) bool {
+func (f *Dockerfile) Line(l parse.Line) bool {
 	text := strings.TrimSpace(l.Text)
 	isBlank := text == "" || strings.HasPrefix(text, "#")
 	if directive := directiveForm.FindStringSubmatch(l.Text); directive == nil {
@@ -69,7 +67,7 @@ func (f *File) Line(l parse.Line) bool {
 		text = f.goesOn(l.Text)
 	case m != "":
 		belongs = Instruction.MatchString(l.Text)
-		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\'), begin: len(m)})
+		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\')})
 		text = f.goesOn(l.Text[len(m):])
 	default:
 		return isBlank
@@ -86,7 +84,7 @@ func (f *File) Line(l parse.Line) bool {
 }
 
 // goesOn is a line without the sign at its end by which the instruction goes on below.
-func (f *File) goesOn(text string) string {
+func (f *Dockerfile) goesOn(text string) string {
 	var before string
 	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), string(cmp.Or(f.escape, '\\')))
 	if f.more {
@@ -95,62 +93,54 @@ func (f *File) goesOn(text string) string {
 	return text
 }
 
-// Word is one of an instruction's: its text without its quotes, and where it stands, by its lines and the bytes in them.
-type Word struct {
-	Text                 string
-	Line, From, Last, To int
+// LastStage is the line where the last stage begins, and the last one of its last ENV, or of FROM; 0 if the file has none.
+func (f *Dockerfile) LastStage() (from, behind int) {
+	for _, in := range f.instructions {
+		switch last := in.lines[len(in.lines)-1].Number; in.name {
+		case "FROM":
+			from, behind = in.lines[0].Number, last
+		case "ENV":
+			behind = last
+		}
+	}
+	return from, behind
+}
+
+// word is one of an instruction's: its text without its quotes, and the line where it begins.
+type word struct {
+	text string
+	line int
 	// literal is true if single quotes are around its value.
 	literal bool
 }
 
-// Instructed is an instruction of a Dockerfile, from its first line to its last, with the words behind its name.
-type Instructed struct {
-	Name        string
-	First, Last int
-	Words       []Word
-}
-
-// Instructions are those that were read.
-func (f *File) Instructions() (all []Instructed) {
-	for _, in := range f.instructions {
-		all = append(all, Instructed{in.name, in.lines[0].Number, in.lines[len(in.lines)-1].Number, in.words()})
-	}
-	return all
-}
-
 // words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
-func (in *instruction) words() []Word {
-	var all []Word
+func (in *instruction) words() []word {
+	var all []word
 	var b strings.Builder
 	quote, braces := byte(0), 0
-	var w Word // The one under way; its line is 0 outside of one.
+	var w word // The one under way; its line is 0 outside of one.
 	end := func() {
-		if w.Line > 0 {
-			w.Text = b.String()
+		if w.line > 0 {
+			w.text = b.String()
 			all = append(all, w)
 		}
 		b.Reset()
-		w = Word{}
+		w = word{}
 	}
-	for n, l := range in.lines {
-		begin := 0
-		if n == 0 {
-			begin = in.begin
-		}
+	for _, l := range in.lines {
 		for i := 0; i < len(l.Text); i++ {
 			c := l.Text[i]
 			if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
 				end()
 				continue
 			}
-			if w.Line == 0 {
-				w.Line, w.From = l.Number, begin+i
-			}
+			w.line = cmp.Or(w.line, l.Number)
 			switch {
 			case c == in.escape && quote != '\'' && i+1 < len(l.Text):
 				i++
 				if l.Text[i] == '$' {
-					b.WriteByte('\\') // No reference: see values.Expand.
+					b.WriteByte('\\') // No reference: see shell.Expand.
 				}
 				b.WriteByte(l.Text[i])
 			case quote == 0 && (c == '"' || c == '\''):
@@ -165,7 +155,6 @@ func (in *instruction) words() []Word {
 				}
 				b.WriteByte(c)
 			}
-			w.Last, w.To = l.Number, begin+i+1
 		}
 	}
 	end()
