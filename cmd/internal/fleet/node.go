@@ -112,7 +112,7 @@ func (d *document) traits(name string) map[string]string {
 		"container": h.Container, "hardware": d.hardware(),
 	}
 	for i, part := range nameParts(name) {
-		all[fmt.Sprintf("part %d of the name", i+1)] = part
+		all[fmt.Sprintf("%s %d", partOfName, i+1)] = part
 	}
 	for key, value := range all {
 		if value == "" {
@@ -121,6 +121,9 @@ func (d *document) traits(name string) map[string]string {
 	}
 	return all
 }
+
+// partOfName begins the name of a trait that is a part of the node's name.
+const partOfName = "part of the name"
 
 // nameParts are the parts of a node's name, up to its domain, but the last, which is the node's own.
 func nameParts(name string) []string {
