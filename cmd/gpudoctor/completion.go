@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -121,7 +122,7 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 			values = append(values, examplePrefix+e)
 		}
 		files = completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name:
+	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name, expectFlag:
 		files = completeFiles
 	case policyFlag.Name:
 		files = completeFolders
@@ -151,6 +152,8 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 // formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
+	case c != nil && c.Name == fleetName:
+		return fleet.Formats()
 	case c != nil && slices.Contains(c.Flags, cli.Flag(armsFlag)):
 		return collectives.Formats
 	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
@@ -236,7 +239,7 @@ func (l question) flagAnswers() []answer {
 // which names of files may.
 func (l question) wordAnswers() (all []answer, files string) {
 	switch c := l.Command(); {
-	case c != nil && c.Name == waiveName && len(l.Words) == 0:
+	case c != nil && (c.Name == fleetName || c.Name == waiveName && len(l.Words) == 0):
 		files = completeFiles
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		for _, e := range fixtures.Examples() {

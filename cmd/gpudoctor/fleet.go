@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,36 +19,54 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 const (
-	fleetName = "fleet"
-	nodesFlag = "nodes"
-)
+	fleetName  = "fleet"
+	expectFlag = "expect"
+	waitName   = "wait"
 
-// fleetFormats are the formats that it writes.
-var fleetFormats = []string{"text", "json"}
+	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), and folders and tar archives of them"
+	// waitStep is how long it takes at least until files are looked at again.
+	waitStep = time.Second
+	// maxExpected bounds a list of nodes in bytes.
+	maxExpected = 8 << 20
+)
 
 func fleetCommand() *cli.Command {
 	return &cli.Command{
 		Name:      fleetName,
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
-		Description: `PATH is a JSON report (gpudoctor check --format json --no-redact), several of
-them after each other, a tar archive or a folder of them, or - for standard
-input. It shows which nodes are well, which causes they share, what the nodes
-with a cause have that the others lack, whose measurements are far from those
-of like hardware, what differs between like nodes, and who did not report.
+		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
+each other, a tar archive or a folder of them, or - for standard input. It shows
+which nodes are well, which causes they share, what the nodes with a cause have
+that the others lack, whose measurements are far from those of like hardware,
+what differs between like nodes, and who did not report. A file that check -o
+writes has the node's name only with --no-redact; otherwise the name of the file
+stands for it.
 
-srun gpudoctor check --format json --no-redact | gpudoctor fleet -
+srun gpudoctor check --format json | gpudoctor fleet -
+
+Formats are those of check but for sarif, github and gitlab: FILE.html draws the
+nodes. Names of nodes are never replaced.
 
 exit code: 0 all nodes are well; 1 findings; 2 wrong usage or an error; 3 a
-node has no report or could not be judged`,
+node could not be judged, has no report, or its report cannot be read`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: nodesFlag, Usage: "`FILE`: the names of all nodes, one in each line, to name those without a report"},
-			formatFlag,
+			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
+			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},
+			checkFormatFlag,
+			&cli.StringSliceFlag{
+				Name: "output", Aliases: []string{"o"},
+				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
+			},
+			colorFlag,
+			asciiFlag,
 		},
 		Action: foldFleet,
 	}
@@ -53,41 +77,122 @@ func foldFleet(c *cli.Context) error {
 	if len(paths) == 0 {
 		return complaint.Hinted(errors.New("fleet takes reports"), "gpudoctor fleet reports/", "gpudoctor fleet --help shows an example")
 	}
-	format := c.String(formatFlag.Name)
-	if !slices.Contains(fleetFormats, format) {
-		return complaint.UnknownName("value of --format:", format, fleetFormats, "fleet --format takes one of: "+join(fleetFormats))
-	}
-	expected, err := nodesOf(c)
+	all, err := fleetOutputs(c, paths)
 	if err != nil {
 		return err
 	}
-	read, err := fleet.Read(c.Context, paths, c.App.Reader)
+	s, err := readStyle(c)
 	if err != nil {
-		return complaint.Hinted(err, "fleet takes reports of gpudoctor check --format json, and folders and archives of them")
-	}
-	f := fleet.Fold(read, expected)
-	write := f.WriteText
-	if format == "json" {
-		write = f.WriteJSON
-	}
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return write(w) }); err != nil {
 		return err
 	}
-	if f.ExitCode != exitOK {
-		return verdict(f.ExitCode)
+	expected, err := expectedNodes(c.Context, c.String(expectFlag))
+	if err != nil {
+		return err
 	}
-	return nil
+	read, err := readFleet(c, paths, expected)
+	if err != nil {
+		return err
+	}
+	f := fleet.Fold(read, expected, version)
+	if err := writeFleet(c.Context, all, f, s, c.App.Writer); err != nil {
+		return err
+	}
+	return verdict(f.ExitCode)
 }
 
-// nodesOf are the names in the file of --nodes.
-func nodesOf(c *cli.Context) ([]string, error) {
-	name := c.String(nodesFlag)
-	if name == "" {
-		return nil, nil
-	}
-	text, err := files.Within(c.Context, deadline.Silence, func() ([]byte, error) { return settings.Read(name) })
+// fleetOutputs are the places that it is written to, none of them one of the files that are read.
+func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
+	all, err := outputs(c.StringSlice("output"), c.String("format"), c.IsSet("format"))
 	if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("--%s: %w", nodesFlag, err), "it is a text with the name of a node in each line")
+		return nil, err
 	}
-	return strings.Fields(string(text)), nil
+	for _, o := range all {
+		if !slices.Contains(fleet.Formats(), o.format.Name) {
+			return nil, complaint.UnknownName("value of --format:", o.format.Name, fleet.Formats(), "fleet writes: "+join(fleet.Formats()))
+		}
+	}
+	var inputs []input
+	for _, p := range paths {
+		inputs = append(inputs, input{flag: "PATH", name: p, stdin: c.App.Reader})
+	}
+	return all, apart(filesOf(all), inputs, c.App.Writer)
+}
+
+// readFleet reads the reports, again and again until all nodes have reported or the time is over.
+func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error) {
+	wait := c.Duration(waitName)
+	switch {
+	case wait > 0 && len(expected) == 0:
+		return nil, complaint.Hinted(errors.New("--wait needs to know the nodes"), "--expect NODES names them")
+	case wait > 0 && slices.Contains(paths, standardInput):
+		return nil, complaint.Hinted(errors.New("--wait does not go with standard input"), "it is read to its end; leave --wait out")
+	}
+	end := time.Now().Add(wait)
+	for {
+		begin := time.Now()
+		read, err := fleet.Read(c.Context, paths, c.App.Reader)
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !time.Now().Before(end) || len(read.Unreported(expected)) == 0 {
+			return read, nil
+		}
+		select {
+		case <-time.After(min(time.Until(end), max(waitStep, 4*time.Since(begin)))):
+		case <-c.Context.Done():
+			return nil, context.Cause(c.Context)
+		}
+	}
+}
+
+// writeFleet writes it to all outputs, and says so where nothing stands on standard output.
+func writeFleet(ctx context.Context, all []output, f *fleet.Fleet, s report.Style, stdout io.Writer) error {
+	var failed []error
+	quiet := true
+	for _, o := range all {
+		if o.file == "" {
+			quiet = false
+			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return f.Write(w, o.format.Name, s) }))
+			continue
+		}
+		var b bytes.Buffer
+		failed = append(failed, f.Write(&b, o.format.Name, report.Style{ASCII: s.ASCII}), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+	}
+	if err := firstOf(failed); err != nil || !quiet {
+		return err
+	}
+	var names []string
+	for _, file := range filesOf(all) {
+		names = append(names, lines.Printable(file, false))
+	}
+	return stdio.Write(stdout, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "gpudoctor: wrote %s: %s; exit %d\n", join(names), f.Headline(), f.ExitCode)
+		return err
+	})
+}
+
+// expectedNodes are the names of nodes in a file, or in the value itself.
+func expectedNodes(ctx context.Context, value string) ([]string, error) {
+	text, err := files.Within(ctx, deadline.Silence, func() ([]byte, error) {
+		f, err := os.Open(value)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		return io.ReadAll(io.LimitReader(f, maxExpected+1))
+	})
+	switch {
+	case value == "":
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(value, `/\`) && !strings.HasSuffix(value, ".txt"), errors.Is(err, syscall.ENAMETOOLONG):
+		text = []byte(value)
+	case err != nil:
+		return nil, complaint.Hinted(fmt.Errorf("--%s %s: %s", expectFlag, complaint.Quote(value), complaint.Reason(err, "file")), "it takes names with commas between, or a text with the name of a node in each line")
+	case len(text) > maxExpected:
+		return nil, complaint.Hinted(fmt.Errorf("--%s %s: larger than %d MiB", expectFlag, complaint.Quote(value), maxExpected>>20), "it takes a text with the name of a node in each line")
+	}
+	return fleet.Names(string(text)), nil
 }

@@ -24,6 +24,8 @@ func simulated(rnd *rand.Rand, size int) []*Node {
 	return nodes
 }
 
+func outliersOf(nodes []*Node) []Outlier { return Fold(&Reading{Nodes: nodes}, nil, "test").Outliers }
+
 // TestOutliers checks that planted outliers are found and nothing else, and nothing where none is planted.
 func TestOutliers(t *testing.T) {
 	t.Parallel()

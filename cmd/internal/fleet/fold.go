@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +18,8 @@ const Schema = "gpudoctor.fleet/v1"
 type Fleet struct {
 	// Schema is always "gpudoctor.fleet/v1".
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.fleet/v1"`
+	// Version is the version of gpudoctor that folded them.
+	Version string `json:"version"`
 	// Nodes are the nodes in order of their names, States how many have each verdict.
 	Nodes  []*Node        `json:"nodes"`
 	States map[string]int `json:"states"`
@@ -23,15 +27,20 @@ type Fleet struct {
 	Causes []Cause `json:"causes"`
 	// Outliers are figures that are far from those of like nodes, the farthest first.
 	Outliers []Outlier `json:"outliers"`
+	// Measured are the figures of like nodes.
+	Measured []Measured `json:"measured"`
 	// Drift are the versions that differ between nodes of like hardware.
 	Drift []Drift `json:"drift"`
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
-	// ExitCode is the worst of the nodes: 1 with findings that count, 3 if one could not be judged or has
-	// no report.
+	// ExitCode is the worst of the nodes: 1 with findings that count, 3 if one could not be judged, or has
+	// no report, or its report may be lost.
 	ExitCode int `json:"exit_code"`
 }
+
+// maxAssociated bounds the causes of which is told what their nodes share.
+const maxAssociated = 100
 
 // Cause is a rule's findings on several nodes.
 type Cause struct {
@@ -58,74 +67,93 @@ type DriftValue struct {
 	Nodes []string `json:"nodes"`
 }
 
-// exitUnknown is the exit code of a verdict that lacks something.
-const exitUnknown = 3
+// The exit codes of a verdict with findings, and of one that lacks something.
+const (
+	exitFindings = 1
+	exitUnknown  = 3
+)
 
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
-func Fold(r *Reading, expected []string) *Fleet {
+func Fold(r *Reading, expected []string, version string) *Fleet {
 	nodes := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	f := &Fleet{
-		Schema: Schema, Nodes: nodes, States: map[string]int{}, Outliers: outliersOf(nodes), Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
+		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes), Outliers: []Outlier{}, Measured: measuredOf(nodes),
+		Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
 	}
+	for _, m := range f.Measured {
+		f.Outliers = append(f.Outliers, m.outliers...)
+	}
+	slices.SortFunc(f.Outliers, func(a, b Outlier) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Sigmas), math.Abs(a.Sigmas)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Figure, b.Figure))
+	})
 	for _, n := range nodes {
 		f.States[n.State]++
 		f.ExitCode = worse(f.ExitCode, n.ExitCode)
 	}
-	if len(f.Unreported) > 0 || len(nodes) == 0 {
+	if r.Unsaid > 0 {
+		f.Problems = append(f.Problems, Problem{Source: "other inputs", Reason: fmt.Sprintf("%d more do not count", r.Unsaid), Lost: true})
+	}
+	if len(f.Unreported) > 0 || len(nodes) == 0 || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Lost }) {
 		f.ExitCode = worse(f.ExitCode, exitUnknown)
 	}
-	f.Causes = causesOf(nodes)
 	return f
 }
 
 // worse is the exit code that says more: findings, then what could not be judged.
 func worse(a, b int) int {
-	order := []int{0, exitUnknown, 1}
+	order := []int{0, exitUnknown, exitFindings}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
 	return a
 }
 
+// found is a cause while the nodes that have it are gathered.
+type found struct {
+	Cause
+	nodes    set
+	remedies map[string]int
+}
+
 // causesOf groups the findings of all nodes by rule.
 func causesOf(nodes []*Node) []Cause {
-	type key struct{ rule, title string }
-	affected := map[key]set{}
-	found := map[key]*Cause{}
-	remedies := map[key]map[string]int{}
+	byRule := map[[2]string]*found{}
 	for i, n := range nodes {
 		for _, f := range n.Findings {
-			k := key{f.Rule, f.Title}
-			c := found[k]
-			if c == nil {
-				c = &Cause{Rule: f.Rule, Title: f.Title, Severity: f.Severity}
-				found[k], affected[k], remedies[k] = c, set{}, map[string]int{}
+			k := [2]string{f.Rule, f.Title}
+			if byRule[k] == nil {
+				byRule[k] = &found{Cause: Cause{Rule: f.Rule, Title: f.Title, Severity: f.Severity}, nodes: set{}, remedies: map[string]int{}}
 			}
-			if f.Severity.Rank() < c.Severity.Rank() {
-				c.Severity = f.Severity
-			}
-			if f.Remedy != "" {
-				remedies[k][f.Remedy]++
-			}
-			if !affected[k][i] {
-				affected[k][i] = true
-				c.Nodes = append(c.Nodes, n.Name)
-			}
+			byRule[k].add(i, n, f)
 		}
 	}
-	groups := groupsOf(nodes)
-	var all []Cause
-	for k, c := range found {
-		c.Remedy = mostOf(remedies[k])
-		if len(affected[k]) < len(nodes) {
-			c.Common = commonTo(affected[k], len(nodes), groups, len(found)*len(groups))
-		}
-		all = append(all, *c)
-	}
-	slices.SortFunc(all, func(a, b Cause) int {
+	all := slices.SortedFunc(maps.Values(byRule), func(a, b *found) int {
 		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Title, b.Title))
 	})
-	return all
+	groups := groupsOf(nodes)
+	causes := make([]Cause, 0, len(all))
+	for i, c := range all {
+		c.Remedy = mostOf(c.remedies)
+		if i < maxAssociated && len(c.nodes) < len(nodes) {
+			c.Common = commonTo(c.nodes, len(nodes), groups, min(len(all), maxAssociated)*len(groups))
+		}
+		causes = append(causes, c.Cause)
+	}
+	return causes
+}
+
+// add adds a finding of a node.
+func (c *found) add(i int, n *Node, f Finding) {
+	if f.Severity.Rank() < c.Severity.Rank() {
+		c.Severity = f.Severity
+	}
+	if f.Remedy != "" {
+		c.remedies[f.Remedy]++
+	}
+	if !c.nodes[i] {
+		c.nodes[i] = true
+		c.Nodes = append(c.Nodes, n.Name)
+	}
 }
 
 // mostOf is the key with the largest number.
@@ -155,7 +183,7 @@ func driftOf(nodes []*Node) []Drift {
 			values[k][value] = append(values[k][value], n.Name)
 		}
 	}
-	var all []Drift
+	all := []Drift{}
 	for k, of := range values {
 		if len(of) < 2 {
 			continue
@@ -169,6 +197,8 @@ func driftOf(nodes []*Node) []Drift {
 		})
 		all = append(all, d)
 	}
-	slices.SortFunc(all, func(a, b Drift) int { return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait)) })
+	slices.SortFunc(all, func(a, b Drift) int {
+		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait))
+	})
 	return all
 }

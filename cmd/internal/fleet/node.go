@@ -5,12 +5,23 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Bounds of what is kept of one report: a report may say anything.
+const (
+	maxFindings  = 500
+	maxFigures   = 200
+	maxNameParts = 8
+	maxRate      = 1e9 // GB/s.
 )
 
 // Node is what the report of one node says.
@@ -29,6 +40,9 @@ type Node struct {
 	Figures map[string]Figure `json:"figures,omitempty"`
 	// Source is the file that its report is in.
 	Source string `json:"source"`
+
+	unnamed bool      // The report does not name it.
+	written time.Time // When its report was.
 }
 
 // Finding is a finding of a node in short.
@@ -43,6 +57,7 @@ type Finding struct {
 // document is as much of a report as a fleet needs; the rest is not kept in memory.
 type document struct {
 	Schema   string      `json:"schema"`
+	Version  string      `json:"version"`
 	Host     report.Host `json:"host"`
 	Redacted string      `json:"redacted"`
 	Verdict  struct {
@@ -71,21 +86,38 @@ type document struct {
 	} `json:"collectives"`
 }
 
+// states are those that a verdict can have, the worst first.
+var states = []string{string(report.Findings), string(report.Inconclusive), string(report.Healthy)}
+
 // node is the node that a report is of. The name of a host that stand-ins took the place of is the same in all reports:
-// the file has to tell then.
-func (d *document) node(source, name string) *Node {
-	if d.Redacted != string(report.RedactedNames) && d.Host.Hostname != "" {
-		name = d.Host.Hostname
+// the file has to tell then. A report without a verdict proves nothing.
+func (d *document) node(of input) *Node {
+	n := &Node{State: d.Verdict.State, ExitCode: d.Verdict.ExitCode, Source: escape.Printable(of.source, maxPlace), written: of.written}
+	if n.unnamed = d.Redacted == string(report.RedactedNames) || d.Host.Hostname == ""; n.unnamed {
+		d.Host.Hostname = of.name
 	}
-	n := &Node{Name: name, State: d.Verdict.State, ExitCode: d.Verdict.ExitCode, Hardware: d.hardware(), Source: source}
-	for _, f := range d.Findings {
+	n.Name = escape.Printable(d.Host.Hostname, maxText)
+	if !slices.Contains(states, n.State) {
+		n.State, n.ExitCode = string(report.Inconclusive), exitUnknown
+	}
+	if n.ExitCode != 0 && n.ExitCode != exitFindings {
+		n.ExitCode = exitUnknown
+	}
+	for _, f := range d.Findings[:min(len(d.Findings), maxFindings)] {
 		short := Finding{Rule: f.Rule, Title: f.Title, Severity: f.Severity, Subject: f.Subject}
 		if len(f.Remedies) > 0 {
 			short.Remedy = f.Remedies[0]
 		}
+		if short.Severity.Rank() > rules.Info.Rank() {
+			short.Severity = rules.Info
+		}
+		for _, text := range []*string{&short.Rule, &short.Title, &short.Subject, &short.Remedy} {
+			*text = escape.Printable(*text, maxText)
+		}
 		n.Findings = append(n.Findings, short)
 	}
-	n.Traits, n.Figures = d.traits(name), d.figures()
+	n.Hardware = escape.Printable(d.hardware(), maxText)
+	n.Traits, n.Figures = d.traits(n), d.figures()
 	return n
 }
 
@@ -105,17 +137,17 @@ func (d *document) hardware() string {
 
 // traits are what the report says of the software and the hardware, and what the name shows of the place: "r12-n07" is in
 // r12.
-func (d *document) traits(name string) map[string]string {
+func (d *document) traits(n *Node) map[string]string {
 	h := d.Host
 	all := map[string]string{
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
-		"container": h.Container, "hardware": d.hardware(),
+		"container": h.Container, "hardware": n.Hardware, "gpudoctor": d.Version,
 	}
-	for i, part := range nameParts(name) {
+	for i, part := range nameParts(n.Name) {
 		all[fmt.Sprintf("%s %d", partOfName, i+1)] = part
 	}
 	for key, value := range all {
-		if value == "" {
+		if all[key] = escape.Printable(value, maxText); value == "" {
 			delete(all, key)
 		}
 	}
@@ -132,32 +164,38 @@ func nameParts(name string) []string {
 	if len(parts) < 2 {
 		return nil
 	}
-	return parts[:len(parts)-1]
+	return parts[:min(len(parts)-1, maxNameParts)]
 }
+
+// plausible reports whether a rate can have been measured.
+func plausible(gbps *float64) bool { return gbps != nil && *gbps > 0 && *gbps < maxRate }
 
 // figures are the rates of the transfers by test and path, and those of the collectives: the median of all pairs, and the
 // lowest, in which one bad link shows.
 func (d *document) figures() map[string]Figure {
 	values := map[string][]float64{}
 	for _, t := range d.Transfers.Transfers {
-		if t.GBps == nil {
+		if !plausible(t.GBps) {
 			continue
 		}
 		name := t.Test
 		if t.Expected != nil {
 			name = fmt.Sprintf("%s, paths of %.0f GB/s", t.Test, *t.Expected)
 		}
+		name = escape.Printable(name, maxText)
 		values[name] = append(values[name], *t.GBps)
 	}
 	if arms := d.Collectives.Arms; len(arms) > 0 {
 		for _, o := range arms[0].Operations {
-			if o.GBps != nil {
-				values[o.Name] = append(values[o.Name], *o.GBps)
+			if plausible(o.GBps) {
+				name := escape.Printable(o.Name, maxText)
+				values[name] = append(values[name], *o.GBps)
 			}
 		}
 	}
 	all := map[string]Figure{}
-	for name, of := range values {
+	for _, name := range slices.Sorted(maps.Keys(values))[:min(len(values), maxFigures)] {
+		of := values[name]
 		middle := median(of)
 		all[name] = Figure{Value: middle, Unit: "GB/s"}
 		if len(of) > 2 {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -45,8 +44,24 @@ type Outlier struct {
 	Sigmas float64 `json:"sigmas"`
 }
 
-// outliersOf are the figures that are far from the others, the farthest first.
-func outliersOf(nodes []*Node) []Outlier {
+// Measured is a figure of the nodes with like hardware.
+type Measured struct {
+	Hardware string  `json:"hardware"`
+	Figure   string  `json:"figure"`
+	Unit     string  `json:"unit,omitempty"`
+	Nodes    int     `json:"nodes"`
+	Median   float64 `json:"median"`
+	// Spread is one standard deviation, estimated from the median absolute deviation.
+	Spread  float64 `json:"spread"`
+	Lowest  float64 `json:"lowest"`
+	Highest float64 `json:"highest"`
+
+	of       []*Node
+	outliers []Outlier
+}
+
+// measuredOf are the figures of like nodes, with their outliers.
+func measuredOf(nodes []*Node) []Measured {
 	type kind struct{ hardware, figure string }
 	byKind := map[kind][]*Node{}
 	for _, n := range nodes {
@@ -56,46 +71,47 @@ func outliersOf(nodes []*Node) []Outlier {
 		}
 	}
 	figures := 0
-	maps.DeleteFunc(byKind, func(_ kind, of []*Node) bool { return len(of) < leastGroup })
 	for _, of := range byKind {
-		figures += len(of)
+		if len(of) >= leastGroup {
+			figures += len(of)
+		}
 	}
-	var all []Outlier
+	all := make([]Measured, 0, len(byKind))
 	for k, of := range byKind {
-		all = append(all, far(k.figure, of, figures)...)
+		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit, Nodes: len(of), of: of}
+		m.judge(figures)
+		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b Outlier) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Sigmas), math.Abs(a.Sigmas)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Figure, b.Figure))
+	slices.SortFunc(all, func(a, b Measured) int {
+		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Figure, b.Figure))
 	})
 	return all
 }
 
-// far are the outliers of one figure among nodes with like hardware. The spread is estimated from a limited number of
-// nodes: the limit is a quantile of Student's distribution.
-func far(name string, of []*Node, figures int) []Outlier {
-	values := make([]float64, 0, len(of))
-	for _, n := range of {
-		values = append(values, n.Figures[name].Value)
+// judge finds the outliers of one figure, of as many in all. The spread is estimated from a limited number of nodes: the
+// limit is a quantile of Student's distribution.
+func (m *Measured) judge(figures int) {
+	values := make([]float64, 0, len(m.of))
+	for _, n := range m.of {
+		values = append(values, n.Figures[m.Figure].Value)
 	}
-	middle := median(values)
-	away := make([]float64, 0, len(values))
-	for _, v := range values {
-		away = append(away, math.Abs(v-middle))
+	m.Median, m.Lowest, m.Highest = median(values), slices.Min(values), slices.Max(values)
+	for i, v := range values {
+		values[i] = math.Abs(v - m.Median)
 	}
-	spread := math.Max(madToSigma*median(away), leastSpread*math.Abs(middle))
-	if spread == 0 {
-		return nil
+	m.Spread = madToSigma * median(values)
+	usual := math.Max(m.Spread, leastSpread*math.Abs(m.Median))
+	if len(m.of) < leastGroup || usual == 0 {
+		return
 	}
-	limit := distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(len(of)-1)}.Quantile(1 - falseAlarm/float64(2*figures))
-	var all []Outlier
-	for _, n := range of {
-		f := n.Figures[name]
-		sigmas := (f.Value - middle) / math.Hypot(spread, f.Spread)
+	limit := distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(len(m.of)-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	for _, n := range m.of {
+		f := n.Figures[m.Figure]
+		sigmas := (f.Value - m.Median) / math.Hypot(usual, f.Spread)
 		if math.Abs(sigmas) > limit {
-			all = append(all, Outlier{Node: n.Name, Figure: name, Unit: f.Unit, Value: f.Value, Median: middle, Nodes: len(of), Sigmas: sigmas})
+			m.outliers = append(m.outliers, Outlier{Node: n.Name, Figure: m.Figure, Unit: f.Unit, Value: f.Value, Median: m.Median, Nodes: len(m.of), Sigmas: sigmas})
 		}
 	}
-	return all
 }
 
 func median(values []float64) float64 {

@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	} {
 		r, err := Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin))
 		expect.NoError(t, err)
-		f := Fold(r, []string{"n1", "n9"})
+		f := Fold(r, []string{"n1", "n9"}, "test")
 		expect.Equal(t, 3, len(f.Nodes), "%s: nodes", name)
 		expect.Equal(t, c.problems, len(f.Problems), "%s: problems %v", name, f.Problems)
 		expect.Equal(t, "580", f.Nodes[2].Traits["driver"], "%s: the later report counts", name)

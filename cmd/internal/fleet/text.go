@@ -1,143 +1,132 @@
 package fleet
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
-	"io"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Bounds of what the text shows: it has to fit on a screen.
+// The widths of a text, and what it shows: it has to fit on a screen.
 const (
-	width     = 100
-	maxCauses = 8
-	maxShared = 2 // What nodes with a cause have in common.
-	maxOdd    = 8 // Outliers, and kinds of drift.
-	maxNames  = 6
-	maxFaults = 4 // Inputs that do not count.
+	leastWidth = 40
+	mostWidth  = 100
 )
 
-// WriteJSON writes all of it.
-func (f *Fleet) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(f)
-}
+var textLimits = limits{causes: 5, common: 2, names: 6, outliers: 12, lines: 4}
 
-// WriteText writes it for a person, on one screen.
-func (f *Fleet) WriteText(w io.Writer) error {
-	var b strings.Builder
-	put := func(margin, format string, args ...any) {
-		for i, l := range lines.Wrap(lines.Printable(fmt.Sprintf(format, args...), false), width-len(margin)) {
-			if i > 0 {
-				margin = strings.Repeat(" ", len(margin))
+// writeText writes it for a person at a terminal, on one screen.
+func writeText(b *bytes.Buffer, f *Fleet, s report.Style) {
+	width := mostWidth
+	if s.Width > 0 {
+		width = max(leastWidth, min(s.Width, mostWidth))
+	}
+	put := func(lead, said string, color ansi.Color) {
+		margin := strings.Repeat(" ", len(lead))
+		if s.Color {
+			lead = color.Paint(lead)
+		}
+		for _, l := range lines.Wrap(lines.Printable(said, s.ASCII), width-len(margin)) {
+			if margin == "" && s.Color {
+				l = color.Paint(l)
 			}
-			b.WriteString(strings.TrimRight(margin+l, " ") + "\n")
+			b.WriteString(strings.TrimRight(lead+l, " ") + "\n")
+			lead = margin
 		}
 	}
-	put("", "%s", f.headline())
-	for i, c := range f.Causes {
-		if i == maxCauses {
-			put("", "\nand %d more causes (--format json)", len(f.Causes)-i)
-			break
-		}
+	put("", f.Headline(), ansi.Bold)
+	for i, c := range f.Causes[:min(len(f.Causes), textLimits.causes)] {
 		b.WriteString("\n")
-		put(fmt.Sprintf("%d  ", i+1), "%s: %s (%s), on %d of %d nodes", c.Severity, c.Title, c.Rule, len(c.Nodes), len(f.Nodes))
-		put("   ", "%s", some(c.Nodes))
-		for _, shared := range c.Common[:min(len(c.Common), maxShared)] {
-			put("   ", "%s", shared)
-		}
-		if c.Remedy != "" {
-			put("   ", "fix: gpudoctor explain %s", c.Remedy)
+		lead := fmt.Sprintf("%d  ", i+1)
+		put(lead+string(c.Severity)+"  ", fmt.Sprintf("%s (%s) on %d of %s", c.Title, c.Rule, len(c.Nodes), lines.Count(len(f.Nodes), "node")), colorOf(c.Severity))
+		for _, l := range c.details(textLimits) {
+			put(strings.Repeat(" ", len(lead)), l, ansi.Plain)
 		}
 	}
-	section := func(title string, all []string, most int) {
-		if len(all) == 0 {
-			return
-		}
+	if more := len(f.Causes) - textLimits.causes; more > 0 {
+		put("\n   ", fmt.Sprintf("and %s (-o FILE.html or FILE.json)", lines.Count(more, "more cause")), ansi.Plain)
+	}
+	for _, part := range f.sections(textLimits) {
 		b.WriteString("\n")
-		put("", "%s", title)
-		for i, l := range all {
-			if i == most {
-				put("  ", "and %d more (--format json)", len(all)-i)
-				break
-			}
-			put("  ", "%s", l)
+		put("", part.Title, ansi.Bold)
+		for _, l := range part.Lines {
+			put("  ", l, ansi.Plain)
+		}
+		if part.More > 0 {
+			put("  ", fmt.Sprintf("and %d more (-o FILE.html or FILE.json)", part.More), ansi.Dim)
 		}
 	}
-	section("Figures far from those of like nodes", texts(f.Outliers), maxOdd)
-	section("What differs between like nodes", texts(f.Drift), maxOdd)
-	section("No report", names(f.Unreported), 1)
-	section("Not counted", texts(f.Problems), maxFaults)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-// headline counts the nodes by verdict.
-func (f *Fleet) headline() string {
-	var parts []string
-	for _, state := range slices.Sorted(maps.Keys(f.States)) {
-		parts = append(parts, fmt.Sprintf("%d %s", f.States[state], state))
+// colorOf is the colour of a severity.
+func colorOf(s rules.Severity) ansi.Color {
+	switch {
+	case s.Rank() <= rules.High.Rank():
+		return ansi.Red
+	case s == rules.Medium:
+		return ansi.Yellow
 	}
-	said := fmt.Sprintf("%d nodes: %s", len(f.Nodes), strings.Join(parts, ", "))
-	if len(f.Nodes) == 0 {
-		said = "no report of a node"
-	}
-	if n := len(f.Unreported); n > 0 {
-		said += fmt.Sprintf("; %d without a report", n)
-	}
-	return said
+	return ansi.Cyan
 }
 
-// names is a list of names in one line, if there are any.
-func names(all []string) []string {
-	if len(all) == 0 {
-		return nil
+// details are the nodes of a cause, what they share, and what to do.
+func (c Cause) details(l limits) []string {
+	all := []string{lines.First(c.Nodes, l.names, ", ")}
+	all = append(all, texts(c.Common[:min(len(c.Common), l.common)])...)
+	if c.Remedy != "" {
+		all = append(all, "fix: "+c.fix())
 	}
-	return []string{some(all)}
+	return all
 }
 
-func some(names []string) string { return lines.First(names, maxNames, ", ") }
-
-func texts[T fmt.Stringer](all []T) []string {
-	var said []string
-	for _, one := range all {
-		said = append(said, one.String())
-	}
-	return said
-}
+func (c Cause) fix() string { return "gpudoctor explain " + c.Remedy }
 
 func (c Common) String() string {
 	var traits []string
 	for _, t := range c.Traits {
-		traits = append(traits, t.Name+" "+t.Value)
+		traits = append(traits, t.String())
 	}
-	return fmt.Sprintf("%d of %d have %s, and %d of the %d others (p = %.1g)", c.With, c.Affected, lines.First(traits, maxNames, ", "), c.Without, c.Others, c.P)
+	chance := fmt.Sprintf("p = %.1g", c.P)
+	if c.P == 0 {
+		chance = "p < 1e-300"
+	}
+	return fmt.Sprintf("%d of these %d have %s; of the other %d, %d have it (%s)", c.With, c.Affected, lines.First(traits, maxTraits, ", "), c.Others, c.Without, chance)
 }
 
-func (o Outlier) String() string {
-	side := "below"
-	if o.Sigmas > 0 {
-		side = "above"
+func (t Trait) String() string {
+	if strings.HasPrefix(t.Name, partOfName) {
+		return fmt.Sprintf("%q in their names", t.Value)
 	}
-	return fmt.Sprintf("%s: %s %.4g %s, %.0f sigmas %s the median of %d nodes, %.4g", o.Node, o.Figure, o.Value, o.Unit, math.Abs(o.Sigmas), side, o.Nodes, o.Median)
+	return t.Name + " " + t.Value
+}
+
+// maxTraits bounds the traits that are named of one group, maxValues the values of one trait, and maxOdd the nodes that
+// have one of the rarer.
+const (
+	maxTraits = 4
+	maxValues = 4
+	maxOdd    = 3
+)
+
+func (o Outlier) String() string {
+	return fmt.Sprintf("%s: %s: %.4g %s, median of %d nodes %.4g (%+.0f sigma)", o.Node, o.Figure, o.Value, o.Unit, o.Nodes, o.Median, math.Round(o.Sigmas))
 }
 
 func (d Drift) String() string {
 	var parts []string
 	for i, v := range d.Values {
-		if i == 0 {
-			parts = append(parts, fmt.Sprintf("%s on %d", v.Value, len(v.Nodes)))
-			continue
+		part := fmt.Sprintf("%s on %d", v.Value, len(v.Nodes))
+		if i > 0 {
+			part += " (" + lines.First(v.Nodes, maxOdd, ", ") + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%s on %d (%s)", v.Value, len(v.Nodes), lines.First(v.Nodes, 3, ", ")))
+		parts = append(parts, part)
 	}
-	return d.Trait + ": " + lines.First(parts, 4, "; ")
+	return d.Trait + ": " + lines.First(parts, maxValues, "; ")
 }
 
 func (p Problem) String() string { return p.Source + ": " + p.Reason }

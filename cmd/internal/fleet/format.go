@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+// writers write the formats, by name.
+var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
+	"text": writeText, "json": writeJSON, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+}
+
+// Formats are the names of the formats, the default first, as check calls them.
+func Formats() []string {
+	var all []string
+	for _, name := range report.FormatNames() {
+		if writers[name] != nil {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// Write writes it in one of the formats.
+func (f *Fleet) Write(w io.Writer, format string, s report.Style) error {
+	var b bytes.Buffer
+	writers[format](&b, f, s)
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write fleet: %w", err)
+	}
+	return nil
+}
+
+// writeJSON writes all of it.
+func writeJSON(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	raw, err := lines.JSON(f)
+	if err != nil {
+		panic(fmt.Sprintf("encode a fleet: %v", err)) // It is texts and finite numbers.
+	}
+	b.Write(raw)
+}
+
+// section is lines under a title, as people read them.
+type section struct {
+	Title string
+	Lines []string
+	// More is how many there are beyond them.
+	More int
+}
+
+// limits bound what people are shown; JSON has all of it.
+type limits struct{ causes, common, names, outliers, lines int }
+
+// sections are what follows the causes, without those that are empty.
+func (f *Fleet) sections(l limits) []section {
+	var unproven []string
+	for _, n := range f.Nodes {
+		if n.State == string(report.Inconclusive) {
+			unproven = append(unproven, n.Name)
+		}
+	}
+	some := func(names []string) []string {
+		if len(names) == 0 {
+			return nil
+		}
+		return []string{lines.First(names, l.names, ", ")}
+	}
+	var all []section
+	for _, s := range []section{
+		{"Figures far from those of like nodes", f.outlying(), l.outliers},
+		{"Not examined completely", some(unproven), 1},
+		{"No report", some(f.Unreported), 1},
+		{"Not counted", texts(f.Problems), l.lines},
+		{"What differs between like nodes", texts(f.Drift), l.lines},
+	} {
+		most := s.More
+		if s.More = max(0, len(s.Lines)-most); s.More > 0 {
+			s.Lines = s.Lines[:most]
+		}
+		if len(s.Lines) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// outlying is a line for each node with outliers, the farthest of them.
+func (f *Fleet) outlying() []string {
+	var all []string
+	others := map[string]int{}
+	for _, o := range f.Outliers {
+		others[o.Node]++
+	}
+	for _, o := range f.Outliers {
+		if n := others[o.Node] - 1; n > 0 {
+			all = append(all, fmt.Sprintf("%s; %s more", o, lines.Count(n, "figure")))
+		} else if n == 0 {
+			all = append(all, o.String())
+		}
+		others[o.Node] = 0
+	}
+	return all
+}
+
+func texts[T fmt.Stringer](all []T) []string {
+	said := make([]string, len(all))
+	for i, one := range all {
+		said[i] = one.String()
+	}
+	return said
+}
+
+// Headline counts the nodes by verdict.
+func (f *Fleet) Headline() string {
+	if len(f.Nodes)+len(f.Unreported) == 0 {
+		return "No report of a node"
+	}
+	var parts []string
+	for _, state := range states {
+		if n := f.States[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, map[string]string{string(report.Findings): "with findings"}[state]+map[bool]string{true: state}[state != string(report.Findings)]))
+		}
+	}
+	if n := len(f.Unreported); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a report", n))
+	}
+	return lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
+}

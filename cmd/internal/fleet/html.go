@@ -1,0 +1,302 @@
+package fleet
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+//go:embed templates/page.html
+var pageText string
+
+//go:embed templates/page.css
+var pageStyle string
+
+var compiled = sync.OnceValue(func() *template.Template { return template.Must(template.New("fleet").Parse(pageText)) })
+
+// What a page shows.
+var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100}
+
+const (
+	maxFilters  = 20 // Causes by which the picture can be filtered.
+	maxPictures = 48 // Histograms.
+	fewNodes    = 200
+	openNames   = 20 // Nodes of a cause that are shown unfolded.
+)
+
+// page is what the template shows: one file that loads nothing, as the page of one node (see package report). The picture
+// is filtered by the style sheet alone.
+type page struct {
+	*Fleet
+	Policy   string
+	Style    template.CSS
+	Version  string
+	Headline string
+	// Class is the colour of the whole, and First what to look at first.
+	Class, First string
+	// Filters are the causes, and the outliers behind them.
+	Filters []filter
+	// Size is "named" for nodes with their names, "small" for more than can be named.
+	Size   string
+	Racks  []rack
+	Legend []filter
+	Causes []pageCause
+	// MoreCauses and MoreFigures say what is left out.
+	MoreCauses, MoreFigures string
+	Sections                []section
+	Figures                 []histogram
+}
+
+// filter is a cause by which the picture is filtered, or the meaning of a colour.
+type filter struct {
+	Key         int
+	Class, Text string
+	Nodes       int
+}
+
+// rack is nodes whose names begin alike.
+type rack struct {
+	Name  string
+	Cells []cell
+}
+
+// cell is a node in the picture.
+type cell struct{ Name, Class, Title string }
+
+// pageCause is a cause as an article.
+type pageCause struct {
+	Cause
+	Number    int
+	Said, Fix string
+	Shared    []string
+	Open      bool
+}
+
+// style is the style of a page: that of a report, that of the picture, and a rule for each filter.
+var style = sync.OnceValue(func() string {
+	var b strings.Builder
+	b.WriteString(report.PageStyle + pageStyle)
+	for i := 1; i <= maxFilters; i++ {
+		fmt.Fprintf(&b, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
+	}
+	return b.String()
+})
+
+// writeHTML writes it as a page for a browser.
+func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	f = lines.Clean(f, false)
+	l := pageLimits
+	p := page{
+		Fleet: f, Policy: report.PagePolicy(style()), Style: template.CSS(style()), //nolint:gosec // It is part of the program.
+		Version: f.Version, Headline: f.Headline(), Class: f.class(), Sections: f.sections(l),
+	}
+	affected := map[string][]int{}
+	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
+		for _, name := range c.Nodes {
+			affected[name] = append(affected[name], i)
+		}
+		one := pageCause{Cause: c, Number: i + 1, Shared: texts(c.Common[:min(len(c.Common), l.common)]), Open: len(c.Nodes) <= openNames}
+		one.Said = fmt.Sprintf("on %d of %s", len(c.Nodes), lines.Count(len(f.Nodes), "node"))
+		if c.Remedy != "" {
+			one.Fix = c.fix()
+		}
+		p.Causes = append(p.Causes, one)
+		if i < maxFilters-1 {
+			p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
+		}
+	}
+	if odd := f.outlying(); len(odd) > 0 {
+		p.Filters = append(p.Filters, filter{maxFilters, "", "figures far from those of like nodes", len(odd)})
+	}
+	if len(f.Causes) > 0 {
+		p.First = strings.Join(append([]string{p.Causes[0].Title + " " + p.Causes[0].Said}, p.Causes[0].Shared[:min(1, len(p.Causes[0].Shared))]...), ": ")
+	}
+	if more := len(f.Causes) - l.causes; more > 0 {
+		p.MoreCauses = fmt.Sprintf("and %s, in the report as JSON", lines.Count(more, "more cause"))
+	}
+	p.draw(affected)
+	for _, m := range f.Measured[:min(len(f.Measured), maxPictures)] {
+		p.Figures = append(p.Figures, m.histogram())
+	}
+	if more := len(f.Measured) - maxPictures; more > 0 {
+		p.MoreFigures = fmt.Sprintf("and %s, in the report as JSON", lines.Count(more, "more figure"))
+	}
+	if err := compiled().Execute(b, p); err != nil {
+		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
+	}
+}
+
+// class is the colour of the whole.
+func (f *Fleet) class() string {
+	switch {
+	case f.ExitCode == exitFindings:
+		return "bad"
+	case f.ExitCode != 0 || f.States[string(report.Inconclusive)] > 0:
+		return "open"
+	case f.States[string(report.Findings)] > 0:
+		return "warn"
+	}
+	return "good"
+}
+
+// class is the colour of a node.
+func (n *Node) class() string {
+	switch {
+	case n.ExitCode == exitFindings:
+		return "n-bad"
+	case n.State == string(report.Findings):
+		return "n-warn"
+	case n.State == string(report.Healthy) && n.ExitCode == 0:
+		return "n-good"
+	}
+	return "n-open"
+}
+
+// draw makes the picture: each node in its rack, with what is wrong with it.
+func (p *page) draw(affected map[string][]int) {
+	p.Size = "named"
+	if len(p.Nodes)+len(p.Unreported) > fewNodes {
+		p.Size = "small"
+	}
+	odd := map[string]string{}
+	for _, o := range p.Outliers {
+		odd[o.Node] = lines.Joined("; ", odd[o.Node], o.Figure+" "+short(o.Value))
+	}
+	at := map[string]int{}
+	put := func(name, class, title string) {
+		of := strings.Join(nameParts(name), "-")
+		if _, known := at[of]; !known {
+			at[of] = len(p.Racks)
+			p.Racks = append(p.Racks, rack{Name: of})
+		}
+		r := &p.Racks[at[of]]
+		r.Cells = append(r.Cells, cell{name, class, name + ": " + title})
+	}
+	for _, n := range p.Nodes {
+		class, title := n.class(), n.State
+		for i, c := range affected[n.Name] {
+			if i == 0 {
+				title = ""
+			}
+			class += fmt.Sprintf(" c%d", c+1)
+			title = lines.Joined("; ", title, p.Fleet.Causes[c].Title)
+		}
+		if odd[n.Name] != "" {
+			class += fmt.Sprintf(" odd c%d", maxFilters)
+		}
+		put(n.Name, class, lines.Joined("; ", title, odd[n.Name]))
+	}
+	for _, name := range p.Unreported {
+		put(name, "n-gone", "no report")
+	}
+	if len(p.Racks)*2 > len(p.Nodes) { // Their names tell nothing.
+		whole := rack{}
+		for _, r := range p.Racks {
+			whole.Cells = append(whole.Cells, r.Cells...)
+		}
+		p.Racks = []rack{whole}
+	}
+	seen := map[string]bool{}
+	for _, r := range p.Racks {
+		for _, c := range r.Cells {
+			first, _, _ := strings.Cut(c.Class, " ")
+			seen[first] = true
+		}
+	}
+	if len(odd) > 0 {
+		seen["odd"] = true
+	}
+	for _, l := range []filter{
+		{Class: "n-bad", Text: "findings that count (exit code 1)"},
+		{Class: "n-warn", Text: "findings below --fail-on"},
+		{Class: "n-open", Text: "not examined completely"},
+		{Class: "n-gone", Text: "no report"},
+		{Class: "n-good", Text: "healthy"},
+		{Class: "odd", Text: "a figure far from those of like nodes"},
+	} {
+		if seen[l.Class] {
+			p.Legend = append(p.Legend, l)
+		}
+	}
+}
+
+// histogram is a figure as a picture.
+type histogram struct {
+	Measured
+	Said, Count, Middle, Low, High, Far string
+	Bars                                []bar
+	Line                                string
+}
+
+// bar is how many nodes have about the same figure.
+type bar struct{ Class, X, Y, Width, Height, Title string }
+
+// The size of a histogram, and its bars.
+const (
+	pictureWidth, pictureHeight = 240, 64
+	bins                        = 40
+)
+
+// histogram draws a figure: outliers stand on top of the others in their bar, and are never too low to be seen.
+func (m Measured) histogram() histogram {
+	h := histogram{Measured: m, Count: lines.Count(m.Nodes, "node"), Middle: short(m.Median), Low: short(m.Lowest), High: short(m.Highest)}
+	odd := map[string]bool{}
+	var far []string
+	for _, o := range m.outliers {
+		odd[o.Node] = true
+		far = append(far, fmt.Sprintf("%s %s", o.Node, short(o.Value)))
+	}
+	if h.Said = fmt.Sprintf("%s from %s to %s %s", m.Figure, h.Low, h.High, m.Unit); len(far) > 0 {
+		h.Far = "outliers: " + lines.First(far, textLimits.names, ", ")
+		h.Said += ", " + h.Far
+	}
+	span := m.Highest - m.Lowest
+	place := func(v float64) int {
+		if span == 0 {
+			return bins / 2
+		}
+		return min(bins-1, int((v-m.Lowest)/span*bins))
+	}
+	var usual, outlying [bins]int
+	most := 1
+	for _, n := range m.of {
+		i := place(n.Figures[m.Figure].Value)
+		if odd[n.Name] {
+			outlying[i]++
+		} else {
+			usual[i]++
+		}
+		most = max(most, usual[i]+outlying[i])
+	}
+	const width = pictureWidth / float64(bins)
+	for i := range bins {
+		top := float64(pictureHeight)
+		for _, part := range []struct {
+			class string
+			n     int
+		}{{"usual", usual[i]}, {"odd", outlying[i]}} {
+			if part.n == 0 {
+				continue
+			}
+			height := max(2, float64(part.n)/float64(most)*(pictureHeight-8))
+			if part.class == "odd" {
+				height = max(8, height)
+			}
+			top -= height
+			h.Bars = append(h.Bars, bar{part.class, fixed(float64(i) * width), fixed(top), fixed(width - 0.5), fixed(height), fmt.Sprintf("%s near %s %s", lines.Count(part.n, "node"), short(m.Lowest+(float64(i)+0.5)/bins*span), m.Unit)})
+		}
+	}
+	h.Line = fixed(pictureWidth / 2)
+	if span > 0 {
+		h.Line = fixed((m.Median - m.Lowest) / span * pictureWidth)
+	}
+	return h
+}
+
+func fixed(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+var markdownLimits = limits{causes: 20, common: 2, names: 20, outliers: 40, lines: 20}
+
+// writeMarkdown writes it for a ticket.
+func writeMarkdown(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	l := markdownLimits
+	put := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	put("## gpudoctor fleet: %s", f.Headline())
+	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
+		put("\n### %d. %s\n", i+1, gfm.Inline(c.Title))
+		put("%s, %s, on %d of %s\n", c.Severity, gfm.Code(c.Rule), len(c.Nodes), lines.Count(len(f.Nodes), "node"))
+		put("- %s", gfm.Inline(lines.First(c.Nodes, l.names, ", ")))
+		for _, shared := range c.Common[:min(len(c.Common), l.common)] {
+			put("- %s", gfm.Inline(shared.String()))
+		}
+		if c.Remedy != "" {
+			put("- **Fix:** %s", gfm.Code(c.fix()))
+		}
+	}
+	if more := len(f.Causes) - l.causes; more > 0 {
+		put("\nand %s", lines.Count(more, "more cause"))
+	}
+	for _, s := range f.sections(l) {
+		put("\n### %s\n", s.Title)
+		for _, line := range s.Lines {
+			put("- %s", gfm.Item(gfm.Inline(line)))
+		}
+		if s.More > 0 {
+			put("- and %d more", s.More)
+		}
+	}
+	if len(f.Measured) == 0 {
+		return
+	}
+	rows := [][]string{{"Figure", "GPUs", "Nodes", "Median", "Lowest", "Highest", "Unit"}}
+	for _, m := range f.Measured[:min(len(f.Measured), l.lines)] {
+		rows = append(rows, []string{m.Figure, m.Hardware, fmt.Sprint(m.Nodes), short(m.Median), short(m.Lowest), short(m.Highest), m.Unit})
+	}
+	put("\n### Figures\n\n%s", gfm.Table(rows))
+}
+
+// short writes a figure.
+func short(v float64) string { return fmt.Sprintf("%.4g", v) }
