@@ -19,7 +19,11 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 	f = lines.Clean(f, s.ASCII)
 	suite := junit.Testsuite{Name: "gpudoctor fleet", Time: "0"}
 	suite.AddProperty("verdict", f.Headline())
+	named := map[string]int{}
 	add := func(class, name string, c junit.Testcase) {
+		if named[class+name]++; named[class+name] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, named[class+name])
+		}
 		c.Classname, c.Name = "gpudoctor."+class, name
 		suite.AddTestcase(c)
 	}
@@ -47,7 +51,7 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		add("node", n.Name, c)
 	}
 	for _, name := range f.Unreported {
-		add("node", name, junit.Testcase{Error: &junit.Result{Message: "no report", Type: "unreported"}})
+		add("node", name, junit.Testcase{Error: &junit.Result{Message: "no report", Type: unreported}})
 	}
 	for _, p := range f.Problems {
 		result := &junit.Result{Message: p.Reason, Type: "input"}
@@ -56,6 +60,9 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 			c = junit.Testcase{Error: result}
 		}
 		add("input", p.Source, c)
+	}
+	if len(f.Nodes)+len(f.Unreported) == 0 {
+		add("node", "any", junit.Testcase{Error: &junit.Result{Message: f.Headline(), Type: unreported}})
 	}
 	all := junit.Testsuites{Name: suite.Name, Time: suite.Time}
 	all.AddSuite(suite)

@@ -75,7 +75,8 @@ const (
 
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
 func Fold(r *Reading, expected []string, version string) *Fleet {
-	nodes := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	nodes := append([]*Node{}, r.Nodes...)
+	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	f := &Fleet{
 		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes), Outliers: []Outlier{}, Measured: measuredOf(nodes),
 		Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,

@@ -72,7 +72,7 @@ func (f *Fleet) sections(l limits) []section {
 	}
 	var all []section
 	for _, s := range []section{
-		{"Figures far from those of like nodes", f.outlying(), l.outliers},
+		{"Figures far from those of like nodes", f.outlying(l), l.outliers},
 		{"Not examined completely", some(unproven), 1},
 		{"No report", some(f.Unreported), 1},
 		{"Not counted", texts(f.Problems), l.lines},
@@ -89,20 +89,32 @@ func (f *Fleet) sections(l limits) []section {
 	return all
 }
 
-// outlying is a line for each node with outliers, the farthest of them.
-func (f *Fleet) outlying() []string {
-	var all []string
-	others := map[string]int{}
+// outlying is a line for each node with outliers, the farthest of them. Nodes with findings that count come last, in one
+// line: these may be why.
+func (f *Fleet) outlying(l limits) []string {
+	var all, explained []string
+	failed, others := map[string]bool{}, map[string]int{}
+	for _, n := range f.Nodes {
+		failed[n.Name] = n.ExitCode == exitFindings
+	}
 	for _, o := range f.Outliers {
 		others[o.Node]++
 	}
 	for _, o := range f.Outliers {
-		if n := others[o.Node] - 1; n > 0 {
-			all = append(all, fmt.Sprintf("%s; %s more", o, lines.Count(n, "figure")))
-		} else if n == 0 {
+		n := others[o.Node] - 1
+		others[o.Node] = 0
+		switch {
+		case n < 0: // It is told.
+		case failed[o.Node]:
+			explained = append(explained, o.Node)
+		case n > 0:
+			all = append(all, fmt.Sprintf("%s; and %s", o, lines.Count(n, "other figure")))
+		default:
 			all = append(all, o.String())
 		}
-		others[o.Node] = 0
+	}
+	if len(explained) > 0 {
+		all = append(all, fmt.Sprintf("%s with a cause above: %s", lines.Count(len(explained), "node"), lines.First(explained, l.names, ", ")))
 	}
 	return all
 }

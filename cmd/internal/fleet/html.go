@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,7 +29,8 @@ const (
 	maxFilters  = 20 // Causes by which the picture can be filtered.
 	maxPictures = 48 // Histograms.
 	fewNodes    = 200
-	openNames   = 20 // Nodes of a cause that are shown unfolded.
+	openNames   = 20 // Nodes of a cause that are shown unfolded, and lines.
+	openLines   = 12
 )
 
 // page is what the template shows: one file that loads nothing, as the page of one node (see package report). The picture
@@ -49,7 +52,7 @@ type page struct {
 	Causes []pageCause
 	// MoreCauses and MoreFigures say what is left out.
 	MoreCauses, MoreFigures string
-	Sections                []section
+	Sections                []pageSection
 	Figures                 []histogram
 }
 
@@ -68,6 +71,12 @@ type rack struct {
 
 // cell is a node in the picture.
 type cell struct{ Name, Class, Title string }
+
+// pageSection is a section of which not all lines are shown at once.
+type pageSection struct {
+	section
+	Folded []string
+}
 
 // pageCause is a cause as an article.
 type pageCause struct {
@@ -94,7 +103,14 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	l := pageLimits
 	p := page{
 		Fleet: f, Policy: report.PagePolicy(style()), Style: template.CSS(style()), //nolint:gosec // It is part of the program.
-		Version: f.Version, Headline: f.Headline(), Class: f.class(), Sections: f.sections(l),
+		Version: f.Version, Headline: f.Headline(), Class: f.class(),
+	}
+	for _, part := range f.sections(l) {
+		one := pageSection{section: part}
+		if len(part.Lines) > openLines {
+			one.Lines, one.Folded = part.Lines[:openLines], part.Lines[openLines:]
+		}
+		p.Sections = append(p.Sections, one)
 	}
 	affected := map[string][]int{}
 	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
@@ -111,8 +127,12 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 			p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
 		}
 	}
-	if odd := f.outlying(); len(odd) > 0 {
-		p.Filters = append(p.Filters, filter{maxFilters, "", "figures far from those of like nodes", len(odd)})
+	odd := map[string]string{}
+	for _, o := range f.Outliers {
+		odd[o.Node] = lines.Joined("; ", odd[o.Node], o.Figure+" "+short(o.Value))
+	}
+	if len(odd) > 0 {
+		p.Filters = append(p.Filters, filter{maxFilters, "", "a figure far from those of like nodes", len(odd)})
 	}
 	if len(f.Causes) > 0 {
 		p.First = strings.Join(append([]string{p.Causes[0].Title + " " + p.Causes[0].Said}, p.Causes[0].Shared[:min(1, len(p.Causes[0].Shared))]...), ": ")
@@ -120,11 +140,18 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	if more := len(f.Causes) - l.causes; more > 0 {
 		p.MoreCauses = fmt.Sprintf("and %s, in the report as JSON", lines.Count(more, "more cause"))
 	}
-	p.draw(affected)
-	for _, m := range f.Measured[:min(len(f.Measured), maxPictures)] {
+	p.draw(affected, odd)
+	var pictured []Measured
+	for _, m := range f.Measured {
+		if m.Nodes > 1 {
+			pictured = append(pictured, m)
+		}
+	}
+	slices.SortStableFunc(pictured, func(a, b Measured) int { return cmp.Compare(len(b.outliers), len(a.outliers)) })
+	for _, m := range pictured[:min(len(pictured), maxPictures)] {
 		p.Figures = append(p.Figures, m.histogram())
 	}
-	if more := len(f.Measured) - maxPictures; more > 0 {
+	if more := len(pictured) - maxPictures; more > 0 {
 		p.MoreFigures = fmt.Sprintf("and %s, in the report as JSON", lines.Count(more, "more figure"))
 	}
 	if err := compiled().Execute(b, p); err != nil {
@@ -158,15 +185,11 @@ func (n *Node) class() string {
 	return "n-open"
 }
 
-// draw makes the picture: each node in its rack, with what is wrong with it.
-func (p *page) draw(affected map[string][]int) {
+// draw makes the picture: each node in its rack, with its causes, and its figures that are outliers.
+func (p *page) draw(affected map[string][]int, odd map[string]string) {
 	p.Size = "named"
 	if len(p.Nodes)+len(p.Unreported) > fewNodes {
 		p.Size = "small"
-	}
-	odd := map[string]string{}
-	for _, o := range p.Outliers {
-		odd[o.Node] = lines.Joined("; ", odd[o.Node], o.Figure+" "+short(o.Value))
 	}
 	at := map[string]int{}
 	put := func(name, class, title string) {

@@ -9,11 +9,20 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-var markdownLimits = limits{causes: 20, common: 2, names: 20, outliers: 40, lines: 20}
+// markdownLimits are tried until it is short enough for a ticket.
+var markdownLimits = []limits{{causes: 20, common: 2, names: 20, outliers: 40, lines: 20}, {causes: 3, common: 1, names: 3, outliers: 3, lines: 3}}
 
 // writeMarkdown writes it for a ticket.
 func writeMarkdown(b *bytes.Buffer, f *Fleet, _ report.Style) {
-	l := markdownLimits
+	for _, l := range markdownLimits {
+		b.Reset()
+		if writeTicket(b, f, l); b.Len() <= report.MaxMarkdown {
+			return
+		}
+	}
+}
+
+func writeTicket(b *bytes.Buffer, f *Fleet, l limits) {
 	put := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	put("## gpudoctor fleet: %s", f.Headline())
 	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {

@@ -34,6 +34,8 @@ const (
 	// maxNodes and maxProblems bound what is kept.
 	maxNodes    = 100_000
 	maxProblems = 1000
+	// maxBroken bounds how often one input is tried behind a part of it that is broken.
+	maxBroken = 1000
 	// maxText bounds a text of a report in bytes, maxPlace the place and the reason of a problem.
 	maxText  = 255
 	maxPlace = 300
@@ -174,94 +176,131 @@ func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
 	}
 }
 
-// limited is a reader that fails where one value of a stream is too long.
-type limited struct {
+// values reads JSON values after each other, and can go on behind one that is broken.
+type values struct {
+	*json.Decoder
 	from io.Reader
-	left int
+	// Read are bytes that were read and not used, the next ones last.
+	read [][]byte
+	left int // How much the current value may still have.
 }
 
 var errTooLong = fmt.Errorf("longer than %d MiB, more than a report has", maxReport>>20)
 
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
+func newValues(from io.Reader) *values {
+	v := &values{from: from}
+	v.Decoder = json.NewDecoder(v)
+	return v
+}
+
+func (v *values) Read(p []byte) (int, error) {
+	if v.left <= 0 {
 		return 0, errTooLong
 	}
-	n, err := l.from.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	p = p[:min(len(p), v.left)]
+	if last := len(v.read) - 1; last >= 0 {
+		n := copy(p, v.read[last])
+		if v.read[last] = v.read[last][n:]; len(v.read[last]) == 0 {
+			v.read = v.read[:last]
+		}
+		v.left -= n
+		return n, nil
+	}
+	n, err := v.from.Read(p)
+	v.left -= n
 	return n, err
+}
+
+// next reads a value.
+func (v *values) next(d *document) error {
+	v.left = maxReport
+	return v.Decode(d)
+}
+
+// unread gives back what was read and not used.
+func (v *values) unread(from io.Reader) {
+	if b, _ := io.ReadAll(from); len(b) > 0 {
+		v.read = append(v.read, b)
+	}
+}
+
+// skip leaves out a broken value up to the next line that begins with a brace. It returns the first character of the value,
+// and false if there is no such line.
+func (v *values) skip() (first byte, more bool) {
+	v.unread(v.Buffered())
+	v.left = 2 * maxReport
+	lines := bufio.NewReaderSize(v, 4<<10)
+	for first == 0 || strings.IndexByte(" \t\r\n", first) >= 0 {
+		var err error
+		if first, err = lines.ReadByte(); err != nil {
+			return first, false
+		}
+	}
+	for !more {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return first, false
+		}
+		head, _ := lines.Peek(1)
+		more = bytes.HasSuffix(line, []byte("\n")) && string(head) == "{"
+	}
+	v.unread(io.LimitReader(lines, int64(lines.Buffered())))
+	v.Decoder = json.NewDecoder(v)
+	return first, true
 }
 
 // reports reads reports after each other. Where one cannot be read, it goes on at the next line that begins with a brace.
 func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
-	in := &limited{from: from}
-	decoder := json.NewDecoder(in)
-	for n := 1; ctx.Err() == nil; n++ {
-		in.left = maxReport
+	all := newValues(from)
+	for n, broken := 1, 0; ctx.Err() == nil; n++ {
 		at := of
 		if n > 1 {
 			at.source, at.name = fmt.Sprintf("%s, report %d", of.source, n), fmt.Sprintf("%s report %d", of.name, n)
 		}
 		at.name = strings.TrimSpace(cmp.Or(at.name, "report 1"))
 		var d document
-		err := decoder.Decode(&d)
-		if errors.Is(err, io.EOF) {
+		err := all.next(&d)
+		wrongType, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
+		switch {
+		case errors.Is(err, io.EOF):
 			if n == 1 {
 				r.lost(of.source, "is empty")
 			}
 			return
-		}
-		if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		case isJSON, err == nil && d.Schema != report.Schema:
 			r.refuse(at.source, &d, wrongType)
-			continue // The decoder stands behind it.
-		}
-		if err != nil {
-			in.left = maxReport
-			rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), in))
-			r.broken(at.source, rest, err)
-			if !skip(rest) {
+		case err != nil:
+			first, more := all.skip()
+			r.broken(at.source, first, err)
+			if broken++; broken == maxBroken && more {
+				r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
 				return
 			}
-			in = &limited{from: rest}
-			decoder = json.NewDecoder(in)
-			continue
+			if !more {
+				return
+			}
+		default:
+			r.add(d.node(at))
 		}
-		if d.Schema != report.Schema {
-			r.refuse(at.source, &d, nil)
-			continue
-		}
-		r.add(d.node(at))
 	}
 }
 
 // broken says why a value cannot be read. It may have been a report if it begins like one.
-func (r *Reading) broken(source string, rest *bufio.Reader, err error) {
-	reason := err.Error()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		reason = "is cut off"
-	}
-	head, _ := rest.Peek(64)
-	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
-		r.lost(source, reason)
-		return
-	}
-	r.problem(Problem{Source: source, Reason: "is no JSON: " + reason})
-}
-
-// skip leaves out the first line, and those up to one that begins with a brace; it is false if there is none.
-func skip(in *bufio.Reader) bool {
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return false
-		}
-		if head, _ := in.Peek(1); bytes.HasSuffix(line, []byte("\n")) && string(head) == "{" {
-			return true
-		}
+func (r *Reading) broken(source string, first byte, err error) {
+	switch {
+	case first != '{':
+		r.problem(Problem{Source: source, Reason: "is no JSON: " + err.Error()})
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		r.lost(source, "is cut off")
+	case errors.Is(err, errTooLong):
+		r.lost(source, err.Error())
+	default:
+		r.lost(source, "is cut off or damaged: "+err.Error())
 	}
 }
 
 // refuse says why a document is not taken for a report.
-func (r *Reading) refuse(source string, d *document, err error) {
+func (r *Reading) refuse(source string, d *document, err *json.UnmarshalTypeError) {
 	kind, _, _ := strings.Cut(report.Schema, "/")
 	switch {
 	case strings.HasPrefix(d.Schema, kind+"/") && d.Schema != report.Schema:
