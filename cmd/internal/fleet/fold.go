@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -78,15 +77,10 @@ func Fold(r *Reading, expected []string, version string) *Fleet {
 	nodes := append([]*Node{}, r.Nodes...)
 	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	f := &Fleet{
-		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes), Outliers: []Outlier{}, Measured: measuredOf(nodes),
+		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes),
 		Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
 	}
-	for _, m := range f.Measured {
-		f.Outliers = append(f.Outliers, m.outliers...)
-	}
-	slices.SortFunc(f.Outliers, func(a, b Outlier) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Sigmas), math.Abs(a.Sigmas)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Figure, b.Figure))
-	})
+	f.Measured, f.Outliers = measuredOf(nodes)
 	for _, n := range nodes {
 		f.States[n.State]++
 		f.ExitCode = worse(f.ExitCode, n.ExitCode)

@@ -6,12 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -20,6 +21,7 @@ import (
 const (
 	maxFindings  = 500
 	maxFigures   = 200
+	maxLinks     = 10_000
 	maxNameParts = 8
 	maxRate      = 1e9 // GB/s.
 )
@@ -41,8 +43,15 @@ type Node struct {
 	// Source is the file that its report is in.
 	Source string `json:"source"`
 
+	links   []link
 	unnamed bool      // The report does not name it.
 	written time.Time // When its report was.
+}
+
+// link is the rate of the transfers between two GPUs in one test. There are many, and their names are alike on like nodes.
+type link struct {
+	name unique.Handle[string]
+	gbps float32
 }
 
 // Finding is a finding of a node in short.
@@ -71,9 +80,10 @@ type document struct {
 	} `json:"findings"`
 	Transfers struct {
 		Transfers []struct {
-			Test, Basis string
-			Expected    *float64 `json:"expected_gbps"`
-			GBps        *float64 `json:"gbps"`
+			Test, Source, Destination string
+			Outcome                   probe.Outcome
+			Expected                  *float64 `json:"expected_gbps"`
+			GBps                      *float64 `json:"gbps"`
 		} `json:"transfers"`
 	} `json:"transfers"`
 	Collectives struct {
@@ -117,7 +127,8 @@ func (d *document) node(of input) *Node {
 		n.Findings = append(n.Findings, short)
 	}
 	n.Hardware = escape.Printable(d.hardware(), maxText)
-	n.Traits, n.Figures = d.traits(n), d.figures()
+	n.Traits = d.traits(n)
+	n.measure(d)
 	return n
 }
 
@@ -170,41 +181,34 @@ func nameParts(name string) []string {
 // plausible reports whether a rate can have been measured.
 func plausible(gbps *float64) bool { return gbps != nil && *gbps > 0 && *gbps < maxRate }
 
-// figures are the rates of the transfers by test and path, and those of the collectives: the median of all pairs, and the
-// lowest, in which one bad link shows.
-func (d *document) figures() map[string]Figure {
+// measure takes the rates of the transfers, the median of all with like paths and each pair, and those of the collectives. A
+// rate that was disturbed says nothing.
+func (n *Node) measure(d *document) {
 	values := map[string][]float64{}
-	for _, t := range d.Transfers.Transfers {
-		if !plausible(t.GBps) {
+	add := func(name string, gbps float64) {
+		name = escape.Printable(name, maxText)
+		values[name] = append(values[name], gbps)
+	}
+	for _, t := range d.Transfers.Transfers[:min(len(d.Transfers.Transfers), maxLinks)] {
+		if !plausible(t.GBps) || t.Outcome != probe.OK && t.Outcome != probe.Slow {
 			continue
 		}
-		name := t.Test
+		paths, path := "", ""
 		if t.Expected != nil {
-			name = fmt.Sprintf("%s, paths of %.0f GB/s", t.Test, *t.Expected)
+			paths, path = fmt.Sprintf(", paths of %.0f GB/s", *t.Expected), fmt.Sprintf(", a path of %.0f GB/s", *t.Expected)
 		}
-		name = escape.Printable(name, maxText)
-		values[name] = append(values[name], *t.GBps)
+		add(t.Test+paths, *t.GBps)
+		n.links = append(n.links, link{unique.Make(escape.Printable(t.Test+" "+t.Source+" -> "+t.Destination+path, maxText)), float32(*t.GBps)})
 	}
 	if arms := d.Collectives.Arms; len(arms) > 0 {
 		for _, o := range arms[0].Operations {
 			if plausible(o.GBps) {
-				name := escape.Printable(o.Name, maxText)
-				values[name] = append(values[name], *o.GBps)
+				add(o.Name, *o.GBps)
 			}
 		}
 	}
-	all := map[string]Figure{}
+	n.Figures = map[string]Figure{}
 	for _, name := range slices.Sorted(maps.Keys(values))[:min(len(values), maxFigures)] {
-		of := values[name]
-		middle := median(of)
-		all[name] = Figure{Value: middle, Unit: "GB/s"}
-		if len(of) > 2 {
-			var away []float64
-			for _, v := range of {
-				away = append(away, math.Abs(v-middle))
-			}
-			all[name+", lowest"] = Figure{Value: slices.Min(of), Spread: madToSigma * median(away), Unit: "GB/s"}
-		}
+		n.Figures[name] = Figure{Value: median(values[name]), Unit: "GB/s"}
 	}
-	return all
 }

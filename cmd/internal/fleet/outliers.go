@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
+	"unique"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -58,60 +60,122 @@ type Measured struct {
 
 	of       []*Node
 	outliers []Outlier
+	limit    float64
 }
 
-// measuredOf are the figures of like nodes, with their outliers.
-func measuredOf(nodes []*Node) []Measured {
+// measuredOf are the figures of like nodes, and those that are outliers, the farthest first.
+func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
 	type kind struct{ hardware, figure string }
 	byKind := map[kind][]*Node{}
+	figures := 0
 	for _, n := range nodes {
 		for name := range n.Figures {
 			k := kind{n.Hardware, name}
 			byKind[k] = append(byKind[k], n)
 		}
+		figures += len(n.Figures) + len(n.links)
 	}
-	figures := 0
-	for _, of := range byKind {
-		if len(of) >= leastGroup {
-			figures += len(of)
-		}
-	}
-	all := make([]Measured, 0, len(byKind))
+	all, outliers := make([]Measured, 0, len(byKind)), []Outlier{}
 	for k, of := range byKind {
-		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit, Nodes: len(of), of: of}
+		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit, of: of}
 		m.judge(figures)
-		all = append(all, m)
+		all, outliers = append(all, m), append(outliers, m.outliers...)
 	}
 	slices.SortFunc(all, func(a, b Measured) int {
 		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Figure, b.Figure))
 	})
-	return all
+	outliers = append(outliers, slowLinks(nodes, outliers, figures)...)
+	slices.SortFunc(outliers, func(a, b Outlier) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Sigmas), math.Abs(a.Sigmas)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Figure, b.Figure))
+	})
+	return all, outliers
 }
 
-// judge finds the outliers of one figure, of as many in all. The spread is estimated from a limited number of nodes: the
-// limit is a quantile of Student's distribution.
+// judge finds the outliers of one figure, of as many in all.
 func (m *Measured) judge(figures int) {
 	values := make([]float64, 0, len(m.of))
 	for _, n := range m.of {
 		values = append(values, n.Figures[m.Figure].Value)
 	}
-	m.Median, m.Lowest, m.Highest = median(values), slices.Min(values), slices.Max(values)
-	for i, v := range values {
-		values[i] = math.Abs(v - m.Median)
-	}
-	m.Spread = madToSigma * median(values)
-	usual := math.Max(m.Spread, leastSpread*math.Abs(m.Median))
-	if len(m.of) < leastGroup || usual == 0 {
-		return
-	}
-	limit := distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(len(m.of)-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	m.Nodes, m.Lowest, m.Highest = len(values), slices.Min(values), slices.Max(values)
+	m.Median, m.Spread = usual(values)
 	for _, n := range m.of {
 		f := n.Figures[m.Figure]
-		sigmas := (f.Value - m.Median) / math.Hypot(usual, f.Spread)
-		if math.Abs(sigmas) > limit {
-			m.outliers = append(m.outliers, Outlier{Node: n.Name, Figure: m.Figure, Unit: f.Unit, Value: f.Value, Median: m.Median, Nodes: len(m.of), Sigmas: sigmas})
+		if sigmas := m.far(f.Value, f.Spread, figures); sigmas != 0 {
+			m.outliers = append(m.outliers, Outlier{Node: n.Name, Figure: m.Figure, Unit: f.Unit, Value: f.Value, Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
 		}
 	}
+}
+
+// far is how many standard deviations a value is from the median if that is more than chance gives; else 0. The spread is
+// estimated from a limited number of nodes: the limit is a quantile of Student's distribution.
+func (m *Measured) far(value, own float64, figures int) float64 {
+	spread := math.Max(m.Spread, leastSpread*math.Abs(m.Median))
+	if m.Nodes < leastGroup || spread == 0 {
+		return 0
+	}
+	if m.limit == 0 {
+		m.limit = distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(m.Nodes-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	}
+	sigmas := (value - m.Median) / math.Hypot(spread, own)
+	if math.Abs(sigmas) <= m.limit {
+		return 0
+	}
+	return sigmas
+}
+
+// slowLinks are the pairs of GPUs whose transfers are far slower than those of the same pair on like nodes: one bad link
+// does not change the median of a node. Where that is an outlier already, the pairs say nothing new.
+func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
+	type kind struct {
+		hardware string
+		name     unique.Handle[string]
+	}
+	type rate struct {
+		node *Node
+		gbps float32
+	}
+	byKind := map[kind][]rate{}
+	for _, n := range nodes {
+		for _, l := range n.links {
+			k := kind{n.Hardware, l.name}
+			byKind[k] = append(byKind[k], rate{n, l.gbps})
+		}
+	}
+	test := func(node, figure string) string {
+		name, _, _ := strings.Cut(strings.ReplaceAll(figure, ",", " "), " ")
+		return node + "\x00" + name
+	}
+	told := map[string]bool{}
+	for _, o := range known {
+		told[test(o.Node, o.Figure)] = true
+	}
+	var all []Outlier
+	for k, rates := range byKind {
+		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Nodes: len(rates)}
+		values := make([]float64, len(rates))
+		for i, r := range rates {
+			values[i] = float64(r.gbps)
+		}
+		m.Median, m.Spread = usual(values)
+		for _, r := range rates {
+			sigmas := m.far(float64(r.gbps), 0, figures)
+			if sigmas < 0 && !told[test(r.node.Name, m.Figure)] {
+				all = append(all, Outlier{Node: r.node.Name, Figure: m.Figure, Unit: "GB/s", Value: float64(r.gbps), Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
+			}
+		}
+	}
+	return all
+}
+
+// usual is the median of values, and their spread as one standard deviation.
+func usual(values []float64) (middle, spread float64) {
+	middle = median(values)
+	away := make([]float64, len(values))
+	for i, v := range values {
+		away[i] = math.Abs(v - middle)
+	}
+	return middle, madToSigma * median(away)
 }
 
 func median(values []float64) float64 {
