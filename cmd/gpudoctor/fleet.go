@@ -46,17 +46,19 @@ func fleetCommand() *cli.Command {
 each other, a tar archive or a folder of them, or - for standard input. It shows
 which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
-what differs between like nodes, and who did not report. A file that check -o
-writes has the node's name only with --no-redact; otherwise the name of the file
-stands for it.
+what differs between like nodes, and who did not report.
 
-srun gpudoctor check --format json | gpudoctor fleet -
+In a Slurm job, each node writes a file of its own:
 
-Formats are those of check but for sarif, github and gitlab: FILE.html draws the
-nodes. Names of nodes are never replaced.
+  srun --output=reports/%N.json gpudoctor check --format json
+  gpudoctor fleet reports/ --expect "$SLURM_JOB_NODELIST" -o fleet.html
 
-exit code: 0 all nodes are well; 1 findings; 2 wrong usage or an error; 3 a
-node could not be judged, has no report, or its report cannot be read`,
+Where names are replaced in a report, the name of its file is that of the node.
+Formats are text, json, markdown, html (with a picture of the nodes), junit and
+prometheus.
+
+exit code: 0 no node has findings that count; 1 findings; 2 wrong usage or an
+error; 3 a node could not be judged, has no report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
 			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},
@@ -113,7 +115,7 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 	}
 	var inputs []input
 	for _, p := range paths {
-		inputs = append(inputs, input{flag: "PATH", name: p, stdin: c.App.Reader})
+		inputs = append(inputs, input{name: p, stdin: c.App.Reader})
 	}
 	return all, apart(filesOf(all), inputs, c.App.Writer)
 }

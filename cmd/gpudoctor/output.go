@@ -97,7 +97,7 @@ func writable(flag, file string) error {
 	}
 }
 
-// input is a file that is read, with the flag that names it.
+// input is a file that is read, with the flag that names it, if one does.
 type input struct {
 	flag, name string
 	stdin      io.Reader
@@ -108,7 +108,10 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 	type use struct{ name, by string }
 	var taken []use
 	for _, in := range inputs {
-		by := "the input --" + in.flag + " " + complaint.Quote(in.name)
+		by := "the input " + complaint.Quote(in.name)
+		if in.flag != "" {
+			by = "the input --" + in.flag + " " + complaint.Quote(in.name)
+		}
 		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			in.name = f.Name()
 		}

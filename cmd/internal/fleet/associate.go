@@ -19,7 +19,7 @@ type Trait struct {
 
 // Common is what nodes with a cause have and the others lack, beyond chance.
 type Common struct {
-	// Traits are alike for all nodes of the fleet: they cannot be told apart.
+	// Traits are alike for all nodes of the fleet: nothing distinguishes them.
 	Traits []Trait `json:"traits"`
 	// With of Affected nodes with the cause have it, and Without of Others that were judged.
 	With     int `json:"with"`
