@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +18,14 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 const (
@@ -30,7 +33,7 @@ const (
 	expectFlag = "expect"
 	waitName   = "wait"
 
-	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), and folders and tar archives of them"
+	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots and logs"
 	// waitStep is how long it takes at least until files are looked at again.
 	waitStep = time.Second
 	// maxExpected bounds a list of nodes in bytes.
@@ -43,7 +46,8 @@ func fleetCommand() *cli.Command {
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
 		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
-each other, a tar archive or a folder of them, or - for standard input. It shows
+each other, a tar archive or a folder of them, or - for standard input. A file
+with a snapshot or a log of a node is judged first, as check --from does. It shows
 which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
 what differs between like nodes, and who did not report.
@@ -132,7 +136,7 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 	end := time.Now().Add(wait)
 	for {
 		begin := time.Now()
-		read, err := fleet.Read(c.Context, paths, c.App.Reader)
+		read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			return nil, complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
 		}
@@ -144,10 +148,21 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 		}
 		select {
 		case <-time.After(min(time.Until(end), max(waitStep, 4*time.Since(begin)))):
-		case <-c.Context.Done():
+		case <-c.Done():
 			return nil, context.Cause(c.Context)
 		}
 	}
+}
+
+// judgeNode judges a recording or texts of a node, as check --from does.
+func judgeNode(ctx context.Context, file string) ([]byte, error) {
+	d, err := diagnose(ctx, request{
+		source: source{from: []string{file}}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
 }
 
 // writeFleet writes it to all outputs, and says so where nothing stands on standard output.

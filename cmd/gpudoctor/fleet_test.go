@@ -95,7 +95,7 @@ func TestSimulatedFleet(t *testing.T) {
 				simulatedFleet(t, out, rnd, planted)
 				_ = out.Close() // It never fails.
 			}()
-			read, err := fleet.Read(t.Context(), []string{"-"}, in)
+			read, err := fleet.Read(t.Context(), []string{"-"}, in, nil)
 			expect.NoError(t, err)
 			f := fleet.Fold(read, nil, version)
 			var found, want []string

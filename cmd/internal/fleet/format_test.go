@@ -45,7 +45,7 @@ func hostileFleet(t *testing.T) *Fleet {
 		}
 	}
 	all = append(all, strings.Repeat("]", 9))
-	r, err := Read(t.Context(), []string{"-"}, strings.NewReader(strings.Join(all, "\n")))
+	r, err := Read(t.Context(), []string{"-"}, strings.NewReader(strings.Join(all, "\n")), nil)
 	expect.NoError(t, err)
 	return Fold(r, append(hostile[:len(hostile)-1], "n9"), "1.0")
 }
@@ -58,7 +58,7 @@ func quoted(t *testing.T, s string) string {
 // samples are fleets of all kinds.
 func samples(t *testing.T) map[string]*Fleet {
 	t.Helper()
-	small, err := Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "575", "acs-redirect")+`{"schema":"x"}{"sch`))
+	small, err := Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "575", "acs-redirect")+`{"schema":"x"}{"sch`), nil)
 	expect.NoError(t, err)
 	return map[string]*Fleet{
 		"nothing": Fold(&Reading{}, nil, "1.0"), "small": Fold(small, []string{"n3"}, "1.0"), "hostile": hostileFleet(t),

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -23,6 +24,7 @@ const (
 	maxFigures   = 200
 	maxLinks     = 10_000
 	maxNameParts = 8
+	maxAreas     = 30
 	maxRate      = 1e9 // GB/s.
 )
 
@@ -73,6 +75,7 @@ type document struct {
 		State    string `json:"state"`
 		ExitCode int    `json:"exit_code"`
 	} `json:"verdict"`
+	Areas    []area.Line `json:"areas"`
 	Findings []struct {
 		Rule, Title, Subject string
 		Severity             rules.Severity
@@ -154,6 +157,11 @@ func (d *document) traits(n *Node) map[string]string {
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
 		"container": h.Container, "hardware": n.Hardware, "gpudoctor": d.Version,
 	}
+	for _, a := range d.Areas[:min(len(d.Areas), maxAreas)] {
+		if (a.State == area.OK || a.State == area.Note) && a.Name != measuredArea { // A problem is a cause.
+			all[string(a.Name)] = a.Summary
+		}
+	}
 	for i, part := range nameParts(n.Name) {
 		all[fmt.Sprintf("%s %d", partOfName, i+1)] = part
 	}
@@ -164,6 +172,9 @@ func (d *document) traits(n *Node) map[string]string {
 	}
 	return all
 }
+
+// measuredArea is the area whose summary has what was measured.
+const measuredArea = "paths"
 
 // partOfName begins the name of a trait that is a part of the node's name.
 const partOfName = "part of the name"

@@ -56,19 +56,25 @@ type Reading struct {
 	// Unsaid is how many more problems there are.
 	Unsaid int
 	byName map[string]int
+	judge  Judge
 }
+
+// Judge makes the report of a node from a file that is none: a recording, or texts.
+type Judge func(ctx context.Context, file string) ([]byte, error)
 
 // input is where reports are read from.
 type input struct {
-	// Source is what it is called, name the node whose report does not name it, and written when that was.
+	// source is what it is called, name the node whose report does not name it, and written when that was.
 	source, name string
 	written      time.Time
+	recording    bool // It may be something that is to be judged.
 }
 
 // Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
-// them one report or several after each other. What is no report is a problem, and ends nothing.
-func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error) {
-	r := &Reading{byName: map[string]int{}}
+// them one report or several after each other. Another file is judged as the recording of a node, if there is a judge. What
+// is no report is a problem, and ends nothing.
+func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
+	r := &Reading{byName: map[string]int{}, judge: judge}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -96,21 +102,29 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error
 
 var errDevice = errors.New("is a device")
 
-// folder reads the files in a folder and those in it, but for hidden ones and those in which check writes a report for
-// people or other programs.
+// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it.
 func (r *Reading) folder(ctx context.Context, root string) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		of, isReport := report.FormatOf(p)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			r.lost(p, cause(err))
-		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && (!isReport || of.Name == "json"):
+		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && !isCopy(p):
 			r.file(ctx, p)
 		}
 		return nil
 	})
+}
+
+// isCopy reports whether a file has a report in another format than JSON, beside it in JSON.
+func isCopy(file string) bool {
+	f, known := report.FormatOf(file)
+	if !known || f.Name == "json" {
+		return false
+	}
+	_, err := os.Stat(strings.TrimSuffix(file, filepath.Ext(file)) + ".json")
+	return err == nil
 }
 
 // cause is an error without what it was done to.
@@ -132,8 +146,31 @@ func (r *Reading) file(ctx context.Context, name string) {
 	of := input{source: name, name: nodeName(name)}
 	if info, err := f.Stat(); err == nil {
 		of.written = info.ModTime()
+		of.recording = info.Mode().IsRegular() && r.judge != nil
 	}
 	r.stream(ctx, of, in)
+}
+
+// recorded judges a file that is no report.
+func (r *Reading) recorded(ctx context.Context, of input) {
+	raw, err := r.judge(ctx, of.source)
+	var d document
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil {
+		r.problem(Problem{Source: of.source, Reason: "is no report, and as a recording: " + err.Error()})
+		return
+	}
+	d.Host.Hostname = "" // A recording has the stand-in of a name, most likely.
+	of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
+	r.add(d.node(of))
+}
+
+// isRecording reports whether what begins like this is no report, but may be the recording of a node.
+func isRecording(head []byte) bool {
+	head = bytes.TrimSpace(head)
+	return len(head) > 0 && !bytes.ContainsAny(head[:1], "{[") || bytes.Contains(head, []byte(`"gpudoctor.facts/`))
 }
 
 // nodeName is what a file's name says of the node.
@@ -156,6 +193,10 @@ func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
 		r.tar(ctx, of, in)
 		return
 	}
+	if head, _ := in.Peek(1 << 10); of.recording && isRecording(head) {
+		r.recorded(ctx, of)
+		return
+	}
 	r.reports(ctx, of, in)
 }
 
@@ -171,7 +212,7 @@ func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
 			return
 		}
 		if head.Typeflag == tar.TypeReg {
-			r.reports(ctx, input{of.source + ":" + head.Name, nodeName(head.Name), head.ModTime}, members)
+			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
 		}
 	}
 }
