@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // significance is the probability with which one of all the traits that are tried would seem to go with a cause, although
@@ -124,9 +126,5 @@ func choose(n, k int) float64 {
 	if k < 0 || k > n {
 		return math.Inf(-1)
 	}
-	lg := func(n int) float64 {
-		v, _ := math.Lgamma(float64(n) + 1)
-		return v
-	}
-	return lg(n) - lg(k) - lg(n-k)
+	return combin.LogGeneralizedBinomial(float64(n), float64(k))
 }

@@ -89,6 +89,9 @@ func (f *Fleet) sections(l limits) []section {
 	return all
 }
 
+// maxExplained bounds the nodes that are named of those whose outliers a cause may explain.
+const maxExplained = 12
+
 // outlying is a line for each node with outliers, the farthest of them. Nodes with findings that count come last, in one
 // line: these may be why.
 func (f *Fleet) outlying(l limits) []string {
@@ -114,7 +117,7 @@ func (f *Fleet) outlying(l limits) []string {
 		}
 	}
 	if len(explained) > 0 {
-		all = append(all, fmt.Sprintf("%s with a cause above: %s", lines.Count(len(explained), "node"), lines.First(explained, l.names, ", ")))
+		all = append(all, fmt.Sprintf("%s with a cause above: %s", lines.Count(len(explained), "node"), lines.First(explained, min(l.names, maxExplained), ", ")))
 	}
 	return all
 }

@@ -249,77 +249,76 @@ func (p *page) draw(affected map[string][]int, odd map[string]string) {
 	}
 }
 
-// histogram is a figure as a picture.
+// histogram is a figure as a picture: 40 columns, of which the first and the last are the outliers below and above.
 type histogram struct {
 	Measured
 	Said, Count, Middle, Low, High, Far string
 	Bars                                []bar
-	Line                                string
+	Line                                float64
 }
 
 // bar is how many nodes have about the same figure.
-type bar struct{ Class, X, Y, Width, Height, Title string }
+type bar struct {
+	Class, Title   string
+	X, Top, Height int
+}
 
-// The size of a histogram, and its bars.
+// The columns for what is no outlier, and the height of the picture.
 const (
-	pictureWidth, pictureHeight = 240, 64
-	bins                        = 40
+	firstColumn, columns = 2, 36
+	pictureHeight        = 64
+	leastBar             = 3
 )
 
-// histogram draws a figure: outliers stand on top of the others in their bar, and are never too low to be seen.
+// histogram draws a figure.
 func (m Measured) histogram() histogram {
-	h := histogram{Measured: m, Count: lines.Count(m.Nodes, "node"), Middle: short(m.Median), Low: short(m.Lowest), High: short(m.Highest)}
-	odd := map[string]bool{}
+	h := histogram{Measured: m, Count: lines.Count(m.Nodes, "node"), Middle: short(m.Median), Line: firstColumn + columns/2}
 	var far []string
+	var counts [columns + 2*firstColumn]int
+	odd := map[string]bool{}
 	for _, o := range m.outliers {
 		odd[o.Node] = true
-		far = append(far, fmt.Sprintf("%s %s", o.Node, short(o.Value)))
+		far = append(far, o.Node+" "+short(o.Value))
+		if o.Sigmas < 0 {
+			counts[0]++
+		} else {
+			counts[len(counts)-1]++
+		}
 	}
+	low, high := m.Highest, m.Lowest
+	for _, n := range m.of {
+		if !odd[n.Name] {
+			low, high = min(low, n.Figures[m.Figure].Value), max(high, n.Figures[m.Figure].Value)
+		}
+	}
+	width := (high - low) / columns
+	if width > 0 {
+		h.Line = firstColumn + (m.Median-low)/width
+	}
+	for _, n := range m.of {
+		switch v := n.Figures[m.Figure].Value; {
+		case odd[n.Name]:
+		case width == 0:
+			counts[firstColumn+columns/2]++
+		default:
+			counts[firstColumn+min(int((v-low)/width), columns-1)]++
+		}
+	}
+	for x, n := range counts {
+		if n == 0 {
+			continue
+		}
+		height := max(leastBar, n*(pictureHeight-leastBar)/slices.Max(counts[:]))
+		one := bar{"usual", lines.Count(n, "node") + " near " + short(low+(float64(x-firstColumn)+0.5)*width) + " " + m.Unit, x, pictureHeight - height, height}
+		if x == 0 || x == len(counts)-1 {
+			one.Class, one.Title = "odd", lines.Count(n, "outlier")
+		}
+		h.Bars = append(h.Bars, one)
+	}
+	h.Low, h.High = short(low), short(high)
 	if h.Said = fmt.Sprintf("%s from %s to %s %s", m.Figure, h.Low, h.High, m.Unit); len(far) > 0 {
 		h.Far = "outliers: " + lines.First(far, textLimits.names, ", ")
-		h.Said += ", " + h.Far
-	}
-	span := m.Highest - m.Lowest
-	place := func(v float64) int {
-		if span == 0 {
-			return bins / 2
-		}
-		return min(bins-1, int((v-m.Lowest)/span*bins))
-	}
-	var usual, outlying [bins]int
-	most := 1
-	for _, n := range m.of {
-		i := place(n.Figures[m.Figure].Value)
-		if odd[n.Name] {
-			outlying[i]++
-		} else {
-			usual[i]++
-		}
-		most = max(most, usual[i]+outlying[i])
-	}
-	const width = pictureWidth / float64(bins)
-	for i := range bins {
-		top := float64(pictureHeight)
-		for _, part := range []struct {
-			class string
-			n     int
-		}{{"usual", usual[i]}, {"odd", outlying[i]}} {
-			if part.n == 0 {
-				continue
-			}
-			height := max(2, float64(part.n)/float64(most)*(pictureHeight-8))
-			if part.class == "odd" {
-				height = max(8, height)
-			}
-			top -= height
-			h.Bars = append(h.Bars, bar{part.class, fixed(float64(i) * width), fixed(top), fixed(width - 0.5), fixed(height), fmt.Sprintf("%s near %s %s", lines.Count(part.n, "node"), short(m.Lowest+(float64(i)+0.5)/bins*span), m.Unit)})
-		}
-	}
-	h.Line = fixed(pictureWidth / 2)
-	if span > 0 {
-		h.Line = fixed((m.Median - m.Lowest) / span * pictureWidth)
+		h.Said += "; " + h.Far
 	}
 	return h
 }
-
-func fixed(v float64) string { return fmt.Sprintf("%.1f", v) }
