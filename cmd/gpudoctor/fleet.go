@@ -34,7 +34,7 @@ func fleetCommand() *cli.Command {
 them after each other, a tar archive or a folder of them, or - for standard
 input. It shows which nodes are well, which causes they share, what the nodes
 with a cause have that the others lack, whose measurements are far from those
-of like hardware, what differs between like nodes, and who did not report.
+of like hardware, which versions and settings differ, and who did not report.
 
 srun gpudoctor check --format json --no-redact | gpudoctor fleet -
 
@@ -42,7 +42,7 @@ exit code: 0 all nodes are well; 1 findings; 2 wrong usage or an error; 3 a
 node has no report or could not be judged`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: nodesFlag, Usage: "`FILE`: the names of all nodes, one in each line, to name those without a report"},
-			formatFlag,
+			formatFlag, policyFlag,
 		},
 		Action: foldFleet,
 	}
@@ -66,6 +66,13 @@ func foldFleet(c *cli.Context) error {
 		return complaint.Hinted(err, "fleet takes reports of gpudoctor check --format json, and folders and archives of them")
 	}
 	f := fleet.Fold(read, expected)
+	known, err := learn(c.String(policyFlag.Name))
+	if err != nil {
+		return err
+	}
+	if err := f.Judge(c.Context, known.rules); err != nil {
+		return problem(err)
+	}
 	write := f.WriteText
 	if format == "json" {
 		write = f.WriteJSON

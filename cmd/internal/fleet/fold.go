@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -23,8 +22,6 @@ type Fleet struct {
 	Causes []Cause `json:"causes"`
 	// Outliers are figures that are far from those of like nodes, the farthest first.
 	Outliers []Outlier `json:"outliers"`
-	// Drift are the versions that differ between nodes of like hardware.
-	Drift []Drift `json:"drift"`
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
@@ -33,9 +30,10 @@ type Fleet struct {
 	ExitCode int `json:"exit_code"`
 }
 
-// Cause is a rule's findings on several nodes.
+// Cause is a rule's findings on several nodes, or a finding about several nodes.
 type Cause struct {
-	Rule     string         `json:"rule"`
+	Rule string `json:"rule"`
+	// Title is that of the rule, or what a rule over many nodes says.
 	Title    string         `json:"title"`
 	Severity rules.Severity `json:"severity"`
 	// Nodes are those that have it, Remedy is what leads on most of them.
@@ -45,27 +43,15 @@ type Cause struct {
 	Common []Common `json:"common,omitempty"`
 }
 
-// Drift is a trait of which nodes with like hardware have different values, the most frequent first.
-type Drift struct {
-	Hardware string       `json:"hardware"`
-	Trait    string       `json:"trait"`
-	Values   []DriftValue `json:"values"`
-}
-
-// DriftValue is a value of a trait, and the nodes that have it.
-type DriftValue struct {
-	Value string   `json:"value"`
-	Nodes []string `json:"nodes"`
-}
-
 // exitUnknown is the exit code of a verdict that lacks something.
 const exitUnknown = 3
 
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
 func Fold(r *Reading, expected []string) *Fleet {
 	nodes := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	addUnset(nodes)
 	f := &Fleet{
-		Schema: Schema, Nodes: nodes, States: map[string]int{}, Outliers: outliersOf(nodes), Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
+		Schema: Schema, Nodes: nodes, States: map[string]int{}, Outliers: outliersOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
 	}
 	for _, n := range nodes {
 		f.States[n.State]++
@@ -122,10 +108,13 @@ func causesOf(nodes []*Node) []Cause {
 		}
 		all = append(all, *c)
 	}
-	slices.SortFunc(all, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Title, b.Title))
-	})
+	slices.SortFunc(all, Cause.compare)
 	return all
+}
+
+// compare puts the most severe and most frequent first.
+func (c Cause) compare(other Cause) int {
+	return cmp.Or(cmp.Compare(c.Severity.Rank(), other.Severity.Rank()), cmp.Compare(len(other.Nodes), len(c.Nodes)), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
 }
 
 // mostOf is the key with the largest number.
@@ -137,38 +126,4 @@ func mostOf(counts map[string]int) string {
 		}
 	}
 	return best
-}
-
-// driftOf lists what differs between nodes of like hardware, without the parts of their names.
-func driftOf(nodes []*Node) []Drift {
-	type key struct{ hardware, trait string }
-	values := map[key]map[string][]string{}
-	for _, n := range nodes {
-		for trait, value := range n.Traits {
-			if strings.HasPrefix(trait, partOfName) {
-				continue
-			}
-			k := key{n.Hardware, trait}
-			if values[k] == nil {
-				values[k] = map[string][]string{}
-			}
-			values[k][value] = append(values[k][value], n.Name)
-		}
-	}
-	var all []Drift
-	for k, of := range values {
-		if len(of) < 2 {
-			continue
-		}
-		d := Drift{Hardware: k.hardware, Trait: k.trait}
-		for value, names := range of {
-			d.Values = append(d.Values, DriftValue{value, names})
-		}
-		slices.SortFunc(d.Values, func(a, b DriftValue) int {
-			return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Value, b.Value))
-		})
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b Drift) int { return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait)) })
-	return all
 }

@@ -5,12 +5,20 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Bounds of the traits that are kept of a report: the table has 40, and NCCL reads 300 variables.
+const (
+	maxTraits    = 400
+	maxTraitText = 200
 )
 
 // Node is what the report of one node says.
@@ -45,7 +53,9 @@ type document struct {
 	Schema   string      `json:"schema"`
 	Host     report.Host `json:"host"`
 	Redacted string      `json:"redacted"`
-	Verdict  struct {
+	// Traits are what the report says of versions and settings beyond its summary of the host.
+	Traits  map[string]string `json:"traits"`
+	Verdict struct {
 		State    string `json:"state"`
 		ExitCode int    `json:"exit_code"`
 	} `json:"verdict"`
@@ -110,6 +120,12 @@ func (d *document) traits(name string) map[string]string {
 	all := map[string]string{
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
 		"container": h.Container, "hardware": d.hardware(),
+	}
+	for _, trait := range slices.Sorted(maps.Keys(d.Traits))[:min(len(d.Traits), maxTraits)] {
+		// Stand-ins of addresses are the same on all nodes.
+		if d.Redacted != string(report.RedactedNames) || !strings.HasPrefix(trait, rules.TraitSubnet) {
+			all[escape.Printable(trait, maxTraitText)] = escape.Printable(d.Traits[trait], maxTraitText)
+		}
 	}
 	for i, part := range nameParts(name) {
 		all[fmt.Sprintf("%s %d", partOfName, i+1)] = part

@@ -17,7 +17,7 @@ const (
 	width     = 100
 	maxCauses = 8
 	maxShared = 2 // What nodes with a cause have in common.
-	maxOdd    = 8 // Outliers, and kinds of drift.
+	maxOdd    = 8 // Outliers.
 	maxNames  = 6
 	maxFaults = 4 // Inputs that do not count.
 )
@@ -71,7 +71,6 @@ func (f *Fleet) WriteText(w io.Writer) error {
 		}
 	}
 	section("Figures far from those of like nodes", texts(f.Outliers), maxOdd)
-	section("What differs between like nodes", texts(f.Drift), maxOdd)
 	section("No report", names(f.Unreported), 1)
 	section("Not counted", texts(f.Problems), maxFaults)
 	_, err := io.WriteString(w, b.String())
@@ -126,18 +125,6 @@ func (o Outlier) String() string {
 		side = "above"
 	}
 	return fmt.Sprintf("%s: %s %.4g %s, %.0f sigmas %s the median of %d nodes, %.4g", o.Node, o.Figure, o.Value, o.Unit, math.Abs(o.Sigmas), side, o.Nodes, o.Median)
-}
-
-func (d Drift) String() string {
-	var parts []string
-	for i, v := range d.Values {
-		if i == 0 {
-			parts = append(parts, fmt.Sprintf("%s on %d", v.Value, len(v.Nodes)))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%s on %d (%s)", v.Value, len(v.Nodes), lines.First(v.Nodes, 3, ", ")))
-	}
-	return d.Trait + ": " + lines.First(parts, 4, "; ")
 }
 
 func (p Problem) String() string { return p.Source + ": " + p.Reason }

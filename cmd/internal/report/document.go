@@ -47,6 +47,9 @@ type Document struct {
 	FailOn Threshold `json:"fail_on"`
 	// Host is a summary of the machine.
 	Host Host `json:"host"`
+	// Traits are the versions, firmware and settings by which gpudoctor fleet compares this machine with
+	// others, by name; what is not known is left out.
+	Traits map[string]string `json:"traits,omitempty"`
 	// Verdict is the result of the report in one object.
 	Verdict Verdict `json:"verdict"`
 	// Areas give the state of each area of the machine, one line each.
@@ -288,6 +291,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
+		Traits:        rules.Traits(in.Facts),
 		Findings:      fillOrigins(whole(findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
