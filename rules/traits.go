@@ -104,7 +104,7 @@ func together(values []string, counted bool) string {
 			values[i] = fmt.Sprintf("%d x %s", counts[v], v)
 		}
 	}
-	return strings.Join(values, ", ")
+	return strings.Join(values, " + ")
 }
 
 // addVariables adds the variables on which NCCL and RCCL depend.

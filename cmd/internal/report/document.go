@@ -117,6 +117,9 @@ type Document struct {
 // Facts are what the report was made of; nil where it was read from a file.
 func (d *Document) Facts() *facts.Facts { return d.facts }
 
+// AddTraits adds the traits, which only the JSON document has.
+func (d *Document) AddTraits() { d.Traits = rules.Traits(d.facts) }
+
 // TextsOnly is true where no machine was examined, live or recorded.
 func (d *Document) TextsOnly() bool { return d.textsOnly }
 
@@ -291,7 +294,6 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Traits:        rules.Traits(in.Facts),
 		Findings:      fillOrigins(whole(findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
