@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func writeReports(t *testing.T, folder string) {
 		own := *d
 		own.Host.Hostname = fmt.Sprintf("r%02d-n%02d", 1+i/8, 1+i%8)
 		measured := *d.Transfers
-		measured.Transfers = append(transfers[:0:0], transfers...)
+		measured.Transfers = slices.Clone(transfers)
 		speed := 1 + 0.003*math.Sin(float64(i*i))
 		if i == 10 {
 			speed *= 0.9
