@@ -12,8 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// maxValues bounds the values of a trait: one with more is each node's own, such as an address.
-const maxValues = 1000
+// maxDistinct bounds the values of a trait: one with more is each node's own, such as an address.
+const maxDistinct = 1000
 
 // Judge asks the rules over many nodes. What they find are causes like those of the nodes' own reports.
 func (f *Fleet) Judge(ctx context.Context, set *rules.Set) error {
@@ -42,6 +42,7 @@ func (f *Fleet) Judge(ctx context.Context, set *rules.Set) error {
 		for _, m := range s.Missing {
 			f.Problems = append(f.Problems, Problem{Source: "rule " + s.Rule, Reason: m.String()})
 		}
+		f.ExitCode = worse(f.ExitCode, exitUnknown)
 	}
 	slices.SortFunc(f.Causes, Cause.compare)
 	return nil
@@ -118,7 +119,7 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	}
 	var all []facts.FleetTrait
 	for of, by := range values {
-		if len(by) <= maxValues {
+		if len(by) <= maxDistinct {
 			all = append(all, facts.FleetTrait{Name: of.trait, Hardware: of.hardware, Values: valuesOf(by)})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // Bounds of the traits that are kept of a report: the table has 40, and NCCL reads 300 variables.
 const (
-	maxTraits    = 400
+	maxKept    = 400
 	maxTraitText = 200
 )
 
@@ -121,7 +121,7 @@ func (d *document) traits(name string) map[string]string {
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
 		"container": h.Container, "hardware": d.hardware(),
 	}
-	for _, trait := range slices.Sorted(maps.Keys(d.Traits))[:min(len(d.Traits), maxTraits)] {
+	for _, trait := range slices.Sorted(maps.Keys(d.Traits))[:min(len(d.Traits), maxKept)] {
 		// Stand-ins of addresses are the same on all nodes.
 		if d.Redacted != string(report.RedactedNames) || !strings.HasPrefix(trait, rules.TraitSubnet) {
 			all[escape.Printable(trait, maxTraitText)] = escape.Printable(d.Traits[trait], maxTraitText)
