@@ -51,6 +51,7 @@ func desk(t *testing.T) string {
 		expect.NoError(t, os.MkdirAll(filepath.Dir(to), 0o750))
 		expect.NoError(t, os.WriteFile(to, raw, 0o600))
 	}
+	writeReports(t, filepath.Join(folder, "reports"))
 	recording := expect.Value(fixtures.Example("h200x2"))(t)
 	entries, _ := rootfstest.Split(t, recording)
 	rootfstest.Folder(t, filepath.Join(folder, "node7"), entries)

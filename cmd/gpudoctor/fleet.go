@@ -50,7 +50,7 @@ each other, a tar archive or a folder of them, or - for standard input. A file
 with a snapshot or a log of a node is judged first, as check --from does. It shows
 which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
-what differs between like nodes, and who did not report.
+which versions and settings differ, and who did not report.
 
 In a Slurm job, each node writes a file of its own:
 
@@ -71,6 +71,7 @@ error; 3 a node could not be judged, has no report, or it cannot be read`,
 				Name: "output", Aliases: []string{"o"},
 				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
 			},
+			policyFlag,
 			colorFlag,
 			asciiFlag,
 		},
@@ -100,6 +101,13 @@ func foldFleet(c *cli.Context) error {
 		return err
 	}
 	f := fleet.Fold(read, expected, version)
+	known, err := learn(c.String(policyFlag.Name))
+	if err != nil {
+		return err
+	}
+	if err := f.Judge(c.Context, known.rules); err != nil {
+		return problem(err)
+	}
 	if err := writeFleet(c.Context, all, f, s, c.App.Writer); err != nil {
 		return err
 	}
@@ -162,6 +170,7 @@ func judgeNode(ctx context.Context, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.AddTraits()
 	return json.Marshal(d)
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -28,8 +27,6 @@ type Fleet struct {
 	Outliers []Outlier `json:"outliers"`
 	// Measured are the figures of like nodes.
 	Measured []Measured `json:"measured"`
-	// Drift are the versions that differ between nodes of like hardware.
-	Drift []Drift `json:"drift"`
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
@@ -41,9 +38,10 @@ type Fleet struct {
 // maxAssociated bounds the causes of which is told what their nodes share.
 const maxAssociated = 100
 
-// Cause is a rule's findings on several nodes.
+// Cause is a rule's findings on several nodes, or a finding about several nodes.
 type Cause struct {
-	Rule     string         `json:"rule"`
+	Rule string `json:"rule"`
+	// Title is that of the rule, or what a rule over many nodes says.
 	Title    string         `json:"title"`
 	Severity rules.Severity `json:"severity"`
 	// Nodes are those that have it, Remedy is what leads on most of them.
@@ -51,19 +49,6 @@ type Cause struct {
 	Remedy string   `json:"remedy,omitempty"`
 	// Common is what they have that others lack, the most telling first.
 	Common []Common `json:"common,omitempty"`
-}
-
-// Drift is a trait of which nodes with like hardware have different values, the most frequent first.
-type Drift struct {
-	Hardware string       `json:"hardware"`
-	Trait    string       `json:"trait"`
-	Values   []DriftValue `json:"values"`
-}
-
-// DriftValue is a value of a trait, and the nodes that have it.
-type DriftValue struct {
-	Value string   `json:"value"`
-	Nodes []string `json:"nodes"`
 }
 
 // The exit codes of a verdict with findings, and of one that lacks something.
@@ -76,9 +61,10 @@ const (
 func Fold(r *Reading, expected []string, version string) *Fleet {
 	nodes := append([]*Node{}, r.Nodes...)
 	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	addUnset(nodes)
 	f := &Fleet{
 		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes),
-		Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
+		Unreported: r.Unreported(expected), Problems: r.Problems,
 	}
 	f.Measured, f.Outliers = measuredOf(nodes)
 	for _, n := range nodes {
@@ -122,9 +108,7 @@ func causesOf(nodes []*Node) []Cause {
 			byRule[k].add(i, n, f)
 		}
 	}
-	all := slices.SortedFunc(maps.Values(byRule), func(a, b *found) int {
-		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Title, b.Title))
-	})
+	all := slices.SortedFunc(maps.Values(byRule), func(a, b *found) int { return a.compare(b.Cause) })
 	groups := groupsOf(nodes)
 	causes := make([]Cause, 0, len(all))
 	for i, c := range all {
@@ -135,6 +119,11 @@ func causesOf(nodes []*Node) []Cause {
 		causes = append(causes, c.Cause)
 	}
 	return causes
+}
+
+// compare puts the most severe and most frequent first.
+func (c Cause) compare(other Cause) int {
+	return cmp.Or(cmp.Compare(c.Severity.Rank(), other.Severity.Rank()), cmp.Compare(len(other.Nodes), len(c.Nodes)), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
 }
 
 // add adds a finding of a node.
@@ -160,40 +149,4 @@ func mostOf(counts map[string]int) string {
 		}
 	}
 	return best
-}
-
-// driftOf lists what differs between nodes of like hardware, without the parts of their names.
-func driftOf(nodes []*Node) []Drift {
-	type key struct{ hardware, trait string }
-	values := map[key]map[string][]string{}
-	for _, n := range nodes {
-		for trait, value := range n.Traits {
-			if strings.HasPrefix(trait, partOfName) {
-				continue
-			}
-			k := key{n.Hardware, trait}
-			if values[k] == nil {
-				values[k] = map[string][]string{}
-			}
-			values[k][value] = append(values[k][value], n.Name)
-		}
-	}
-	all := []Drift{}
-	for k, of := range values {
-		if len(of) < 2 {
-			continue
-		}
-		d := Drift{Hardware: k.hardware, Trait: k.trait}
-		for value, names := range of {
-			d.Values = append(d.Values, DriftValue{value, names})
-		}
-		slices.SortFunc(d.Values, func(a, b DriftValue) int {
-			return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Value, b.Value))
-		})
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b Drift) int {
-		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait))
-	})
-	return all
 }

@@ -76,7 +76,6 @@ func (f *Fleet) sections(l limits) []section {
 		{"Not examined completely", some(unproven), 1},
 		{"No report", some(f.Unreported), 1},
 		{"Not counted", texts(f.Problems), l.lines},
-		{"What differs between like nodes", texts(f.Drift), l.lines},
 	} {
 		most := s.More
 		if s.More = max(0, len(s.Lines)-most); s.More > 0 {

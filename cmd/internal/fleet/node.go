@@ -24,6 +24,7 @@ const (
 	maxFigures   = 200
 	maxLinks     = 10_000
 	maxNameParts = 8
+	maxKept      = 400 // Traits: the table has 40, and NCCL reads 300 variables.
 	maxAreas     = 30
 	maxRate      = 1e9 // GB/s.
 )
@@ -71,7 +72,9 @@ type document struct {
 	Version  string      `json:"version"`
 	Host     report.Host `json:"host"`
 	Redacted string      `json:"redacted"`
-	Verdict  struct {
+	// Traits are what the report says of versions and settings beyond its summary of the host.
+	Traits  map[string]string `json:"traits"`
+	Verdict struct {
 		State    string `json:"state"`
 		ExitCode int    `json:"exit_code"`
 	} `json:"verdict"`
@@ -156,6 +159,12 @@ func (d *document) traits(n *Node) map[string]string {
 	all := map[string]string{
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
 		"container": h.Container, "hardware": n.Hardware, "gpudoctor": d.Version,
+	}
+	for _, trait := range slices.Sorted(maps.Keys(d.Traits))[:min(len(d.Traits), maxKept)] {
+		// Stand-ins of addresses are the same on all nodes.
+		if d.Redacted != string(report.RedactedNames) || !strings.HasPrefix(trait, rules.TraitSubnet) {
+			all[escape.Printable(trait, maxText)] = d.Traits[trait]
+		}
 	}
 	for _, a := range d.Areas[:min(len(d.Areas), maxAreas)] {
 		if (a.State == area.OK || a.State == area.Note) && a.Name != measuredArea { // A problem is a cause.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func reportOf(host, driver string, rules ...string) string {
@@ -56,6 +57,7 @@ func TestRead(t *testing.T) {
 		put("b-"+name, content)
 	}
 	expect.NoError(t, archive.Close())
+	known := expect.Value(rules.Load())(t)
 	for name, c := range map[string]struct {
 		path     string
 		stdin    string
@@ -75,7 +77,9 @@ func TestRead(t *testing.T) {
 		expect.Equal(t, 1, f.ExitCode, "%s: exit code", name)
 		expect.Equal(t, 1, len(f.Causes), "%s: causes", name)
 		expect.NoDiff(t, []string{"n2"}, f.Causes[0].Nodes, "%s: its nodes", name)
-		expect.Equal(t, 1, len(f.Drift), "%s: drift", name)
+		expect.NoError(t, f.Judge(t.Context(), known))
+		expect.Equal(t, 2, len(f.Causes), "%s: causes of the fleet", name)
+		expect.NoDiff(t, []string{"n3"}, f.Causes[1].Nodes, "%s: the node with another driver", name)
 	}
 }
 

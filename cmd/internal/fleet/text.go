@@ -105,28 +105,11 @@ func (t Trait) String() string {
 	return t.Name + " " + t.Value
 }
 
-// maxTraits bounds the traits that are named of one group, maxValues the values of one trait, and maxOdd the nodes that
-// have one of the rarer.
-const (
-	maxTraits = 4
-	maxValues = 4
-	maxOdd    = 3
-)
+// maxTraits bounds the traits that are named of one group.
+const maxTraits = 4
 
 func (o Outlier) String() string {
 	return fmt.Sprintf("%s: %s: %.4g %s, median of %d nodes %.4g (%+.0f sigma)", o.Node, o.Figure, o.Value, o.Unit, o.Nodes, o.Median, math.Round(o.Sigmas))
-}
-
-func (d Drift) String() string {
-	var parts []string
-	for i, v := range d.Values {
-		part := fmt.Sprintf("%s on %d", v.Value, len(v.Nodes))
-		if i > 0 {
-			part += " (" + lines.First(v.Nodes, maxOdd, ", ") + ")"
-		}
-		parts = append(parts, part)
-	}
-	return d.Trait + ": " + lines.First(parts, maxValues, "; ")
 }
 
 func (p Problem) String() string { return p.Source + ": " + p.Reason }
