@@ -33,7 +33,7 @@ test_half if {
 
 test_alike if count(nodes_differ.findings) == 0 with input as of("NCCL", [{"value": "2.27.3", "count": 10}])
 
-test_not_of_the_table if count(nodes_differ.findings) == 0 with input as of("processor", [most, few])
+test_not_of_the_table if count(nodes_differ.findings) == 0 with input as of("size", [most, few])
 
 test_variables if {
 	[f] := [f | some f in nodes_differ.findings] with input as of("NCCL_PROTO", [most, few])

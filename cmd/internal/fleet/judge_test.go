@@ -14,7 +14,7 @@ import (
 // judged is a fleet of twelve nodes that are alike but for what change does to some.
 func judged(t *testing.T, change func(i int, n *Node)) *Fleet {
 	t.Helper()
-	alike := map[string]string{"processor": "EPYC", rules.TraitVariables: "NCCL_ALGO", "NCCL_ALGO": "Ring", "subnet of mlx5_0": "10.0.0.0/24", "subnet of mlx5_1": "10.0.1.0/24"}
+	alike := map[string]string{"size": "large", rules.TraitVariables: "NCCL_ALGO", "NCCL_ALGO": "Ring", "subnet of mlx5_0": "10.0.0.0/24", "subnet of mlx5_1": "10.0.1.0/24"}
 	for _, row := range data.Fleet().Traits {
 		alike[row.Name] = "A"
 	}
