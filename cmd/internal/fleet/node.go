@@ -17,7 +17,7 @@ import (
 
 // Bounds of the traits that are kept of a report: the table has 40, and NCCL reads 300 variables.
 const (
-	maxKept    = 400
+	maxKept      = 400
 	maxTraitText = 200
 )
 
