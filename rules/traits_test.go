@@ -48,8 +48,12 @@ func TestTraitValues(t *testing.T) {
 	rails := network(port("mlx5_0", "eth0", 400, "28.1"), port("mlx5_1", "eth1", 400, "28.1"), port("mlx5_2", "eth2", 100, "28.0"))
 	rails.NICs.Interfaces = []facts.Interface{{Name: "eth0", Addresses: []string{"10.0.3.7/24", "fe80::1/64"}}, {Name: "eth1", Addresses: []string{"nonsense"}}}
 	variables := &facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{
-		{Name: "NCCL_ALGO", Value: "Ring", Effective: true}, {Name: "NCCL_ALGO", Value: "Tree"}, {Name: "NCCL_PROTO", Value: "LL", Effective: true, Trial: true},
-		{Name: "NCCL_DEBUG", Value: "INFO", Effective: true}, {Name: "NCCL_HOSTID", Value: "7", Effective: true}, {Name: "RANK", Value: "3", Effective: true},
+		{Name: "NCCL_ALGO", Value: "Ring", Effective: true},
+		{Name: "NCCL_ALGO", Value: "Tree"},
+		{Name: "NCCL_PROTO", Value: "LL", Effective: true, Trial: true},
+		{Name: "NCCL_DEBUG", Value: "INFO", Effective: true},
+		{Name: "NCCL_HOSTID", Value: "7", Effective: true},
+		{Name: "RANK", Value: "3", Effective: true},
 	}}}
 	for name, tt := range map[string]struct {
 		facts *facts.Facts
