@@ -15,9 +15,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -75,6 +79,14 @@ type input struct {
 // is no report is a problem, and ends nothing.
 func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}, judge: judge}
+	var one sync.Mutex
+	if judge != nil {
+		r.judge = func(ctx context.Context, file string) ([]byte, error) {
+			one.Lock()
+			defer one.Unlock()
+			return judge(ctx, file)
+		}
+	}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -102,19 +114,44 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 
 var errDevice = errors.New("is a device")
 
-// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it.
+// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
+// read at a time, and count in the order of their names.
 func (r *Reading) folder(ctx context.Context, root string) error {
-	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	var names []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			r.lost(p, cause(err))
 		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && !isCopy(p):
-			r.file(ctx, p)
+			names = append(names, p)
 		}
 		return nil
 	})
+	read := make([]*Reading, len(names))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		workers.Go(func() error {
+			read[i] = &Reading{byName: map[string]int{}, judge: r.judge}
+			if ctx.Err() == nil {
+				read[i].file(ctx, name)
+			}
+			return nil
+		})
+	}
+	_ = workers.Wait() // None fails.
+	for _, one := range read {
+		for _, n := range one.Nodes {
+			r.add(n)
+		}
+		for _, p := range one.Problems {
+			r.problem(p)
+		}
+		r.Unsaid += one.Unsaid
+	}
+	return err
 }
 
 // isCopy reports whether a file has a report in another format than JSON, beside it in JSON.
