@@ -38,7 +38,7 @@ const (
 	// maxNodes and maxProblems bound what is kept.
 	maxNodes    = 100_000
 	maxProblems = 1000
-	// maxBroken bounds how often one input is tried behind a part of it that is broken.
+	// maxBroken bounds the parts of one input that are no reports.
 	maxBroken = 1000
 	// maxText bounds a text of a report in bytes, maxPlace the place and the reason of a problem.
 	maxText  = 255
@@ -63,7 +63,7 @@ type Reading struct {
 	judge  Judge
 }
 
-// Judge makes the report of a node from a file that is none: a recording, or texts.
+// Judge makes the report of a node from a recording, or from texts.
 type Judge func(ctx context.Context, file string) ([]byte, error)
 
 // input is where reports are read from.
@@ -196,7 +196,7 @@ func (r *Reading) recorded(ctx context.Context, of input) {
 		err = json.Unmarshal(raw, &d)
 	}
 	if err != nil {
-		r.problem(Problem{Source: of.source, Reason: "is no report, and as a recording: " + err.Error()})
+		r.problem(Problem{Source: of.source, Reason: "is no report, and as a recording: " + strings.TrimPrefix(err.Error(), of.source+": ")})
 		return
 	}
 	d.Host.Hostname = "" // A recording has the stand-in of a name, most likely.
@@ -346,19 +346,21 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 			}
 			return
 		case isJSON, err == nil && d.Schema != report.Schema:
+			broken++
 			r.refuse(at.source, &d, wrongType)
 		case err != nil:
+			broken++
 			first, more := all.skip()
 			r.broken(at.source, first, err)
-			if broken++; broken == maxBroken && more {
-				r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
-				return
-			}
 			if !more {
 				return
 			}
 		default:
 			r.add(d.node(at))
+		}
+		if broken == maxBroken {
+			r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
+			return
 		}
 	}
 }
