@@ -24,7 +24,6 @@ const (
 	maxFigures   = 200
 	maxLinks     = 10_000
 	maxNameParts = 8
-	maxAreas     = 30
 	maxRate      = 1e9 // GB/s.
 )
 
@@ -157,8 +156,9 @@ func (d *document) traits(n *Node) map[string]string {
 		"driver": h.Driver, "CUDA": h.CUDA, "kernel": h.Kernel, "distribution": h.Distribution, "processor": h.CPU, "virtualization": h.Virtualization,
 		"container": h.Container, "hardware": n.Hardware, "gpudoctor": d.Version,
 	}
-	for _, a := range d.Areas[:min(len(d.Areas), maxAreas)] {
-		if (a.State == area.OK || a.State == area.Note) && a.Name != measuredArea { // A problem is a cause.
+	for _, a := range d.Areas {
+		known := slices.Contains(rules.Areas(), a.Name)
+		if known && (a.State == area.OK || a.State == area.Note) && !slices.Contains(passing, a.Name) { // A problem is a cause.
 			all[string(a.Name)] = a.Summary
 		}
 	}
@@ -173,8 +173,8 @@ func (d *document) traits(n *Node) map[string]string {
 	return all
 }
 
-// measuredArea is the area whose summary has what was measured.
-const measuredArea = "paths"
+// passing are the areas whose summary tells what was measured, or what happened.
+var passing = []rules.Area{rules.AreaPaths, rules.AreaKernelLog, rules.AreaJob}
 
 // partOfName begins the name of a trait that is a part of the node's name.
 const partOfName = "part of the name"
