@@ -25,7 +25,6 @@ const (
 	maxLinks     = 10_000
 	maxNameParts = 8
 	maxKept      = 400 // Traits: the table has 40, and NCCL reads 300 variables.
-	maxAreas     = 30
 	maxRate      = 1e9 // GB/s.
 )
 
@@ -166,8 +165,9 @@ func (d *document) traits(n *Node) map[string]string {
 			all[escape.Printable(trait, maxText)] = d.Traits[trait]
 		}
 	}
-	for _, a := range d.Areas[:min(len(d.Areas), maxAreas)] {
-		if (a.State == area.OK || a.State == area.Note) && a.Name != measuredArea { // A problem is a cause.
+	for _, a := range d.Areas {
+		known := slices.Contains(rules.Areas(), a.Name)
+		if known && (a.State == area.OK || a.State == area.Note) && !slices.Contains(passing, a.Name) { // A problem is a cause.
 			all[string(a.Name)] = a.Summary
 		}
 	}
@@ -182,8 +182,8 @@ func (d *document) traits(n *Node) map[string]string {
 	return all
 }
 
-// measuredArea is the area whose summary has what was measured.
-const measuredArea = "paths"
+// passing are the areas whose summary tells what was measured, or what happened.
+var passing = []rules.Area{rules.AreaPaths, rules.AreaKernelLog, rules.AreaJob}
 
 // partOfName begins the name of a trait that is a part of the node's name.
 const partOfName = "part of the name"

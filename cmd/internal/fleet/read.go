@@ -15,9 +15,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -34,7 +38,7 @@ const (
 	// maxNodes and maxProblems bound what is kept.
 	maxNodes    = 100_000
 	maxProblems = 1000
-	// maxBroken bounds how often one input is tried behind a part of it that is broken.
+	// maxBroken bounds the parts of one input that are no reports.
 	maxBroken = 1000
 	// maxText bounds a text of a report in bytes, maxPlace the place and the reason of a problem.
 	maxText  = 255
@@ -59,7 +63,7 @@ type Reading struct {
 	judge  Judge
 }
 
-// Judge makes the report of a node from a file that is none: a recording, or texts.
+// Judge makes the report of a node from a recording, or from texts.
 type Judge func(ctx context.Context, file string) ([]byte, error)
 
 // input is where reports are read from.
@@ -67,7 +71,6 @@ type input struct {
 	// source is what it is called, name the node whose report does not name it, and written when that was.
 	source, name string
 	written      time.Time
-	recording    bool // It may be something that is to be judged.
 }
 
 // Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
@@ -75,6 +78,14 @@ type input struct {
 // is no report is a problem, and ends nothing.
 func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}, judge: judge}
+	var one sync.Mutex
+	if judge != nil {
+		r.judge = func(ctx context.Context, file string) ([]byte, error) {
+			one.Lock()
+			defer one.Unlock()
+			return judge(ctx, file)
+		}
+	}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -91,7 +102,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 		case info.Mode()&fs.ModeDevice != 0:
 			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
 		default:
-			r.file(ctx, p)
+			r.take(r.file(ctx, p))
 		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return r, err
@@ -102,19 +113,46 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 
 var errDevice = errors.New("is a device")
 
-// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it.
+// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
+// read at a time, and count in the order of their names.
 func (r *Reading) folder(ctx context.Context, root string) error {
-	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	var names []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			r.lost(p, cause(err))
 		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && !isCopy(p):
-			r.file(ctx, p)
+			names = append(names, p)
 		}
 		return nil
 	})
+	read := make([]*Reading, len(names))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		workers.Go(func() error {
+			read[i] = r.file(ctx, name)
+			return nil
+		})
+	}
+	_ = workers.Wait() // None fails.
+	for _, one := range read {
+		r.take(one)
+	}
+	return err
+}
+
+// take adds what was read elsewhere.
+func (r *Reading) take(one *Reading) {
+	for _, n := range one.Nodes {
+		r.add(n)
+	}
+	for _, p := range one.Problems {
+		r.problem(p)
+	}
+	r.Unsaid += one.Unsaid
 }
 
 // isCopy reports whether a file has a report in another format than JSON, beside it in JSON.
@@ -135,42 +173,43 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func (r *Reading) file(ctx context.Context, name string) {
+// file reads a file. If there is no report in it, nor a part of one, it is judged as a recording.
+func (r *Reading) file(ctx context.Context, name string) *Reading {
+	one := &Reading{byName: map[string]int{}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
-		r.lost(name, cause(err))
-		return
+		one.lost(name, cause(err))
+		return one
 	}
 	in := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer in.Close()
 	of := input{source: name, name: nodeName(name)}
+	regular := false
 	if info, err := f.Stat(); err == nil {
-		of.written = info.ModTime()
-		of.recording = info.Mode().IsRegular() && r.judge != nil
+		of.written, regular = info.ModTime(), info.Mode().IsRegular()
 	}
-	r.stream(ctx, of, in)
+	one.stream(ctx, of, in)
+	if none := len(one.Nodes) == 0 && len(one.Problems) > 0 && !one.Problems[0].Lost; none && regular && r.judge != nil {
+		one.recorded(ctx, of, r.judge)
+	}
+	return one
 }
 
-// recorded judges a file that is no report.
-func (r *Reading) recorded(ctx context.Context, of input) {
-	raw, err := r.judge(ctx, of.source)
+// recorded judges a file. If it is a recording, it does not matter why it is no report.
+func (r *Reading) recorded(ctx context.Context, of input, judge Judge) {
+	raw, err := judge(ctx, of.source)
 	var d document
 	if err == nil {
 		err = json.Unmarshal(raw, &d)
 	}
 	if err != nil {
-		r.problem(Problem{Source: of.source, Reason: "is no report, and as a recording: " + err.Error()})
+		r.Problems[0].Reason += "; as a recording: " + strings.TrimPrefix(err.Error(), of.source+": ")
 		return
 	}
 	d.Host.Hostname = "" // A recording has the stand-in of a name, most likely.
 	of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
+	r.Problems = nil
 	r.add(d.node(of))
-}
-
-// isRecording reports whether what begins like this is no report, but may be the recording of a node.
-func isRecording(head []byte) bool {
-	head = bytes.TrimSpace(head)
-	return len(head) > 0 && !bytes.ContainsAny(head[:1], "{[") || bytes.Contains(head, []byte(`"gpudoctor.facts/`))
 }
 
 // nodeName is what a file's name says of the node.
@@ -191,10 +230,6 @@ func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
 	}
 	if head, _ := in.Peek(262); len(head) == 262 && string(head[257:]) == "ustar" {
 		r.tar(ctx, of, in)
-		return
-	}
-	if head, _ := in.Peek(1 << 10); of.recording && isRecording(head) {
-		r.recorded(ctx, of)
 		return
 	}
 	r.reports(ctx, of, in)
@@ -309,19 +344,21 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 			}
 			return
 		case isJSON, err == nil && d.Schema != report.Schema:
+			broken++
 			r.refuse(at.source, &d, wrongType)
 		case err != nil:
+			broken++
 			first, more := all.skip()
 			r.broken(at.source, first, err)
-			if broken++; broken == maxBroken && more {
-				r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
-				return
-			}
 			if !more {
 				return
 			}
 		default:
 			r.add(d.node(at))
+		}
+		if broken == maxBroken {
+			r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
+			return
 		}
 	}
 }

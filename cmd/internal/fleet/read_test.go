@@ -3,6 +3,8 @@ package fleet
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,6 +162,31 @@ func TestLater(t *testing.T) {
 	expect.Must(t, len(f.Nodes) == 3, "%d nodes", len(f.Nodes))
 	expect.Equal(t, "new", f.Nodes[slices.IndexFunc(f.Nodes, func(n *Node) bool { return n.Name == "n1" })].Traits["driver"], "the report that counts")
 	expect.NoDiff(t, []Problem{{Source: filepath.Join(folder, "b.json"), Reason: "does not count: " + filepath.Join(folder, "a.json") + " is a later report of n1"}}, f.Problems, "problems")
+}
+
+// TestRecordings checks that a file without a report is judged, and no other.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"n1.json": reportOf("n1", "570"), "n2.log": "srun: a warning\n" + reportOf("n2", "570"), "n3.txtar": "a recording", "n4.txt": "nothing", "n5.json": `{"schema":"gpudoctor.rep`, "n6.tar": "",
+	} {
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	r, err := Read(t.Context(), []string{folder}, nil, func(_ context.Context, file string) ([]byte, error) {
+		if raw, err := os.ReadFile(file); err != nil || string(raw) != "a recording" { //nolint:gosec // A file of the test.
+			return nil, errors.Join(errors.New("not recognized"), err)
+		}
+		return []byte(reportOf("host-1", "575")), nil
+	})
+	expect.NoError(t, err)
+	f := Fold(r, nil, "test")
+	expect.Equal(t, "n1 n2 n3", strings.Join(expect.Map(f.Nodes, func(n *Node) string { return n.Name }), " "), "the nodes")
+	expect.Equal(t, "575", f.Nodes[2].Traits["driver"], "the recording")
+	expect.Must(t, len(f.Problems) == 4, "problems: %v", f.Problems)
+	for i, part := range []string{"is no JSON: ", "; as a recording: not recognized", "is cut off", "is empty"} {
+		expect.That(t, strings.Contains(f.Problems[i].Reason, part), "problem %d: %s", i, f.Problems[i])
+	}
 }
 
 // TestNames checks how lists of nodes are read, and that they are bounded.
