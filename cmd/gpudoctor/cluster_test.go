@@ -56,8 +56,8 @@ func writeReports(t *testing.T, folder string) {
 	}
 }
 
-// clusterCommand is a command of docs/cluster.md.
-var clusterCommand = regexp.MustCompile(`(?m)^(?:    |\$ )(.*)$`)
+// shownOutput is what docs/cluster.md shows below a command.
+var shownOutput = regexp.MustCompile("(?ms)^(\\$ [^\n]*\n).*?^```$")
 
 // TestClusterCommands runs the commands of docs/cluster.md in order, with stand-ins for what starts programs on nodes:
 // each start leaves the reports of its nodes, which fleet then reads.
@@ -78,7 +78,8 @@ func TestClusterCommands(t *testing.T) {
 	expect.NoError(t, os.CopyFS(folder, os.DirFS(clusterExamples+"kubernetes")))
 	page := string(expect.Value(os.ReadFile("../../docs/cluster.md"))(t))
 	tried := 0
-	for _, m := range clusterCommand.FindAllStringSubmatch(page, -1) {
+	command := regexp.MustCompile(`(?m)^(?:    |\$ )(.*)$`)
+	for _, m := range command.FindAllStringSubmatch(shownOutput.ReplaceAllString(page, "$1"), -1) {
 		tried++
 		starts := strings.Contains(m[1], "-o reports/")
 		reports := filepath.Join(folder, "reports")
