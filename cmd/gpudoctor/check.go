@@ -186,7 +186,7 @@ func runRequest(c *cli.Context, r request) error {
 		return err
 	}
 	if !s.Quiet {
-		if err := sayWritten(all, d.Verdict, c.App.Writer); err != nil {
+		if err := sayWritten(all, result(d.Verdict), c.App.Writer); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -108,7 +104,16 @@ func foldFleet(c *cli.Context) error {
 	if err := f.Judge(c.Context, known.rules); err != nil {
 		return problem(err)
 	}
-	if err := writeFleet(c.Context, all, f, s, c.App.Writer); err != nil {
+	err = writeOutputs(c.Context, all, c.App.Writer, func(w io.Writer, o output) error {
+		if o.file != "" {
+			return f.Write(w, o.format.Name, report.Style{ASCII: s.ASCII})
+		}
+		return f.Write(w, o.format.Name, s)
+	})
+	if err != nil {
+		return err
+	}
+	if err := sayWritten(all, fmt.Sprintf("%s; exit %d", f.Headline(), f.ExitCode), c.App.Writer); err != nil {
 		return err
 	}
 	return verdict(f.ExitCode)
@@ -172,32 +177,6 @@ func judgeNode(ctx context.Context, file string) ([]byte, error) {
 	}
 	d.AddTraits()
 	return json.Marshal(d)
-}
-
-// writeFleet writes it to all outputs, and says so where nothing stands on standard output.
-func writeFleet(ctx context.Context, all []output, f *fleet.Fleet, s report.Style, stdout io.Writer) error {
-	var failed []error
-	quiet := true
-	for _, o := range all {
-		if o.file == "" {
-			quiet = false
-			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return f.Write(w, o.format.Name, s) }))
-			continue
-		}
-		var b bytes.Buffer
-		failed = append(failed, f.Write(&b, o.format.Name, report.Style{ASCII: s.ASCII}), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
-	}
-	if err := firstOf(failed); err != nil || !quiet {
-		return err
-	}
-	var names []string
-	for _, file := range filesOf(all) {
-		names = append(names, lines.Printable(file, false))
-	}
-	return stdio.Write(stdout, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "gpudoctor: wrote %s: %s; exit %d\n", join(names), f.Headline(), f.ExitCode)
-		return err
-	})
 }
 
 // expectedNodes are the names of nodes in a file, or in the value itself.

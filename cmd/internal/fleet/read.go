@@ -61,6 +61,8 @@ type Reading struct {
 	Unsaid int
 	byName map[string]int
 	judge  Judge
+	// foreign is true if there were facts, or what is no JSON.
+	foreign bool
 }
 
 // Judge makes the report of a node from a recording, or from texts.
@@ -189,7 +191,7 @@ func (r *Reading) file(ctx context.Context, name string) *Reading {
 		of.written, regular = info.ModTime(), info.Mode().IsRegular()
 	}
 	one.stream(ctx, of, in)
-	if none := len(one.Nodes) == 0 && len(one.Problems) > 0 && !one.Problems[0].Lost; none && regular && r.judge != nil {
+	if len(one.Nodes) == 0 && one.foreign && regular && r.judge != nil {
 		one.recorded(ctx, of, r.judge)
 	}
 	return one
@@ -367,6 +369,7 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 func (r *Reading) broken(source string, first byte, err error) {
 	switch {
 	case first != '{':
+		r.foreign = true
 		r.problem(Problem{Source: source, Reason: "is no JSON: " + err.Error()})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		r.lost(source, "is cut off")
@@ -386,6 +389,7 @@ func (r *Reading) refuse(source string, d *document, err *json.UnmarshalTypeErro
 	case err != nil && d.Schema == report.Schema:
 		r.lost(source, err.Error())
 	default:
+		r.foreign = r.foreign || strings.HasPrefix(d.Schema, "gpudoctor.facts/")
 		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", d.Schema)})
 	}
 }
