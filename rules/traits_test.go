@@ -68,7 +68,7 @@ func TestTraitValues(t *testing.T) {
 		"no variables": {&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{}}}, map[string]string{TraitVariables: "none"}},
 	} {
 		got := Traits(tt.facts)
-		maps.DeleteFunc(got, func(name, value string) bool { return tt.facts.NICs != nil && value == noElement }) // What ports without GIDs have.
+		maps.DeleteFunc(got, func(_, value string) bool { return tt.facts.NICs != nil && value == noElement }) // What ports without GIDs have.
 		expect.NoDiff(t, tt.want, got, "%s", name)
 	}
 }
