@@ -129,19 +129,30 @@ func texts[T fmt.Stringer](all []T) []string {
 	return said
 }
 
-// Headline counts the nodes by verdict.
+// Headline counts the nodes by verdict, and the inputs that may have been reports.
 func (f *Fleet) Headline() string {
-	if len(f.Nodes)+len(f.Unreported) == 0 {
-		return "No report of a node"
-	}
 	var parts []string
-	for _, state := range states {
-		if n := f.States[state]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, map[string]string{string(report.Findings): "with findings"}[state]+map[bool]string{true: state}[state != string(report.Findings)]))
+	count := func(n int, said string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, said))
 		}
 	}
-	if n := len(f.Unreported); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d without a report", n))
+	count(f.States[string(report.Findings)], "with findings")
+	count(f.States[string(report.Inconclusive)], "inconclusive")
+	count(f.States[string(report.Healthy)], "healthy")
+	count(len(f.Unreported), "without a report")
+	said := "No report of a node"
+	if len(parts) > 0 {
+		said = lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
 	}
-	return lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
+	lost := 0
+	for _, p := range f.Problems {
+		if p.Lost {
+			lost++
+		}
+	}
+	if lost > 0 {
+		said += "; " + lines.Count(lost, "report") + " cannot be read"
+	}
+	return said
 }
