@@ -13,11 +13,11 @@
 #   remedies: [align-nodes, set-ib-hca]
 #   since: "0.5"
 #   grades:
-#     crossed: "On {nodes:few}, {port} is in {subnet}, in which {other} of most nodes is; there {port} is in {usual}"
+#     crossed: "[On {nodes:few}, ]{port} is in {subnet}, in which {other} of most nodes is; there {port} is in {usual}"
 #     apart:
 #       severity: low
 #       confidence: possible
-#       text: "On {nodes:few}, {port} is in {subnet}, and on the {count} others in {usual}: without a route between the two they do not connect"
+#       text: "[On {nodes:few}, ]{port} is in {subnet}, and on the {count} others in {usual}: without a route between the two they do not connect"
 package gpudoctor.rules.rail_crossed
 
 import data.gpudoctor.lib.fleet
@@ -53,9 +53,9 @@ findings contains object.union(of(port, t, v), {"id": "apart", "about": object.u
 	not rails[v.value]
 }
 
-of(port, t, v) := {"subject": port, "nodes": v.nodes, "evidence": [fleet.evidence(t)]}
+of(port, t, v) := {"subject": port, "nodes": object.get(v, "nodes", []), "evidence": [fleet.evidence(t)]}
 
-about(port, t, v) := {"nodes": v.nodes, "port": port, "subnet": v.value, "usual": fleet.usual(t)}
+about(port, t, v) := {"nodes": object.get(v, "nodes", []), "port": port, "subnet": v.value, "usual": fleet.usual(t)}
 
 not_applicable contains "no RDMA port with a subnet" if {
 	input.fleet.traits
