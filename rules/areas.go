@@ -39,6 +39,7 @@ var areaOf = map[string]Area{
 	"container": AreaContainer,
 	"driver":    AreaLibraries,
 	"env":       AreaEnvironment,
+	"fleet":     AreaJob,
 	"gpu":       AreaGPUs,
 	"host":      AreaContainer,
 	"launch":    AreaContainer,
@@ -52,6 +53,7 @@ var areaOf = map[string]Area{
 
 // shared are the keys of custom that the built-in rules of a folder have in common, unless they say otherwise.
 var shared = map[string]map[string]any{
+	"fleet":  {"profiles": []any{"fleet"}, "needs": []any{"fleet.traits"}},
 	"gpu":    {"profiles": []any{"training"}},
 	"host":   {"profiles": []any{"training"}},
 	"launch": {"profiles": []any{"launch"}, "needs": []any{"launches"}, "confidence": "likely"},

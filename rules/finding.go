@@ -122,6 +122,7 @@ type returned struct {
 	Subject     string           `json:"subject"`
 	Message     string           `json:"message"`
 	Affects     []string         `json:"affects"`
+	Nodes       []string         `json:"nodes"`
 	Remedies    []string         `json:"remedies"`
 	Severity    Severity         `json:"severity"`
 	Confidence  Confidence       `json:"confidence"`
@@ -141,7 +142,7 @@ func readFinding(rule Rule, v any) (Finding, error) {
 		return Finding{}, err
 	}
 	f := rule.finding()
-	f.ID, f.Subject, f.Message, f.Affects, f.Remedies, f.Severity, f.Confidence = r.ID, r.Subject, r.Message, r.Affects, r.Remedies, r.Severity, r.Confidence
+	f.ID, f.Subject, f.Message, f.Affects, f.Nodes, f.Remedies, f.Severity, f.Confidence = r.ID, r.Subject, r.Message, r.Affects, r.Nodes, r.Remedies, r.Severity, r.Confidence
 	f.Params, f.Evidence, f.AccountsFor, f.Steps, f.Candidates, f.Order = r.Params, r.Evidence, r.AccountsFor, r.Steps, r.Candidates, r.Order
 	err := f.grade(rule, r.Grade, r.About)
 	f.quote(r.Messages)

@@ -28,7 +28,7 @@ import (
 )
 
 // areas are the folders that hold rules.
-var areas = []string{"amd", "app", "container", "driver", "env", "gpu", "host", "launch", "library", "network", "nvlink", "pcie", "storage", "transfer"}
+var areas = []string{"amd", "app", "container", "driver", "env", "fleet", "gpu", "host", "launch", "library", "network", "nvlink", "pcie", "storage", "transfer"}
 
 // leastCoverage is how much of each file the Rego tests and the cases must run, in percent.
 const leastCoverage = 90.0

@@ -18,7 +18,7 @@ import (
 var (
 	severities  = []Severity{Critical, High, Medium, Low, Info}
 	confidences = []Confidence{Confirmed, Likely, Possible}
-	profiles    = []Profile{Training, Image, Launch}
+	profiles    = []Profile{Training, Image, Launch, Fleet}
 )
 
 // Rank is 0 for the worst severity, and increases by one for each less severe one.

@@ -55,6 +55,8 @@ const (
 	// Launch judges the files that describe a job before it runs: pods, compose
 	// files, batch scripts. No machine is expected.
 	Launch Profile = "launch"
+	// Fleet judges what the reports of many nodes say (gpudoctor fleet).
+	Fleet Profile = "fleet"
 )
 
 // Rule is one rule, as its metadata describes it.
@@ -139,6 +141,8 @@ type Finding struct {
 	// Affects are the PCI addresses of the affected GPUs; empty
 	// means the whole host.
 	Affects []string `json:"affects,omitempty"`
+	// Nodes are the nodes of a fleet that it is about.
+	Nodes []string `json:"-"`
 	// Message says in one or two sentences what was seen and what it means.
 	Message string `json:"message"`
 	// Evidence is what led to it.

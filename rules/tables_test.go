@@ -56,6 +56,9 @@ func TestTableRemedies(t *testing.T) {
 	for _, row := range data.Experiments().Switches {
 		name("control-experiment", row.Remedies)
 	}
+	for _, row := range data.Fleet().Traits {
+		name("nodes-differ", row.Remedies)
+	}
 	for _, class := range data.DriverErrors().Classes {
 		name("transfer-failed", class.Remedies)
 	}

@@ -63,6 +63,8 @@ type Facts struct {
 	// pairs of them that differ in one thing.
 	Runs        []Run        `json:"runs,omitempty"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
+	// Fleet is what the reports of many nodes say; a machine has none.
+	Fleet *FleetFacts `json:"fleet,omitempty"`
 	// Texts are the texts that were examined, and Origins says which line of
 	// which text a fact comes from.
 	Texts   []Text   `json:"texts,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,11 +178,14 @@ func runRequest(c *cli.Context, r request) error {
 	if r.baseline != nil {
 		addBaseline(d, *r.baseline)
 	}
+	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
+		d.AddTraits()
+	}
 	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {
-		if err := sayWritten(all, d.Verdict, c.App.Writer); err != nil {
+		if err := sayWritten(all, result(d.Verdict), c.App.Writer); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -98,7 +99,7 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 		return formatsOf(l.Command()), ""
 	case fromFlag.Name, targetFlag.Name:
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name:
+	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name, expectFlag:
 		return nil, completeFiles
 	case policyFlag.Name:
 		return nil, completeFolders
@@ -116,6 +117,8 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 // formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
+	case c != nil && c.Name == fleetName:
+		return fleet.Formats()
 	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
 		return report.FormatNames()
 	case c.Name == diffName:
@@ -157,7 +160,7 @@ func (l *line) flagAnswers() []string {
 // which names of files may.
 func (l *line) wordAnswers() (all []string, files string) {
 	switch c := l.Command(); {
-	case c != nil && c.Name == waiveName && len(l.Words) == 0:
+	case c != nil && (c.Name == fleetName || c.Name == waiveName && len(l.Words) == 0):
 		return nil, completeFiles
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles

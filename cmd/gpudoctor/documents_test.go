@@ -48,6 +48,7 @@ func desk(t *testing.T) string {
 		expect.NoError(t, os.MkdirAll(filepath.Dir(to), 0o750))
 		expect.NoError(t, os.WriteFile(to, raw, 0o600))
 	}
+	writeReports(t, filepath.Join(folder, "reports"))
 	recording := expect.Value(fixtures.Example("h200x2"))(t)
 	entries, _ := checktest.SplitRecording(t, recording)
 	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)

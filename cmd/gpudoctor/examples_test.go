@@ -192,6 +192,25 @@ func TestSlurmBatch(t *testing.T) {
 	}
 }
 
+// TestSlurmFleet runs the example of a job that checks its nodes and compares them: a node with a fault is named, and
+// ends no other.
+func TestSlurmFleet(t *testing.T) {
+	night.NotShort(t, "it starts a cluster")
+	needsSlurm(t)
+	example := string(expect.Value(os.ReadFile("../../docs/examples/slurm/fleet.sbatch"))(t))
+	// Both nodes have the name of this host: their reports are named after their numbers, and do not show it.
+	for old, by := range map[string]string{"%N.json": "node%n.json", "--format json": "--format json --redact", `"$SLURM_JOB_NODELIST"`: "'node[0-1]'"} {
+		expect.Must(t, strings.Count(example, old) == 1, "the script has no %s", old)
+		example = strings.Replace(example, old, by, 1)
+	}
+	s := newSlurm(t, false, map[string]string{"node2": fault("zeros")})
+	expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "fleet.sbatch"), []byte(example), 0o600))
+	settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
+	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..600}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
+	said := strings.Join(strings.Fields(out), " ")
+	expect.That(t, strings.Contains(said, "2 nodes: 1 with findings, 1 healthy") && strings.Contains(said, "on 1 of 2 nodes node1 "), "the node is not named")
+}
+
 // TestSlurmFiles checks that the prolog names rules that exist, and that the batch script
 // passes gpudoctor's own judgement.
 func TestSlurmFiles(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,9 @@ import (
 	"gopkg.in/yaml.v3"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 
@@ -323,20 +326,34 @@ func TestBrokenLine(t *testing.T) {
 func kubernetesExamples(t *testing.T) []string {
 	t.Helper()
 	files := expect.Value(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))(t)
-	expect.Must(t, len(files) == 2, "manifests: %v", files)
+	expect.Must(t, len(files) == 3, "manifests: %v", files)
 	return files
 }
 
-// readJob reads a manifest into Kubernetes' own types, with its own decoder: an unknown
-// field, a field twice, a value of another type and a malformed quantity are errors.
+// readJob reads a manifest with a Job or a JobSet of one, and perhaps a Service, into their own types, with Kubernetes'
+// decoder: an unknown field, a field twice, a value of another type and a malformed quantity are errors.
 func readJob(raw []byte) (*batchv1.Job, error) {
-	document, err := kyaml.YAMLToJSONStrict(raw)
-	if err != nil {
-		return nil, err
-	}
 	var job batchv1.Job
-	strict, err := json.UnmarshalStrict(document, &job)
-	return &job, errors.Join(append(strict, err)...)
+	for text := range strings.SplitSeq(string(raw), "\n---\n") {
+		document, err := kyaml.YAMLToJSONStrict([]byte(text))
+		if err != nil {
+			return nil, err
+		}
+		var about metav1.TypeMeta
+		var set jobset.JobSet
+		objects := map[string]any{"Service": &corev1.Service{}, "Job": &job, "JobSet": &set}
+		if err := json.UnmarshalCaseSensitivePreserveInts(document, &about); err != nil || objects[about.Kind] == nil {
+			return nil, fmt.Errorf("the kind %q: %w", about.Kind, cmp.Or(err, errors.ErrUnsupported))
+		}
+		strict, err := json.UnmarshalStrict(document, objects[about.Kind])
+		if err := errors.Join(append(strict, err)...); err != nil {
+			return nil, err
+		}
+		for _, r := range set.Spec.ReplicatedJobs {
+			job = batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: set.Name + "-" + r.Name}, Spec: r.Template.Spec}
+		}
+	}
+	return &job, nil
 }
 
 // TestKubernetesFields checks that the manifests have the fields of Kubernetes' types and no

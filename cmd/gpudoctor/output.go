@@ -96,7 +96,7 @@ func writable(flag, file string) error {
 	}
 }
 
-// input is a file that is read, with the flag that names it.
+// input is a file that is read, with the flag that names it, if one does.
 type input struct {
 	flag, name string
 	stdin      io.Reader
@@ -107,7 +107,10 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 	type use struct{ name, by string }
 	var taken []use
 	for _, in := range inputs {
-		by := "the input --" + in.flag + " " + complaint.Quote(in.name)
+		by := "the input " + complaint.Quote(in.name)
+		if in.flag != "" {
+			by = "the input --" + in.flag + " " + complaint.Quote(in.name)
+		}
 		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			in.name = f.Name()
 		}
@@ -130,31 +133,28 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 	return nil
 }
 
-// written says which files were written, and the verdict, so that a log with nothing
-// else still shows the result. It is empty if there are no files.
-func written(all []output, v report.Verdict) string {
-	var files, parts []string
-	for _, file := range filesOf(all) {
-		files = append(files, lines.Printable(file, false))
-	}
-	if len(files) == 0 {
-		return ""
-	}
+// result is the verdict in a few words, so that a log with nothing else still shows it.
+func result(v report.Verdict) string {
+	var parts []string
 	if v.State != report.Findings { // The counts say it.
 		parts = append(parts, string(v.State))
 	}
 	if counts := v.Tally(); counts != "" {
 		parts = append(parts, counts)
 	}
-	return fmt.Sprintf("gpudoctor: wrote %s: %s; exit %d", join(files), join(parts), v.ExitCode)
+	return fmt.Sprintf("%s; exit %d", join(parts), v.ExitCode)
 }
 
-// sayWritten writes that line: on standard output where no report is written
+// sayWritten says which files were written, and with what result: on standard output where no report is written
 // to it, otherwise on standard error if that is a terminal.
-func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
-	line := written(all, v)
+func sayWritten(all []output, said string, stdout io.Writer) error {
+	var files []string
+	for _, file := range filesOf(all) {
+		files = append(files, lines.Printable(file, false))
+	}
+	line := fmt.Sprintf("gpudoctor: wrote %s: %s", join(files), said)
 	switch {
-	case line == "":
+	case len(files) == 0:
 		return nil
 	case slices.ContainsFunc(all, func(o output) bool { return o.file == "" }):
 		tell("%s", line)
@@ -165,19 +165,28 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 
 // writeReport writes the report to every output, even if one of them fails.
 func writeReport(ctx context.Context, all []output, v versions, s report.Style, stdout io.Writer) error {
+	plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
+	return writeOutputs(ctx, all, stdout, func(w io.Writer, o output) error {
+		if o.file == "" {
+			return o.format.Write(w, v.ToStdout(stdout), s)
+		}
+		return o.format.Write(w, v.ToFile(), plain)
+	})
+}
+
+// writeOutputs writes to every output, even if one of them fails.
+func writeOutputs(ctx context.Context, all []output, stdout io.Writer, write func(io.Writer, output) error) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if o.file == "" {
-			d := v.ToStdout(stdout)
-			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
+			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return write(w, o) }))
 			continue
 		}
-		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
+		failed = append(failed, write(&b, o), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
 	}
 	return firstOf(failed)
 }

@@ -32,7 +32,7 @@ import (
 // Where they are not there the tests are skipped.
 
 //go:embed testdata/look.js
-var look string
+var lookScript string
 
 // view is how a page is looked at.
 type view struct {
@@ -91,6 +91,25 @@ func TestInBrowser(t *testing.T) {
 	folder := t.TempDir()
 	writeHosts(t, program, folder)
 	b := newBrowser(t)
+	look := func(name, file string, pictured bool) {
+		for _, v := range views {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				b.open(t, file, v)
+				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
+				s := value[seen](t, b, lookScript)
+				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
+				expect.That(t, len(s.Overlaps)+len(s.Outside) == 0, "labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
+				expect.That(t, (s.Labels > 0) == pictured, "the picture has %d labels", s.Labels)
+				expect.That(t, !s.Hacked, "a script of the facts ran")
+				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
+				for _, v := range s.Violations {
+					t.Error("axe-core: " + v)
+				}
+				b.shoot(t, name+"-"+v.name)
+				b.quiet(t)
+			})
+		}
+	}
 	for _, h := range hosts {
 		from := h.from
 		if !strings.HasPrefix(from, "example:") {
@@ -98,24 +117,12 @@ func TestInBrowser(t *testing.T) {
 		}
 		file := filepath.Join(folder, h.name+".html")
 		report(t, program, from, file)
-		for _, v := range views {
-			t.Run(h.name+"/"+v.name, func(t *testing.T) {
-				b.open(t, file, v)
-				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
-				s := value[seen](t, b, look)
-				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
-				expect.That(t, len(s.Overlaps)+len(s.Outside) == 0, "labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
-				expect.That(t, (s.Labels > 0) != (h.name == "text"), "the picture has %d labels", s.Labels)
-				expect.That(t, !s.Hacked, "a script of the facts ran")
-				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
-				for _, v := range s.Violations {
-					t.Error("axe-core: " + v)
-				}
-				b.shoot(t, h.name+"-"+v.name)
-				b.quiet(t)
-			})
-		}
+		look(h.name, file, h.name != "text")
 	}
+	for _, size := range []int{2, 64, 1000} {
+		look(fmt.Sprint("fleet-", size), fleetPage(t, program, folder, size), false)
+	}
+	t.Run("filter", func(t *testing.T) { b.filters(t, filepath.Join(folder, "fleet-64.html")) })
 	t.Run("copy", func(t *testing.T) { b.copies(t, filepath.Join(folder, "wrong-data.html")) })
 	t.Run("search", func(t *testing.T) { b.searches(t, filepath.Join(folder, "slow.html")) })
 	t.Run("badge", func(t *testing.T) { b.followsBadge(t, filepath.Join(folder, "slow.html")) })
@@ -233,6 +240,52 @@ func twice[T any](t *testing.T, list []T) []T {
 	var more []T
 	expect.NoError(t, json.Unmarshal(raw, &more))
 	return append(list, more...)
+}
+
+// fleetPage is a page about nodes in racks of sixteen: most are well, each ninth has a fault that was recorded, the
+// measurements differ, those of node 5 and each 99th behind it most, one report is hostile, and the last node has none.
+func fleetPage(t *testing.T, program, folder string, size int) string {
+	t.Helper()
+	reports := filepath.Join(folder, fmt.Sprint("fleet-", size))
+	expect.NoError(t, os.Mkdir(reports, 0o700))
+	good, bad := filepath.Join(folder, "good.json"), filepath.Join(folder, "bad.json")
+	report(t, program, "example:model-8x-pcie", good)
+	report(t, program, "example:model-8x-pcie-acs", bad)
+	well, faulty := expect.Value(os.ReadFile(good))(t), expect.Value(os.ReadFile(bad))(t)
+	var names []string
+	for i := range size {
+		raw, name := well, fmt.Sprintf("r%02d-n%02d", i/16, i%16)
+		names = append(names, name)
+		gbps := 39.4 + 0.1*float64(i%7)
+		switch {
+		case i == size-1 && size > 2:
+			continue
+		case i%9 == 1:
+			raw = faulty
+		case i%99 == 5:
+			gbps = 12
+		case i == 7:
+			raw = bytes.ReplaceAll(raw, []byte("NVIDIA RTX"), []byte(strings.ReplaceAll(injected, `"`, `\"`)))
+		}
+		raw = bytes.ReplaceAll(raw, []byte(`"gbps": 39.4`), fmt.Appendf(nil, `"gbps": %.1f`, gbps))
+		save(t, filepath.Join(reports, name+".json"), raw)
+	}
+	file := reports + ".html"
+	out, err := exec.Command(program, "fleet", reports, "--expect", strings.Join(names, ","), "-o", file).CombinedOutput()
+	_, statErr := os.Stat(file)
+	expect.Must(t, statErr == nil, "%v\n%s", err, out)
+	return file
+}
+
+// filters checks that a cause shows its nodes, and that all others fade.
+func (b *tab) filters(t *testing.T, file string) {
+	t.Helper()
+	b.open(t, file, views[2])
+	b.do(t, chromedp.Click(chromedp.CSS("#show-1")))
+	faded := value[[]int](t, b, `[".c1", ":not(.c1)"].map(of => [...document.querySelectorAll(".rack li" + of)].filter(node => getComputedStyle(node).opacity < 1).length)`)
+	expect.That(t, faded[0] == 0 && faded[1] > 40, "%d nodes with the cause fade, and %d others", faded[0], faded[1])
+	b.shoot(t, "fleet-filter")
+	b.quiet(t)
 }
 
 func save(t *testing.T, file string, data []byte) {

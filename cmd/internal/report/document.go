@@ -45,6 +45,9 @@ type Document struct {
 	FailOn Threshold `json:"fail_on"`
 	// Host is a summary of the machine.
 	Host Host `json:"host"`
+	// Traits are the versions, firmware and settings by which gpudoctor fleet compares this machine with
+	// others, by name; what is not known is left out.
+	Traits map[string]string `json:"traits,omitempty"`
 	// Verdict is the result of the report in one object.
 	Verdict Verdict `json:"verdict"`
 	// Areas give the state of each area of the machine, one line each.
@@ -111,6 +114,9 @@ type Document struct {
 
 // Facts are what the report was made of; nil where it was read from a file.
 func (d *Document) Facts() *facts.Facts { return d.facts }
+
+// AddTraits adds the traits, which only the JSON document has.
+func (d *Document) AddTraits() { d.Traits = rules.Traits(d.facts) }
 
 // TextsOnly is true where no machine was examined, live or recorded.
 func (d *Document) TextsOnly() bool { return d.textsOnly }

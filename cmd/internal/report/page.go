@@ -20,8 +20,10 @@ import (
 // security policy allows no other. What stands in a report was read from machines and texts of others, so
 // that every value goes through html/template, which escapes it for its place.
 
+// PageStyle is the style sheet, which the page about a fleet extends.
+//
 //go:embed templates/page.css
-var pageStyle string
+var PageStyle string
 
 //go:embed templates/page.js
 var pageScript string
@@ -33,7 +35,7 @@ var pageText string
 var compiled = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"csp":    func() string { return pagePolicy },
-		"style":  func() template.CSS { return template.CSS(pageStyle) },
+		"style":  func() template.CSS { return template.CSS(PageStyle) },
 		"script": func() template.JS { return template.JS(pageScript) },
 		"shell":  func(command string) block { return block{Language: "sh", Lines: []string{command}} },
 		"lines":  func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
@@ -117,7 +119,12 @@ func (m matrix) Explained() string {
 }
 
 // pagePolicy is the content security policy: nothing but the style and the script of the page.
-var pagePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(pageStyle), sourceDigest(pageScript))
+var pagePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(PageStyle), sourceDigest(pageScript))
+
+// PagePolicy is the content security policy of a page without a script.
+func PagePolicy(style string) string {
+	return fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(style))
+}
 
 // sourceDigest names a text in a policy (Content Security Policy Level 3, 2.3.1).
 func sourceDigest(text string) string {

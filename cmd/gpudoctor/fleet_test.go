@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
+
+// recordedReport is the report on a recorded machine, taken apart, and its transfers.
+func recordedReport(tb testing.TB, example string) (map[string]json.RawMessage, probe.Report) {
+	tb.Helper()
+	code, out, said := inProcess("check", "--from", "example:"+example, "--format", "json")
+	expect.Must(tb, code == exitOK, "%s: %s", example, said)
+	doc := decoded[map[string]json.RawMessage](tb, out)
+	return doc, decoded[probe.Report](tb, []byte(doc["transfers"]))
+}
+
+// simulatedFleet writes the reports of a thousand nodes, two thirds like one recorded machine and the others like another,
+// with five per cent of noise between nodes and between the pairs of a node. Of the slow nodes, every other one has all
+// copies at half the rate, and the others one copy at a quarter.
+func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, slow map[int]bool) {
+	tb.Helper()
+	var docs []map[string]json.RawMessage
+	var measured []probe.Report
+	for _, example := range []string{"model-8x-pcie", "model-mi300x8"} {
+		doc, transfers := recordedReport(tb, example)
+		docs, measured = append(docs, doc), append(measured, transfers)
+	}
+	out := json.NewEncoder(w)
+	for i := range 1000 {
+		doc, transfers := maps.Clone(docs[i%3/2]), measured[i%3/2]
+		host := decoded[report.Host](tb, []byte(doc["host"]))
+		host.Hostname = fmt.Sprintf("r%02d-n%02d", i/16, i%16)
+		node := map[string]float64{}
+		transfers.Transfers = slices.Clone(transfers.Transfers)
+		broken := rnd.IntN(len(transfers.Transfers))
+		for transfers.Transfers[broken].GBps == nil {
+			broken = rnd.IntN(len(transfers.Transfers))
+		}
+		for j, one := range transfers.Transfers {
+			test := one.Test
+			if node[test] == 0 {
+				node[test] = 1 + 0.05*rnd.NormFloat64()
+			}
+			if one.GBps == nil {
+				continue
+			}
+			rate := *one.GBps * node[test] * (1 + 0.05*rnd.NormFloat64())
+			switch {
+			case slow[i] && i%2 == 0 && test == probe.TestCopy:
+				rate /= 2
+			case slow[i] && i%2 == 1 && j == broken:
+				rate /= 4
+			}
+			transfers.Transfers[j].GBps = &rate
+		}
+		doc["host"], doc["transfers"] = expect.Value(json.Marshal(host))(tb), expect.Value(json.Marshal(transfers))(tb)
+		expect.NoError(tb, out.Encode(doc))
+	}
+}
+
+// TestSimulatedFleet checks, for fifty seeds, that of a thousand nodes exactly the twelve that are slow are found and
+// named on one screen, and none where none is slow. By day, it tries one seed.
+func TestSimulatedFleet(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		if expect.Few() && seed > 0 {
+			break
+		}
+		rnd := rand.New(rand.NewPCG(seed, 37)) //nolint:gosec // Only a test.
+		slow := map[int]bool{}
+		for len(slow) < 12 {
+			slow[rnd.IntN(1000)] = true
+		}
+		for _, planted := range []map[int]bool{slow, nil} {
+			in, out := io.Pipe()
+			go func() {
+				simulatedFleet(t, out, rnd, planted)
+				_ = out.Close() // It never fails.
+			}()
+			read, err := fleet.Read(t.Context(), []string{"-"}, in, nil)
+			expect.NoError(t, err)
+			f := fleet.Fold(read, nil, version)
+			var found, want []string
+			for _, o := range f.Outliers {
+				if !slices.Contains(found, o.Node) {
+					found = append(found, o.Node)
+				}
+			}
+			for i := range planted {
+				want = append(want, fmt.Sprintf("r%02d-n%02d", i/16, i%16))
+			}
+			slices.Sort(found)
+			slices.Sort(want)
+			expect.NoDiff(t, want, found, "seed %d: nodes with outliers", seed)
+			var text bytes.Buffer
+			expect.NoError(t, f.Write(&text, "text", report.Style{Width: 80}))
+			for _, name := range want {
+				expect.That(t, strings.Contains(text.String(), "  "+name+": "), "seed %d: %s is not named:\n%s", seed, name, &text)
+			}
+			expect.That(t, strings.Count(text.String(), "\n") <= 40, "seed %d: not one screen:\n%s", seed, &text)
+		}
+	}
+}
+
+// BenchmarkFleet measures how long ten thousand reports of nodes with eight GPUs take, and the most memory: 10 s and 300
+// MB are allowed.
+func BenchmarkFleet(b *testing.B) {
+	file := program(b)
+	folder := b.TempDir()
+	expect.NoError(b, exec.Command(file, "check", "--from", "example:model-8x-pcie", "-o", filepath.Join(folder, "n.json")).Run())
+	for i := range 10_000 { // Names are replaced in the report, so the file has the node's.
+		expect.NoError(b, os.Link(filepath.Join(folder, "n.json"), filepath.Join(folder, fmt.Sprintf("r%03d-n%02d.json", i/32, i%32))))
+	}
+	var most int64
+	for b.Loop() {
+		begin := time.Now()
+		run := exec.Command(file, "fleet", folder, "-o", filepath.Join(b.TempDir(), "fleet.html"))
+		expect.NoError(b, run.Run())
+		if usage, ok := run.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			most = max(most, usage.Maxrss)
+			b.ReportMetric(time.Duration(usage.Utime.Nano()+usage.Stime.Nano()).Seconds(), "s-cpu")
+		}
+		b.ReportMetric(time.Since(begin).Seconds(), "s-wall")
+	}
+	b.ReportMetric(float64(most)/(1<<10), "MiB-rss") // Linux counts ru_maxrss in KiB (getrusage(2)).
+}

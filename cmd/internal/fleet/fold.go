@@ -1,0 +1,152 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Schema names the JSON document.
+const Schema = "gpudoctor.fleet/v1"
+
+// Fleet is the reports of many nodes in one.
+type Fleet struct {
+	// Schema is always "gpudoctor.fleet/v1".
+	Schema string `json:"schema" jsonschema:"enum=gpudoctor.fleet/v1"`
+	// Version is the version of gpudoctor that folded them.
+	Version string `json:"version"`
+	// Nodes are the nodes in order of their names, States how many have each verdict.
+	Nodes  []*Node        `json:"nodes"`
+	States map[string]int `json:"states"`
+	// Causes are what is wrong with nodes, the most severe and most frequent first.
+	Causes []Cause `json:"causes"`
+	// Outliers are figures that are far from those of like nodes, the farthest first.
+	Outliers []Outlier `json:"outliers"`
+	// Measured are the figures of like nodes.
+	Measured []Measured `json:"measured"`
+	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
+	Unreported []string  `json:"unreported,omitempty"`
+	Problems   []Problem `json:"problems,omitempty"`
+	// ExitCode is the worst of the nodes: 1 with findings that count, 3 if one could not be judged, or has
+	// no report, or its report may be lost.
+	ExitCode int `json:"exit_code"`
+}
+
+// maxAssociated bounds the causes of which is told what their nodes share.
+const maxAssociated = 100
+
+// Cause is a rule's findings on several nodes, or a finding about several nodes.
+type Cause struct {
+	Rule string `json:"rule"`
+	// Title is that of the rule, or what a rule over many nodes says.
+	Title    string         `json:"title"`
+	Severity rules.Severity `json:"severity"`
+	// Nodes are those that have it, Remedy is what leads on most of them.
+	Nodes  []string `json:"nodes"`
+	Remedy string   `json:"remedy,omitempty"`
+	// Common is what they have that others lack, the most telling first.
+	Common []Common `json:"common,omitempty"`
+}
+
+// The exit codes of a verdict with findings, and of one that lacks something.
+const (
+	exitFindings = 1
+	exitUnknown  = 3
+)
+
+// Fold makes one report of those that were read. Expected are the names of nodes that should have one.
+func Fold(r *Reading, expected []string, version string) *Fleet {
+	nodes := append([]*Node{}, r.Nodes...)
+	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	addUnset(nodes)
+	f := &Fleet{
+		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes),
+		Unreported: r.Unreported(expected), Problems: r.Problems,
+	}
+	f.Measured, f.Outliers = measuredOf(nodes)
+	for _, n := range nodes {
+		f.States[n.State]++
+		f.ExitCode = worse(f.ExitCode, n.ExitCode)
+	}
+	if r.Unsaid > 0 {
+		f.Problems = append(f.Problems, Problem{Source: "other inputs", Reason: fmt.Sprintf("%d more do not count", r.Unsaid), Lost: true})
+	}
+	if len(f.Unreported) > 0 || len(nodes) == 0 || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Lost }) {
+		f.ExitCode = worse(f.ExitCode, exitUnknown)
+	}
+	return f
+}
+
+// worse is the exit code that says more: findings, then what could not be judged.
+func worse(a, b int) int {
+	order := []int{0, exitUnknown, exitFindings}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// found is a cause while the nodes that have it are gathered.
+type found struct {
+	Cause
+	nodes    set
+	remedies map[string]int
+}
+
+// causesOf groups the findings of all nodes by rule.
+func causesOf(nodes []*Node) []Cause {
+	byRule := map[[2]string]*found{}
+	for i, n := range nodes {
+		for _, f := range n.Findings {
+			k := [2]string{f.Rule, f.Title}
+			if byRule[k] == nil {
+				byRule[k] = &found{Cause: Cause{Rule: f.Rule, Title: f.Title, Severity: f.Severity}, nodes: set{}, remedies: map[string]int{}}
+			}
+			byRule[k].add(i, n, f)
+		}
+	}
+	all := slices.SortedFunc(maps.Values(byRule), func(a, b *found) int { return a.compare(b.Cause) })
+	groups := groupsOf(nodes)
+	causes := make([]Cause, 0, len(all))
+	for i, c := range all {
+		c.Remedy = mostOf(c.remedies)
+		if i < maxAssociated && len(c.nodes) < len(nodes) {
+			c.Common = commonTo(c.nodes, len(nodes), groups, min(len(all), maxAssociated)*len(groups))
+		}
+		causes = append(causes, c.Cause)
+	}
+	return causes
+}
+
+// compare puts the most severe and most frequent first.
+func (c Cause) compare(other Cause) int {
+	return cmp.Or(cmp.Compare(c.Severity.Rank(), other.Severity.Rank()), cmp.Compare(len(other.Nodes), len(c.Nodes)), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
+}
+
+// add adds a finding of a node.
+func (c *found) add(i int, n *Node, f Finding) {
+	if f.Severity.Rank() < c.Severity.Rank() {
+		c.Severity = f.Severity
+	}
+	if f.Remedy != "" {
+		c.remedies[f.Remedy]++
+	}
+	if !c.nodes[i] {
+		c.nodes[i] = true
+		c.Nodes = append(c.Nodes, n.Name)
+	}
+}
+
+// mostOf is the key with the largest number.
+func mostOf(counts map[string]int) string {
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] > counts[best] {
+			best = name
+		}
+	}
+	return best
+}

@@ -1,0 +1,158 @@
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+// writers write the formats, by name.
+var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
+	"text": writeText, "json": writeJSON, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+}
+
+// Formats are the names of the formats, the default first, as check calls them.
+func Formats() []string {
+	var all []string
+	for _, name := range report.FormatNames() {
+		if writers[name] != nil {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// Write writes it in one of the formats.
+func (f *Fleet) Write(w io.Writer, format string, s report.Style) error {
+	var b bytes.Buffer
+	writers[format](&b, f, s)
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write fleet: %w", err)
+	}
+	return nil
+}
+
+// writeJSON writes all of it.
+func writeJSON(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	raw, err := lines.JSON(f)
+	if err != nil {
+		panic(fmt.Sprintf("encode a fleet: %v", err)) // It is texts and finite numbers.
+	}
+	b.Write(raw)
+}
+
+// section is lines under a title, as people read them.
+type section struct {
+	Title string
+	Lines []string
+	// More is how many there are beyond them.
+	More int
+}
+
+// limits bound what people are shown; JSON has all of it.
+type limits struct{ causes, common, names, outliers, lines int }
+
+// sections are what follows the causes, without those that are empty.
+func (f *Fleet) sections(l limits) []section {
+	var unproven []string
+	for _, n := range f.Nodes {
+		if n.State == string(report.Inconclusive) {
+			unproven = append(unproven, n.Name)
+		}
+	}
+	some := func(names []string) []string {
+		if len(names) == 0 {
+			return nil
+		}
+		return []string{lines.First(names, l.names, ", ")}
+	}
+	var all []section
+	for _, s := range []section{
+		{"Figures far from those of like nodes", f.outlying(l), l.outliers},
+		{"Not examined completely", some(unproven), 1},
+		{"No report", some(f.Unreported), 1},
+		{"Not counted", texts(f.Problems), l.lines},
+	} {
+		most := s.More
+		if s.More = max(0, len(s.Lines)-most); s.More > 0 {
+			s.Lines = s.Lines[:most]
+		}
+		if len(s.Lines) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// maxExplained bounds the nodes that are named of those whose outliers a cause may explain.
+const maxExplained = 12
+
+// outlying is a line for each node with outliers, the farthest of them. Nodes with findings that count come last, in one
+// line: these may be why.
+func (f *Fleet) outlying(l limits) []string {
+	var all, explained []string
+	failed, others := map[string]bool{}, map[string]int{}
+	for _, n := range f.Nodes {
+		failed[n.Name] = n.ExitCode == exitFindings
+	}
+	for _, o := range f.Outliers {
+		others[o.Node]++
+	}
+	for _, o := range f.Outliers {
+		n := others[o.Node] - 1
+		others[o.Node] = 0
+		switch {
+		case n < 0: // It is told.
+		case failed[o.Node]:
+			explained = append(explained, o.Node)
+		case n > 0:
+			all = append(all, fmt.Sprintf("%s; and %s", o, lines.Count(n, "other figure")))
+		default:
+			all = append(all, o.String())
+		}
+	}
+	if len(explained) > 0 {
+		all = append(all, fmt.Sprintf("%s with a cause above: %s", lines.Count(len(explained), "node"), lines.First(explained, min(l.names, maxExplained), ", ")))
+	}
+	return all
+}
+
+func texts[T fmt.Stringer](all []T) []string {
+	said := make([]string, len(all))
+	for i, one := range all {
+		said[i] = one.String()
+	}
+	return said
+}
+
+// Headline counts the nodes by verdict, and the inputs that may have been reports.
+func (f *Fleet) Headline() string {
+	var parts []string
+	count := func(n int, said string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, said))
+		}
+	}
+	count(f.States[string(report.Findings)], "with findings")
+	count(f.States[string(report.Inconclusive)], "inconclusive")
+	count(f.States[string(report.Healthy)], "healthy")
+	count(len(f.Unreported), "without a report")
+	said := "No report of a node"
+	if len(parts) > 0 {
+		said = lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
+	}
+	lost := 0
+	for _, p := range f.Problems {
+		if p.Lost {
+			lost++
+		}
+	}
+	if lost > 0 {
+		said += "; " + lines.Count(lost, "report") + " cannot be read"
+	}
+	return said
+}

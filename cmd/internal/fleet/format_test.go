@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
+
+// schemaFile is where the contract is published.
+var schemaFile = filepath.Join("..", "..", "..", "docs", "fleet.schema.json")
+
+// TestGoldenSchema checks that the published contract equals the Go types.
+func TestGoldenSchema(t *testing.T) {
+	s := contract.Schema(t, Schema, &Fleet{}, nil, "rules", filepath.Join("cmd", "internal", "fleet"))
+	expect.Golden(t, schemaFile, expect.Value(lines.JSON(s))(t))
+}
+
+// hostile are texts that steer a terminal, a browser, a ticket or a reader of a format.
+var hostile = []string{
+	"<script>alert(1)</script>", "\x1b[31m\u202e", "| a |\n# b\n- c", "]]>&lt;", `"\`, "größe-日本-n1", "@all https://evil.example ![a](b)", strings.Repeat("long ", 2000), "",
+}
+
+// hostileFleet is nodes of which every text is hostile.
+func hostileFleet(t *testing.T) *Fleet {
+	t.Helper()
+	var all []string
+	for i, s := range hostile {
+		for j := range 3 {
+			all = append(all, fmt.Sprintf(`{"schema":"gpudoctor.report/v1","version":%[1]s,"host":{"hostname":%[2]s,"driver":%[1]s,"kernel":%[1]s,"gpus":[{"name":"H200"}]},
+"verdict":{"state":"findings","exit_code":1},"findings":[{"rule":%[1]s,"title":%[1]s,"subject":%[1]s,"severity":%[1]s,"remedies":[%[1]s]}],
+"transfers":{"transfers":[{"test":%[1]s,"gbps":%[3]d}]}}`, quoted(t, s), quoted(t, s+fmt.Sprint(j)), 40+i/len(hostile)))
+		}
+	}
+	all = append(all, strings.Repeat("]", 9))
+	r, err := Read(t.Context(), []string{"-"}, strings.NewReader(strings.Join(all, "\n")), nil)
+	expect.NoError(t, err)
+	return Fold(r, append(hostile[:len(hostile)-1], "n9"), "1.0")
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	return strings.TrimSpace(string(expect.Value(lines.JSON(s))(t)))
+}
+
+// samples are fleets of all kinds.
+func samples(t *testing.T) map[string]*Fleet {
+	t.Helper()
+	small, err := Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "575", "acs-redirect")+`{"schema":"x"}{"sch`), nil)
+	expect.NoError(t, err)
+	return map[string]*Fleet{
+		"nothing": Fold(&Reading{}, nil, "1.0"), "small": Fold(small, []string{"n3"}, "1.0"), "hostile": hostileFleet(t),
+	}
+}
+
+// TestFormats checks that each format is valid, whatever the reports say, and that none hides the exit code.
+func TestFormats(t *testing.T) {
+	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
+	for name, f := range samples(t) {
+		written := map[string]string{}
+		for _, format := range Formats() {
+			var b bytes.Buffer
+			expect.NoError(t, f.Write(&b, format, report.Style{Width: 80}))
+			written[format] = b.String()
+			for _, s := range []string{"\x1b", "\u202e", "\r"} {
+				expect.That(t, !strings.Contains(b.String(), s), "%s as %s holds %q", name, format, s)
+			}
+		}
+		for line := range strings.Lines(written["text"]) {
+			wide := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+			expect.That(t, wide <= 80 || !strings.Contains(strings.TrimSpace(line), " "), "%s: a line of %d columns: %s", name, wide, line)
+		}
+		expect.That(t, name == "hostile" || strings.Count(written["text"], "\n") <= 50, "%s does not fit on a screen:\n%s", name, written["text"])
+		expect.Len(t, 0, formattest.MarkdownFaults([]byte(written["markdown"])), "%s as Markdown", name)
+		expect.That(t, len(written["markdown"]) <= report.MaxMarkdown, "%s as Markdown has %d bytes", name, len(written["markdown"]))
+		expect.That(t, !strings.Contains(written["html"], "<script") && strings.Contains(written["html"], "default-src &#39;none&#39;"), "%s: a page with a script", name)
+		expect.Equal(t, len(f.Nodes)+len(f.Unreported), strings.Count(written["html"], `<li class="n-`), "%s: nodes in the picture", name)
+		v := expect.Value(validator.UnmarshalJSON(strings.NewReader(written["json"])))(t)
+		expect.NoError(t, schema.Validate(v))
+		_, err := formattest.Readers["prometheus"]([]byte(written["prometheus"]))
+		expect.NoError(t, err)
+		j, err := formattest.Readers["junit"]([]byte(written["junit"]))
+		expect.NoError(t, err)
+		expect.That(t, !j.AllPassed || f.ExitCode == 0, "%s as JUnit has passed, with exit code %d", name, f.ExitCode)
+	}
+}
+
+// TestHistogram checks that each node is in one bar, outliers at the edges, and that no bar leaves the picture.
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values   []float64
+		outliers int
+	}{
+		{[]float64{5, 5}, 0},
+		{[]float64{1, 2, 3}, 0},
+		{[]float64{40, 40, 41, 41, 42, 42, 43, 43, 44, 10, 99}, 2},
+		{[]float64{3, 3, 3, 3, 3, 3, 3, 3, 3, 1}, 1},
+	} {
+		values := c.values
+		var nodes []*Node
+		for i, v := range values {
+			nodes = append(nodes, &Node{Name: fmt.Sprint("n", i), Figures: map[string]Figure{"f": {Value: v}}})
+		}
+		all, outliers := measuredOf(nodes)
+		h := all[0].histogram()
+		total := 0
+		for _, b := range h.Bars {
+			var n int
+			_, err := fmt.Sscanf(b.Title, "%d", &n)
+			expect.NoError(t, err)
+			total += n
+			expect.That(t, b.Top >= 0 && b.Top+b.Height == pictureHeight && b.X >= 0 && b.X < columns+2*firstColumn, "%v: a bar at %+v", values, b)
+			expect.Equal(t, b.X < firstColumn || b.X >= firstColumn+columns, b.Class == "odd", "%v: the class of %+v", values, b)
+		}
+		expect.Equal(t, len(values), total, "%v: nodes in bars", values)
+		expect.Equal(t, c.outliers, len(outliers), "%v: outliers", values)
+		expect.That(t, h.Line >= firstColumn && h.Line <= firstColumn+columns, "%v: the median at %f", values, h.Line)
+	}
+}

@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+//go:embed templates/page.html
+var pageText string
+
+//go:embed templates/page.css
+var pageStyle string
+
+var compiled = sync.OnceValue(func() *template.Template { return template.Must(template.New("fleet").Parse(pageText)) })
+
+// What a page shows.
+var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100}
+
+const (
+	maxFilters  = 20  // Causes by which the picture can be filtered.
+	maxPictures = 48  // Histograms.
+	fewNodes    = 200 // Nodes that can be shown with their names.
+	openNames   = 20  // Nodes of a cause that are shown unfolded.
+	openLines   = 12  // Lines of a section that are.
+)
+
+// page is what the template shows: one file that loads nothing, as the page of one node (see package report). The style
+// sheet alone filters the picture.
+type page struct {
+	*Fleet
+	Policy string
+	Style  template.CSS
+	// Class is the colour of the whole.
+	Class string
+	// Filters are the causes, and the outliers behind them.
+	Filters []filter
+	// Size is "named" for nodes with their names, "small" for more than can be named.
+	Size     string
+	Racks    []rack
+	Causes   []pageCause
+	Sections []pageSection
+	Figures  []histogram
+	// MoreCauses and MoreFigures are how many are left out.
+	MoreCauses, MoreFigures int
+}
+
+// filter is a cause by which the picture is filtered.
+type filter struct {
+	Key         int
+	Class, Text string
+	Nodes       int
+}
+
+// pageCause is a cause as an article.
+type pageCause struct {
+	Cause
+	Number    int
+	Said, Fix string
+	Shared    []string
+	Open      bool
+}
+
+// pageSection is a section of which not all lines are shown at once.
+type pageSection struct {
+	section
+	Folded []string
+}
+
+// style is the style of a page: that of a report, that of the picture, and a rule for each filter.
+var style = sync.OnceValue(func() string {
+	var b strings.Builder
+	b.WriteString(report.PageStyle + pageStyle)
+	for i := 1; i <= maxFilters; i++ {
+		fmt.Fprintf(&b, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
+	}
+	return b.String()
+})
+
+// writeHTML writes it as a page for a browser.
+func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	f = lines.Clean(f, false)
+	p := page{Fleet: f, Policy: report.PagePolicy(style()), Style: template.CSS(style()), Class: f.class()} //nolint:gosec // The style is part of the program.
+	for i, c := range f.Causes[:min(len(f.Causes), pageLimits.causes)] {
+		p.Causes = append(p.Causes, f.article(i+1, c))
+		if i < maxFilters-1 {
+			p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
+		}
+	}
+	p.MoreCauses = max(0, len(f.Causes)-pageLimits.causes)
+	for _, part := range f.sections(pageLimits) {
+		open := min(len(part.Lines), openLines)
+		one := pageSection{section: part, Folded: part.Lines[open:]}
+		one.Lines = part.Lines[:open]
+		p.Sections = append(p.Sections, one)
+	}
+	p.draw()
+	p.measure()
+	if err := compiled().Execute(b, p); err != nil {
+		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
+	}
+}
+
+func (f *Fleet) article(number int, c Cause) pageCause {
+	one := pageCause{
+		Cause: c, Number: number, Said: fmt.Sprintf("on %d of %s", len(c.Nodes), lines.Count(len(f.Nodes), "node")),
+		Shared: texts(c.Common[:min(len(c.Common), pageLimits.common)]), Open: len(c.Nodes) <= openNames,
+	}
+	if c.Remedy != "" {
+		one.Fix = c.fix()
+	}
+	return one
+}
+
+// measure draws the figures of several nodes, those with outliers first.
+func (p *page) measure() {
+	all := slices.DeleteFunc(slices.Clone(p.Measured), func(m Measured) bool { return m.Nodes < 2 })
+	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(len(b.outliers), len(a.outliers)) })
+	for _, m := range all[:min(len(all), maxPictures)] {
+		p.Figures = append(p.Figures, m.histogram())
+	}
+	p.MoreFigures = len(all) - len(p.Figures)
+}
+
+// class is the colour of the whole.
+func (f *Fleet) class() string {
+	switch {
+	case f.ExitCode == exitFindings:
+		return "bad"
+	case f.ExitCode != 0 || f.States[string(report.Inconclusive)] > 0:
+		return "open"
+	case f.States[string(report.Findings)] > 0:
+		return "warn"
+	}
+	return "good"
+}

@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// maxDistinct bounds the values of a trait: one with more is each node's own, such as an address.
+const maxDistinct = 1000
+
+// Judge asks the rules over many nodes. What they find are causes like those of the nodes' own reports.
+func (f *Fleet) Judge(ctx context.Context, set *rules.Set) error {
+	if len(f.Nodes) < 2 {
+		return nil
+	}
+	result, err := set.Evaluate(ctx, &facts.Facts{Schema: facts.FactsSchema, Fleet: &facts.FleetFacts{Nodes: len(f.Nodes), Traits: traitsOf(f.Nodes)}}, rules.Options{Profile: rules.Fleet})
+	if err != nil {
+		return err
+	}
+	groups := groupsOf(f.Nodes)
+	for _, found := range result.Findings {
+		c := Cause{Rule: found.Rule, Title: found.Message, Severity: found.Severity, Nodes: found.Nodes}
+		if len(found.Remedies) > 0 {
+			c.Remedy = found.Remedies[0]
+		}
+		if affected := f.places(found.Nodes); len(affected) < len(f.Nodes) {
+			c.Common = commonTo(affected, len(f.Nodes), without(groups, found.Subject), len(result.Findings)*len(groups))
+		}
+		f.Causes = append(f.Causes, c)
+		if found.Severity.Rank() <= rules.High.Rank() {
+			f.ExitCode = worse(f.ExitCode, exitFindings)
+		}
+	}
+	for _, s := range result.Skipped {
+		for _, m := range s.Missing {
+			f.Problems = append(f.Problems, Problem{Source: "rule " + s.Rule, Reason: m.String()})
+		}
+		f.ExitCode = worse(f.ExitCode, exitUnknown)
+	}
+	slices.SortFunc(f.Causes, Cause.compare)
+	return nil
+}
+
+// addUnset adds the variables that others have set to the traits of nodes on which they are not set.
+func addUnset(nodes []*Node) {
+	variables := map[string]bool{}
+	for _, n := range nodes {
+		for trait := range n.Traits {
+			if _, known := data.Variables().Known[trait]; known {
+				variables[trait] = true
+			}
+		}
+	}
+	for _, n := range nodes {
+		if _, known := n.Traits[rules.TraitVariables]; !known {
+			continue
+		}
+		delete(n.Traits, rules.TraitVariables)
+		for name := range variables {
+			if _, set := n.Traits[name]; !set {
+				n.Traits[name] = rules.NotSet
+			}
+		}
+	}
+}
+
+// places are the places of nodes in the order of their names.
+func (f *Fleet) places(names []string) set {
+	at := set{}
+	for _, name := range names {
+		if i, found := slices.BinarySearchFunc(f.Nodes, name, func(n *Node, name string) int { return cmp.Compare(n.Name, name) }); found {
+			at[i] = true
+		}
+	}
+	return at
+}
+
+// without are groups without a trait, which would explain itself.
+func without(groups []group, trait string) []group {
+	var others []group
+	for _, g := range groups {
+		g.traits = slices.DeleteFunc(slices.Clone(g.traits), func(t Trait) bool { return t.Name == trait })
+		if len(g.traits) > 0 {
+			others = append(others, g)
+		}
+	}
+	return others
+}
+
+// compared is a trait of the nodes with some hardware, or of all.
+type compared struct{ trait, hardware string }
+
+// traitsOf are the traits of all nodes, with the names of the nodes that have each value, but for one of most nodes.
+func traitsOf(nodes []*Node) []facts.FleetTrait {
+	values := map[compared]map[string][]string{}
+	add := func(n *Node, trait, value string) {
+		of := compared{trait: trait}
+		if likeHardware(trait) {
+			of.hardware = n.Hardware
+		}
+		if values[of] == nil {
+			values[of] = map[string][]string{}
+		}
+		values[of][value] = append(values[of][value], n.Name)
+	}
+	for _, n := range nodes {
+		for trait, value := range n.Traits {
+			if !strings.HasPrefix(trait, partOfName) {
+				add(n, trait, value)
+			}
+		}
+	}
+	var all []facts.FleetTrait
+	for of, by := range values {
+		if len(by) <= maxDistinct {
+			all = append(all, facts.FleetTrait{Name: of.trait, Hardware: of.hardware, Values: valuesOf(by)})
+		}
+	}
+	slices.SortFunc(all, func(a, b facts.FleetTrait) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Hardware, b.Hardware))
+	})
+	return all
+}
+
+// likeHardware reports whether a trait is compared between nodes with the same GPUs only: it is what the table says, and
+// is true of what the table lacks, but for variables and subnets.
+func likeHardware(trait string) bool {
+	for _, row := range data.Fleet().Traits {
+		if row.Name == trait {
+			return row.LikeHardware
+		}
+	}
+	_, variable := data.Variables().Known[trait]
+	return !variable && !strings.HasPrefix(trait, rules.TraitSubnet)
+}
+
+// valuesOf are the values of a trait, the most frequent first.
+func valuesOf(by map[string][]string) []facts.FleetValue {
+	total := 0
+	for _, names := range by {
+		total += len(names)
+	}
+	var all []facts.FleetValue
+	for _, value := range slices.Sorted(maps.Keys(by)) {
+		v := facts.FleetValue{Value: value, Count: len(by[value])}
+		if 2*v.Count <= total {
+			v.Nodes = by[value]
+		}
+		all = append(all, v)
+	}
+	slices.SortStableFunc(all, func(a, b facts.FleetValue) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}

@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unique"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// falseAlarm is the probability that one of all figures of a fleet without an outlier is called one.
+	falseAlarm = 0.001
+	// leastGroup is how many nodes of like hardware it takes to say what is usual.
+	leastGroup = 8
+	// leastSpread is the spread, as a part of the median, below which a difference is no fault: what a node measures
+	// again differs by as much (docs/probe.md).
+	leastSpread = 0.01
+	// madToSigma makes the standard deviation of a normal distribution of its median absolute deviation
+	// (1/Φ⁻¹(3/4)), and madEfficiency is what that estimate is worth in nodes, as a part of them (Rousseeuw and Croux,
+	// Alternatives to the Median Absolute Deviation, 1993).
+	madToSigma    = 1.4826
+	madEfficiency = 0.37
+)
+
+// Figure is what a node measured of one kind.
+type Figure struct {
+	// Value is the median of its measurements, and Spread how far these differ, as one standard deviation.
+	Value  float64 `json:"value"`
+	Spread float64 `json:"spread,omitempty"`
+	Unit   string  `json:"unit,omitempty"`
+}
+
+// Outlier is a figure of a node that is far from those of nodes with like hardware.
+type Outlier struct {
+	Node   string  `json:"node"`
+	Figure string  `json:"figure"`
+	Unit   string  `json:"unit,omitempty"`
+	Value  float64 `json:"value"`
+	// Median is that of the Nodes with like hardware, and Sigmas how far the node's is from it, in
+	// standard deviations; negative below it.
+	Median float64 `json:"median"`
+	Nodes  int     `json:"nodes"`
+	Sigmas float64 `json:"sigmas"`
+}
+
+// Measured is a figure of the nodes with like hardware.
+type Measured struct {
+	Hardware string  `json:"hardware"`
+	Figure   string  `json:"figure"`
+	Unit     string  `json:"unit,omitempty"`
+	Nodes    int     `json:"nodes"`
+	Median   float64 `json:"median"`
+	// Spread is one standard deviation, estimated from the median absolute deviation.
+	Spread  float64 `json:"spread"`
+	Lowest  float64 `json:"lowest"`
+	Highest float64 `json:"highest"`
+
+	of       []*Node
+	outliers []Outlier
+	limit    float64
+}
+
+// measuredOf are the figures of like nodes, and those that are outliers, the farthest first.
+func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
+	type kind struct{ hardware, figure string }
+	byKind := map[kind][]*Node{}
+	figures := 0
+	for _, n := range nodes {
+		for name := range n.Figures {
+			k := kind{n.Hardware, name}
+			byKind[k] = append(byKind[k], n)
+		}
+		figures += len(n.Figures) + len(n.links)
+	}
+	all, outliers := make([]Measured, 0, len(byKind)), []Outlier{}
+	for k, of := range byKind {
+		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit, of: of}
+		m.judge(figures)
+		all, outliers = append(all, m), append(outliers, m.outliers...)
+	}
+	slices.SortFunc(all, func(a, b Measured) int {
+		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Figure, b.Figure))
+	})
+	outliers = append(outliers, slowLinks(nodes, outliers, figures)...)
+	slices.SortFunc(outliers, func(a, b Outlier) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Sigmas), math.Abs(a.Sigmas)), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Figure, b.Figure))
+	})
+	return all, outliers
+}
+
+// judge finds the outliers of one figure, of as many in all.
+func (m *Measured) judge(figures int) {
+	values := make([]float64, 0, len(m.of))
+	for _, n := range m.of {
+		values = append(values, n.Figures[m.Figure].Value)
+	}
+	m.Nodes, m.Lowest, m.Highest = len(values), slices.Min(values), slices.Max(values)
+	m.Median, m.Spread = usual(values)
+	for _, n := range m.of {
+		f := n.Figures[m.Figure]
+		if sigmas := m.far(f.Value, f.Spread, figures); sigmas != 0 {
+			m.outliers = append(m.outliers, Outlier{Node: n.Name, Figure: m.Figure, Unit: f.Unit, Value: f.Value, Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
+		}
+	}
+}
+
+// far is how many standard deviations a value is from the median if that is more than chance gives; else 0. The spread is
+// estimated from a limited number of nodes: the limit is a quantile of Student's distribution.
+func (m *Measured) far(value, own float64, figures int) float64 {
+	spread := math.Max(m.Spread, leastSpread*math.Abs(m.Median))
+	if m.Nodes < leastGroup || spread == 0 {
+		return 0
+	}
+	if m.limit == 0 {
+		m.limit = distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(m.Nodes-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	}
+	sigmas := (value - m.Median) / math.Hypot(spread, own)
+	if math.Abs(sigmas) <= m.limit {
+		return 0
+	}
+	return sigmas
+}
+
+// slowLinks are the pairs of GPUs whose transfers are far slower than those of the same pair on like nodes: one bad link
+// does not change the median of a node. Where that is an outlier already, the pairs say nothing new.
+func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
+	type kind struct {
+		hardware string
+		name     unique.Handle[string]
+	}
+	type rate struct {
+		node *Node
+		gbps float32
+	}
+	byKind := map[kind][]rate{}
+	for _, n := range nodes {
+		for _, l := range n.links {
+			k := kind{n.Hardware, l.name}
+			byKind[k] = append(byKind[k], rate{n, l.gbps})
+		}
+	}
+	test := func(node, figure string) string {
+		name, _, _ := strings.Cut(strings.ReplaceAll(figure, ",", " "), " ")
+		return node + "\x00" + name
+	}
+	told := map[string]bool{}
+	for _, o := range known {
+		told[test(o.Node, o.Figure)] = true
+	}
+	var all []Outlier
+	for k, rates := range byKind {
+		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Nodes: len(rates)}
+		values := make([]float64, len(rates))
+		for i, r := range rates {
+			values[i] = float64(r.gbps)
+		}
+		m.Median, m.Spread = usual(values)
+		for _, r := range rates {
+			sigmas := m.far(float64(r.gbps), 0, figures)
+			if sigmas < 0 && !told[test(r.node.Name, m.Figure)] {
+				all = append(all, Outlier{Node: r.node.Name, Figure: m.Figure, Unit: "GB/s", Value: float64(r.gbps), Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
+			}
+		}
+	}
+	return all
+}
+
+// usual is the median of values, and their spread as one standard deviation.
+func usual(values []float64) (middle, spread float64) {
+	middle = median(values)
+	away := make([]float64, len(values))
+	for i, v := range values {
+		away[i] = math.Abs(v - middle)
+	}
+	return middle, madToSigma * median(away)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

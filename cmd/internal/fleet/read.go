@@ -1,0 +1,459 @@
+package fleet
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+)
+
+const (
+	// maxReport bounds one report, and what is left out between two: one of a node with 16 GPUs has a quarter of a
+	// megabyte.
+	maxReport = 16 << 20
+	// maxUnpacked bounds what a compressed file holds.
+	maxUnpacked = 16 << 30
+	// maxNodes and maxProblems bound what is kept.
+	maxNodes    = 100_000
+	maxProblems = 1000
+	// maxBroken bounds the parts of one input that are no reports.
+	maxBroken = 1000
+	// maxText bounds a text of a report in bytes, maxPlace the place and the reason of a problem.
+	maxText  = 255
+	maxPlace = 300
+)
+
+// Problem is an input that is no report of a node, or not one that counts.
+type Problem struct {
+	Source string `json:"source"`
+	Reason string `json:"reason"`
+	// Lost is true where the report of a node may be lost.
+	Lost bool `json:"lost,omitempty"`
+}
+
+// Reading is what was read: the nodes in the order of the input, each once.
+type Reading struct {
+	Nodes    []*Node
+	Problems []Problem
+	// Unsaid is how many more problems there are.
+	Unsaid int
+	byName map[string]int
+	judge  Judge
+	// foreign is true if there were facts, or what is no JSON.
+	foreign bool
+}
+
+// Judge makes the report of a node from a recording, or from texts.
+type Judge func(ctx context.Context, file string) ([]byte, error)
+
+// input is where reports are read from.
+type input struct {
+	// source is what it is called, name the node whose report does not name it, and written when that was.
+	source, name string
+	written      time.Time
+}
+
+// Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
+// them one report or several after each other. Another file is judged as the recording of a node, if there is a judge. What
+// is no report is a problem, and ends nothing.
+func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
+	r := &Reading{byName: map[string]int{}, judge: judge}
+	var one sync.Mutex
+	if judge != nil {
+		r.judge = func(ctx context.Context, file string) ([]byte, error) {
+			one.Lock()
+			defer one.Unlock()
+			return judge(ctx, file)
+		}
+	}
+	for _, p := range paths {
+		if p == "-" {
+			in := files.NewReader(ctx, stdin, 0, nil)
+			r.stream(ctx, input{source: "standard input", written: time.Now()}, in)
+			in.Close()
+			continue
+		}
+		info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(p) })
+		switch {
+		case err != nil:
+			return r, err
+		case info.IsDir():
+			err = r.folder(ctx, p)
+		case info.Mode()&fs.ModeDevice != 0:
+			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
+		default:
+			r.take(r.file(ctx, p))
+		}
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+			return r, err
+		}
+	}
+	return r, context.Cause(ctx)
+}
+
+var errDevice = errors.New("is a device")
+
+// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
+// read at a time, and count in the order of their names.
+func (r *Reading) folder(ctx context.Context, root string) error {
+	var names []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			r.lost(p, cause(err))
+		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && !isCopy(p):
+			names = append(names, p)
+		}
+		return nil
+	})
+	read := make([]*Reading, len(names))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		workers.Go(func() error {
+			read[i] = r.file(ctx, name)
+			return nil
+		})
+	}
+	_ = workers.Wait() // None fails.
+	for _, one := range read {
+		r.take(one)
+	}
+	return err
+}
+
+// take adds what was read elsewhere.
+func (r *Reading) take(one *Reading) {
+	for _, n := range one.Nodes {
+		r.add(n)
+	}
+	for _, p := range one.Problems {
+		r.problem(p)
+	}
+	r.Unsaid += one.Unsaid
+}
+
+// isCopy reports whether a file has a report in another format than JSON, beside it in JSON.
+func isCopy(file string) bool {
+	f, known := report.FormatOf(file)
+	if !known || f.Name == "json" {
+		return false
+	}
+	_, err := os.Stat(strings.TrimSuffix(file, filepath.Ext(file)) + ".json")
+	return err == nil
+}
+
+// cause is an error without what it was done to.
+func cause(err error) string {
+	if in, ok := errors.AsType[*fs.PathError](err); ok {
+		return in.Err.Error()
+	}
+	return err.Error()
+}
+
+// file reads a file. If there is no report in it, nor a part of one, it is judged as a recording.
+func (r *Reading) file(ctx context.Context, name string) *Reading {
+	one := &Reading{byName: map[string]int{}}
+	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
+	if err != nil {
+		one.lost(name, cause(err))
+		return one
+	}
+	in := files.NewReader(ctx, f, deadline.Silence, f.Close)
+	defer in.Close()
+	of := input{source: name, name: nodeName(name)}
+	regular := false
+	if info, err := f.Stat(); err == nil {
+		of.written, regular = info.ModTime(), info.Mode().IsRegular()
+	}
+	one.stream(ctx, of, in)
+	if len(one.Nodes) == 0 && one.foreign && regular && r.judge != nil {
+		one.recorded(ctx, of, r.judge)
+	}
+	return one
+}
+
+// recorded judges a file. If it is a recording, it does not matter why it is no report.
+func (r *Reading) recorded(ctx context.Context, of input, judge Judge) {
+	raw, err := judge(ctx, of.source)
+	var d document
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil {
+		r.Problems[0].Reason += "; as a recording: " + strings.TrimPrefix(err.Error(), of.source+": ")
+		return
+	}
+	d.Host.Hostname = "" // A recording has the stand-in of a name, most likely.
+	of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
+	r.Problems = nil
+	r.add(d.node(of))
+}
+
+// nodeName is what a file's name says of the node.
+func nodeName(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".gz"), ".json")
+}
+
+// stream reads an archive, or reports after each other.
+func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
+	in := bufio.NewReaderSize(from, 64<<10)
+	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			r.lost(of.source, err.Error())
+			return
+		}
+		in = bufio.NewReaderSize(io.LimitReader(unpacked, maxUnpacked), 64<<10)
+	}
+	if head, _ := in.Peek(262); len(head) == 262 && string(head[257:]) == "ustar" {
+		r.tar(ctx, of, in)
+		return
+	}
+	r.reports(ctx, of, in)
+}
+
+func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
+	members := tar.NewReader(in)
+	for ctx.Err() == nil {
+		head, err := members.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			r.lost(of.source, err.Error())
+			return
+		}
+		if head.Typeflag == tar.TypeReg {
+			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
+		}
+	}
+}
+
+// values reads JSON values after each other, and can go on behind one that is broken.
+type values struct {
+	*json.Decoder
+	from io.Reader
+	// Read are bytes that were read and not used, the next ones last.
+	read [][]byte
+	left int // How much the current value may still have.
+}
+
+var errTooLong = fmt.Errorf("longer than %d MiB, more than a report has", maxReport>>20)
+
+func newValues(from io.Reader) *values {
+	v := &values{from: from}
+	v.Decoder = json.NewDecoder(v)
+	return v
+}
+
+func (v *values) Read(p []byte) (int, error) {
+	if v.left <= 0 {
+		return 0, errTooLong
+	}
+	p = p[:min(len(p), v.left)]
+	if last := len(v.read) - 1; last >= 0 {
+		n := copy(p, v.read[last])
+		if v.read[last] = v.read[last][n:]; len(v.read[last]) == 0 {
+			v.read = v.read[:last]
+		}
+		v.left -= n
+		return n, nil
+	}
+	n, err := v.from.Read(p)
+	v.left -= n
+	return n, err
+}
+
+// next reads a value.
+func (v *values) next(d *document) error {
+	v.left = maxReport
+	return v.Decode(d)
+}
+
+// unread gives back what was read and not used.
+func (v *values) unread(from io.Reader) {
+	if b, _ := io.ReadAll(from); len(b) > 0 {
+		v.read = append(v.read, b)
+	}
+}
+
+// skip leaves out a broken value up to the next line that begins with a brace. It returns the first character of the value,
+// and false if there is no such line.
+func (v *values) skip() (first byte, more bool) {
+	v.unread(v.Buffered())
+	v.left = 2 * maxReport
+	lines := bufio.NewReaderSize(v, 4<<10)
+	for first == 0 || strings.IndexByte(" \t\r\n", first) >= 0 {
+		var err error
+		if first, err = lines.ReadByte(); err != nil {
+			return first, false
+		}
+	}
+	for !more {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return first, false
+		}
+		head, _ := lines.Peek(1)
+		more = bytes.HasSuffix(line, []byte("\n")) && string(head) == "{"
+	}
+	v.unread(io.LimitReader(lines, int64(lines.Buffered())))
+	v.Decoder = json.NewDecoder(v)
+	return first, true
+}
+
+// reports reads reports after each other. Where one cannot be read, it goes on at the next line that begins with a brace.
+func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
+	all := newValues(from)
+	for n, broken := 1, 0; ctx.Err() == nil; n++ {
+		at := of
+		if n > 1 {
+			at.source, at.name = fmt.Sprintf("%s, report %d", of.source, n), fmt.Sprintf("%s report %d", of.name, n)
+		}
+		at.name = strings.TrimSpace(cmp.Or(at.name, "report 1"))
+		var d document
+		err := all.next(&d)
+		wrongType, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
+		switch {
+		case errors.Is(err, io.EOF):
+			if n == 1 {
+				r.lost(of.source, "is empty")
+			}
+			return
+		case isJSON, err == nil && d.Schema != report.Schema:
+			broken++
+			r.refuse(at.source, &d, wrongType)
+		case err != nil:
+			broken++
+			first, more := all.skip()
+			r.broken(at.source, first, err)
+			if !more {
+				return
+			}
+		default:
+			r.add(d.node(at))
+		}
+		if broken == maxBroken {
+			r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
+			return
+		}
+	}
+}
+
+// broken says why a value cannot be read. It may have been a report if it begins like one.
+func (r *Reading) broken(source string, first byte, err error) {
+	switch {
+	case first != '{':
+		r.foreign = true
+		r.problem(Problem{Source: source, Reason: "is no JSON: " + err.Error()})
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		r.lost(source, "is cut off")
+	case errors.Is(err, errTooLong):
+		r.lost(source, err.Error())
+	default:
+		r.lost(source, "is cut off or damaged: "+err.Error())
+	}
+}
+
+// refuse says why a document is not taken for a report.
+func (r *Reading) refuse(source string, d *document, err *json.UnmarshalTypeError) {
+	kind, _, _ := strings.Cut(report.Schema, "/")
+	switch {
+	case strings.HasPrefix(d.Schema, kind+"/") && d.Schema != report.Schema:
+		r.lost(source, fmt.Sprintf("a newer gpudoctor wrote it (%s): update this one", d.Schema))
+	case err != nil && d.Schema == report.Schema:
+		r.lost(source, err.Error())
+	default:
+		r.foreign = r.foreign || strings.HasPrefix(d.Schema, "gpudoctor.facts/")
+		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", d.Schema)})
+	}
+}
+
+// add takes a node. Of several reports of one node the one that was written last counts, or else the last. A name that is
+// only that of the file is no proof that two nodes are one.
+func (r *Reading) add(n *Node) {
+	if i, known := r.byName[n.Name]; known {
+		older := r.Nodes[i]
+		switch {
+		case n.unnamed && older.unnamed && n.Source != older.Source:
+			n.Name = n.Source
+		case n.written.Before(older.written):
+			older, n = n, older
+			fallthrough
+		default:
+			r.Nodes[i] = n
+			r.problem(Problem{Source: older.Source, Reason: "does not count: " + n.Source + " is a later report of " + n.Name})
+			return
+		}
+	}
+	if len(r.Nodes) >= maxNodes {
+		r.lost(n.Source, fmt.Sprintf("left out: there are more than %d nodes", maxNodes))
+		return
+	}
+	r.byName[n.Name] = len(r.Nodes)
+	r.Nodes = append(r.Nodes, n)
+}
+
+// lost is a problem with what may have been the report of a node.
+func (r *Reading) lost(source, reason string) {
+	r.problem(Problem{Source: source, Reason: reason, Lost: true})
+}
+
+func (r *Reading) problem(p Problem) {
+	if len(r.Problems) >= maxProblems {
+		r.Unsaid++
+		return
+	}
+	p.Source, p.Reason = escape.Printable(p.Source, maxPlace), escape.Printable(p.Reason, maxPlace)
+	r.Problems = append(r.Problems, p)
+}
+
+// Unreported are the names of a list that no report is of. A name with a domain and the same without one are of one node.
+func (r *Reading) Unreported(expected []string) []string {
+	hosts := map[string]bool{}
+	for _, n := range r.Nodes {
+		host, _, _ := strings.Cut(n.Name, ".")
+		hosts[host] = true
+	}
+	var all []string
+	seen := map[string]bool{}
+	for _, name := range expected {
+		name = escape.Printable(name, maxText)
+		host, _, isWhole := strings.Cut(name, ".")
+		_, reported := r.byName[name]
+		if isWhole && !reported {
+			_, reported = r.byName[host]
+		}
+		if !reported && (isWhole || !hosts[name]) && !seen[name] {
+			all = append(all, name)
+		}
+		seen[name] = true
+	}
+	slices.Sort(all)
+	return all
+}
