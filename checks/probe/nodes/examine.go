@@ -1,0 +1,397 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Cluster runs collectives between nodes. Runs without a common node may be asked for at the same time.
+type Cluster interface {
+	// Run runs them between all GPUs of nodes. Only, if not empty, is the only NIC that the first of them is to use.
+	Run(ctx context.Context, nodes []string, only string) Run
+}
+
+// Options says how nodes are examined.
+type Options struct {
+	// PairShare is the least share of the median bandwidth of all pairs that does not count as slow.
+	PairShare float64
+	// Progress is called with what begins.
+	Progress func(string)
+}
+
+// examination is one run of the probe.
+type examination struct {
+	Options
+	cluster Cluster
+	report  *Report
+	fit     []string // Nodes that take part.
+}
+
+// Examine has the nodes of a report that are well run collectives: all together, each pair, and then what narrows a fault down.
+func Examine(ctx context.Context, c Cluster, r *Report, o Options) {
+	x := &examination{Options: o, cluster: c, report: r}
+	r.Differs = differences(r.Nodes)
+	for _, n := range r.Nodes {
+		if n.State == StateOK {
+			x.fit = append(x.fit, n.Name)
+		}
+	}
+	if len(x.fit) > 1 {
+		x.Progress(fmt.Sprintf("all %d nodes together", len(x.fit)))
+		together := x.run(ctx, x.fit, "")
+		r.Together = &together
+		x.pairs(ctx)
+		x.blame(ctx)
+	}
+	x.conclude()
+}
+
+// run runs nodes that still answer, and notes those that stop answering, and the network devices that the logs name.
+func (x *examination) run(ctx context.Context, nodes []string, only string) Run {
+	run := x.cluster.Run(ctx, nodes, only)
+	run.Nodes, run.Only = nodes, only
+	return run
+}
+
+// note keeps what a run tells of its nodes.
+func (x *examination) note(run Run) {
+	for i := range x.report.Nodes {
+		n := &x.report.Nodes[i]
+		if devices := run.Interfaces[n.Name]; run.Only == "" && len(devices) > 0 {
+			n.Interfaces, n.Network = devices, cmp.Or(strings.TrimPrefix(run.Transport, "NET/"), n.Network)
+		}
+		if slices.Contains(run.Lost, n.Name) && n.State == StateOK {
+			n.State, n.Reason = StateLost, run.Reason
+			x.fit = slices.DeleteFunc(slices.Clone(x.fit), func(name string) bool { return name == n.Name })
+		}
+	}
+}
+
+// pairs runs each pair, in rounds whose pairs run at the same time.
+func (x *examination) pairs(ctx context.Context) {
+	x.note(*x.report.Together)
+	all := x.fit
+	rounds := Rounds(len(all))
+	for i, round := range rounds {
+		x.Progress(fmt.Sprintf("pairs, round %d of %d", i+1, len(rounds)))
+		var wg sync.WaitGroup
+		done := make([]*Run, len(round))
+		skips := x.skips()
+		for j, p := range round {
+			pair := []string{all[p[0]], all[p[1]]}
+			if ctx.Err() != nil || skips(pair[0], pair[1]) {
+				x.report.Untried++
+				continue
+			}
+			wg.Go(func() {
+				run := x.run(ctx, pair, "")
+				done[j] = &run
+			})
+		}
+		wg.Wait()
+		for _, run := range done {
+			if run != nil {
+				x.note(*run)
+				x.report.Pairs = append(x.report.Pairs, *run)
+			}
+		}
+	}
+	x.again(ctx)
+}
+
+// enough is with how many nodes that work a node fails before it sits out.
+const enough = 3
+
+// skips are pairs that say nothing new: those of a node that is lost, and those of one that failed with several nodes which reach
+// each other, and worked with none of these.
+func (x *examination) skips() func(a, b string) bool {
+	g := newGraph(x.fit, x.report.Pairs, failed)
+	main := map[string]bool{}
+	if parts := g.parts(); len(parts) > 0 && len(parts[0]) > 1 {
+		for _, n := range parts[0] {
+			main[n] = true
+		}
+	}
+	hopeless := map[string]bool{}
+	for _, n := range x.fit {
+		witnesses := 0
+		for _, other := range g.bad[n] {
+			if main[other] {
+				witnesses++
+			}
+		}
+		hopeless[n] = !main[n] && witnesses >= enough
+	}
+	return func(a, b string) bool {
+		return !slices.Contains(x.fit, a) || !slices.Contains(x.fit, b) || hopeless[a] && main[b] || hopeless[b] && main[a]
+	}
+}
+
+// failed reports whether a run failed; it is not known of one that could not be made.
+func failed(r Run) (is, known bool) { return r.Outcome.Failed(), r.Outcome != probe.Unknown && len(r.Lost) == 0 }
+
+// again repeats pairs that were slow while others ran, each by itself, and keeps the better run: what shares a switch is no fault of
+// a node.
+func (x *examination) again(ctx context.Context) {
+	const most = 16
+	repeated := 0
+	for i := range x.report.Pairs {
+		p := &x.report.Pairs[i]
+		if !x.slow(*p) || repeated == most || ctx.Err() != nil {
+			continue
+		}
+		repeated++
+		x.Progress("again " + strings.Join(p.Nodes, " and "))
+		if run := x.run(ctx, p.Nodes, ""); run.Outcome.Failed() || run.BusGBps != nil && *run.BusGBps > *p.BusGBps {
+			x.note(run)
+			*p = run
+		}
+	}
+	for i := range x.report.Pairs {
+		if p := &x.report.Pairs[i]; x.slow(*p) {
+			p.Outcome, p.Reason = probe.Slow, fmt.Sprintf("%.3g GB/s, and the median of all pairs is %.3g", *p.BusGBps, x.median())
+		}
+	}
+}
+
+// median is the median bandwidth of pairs that are correct.
+func (x *examination) median() float64 {
+	var all []float64
+	for _, p := range x.report.Pairs {
+		if p.Outcome.Correct() && p.BusGBps != nil {
+			all = append(all, *p.BusGBps)
+		}
+	}
+	if len(all) < 3 { // Of two, nobody can say which is the usual one.
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func (x *examination) slow(p Run) bool {
+	return p.Outcome.Correct() && p.BusGBps != nil && *p.BusGBps < x.PairShare*x.median()
+}
+
+// blame says what is at fault, and proves it by runs without it.
+func (x *examination) blame(ctx context.Context) {
+	r := x.report
+	r.Blames = newGraph(x.fit, r.Pairs, failed).judge()
+	spare := cover(r.Blames)
+	rest := slices.DeleteFunc(slices.Clone(x.fit), func(n string) bool { return slices.Contains(spare, n) })
+	broken := r.Together.Outcome.Failed()
+	switch {
+	case len(rest) < 2 || slices.ContainsFunc(r.Blames, func(b Blame) bool { return b.Kind == AtAll }):
+	case len(r.Blames) == 0 && broken && len(rest) == len(r.Together.Nodes):
+		x.bisect(ctx, rest, *r.Together)
+	case broken || len(r.Blames) > 0:
+		x.Progress(fmt.Sprintf("the other %d nodes together", len(rest)))
+		run := x.run(ctx, rest, "")
+		r.Further = append(r.Further, run)
+		if run.Outcome.Failed() {
+			x.bisect(ctx, rest, run)
+		} else if run.Outcome.Correct() {
+			for i := range r.Blames {
+				r.Blames[i].Because = append(r.Blames[i].Because, fmt.Sprintf("the %d nodes without %s work together%s", len(rest), strings.Join(spare, ", "), rate(run)))
+			}
+		}
+	}
+	g := newGraph(rest, r.Pairs, func(p Run) (bool, bool) { return p.Outcome == probe.Slow, p.Outcome.Correct() })
+	g.fails, g.fail = "is slow", "are slow"
+	slow := g.judge()
+	for i := range slow {
+		slow[i].Slow = true
+	}
+	r.Blames = append(r.Blames, slow...)
+	for i := range r.Blames {
+		x.rails(ctx, &r.Blames[i])
+		x.explain(&r.Blames[i])
+	}
+}
+
+// rate is the bandwidth of a run in words.
+func rate(r Run) string {
+	if r.BusGBps == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%.3g GB/s)", *r.BusGBps)
+}
+
+// cover are nodes without which nothing that is blamed takes part: of a pair, one.
+func cover(blames []Blame) []string {
+	var all []string
+	for _, b := range blames {
+		switch b.Kind {
+		case AtPair:
+			if !slices.Contains(all, b.Nodes[1]) && !slices.Contains(all, b.Nodes[0]) {
+				all = append(all, b.Nodes[0])
+			}
+		case AtAll:
+		default:
+			all = append(all, b.Nodes...)
+		}
+	}
+	return all
+}
+
+// rails has a node that is blamed run with one of its NICs at a time.
+func (x *examination) rails(ctx context.Context, b *Blame) {
+	if b.Kind != AtNode && b.Kind != AtPair || !slices.Contains(x.fit, b.Nodes[0]) {
+		return
+	}
+	name := b.Nodes[0]
+	at := slices.IndexFunc(x.report.Nodes, func(n Node) bool { return n.Name == name })
+	devices := x.report.Nodes[at].Interfaces
+	partner := x.partner(b)
+	if len(devices) < 2 || partner == "" {
+		return
+	}
+	best, rates, bad := 0.0, map[string]float64{}, []string(nil)
+	for _, device := range devices {
+		if ctx.Err() != nil {
+			return
+		}
+		x.Progress(name + ", only " + device)
+		run := x.run(ctx, []string{name, partner}, device)
+		x.report.Further = append(x.report.Further, run)
+		if run.Outcome == probe.Unknown {
+			return
+		}
+		if run.Outcome.Correct() {
+			rates[device] = 1
+			if run.BusGBps != nil {
+				rates[device] = *run.BusGBps
+			}
+			best = max(best, rates[device])
+		}
+	}
+	for _, device := range devices {
+		if rates[device] < x.PairShare*best {
+			bad = append(bad, device)
+		}
+	}
+	if len(bad) == 0 || len(bad) == len(devices) {
+		return
+	}
+	b.Kind, b.Nodes, b.Rails = AtRail, []string{name}, bad
+	b.Because = append(b.Because, fmt.Sprintf("with one NIC at a time, %d of %d work with %s, and %s not", len(devices)-len(bad), len(devices), partner, strings.Join(bad, ", ")))
+}
+
+// partner is a node that works with others, for trials of one that is blamed: of a pair, the other one.
+func (x *examination) partner(b *Blame) string {
+	if b.Kind == AtPair {
+		return b.Nodes[1]
+	}
+	g := newGraph(x.fit, x.report.Pairs, failed)
+	var blamed []string
+	for _, other := range x.report.Blames {
+		blamed = append(blamed, other.Nodes...)
+	}
+	for _, n := range x.fit {
+		if n != b.Nodes[0] && !slices.Contains(blamed, n) && len(g.good[n]) > 0 {
+			return n
+		}
+	}
+	return ""
+}
+
+// explain adds what distinguishes a node that is blamed.
+func (x *examination) explain(b *Blame) {
+	for _, n := range x.report.Nodes {
+		if b.Kind != AtNode || !slices.Contains(b.Nodes, n.Name) {
+			continue
+		}
+		for _, d := range x.report.Differs {
+			if v, is := d.Others[n.Name]; is {
+				b.Because = append(b.Because, fmt.Sprintf("%s: %s is %s there, and %s on most nodes", n.Name, d.Name, cmp.Or(v, "not set"), cmp.Or(d.Common, "not set")))
+			}
+		}
+		if len(n.Interfaces) > 0 {
+			b.Because = append(b.Because, fmt.Sprintf("%s uses %s", n.Name, strings.Join(n.Interfaces, ", ")))
+		}
+	}
+}
+
+// differences are the settings and versions of which the nodes that came have different values.
+func differences(all []Node) []Difference {
+	values := map[string]map[string]string{}
+	names := map[string]bool{"NCCL": true}
+	var came []Node
+	for _, n := range all {
+		if n.State != StateAbsent {
+			came = append(came, n)
+			values[n.Name] = map[string]string{"NCCL": n.Version}
+			maps.Copy(values[n.Name], n.Settings)
+			for name := range n.Settings {
+				names[name] = true
+			}
+		}
+	}
+	var found []Difference
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		count := map[string]int{}
+		for _, n := range came {
+			count[values[n.Name][name]]++
+		}
+		d := Difference{Name: name, Others: map[string]string{}}
+		for _, value := range slices.Sorted(maps.Keys(count)) {
+			if count[value] > count[d.Common] {
+				d.Common = value
+			}
+		}
+		if len(count) == 1 || 2*count[d.Common] < len(came) { // Where each node has its own value, that is on purpose.
+			continue
+		}
+		for _, n := range came {
+			if v := values[n.Name][name]; v != d.Common {
+				d.Others[n.Name] = v
+			}
+		}
+		found = append(found, d)
+	}
+	return found
+}
+
+// conclude adds the nodes that failed by themselves, and says how it went in all.
+func (x *examination) conclude() {
+	r := x.report
+	var alone []Blame
+	absent := 0
+	for _, n := range r.Nodes {
+		switch n.State {
+		case StateAbsent, StateUnknown:
+			absent++
+		case StateFailed:
+			alone = append(alone, Blame{Kind: AtNode, Nodes: []string{n.Name}, Because: []string{"it fails by itself, without the network: " + n.Reason}})
+		case StateLost:
+			alone = append(alone, Blame{Kind: AtNode, Nodes: []string{n.Name}, Because: []string{"it stopped answering: " + n.Reason}})
+		}
+	}
+	r.Blames = append(alone, r.Blames...)
+	r.Seconds = math.Round(r.Seconds*10) / 10
+	hard := slices.ContainsFunc(r.Blames, func(b Blame) bool { return !b.Slow })
+	switch {
+	case hard:
+		r.Outcome = probe.Error
+	case len(r.Blames) > 0:
+		r.Outcome = probe.Slow
+	case r.Together == nil:
+		r.Outcome, r.Reason = probe.Unknown, "fewer than two nodes take part"
+	case absent > 0:
+		r.Outcome, r.Reason = probe.Unknown, fmt.Sprintf("%d of %d nodes did not take part", absent, len(r.Nodes))
+	case r.Together.Outcome != probe.OK:
+		r.Outcome, r.Reason = r.Together.Outcome, r.Together.Reason
+	case r.Untried > 0:
+		r.Outcome, r.Reason = probe.Unknown, fmt.Sprintf("the time ran out before %d pairs", r.Untried)
+	default:
+		r.Outcome = probe.OK
+	}
+}
