@@ -117,8 +117,8 @@ func (s slurm) reports(t *testing.T) []string {
 	return names
 }
 
-// nodes prints the nodes, and why they are drained, once no job ends any more.
-const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
+// printNodes prints the nodes, and why they are drained, once no job ends any more.
+const printNodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
 	"\nsinfo --noheader --Node --format='%N %T'; sinfo --noheader --list-reasons --format='%N: %E'"
 
 // TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
@@ -146,7 +146,7 @@ func TestSlurmProlog(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			node, order, _ := strings.Cut(tt.faults, ": ")
 			s := newSlurm(t, true, map[string]string{cmp.Or(node, "no node"): cmp.Or(order, "true")})
-			rest := s.run(t, tt.script+nodes)
+			rest := s.run(t, tt.script+printNodes)
 			for line := range strings.SplitSeq(tt.want, "|") {
 				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
 				expect.Must(t, ok, "no line %q, or not in this order", line)

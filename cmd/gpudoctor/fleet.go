@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	fleetName = "fleet"
-	nodesFlag = "nodes"
+	fleetName    = "fleet"
+	expectedFlag = "expected"
 )
 
 // fleetFormats are the formats that it writes.
@@ -41,7 +41,7 @@ srun gpudoctor check --format json --no-redact | gpudoctor fleet -
 exit code: 0 all nodes are well; 1 findings; 2 wrong usage or an error; 3 a
 node has no report or could not be judged`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: nodesFlag, Usage: "`FILE`: the names of all nodes, one in each line, to name those without a report"},
+			&cli.StringFlag{Name: expectedFlag, Usage: "`FILE`: the names of all nodes, one in each line, to name those without a report"},
 			formatFlag,
 		},
 		Action: foldFleet,
@@ -79,15 +79,15 @@ func foldFleet(c *cli.Context) error {
 	return nil
 }
 
-// nodesOf are the names in the file of --nodes.
+// nodesOf are the names in the file of --expected.
 func nodesOf(c *cli.Context) ([]string, error) {
-	name := c.String(nodesFlag)
+	name := c.String(expectedFlag)
 	if name == "" {
 		return nil, nil
 	}
 	text, err := files.Within(c.Context, deadline.Silence, func() ([]byte, error) { return settings.Read(name) })
 	if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("--%s: %w", nodesFlag, err), "it is a text with the name of a node in each line")
+		return nil, complaint.Hinted(fmt.Errorf("--%s: %w", expectedFlag, err), "it is a text with the name of a node in each line")
 	}
 	return strings.Fields(string(text)), nil
 }

@@ -118,7 +118,9 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	g.ended.Go(func() {
 		run := child.Run
 		if launch := g.session.launch; launch != nil {
-			run = func(ctx context.Context, spec child.Spec) (child.Result, error) { return launch(ctx, m.places[0], spec) }
+			run = func(ctx context.Context, spec child.Spec) (child.Result, error) {
+				return launch(ctx, m.places[0], spec)
+			}
 		}
 		r, err := run(ctx, spec)
 		g.events <- event{from: m, ended: &r, err: err}

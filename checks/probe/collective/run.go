@@ -61,7 +61,9 @@ type Log struct {
 	Transports []probe.CollectiveTransport
 	Channels   map[string]int
 	Network    string
-	Warnings   []string
+	// Devices are the network devices that it may use: "mlx5_0:1", "eth0".
+	Devices  []string
+	Warnings []string
 	// Messages are of the process whose GPU has the ordinal Device.
 	Messages []probe.Message
 }

@@ -21,7 +21,7 @@ type bisection struct {
 // bisect blames nodes, or their number.
 func (x *examination) bisect(ctx context.Context, among []string, whole Run) {
 	b := &bisection{examination: x, among: among, known: map[string]Run{key(among): whole}}
-	for i := 0; i+1 < len(among) && i < 2*enough; i += 2 {
+	for i := 0; i+1 < len(among) && i < 2*Enough; i += 2 {
 		group, rejected := b.grow(ctx, among[i:i+2])
 		if b.stuck {
 			x.report.Blames = append(x.report.Blames, Blame{Kind: AtAll, Nodes: among, Likely: true, Because: []string{whole.Reason, "the time ran out before the bisection ended"}})
@@ -46,7 +46,7 @@ func (b *bisection) grow(ctx context.Context, seed []string) (group, rejected []
 		some := todo[0]
 		todo = todo[1:]
 		switch half := len(some) / 2; {
-		case len(some) == 0 || len(group) == 2 && len(rejected) == enough:
+		case len(some) == 0 || len(group) == 2 && len(rejected) == Enough:
 		case b.works(ctx, slices.Concat(group, some)):
 			group = append(group, some...)
 		case half == 0:

@@ -107,8 +107,8 @@ func (x *examination) pairs(ctx context.Context) {
 	x.again(ctx)
 }
 
-// enough is with how many nodes that work a node fails before it sits out.
-const enough = 3
+// Enough is with how many nodes that work a node fails before it sits out.
+const Enough = 3
 
 // skips are pairs that say nothing new: those of a node that is lost, and those of one that failed with several nodes which reach
 // each other, and worked with none of these.
@@ -128,7 +128,7 @@ func (x *examination) skips() func(a, b string) bool {
 				witnesses++
 			}
 		}
-		hopeless[n] = !main[n] && witnesses >= enough
+		hopeless[n] = !main[n] && witnesses >= Enough
 	}
 	return func(a, b string) bool {
 		return !slices.Contains(x.fit, a) || !slices.Contains(x.fit, b) || hopeless[a] && main[b] || hopeless[b] && main[a]
@@ -136,7 +136,9 @@ func (x *examination) skips() func(a, b string) bool {
 }
 
 // failed reports whether a run failed; it is not known of one that could not be made.
-func failed(r Run) (is, known bool) { return r.Outcome.Failed(), r.Outcome != probe.Unknown && len(r.Lost) == 0 }
+func failed(r Run) (is, known bool) {
+	return r.Outcome.Failed(), r.Outcome != probe.Unknown && len(r.Lost) == 0
+}
 
 // again repeats pairs that were slow while others ran, each by itself, and keeps the better run: what shares a switch is no fault of
 // a node.

@@ -122,7 +122,9 @@ func TestBlame(t *testing.T) {
 			one := name(i)
 			if n > 2 {
 				check(n, one, failsIf(func(nodes []string, _ string) bool { return has(nodes, one) }), "node "+one)
-				check(n, one+" ib1", failsIf(func(nodes []string, only string) bool { return has(nodes, one) && (only == "" || only == "ib1" && nodes[0] == one) }), "rail "+one+" ib1")
+				check(n, one+" ib1", failsIf(func(nodes []string, only string) bool {
+					return has(nodes, one) && (only == "" || only == "ib1" && nodes[0] == one)
+				}), "rail "+one+" ib1")
 			}
 			if n > 3 {
 				check(n, one+" among many", failsIf(func(nodes []string, _ string) bool { return len(nodes) > 2 && has(nodes, one) }), "node "+one)
@@ -191,7 +193,7 @@ func TestSittingOut(t *testing.T) {
 		}
 		return false
 	}))
-	expect.That(t, hung <= enough+2 && r.Untried > 0, "%d runs hung, %d pairs were left out", hung, r.Untried)
+	expect.That(t, hung <= Enough+2 && r.Untried > 0, "%d runs hung, %d pairs were left out", hung, r.Untried)
 	s := &simulated{busy: map[string]bool{}, t: t, broken: failsIf(func([]string, string) bool { return false })}
 	lost := &losing{simulated: s}
 	r = &Report{Nodes: []Node{{Name: "a", State: StateOK}, {Name: "b", State: StateOK}, {Name: "c", State: StateOK}, {Name: "d", State: StateAbsent}}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -25,6 +26,8 @@ type Fleet struct {
 	Outliers []Outlier `json:"outliers"`
 	// Drift are the versions that differ between nodes of like hardware.
 	Drift []Drift `json:"drift"`
+	// Networks are what jobs of probe nccl --nodes found between nodes.
+	Networks []*nodes.Report `json:"networks,omitempty"`
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
@@ -63,18 +66,22 @@ const exitUnknown = 3
 
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
 func Fold(r *Reading, expected []string) *Fleet {
-	nodes := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	r.joinNetworks()
+	all := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	f := &Fleet{
-		Schema: Schema, Nodes: nodes, States: map[string]int{}, Outliers: outliersOf(nodes), Drift: driftOf(nodes), Unreported: r.Unreported(expected), Problems: r.Problems,
+		Schema: Schema, Nodes: all, States: map[string]int{}, Outliers: outliersOf(all), Drift: driftOf(all), Unreported: r.Unreported(expected), Problems: r.Problems, Networks: r.Networks,
 	}
-	for _, n := range nodes {
+	for _, n := range all {
 		f.States[n.State]++
 		f.ExitCode = worse(f.ExitCode, n.ExitCode)
 	}
-	if len(f.Unreported) > 0 || len(nodes) == 0 {
+	for _, job := range f.Networks {
+		f.ExitCode = worse(f.ExitCode, NetworkExitCode(job))
+	}
+	if len(f.Unreported) > 0 || len(all)+len(f.Networks) == 0 {
 		f.ExitCode = worse(f.ExitCode, exitUnknown)
 	}
-	f.Causes = causesOf(nodes)
+	f.Causes = causesOf(all)
 	return f
 }
 
@@ -169,6 +176,8 @@ func driftOf(nodes []*Node) []Drift {
 		})
 		all = append(all, d)
 	}
-	slices.SortFunc(all, func(a, b Drift) int { return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait)) })
+	slices.SortFunc(all, func(a, b Drift) int {
+		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Trait, b.Trait))
+	})
 	return all
 }

@@ -42,7 +42,6 @@ type Finding struct {
 
 // document is as much of a report as a fleet needs; the rest is not kept in memory.
 type document struct {
-	Schema   string      `json:"schema"`
 	Host     report.Host `json:"host"`
 	Redacted string      `json:"redacted"`
 	Verdict  struct {

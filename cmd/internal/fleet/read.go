@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -39,6 +40,8 @@ type Problem struct {
 type Reading struct {
 	Nodes    []*Node
 	Problems []Problem
+	// Networks are what jobs of probe nccl --nodes found.
+	Networks []*nodes.Report
 	byName   map[string]int
 }
 
@@ -163,7 +166,10 @@ func (r *Reading) reports(source, name string, from io.Reader) {
 	decoder := json.NewDecoder(in)
 	for n := 1; ; n++ {
 		in.left = maxReport
-		var d document
+		var d struct {
+			document
+			nodes.Report
+		}
 		err := decoder.Decode(&d)
 		at := source
 		if n > 1 {
@@ -178,6 +184,9 @@ func (r *Reading) reports(source, name string, from io.Reader) {
 		case err != nil:
 			r.problem(at, err.Error())
 			return
+		case d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
+			r.Networks = append(r.Networks, &d.Report)
+			continue
 		case d.Schema != report.Schema:
 			r.problem(at, "is no report of check (schema "+escape.Printable(fmt.Sprintf("%q", d.Schema), 60)+"); gpudoctor check -o FILE.json writes one")
 			continue

@@ -70,6 +70,7 @@ func (f *Fleet) WriteText(w io.Writer) error {
 			put("  ", "%s", l)
 		}
 	}
+	section("Between nodes", f.accused(), maxOdd)
 	section("Figures far from those of like nodes", texts(f.Outliers), maxOdd)
 	section("What differs between like nodes", texts(f.Drift), maxOdd)
 	section("No report", names(f.Unreported), 1)
@@ -92,6 +93,20 @@ func (f *Fleet) headline() string {
 		said += fmt.Sprintf("; %d without a report", n)
 	}
 	return said
+}
+
+// accused is what jobs found to be at fault between nodes.
+func (f *Fleet) accused() []string {
+	var all []string
+	for _, job := range f.Networks {
+		for _, b := range job.Blames {
+			all = append(all, Accused(b)+": "+strings.Join(b.Because, "; "))
+		}
+		if len(job.Blames) == 0 {
+			all = append(all, networkHead(job))
+		}
+	}
+	return all
 }
 
 // names is a list of names in one line, if there are any.
