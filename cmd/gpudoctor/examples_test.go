@@ -29,6 +29,7 @@ import (
 type slurm struct {
 	folder string
 	logs   string // Where the prolog keeps reports.
+	nodes  string // How many there are; empty means two.
 }
 
 // needsSlurm skips a test where Slurm is not installed.
@@ -96,7 +97,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	defer cancel()
 	c := exec.CommandContext(ctx, expect.Value(filepath.Abs("../../fixtures/slurm/cluster"))(t), s.folder, "bash", "-c", script)
 	c.Dir = t.TempDir()
-	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8", "NODES=" + s.nodes}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	out, err := c.CombinedOutput()

@@ -377,6 +377,9 @@ func (x *examination) conclude() {
 			alone = append(alone, Blame{Kind: AtNode, Nodes: []string{n.Name}, Because: []string{"it stopped answering: " + n.Reason}})
 		}
 	}
+	for i := range alone {
+		x.explain(&alone[i])
+	}
 	r.Blames = append(alone, r.Blames...)
 	r.Seconds = math.Round(r.Seconds*10) / 10
 	hard := slices.ContainsFunc(r.Blames, func(b Blame) bool { return !b.Slow })

@@ -44,13 +44,13 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	}
 	var left []string
 	for _, n := range r.Nodes {
-		if n.State != nodes.StateOK {
+		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
 			left = append(left, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
 		}
 	}
 	if len(left) > 0 {
 		b.WriteString("\n")
-		put("", "Not in all runs: %s", lines.First(left, 2*maxNames, ", "))
+		put("", "Not tested: %s", lines.First(left, 2*maxNames, ", "))
 	}
 	for _, d := range r.Differs {
 		var others []string
@@ -60,7 +60,7 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		put("", "%s differs: %s, and %s on most nodes", d.Name, lines.First(others, maxNames, ", "), cmp.Or(d.Common, "not set"))
 	}
 	if r.Untried > 0 {
-		put("", "%d pairs were not run: the time ran out, or one of the two had failed with %d others before", r.Untried, nodes.Enough)
+		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
