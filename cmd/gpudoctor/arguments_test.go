@@ -388,7 +388,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // freeText are flags that take any text.
-var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
+var freeText = []string{countFlag.Name, meetFlag.Name, subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
 
 // TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
 // an answer, and that what is there is not offered again.

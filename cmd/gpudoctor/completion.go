@@ -121,7 +121,7 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 			values = append(values, examplePrefix+e)
 		}
 		files = completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name:
+	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name, expectedFlag:
 		files = completeFiles
 	case policyFlag.Name:
 		files = completeFolders

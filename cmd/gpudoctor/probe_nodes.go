@@ -34,7 +34,7 @@ const tokenVariable = "GPUDOCTOR_TOKEN"
 // The flags of probe nccl with which the nodes of a job take part.
 var (
 	betweenFlag = &cli.BoolFlag{Name: nodesFlag, DisableDefaultText: true, Usage: "run them between the nodes of a job of srun, mpirun or Kubernetes, of which this is one"}
-	countFlag   = &cli.IntFlag{Name: "count", Usage: "`N`: with --nodes, how many ranks the job has, if what started it does not say"}
+	countFlag   = &cli.IntFlag{Name: "count", DefaultText: "what started it says", Usage: "`N`: with --nodes, how many ranks the job has"}
 	meetFlag    = &cli.StringFlag{Name: "meet", Usage: "`HOST:PORT`: with --nodes, where the first rank listens (default: the first host of the job)"}
 	arriveFlag  = &cli.DurationFlag{Name: "arrive", Value: deadline.Arrive, Usage: "`TIME`: with --nodes, how long to wait for the other nodes"}
 )

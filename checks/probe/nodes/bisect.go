@@ -79,7 +79,7 @@ func (b *bisection) works(ctx context.Context, group []string) bool {
 // key names a group whatever the order of its nodes.
 func key(group []string) string { return strings.Join(slices.Sorted(slices.Values(group)), " ") }
 
-// accuse blames the nodes that do not fit into a group. If as many nodes work with one of them in place of another one, it is their
+// accuse blames the nodes that do not fit into a group. If as many nodes work with one of them instead of another one, it is their
 // number.
 func (b *bisection) accuse(ctx context.Context, group, rejected []string) []Blame {
 	var all []Blame
@@ -88,11 +88,11 @@ func (b *bisection) accuse(ctx context.Context, group, rejected []string) []Blam
 		instead := append(slices.Clone(group[:last]), n)
 		if b.works(ctx, instead) {
 			return []Blame{{Kind: AtSize, Nodes: b.among, Because: []string{
-				fmt.Sprintf("%d nodes work together, and as many with %s in place of %s, but not %d: %s", len(group), n, group[last], len(group)+1, b.known[key(append(slices.Clone(group), n))].Reason),
+				fmt.Sprintf("%d nodes work together, and as many with %s instead of %s, but not %d: %s", len(group), n, group[last], len(group)+1, b.known[key(append(slices.Clone(group), n))].Reason),
 			}}}
 		}
 		all = append(all, Blame{Kind: AtNode, Nodes: []string{n}, Because: []string{
-			fmt.Sprintf("each pair works, and %d nodes that work together fail with it in place of another one: %s", len(group), b.known[key(instead)].Reason),
+			fmt.Sprintf("each pair works, and %d nodes that work together fail with it instead of another one: %s", len(group), b.known[key(instead)].Reason),
 		}})
 	}
 	return all

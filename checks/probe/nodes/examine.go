@@ -313,7 +313,7 @@ func (x *examination) explain(b *Blame) {
 		}
 		for _, d := range x.report.Differs {
 			if v, is := d.Others[n.Name]; is {
-				b.Because = append(b.Because, fmt.Sprintf("%s: %s is %s there, and %s on most nodes", n.Name, d.Name, cmp.Or(v, "not set"), cmp.Or(d.Common, "not set")))
+				b.Because = append(b.Because, fmt.Sprintf("%s: %s is %s there, and %s on the others", n.Name, d.Name, cmp.Or(v, "not set"), cmp.Or(d.Common, "not set")))
 			}
 		}
 		if len(n.Interfaces) > 0 {
@@ -349,7 +349,7 @@ func differences(all []Node) []Difference {
 				d.Common = value
 			}
 		}
-		if len(count) == 1 || 2*count[d.Common] < len(came) { // Where each node has its own value, that is on purpose.
+		if len(count) == 1 || 2*count[d.Common] < len(came) || name == "NCCL_HOSTID" { // Where each node has its own value, that is on purpose.
 			continue
 		}
 		for _, n := range came {

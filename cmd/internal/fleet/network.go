@@ -57,7 +57,7 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
 			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
 		}
-		put("", "%s differs: %s, and %s on most nodes", d.Name, lines.First(others, maxNames, ", "), cmp.Or(d.Common, "not set"))
+		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNames, ", "), cmp.Or(d.Common, "not set"))
 	}
 	if r.Untried > 0 {
 		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)

@@ -265,7 +265,7 @@ func (l *leader) roll() *nodes.Report {
 	return r
 }
 
-// describe is what a node said of itself.
+// describe is what a node said about itself.
 func (m *member) describe(n *nodes.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

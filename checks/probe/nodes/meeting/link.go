@@ -31,7 +31,7 @@ const (
 	maxReason = 500
 )
 
-// Survey is what a node says of itself: how its own check went, and what takes part.
+// Survey is what a node says about itself: how its own check went, and what takes part.
 type Survey struct {
 	Outcome probe.Outcome `json:"outcome"`
 	Reason  string        `json:"reason,omitempty"`

@@ -129,7 +129,7 @@ func (n *node) work(ctx context.Context, o Options) error {
 		case w.Input != nil && r != nil:
 			select {
 			case r.input <- w.Input:
-			default: // It takes none any more.
+			default: // It takes no more.
 			}
 		}
 	}
