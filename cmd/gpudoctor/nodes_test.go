@@ -100,6 +100,10 @@ func TestProbeNodes(t *testing.T) {
 		{name: "hangs with others", nodes: 5, env: map[int]string{2: fault + "hang-init-any"}, want: []string{"node node2"}, code: exitFindings, says: "the 4 nodes without node2 work together"},
 		{name: "wrong data between nodes", nodes: 4, env: map[int]string{3: fault + "wrong-any@1,wrong-any@2,wrong-any@3"}, want: []string{"node node3"}, code: exitFindings, says: "wrong"},
 		{name: "slow", nodes: 4, env: map[int]string{1: fault + "slow-any=9"}, want: []string{"node node1"}, code: exitFindings, says: "median of all pairs"},
+		{
+			name: "a dead NIC", nodes: 4, env: map[int]string{2: "GPUDOCTOR_SIM_NCCL_NICS=eth7,eth8 GPUDOCTOR_SIM_NCCL_DEAD=eth8"},
+			want: []string{"rail node2"}, code: exitFindings, says: "with one NIC at a time, 1 of 2 work with node0, but not eth8",
+		},
 		{name: "another setting", nodes: 4, env: map[int]string{1: "NCCL_X=1 GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X"}, want: []string{"node node1"}, states: "node1 failed", code: exitFindings, says: "NCCL_X is 1 there, and not set on the others"},
 		{name: "no GPU", nodes: 3, env: map[int]string{1: "GPUDOCTOR_SIM_GPUS=0"}, states: "node1 unknown", code: exitUnproven, says: "offers no GPU"},
 		{name: "does not come", nodes: 3, absent: []int{2}, states: "rank 2 absent", code: exitUnproven},

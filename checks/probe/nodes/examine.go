@@ -284,7 +284,7 @@ func (x *examination) rails(ctx context.Context, b *Blame) {
 		return
 	}
 	b.Kind, b.Nodes, b.Rails = AtRail, []string{name}, bad
-	b.Because = append(b.Because, fmt.Sprintf("with one NIC at a time, %d of %d work with %s, and %s not", len(devices)-len(bad), len(devices), partner, strings.Join(bad, ", ")))
+	b.Because = append(b.Because, fmt.Sprintf("with one NIC at a time, %d of %d work with %s, but not %s", len(devices)-len(bad), len(devices), partner, strings.Join(bad, ", ")))
 }
 
 // partner is a node that works with others, for trials of one that is blamed: of a pair, the other one.
