@@ -166,7 +166,7 @@ func fullName(hosts, host string) string {
 	defer f.Close() //nolint:errcheck // Only read.
 	all := bufio.NewScanner(io.LimitReader(f, 1<<20))
 	for all.Scan() {
-		for _, name := range strings.Fields(all.Text()) {
+		for name := range strings.FieldsSeq(all.Text()) {
 			if strings.HasPrefix(name, host+".") {
 				return name
 			}

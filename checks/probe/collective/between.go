@@ -79,8 +79,8 @@ func (b Between) Run(ctx context.Context) BetweenArm {
 	a := BetweenArm{Arm: probe.Arm{Name: probe.ArmConfigured}, Logs: map[string]string{}}
 	g.describe(&a.Arm)
 	a.Blamed = g.blamed
-	for i := len(g.members) - 1; i >= 0; i-- {
-		a.Logs[b.Seats[i].Node] = g.members[i].result.Stdout
+	for i, m := range slices.Backward(g.members) {
+		a.Logs[b.Seats[i].Node] = m.result.Stdout
 	}
 	a.Milliseconds = math.Round(time.Since(begun).Seconds()*1e4) / 10
 	return a

@@ -104,13 +104,13 @@ func (p Place) Port() int {
 // uriHosts are the addresses in a contact of Open MPI or PMIx: "542900224.0;tcp://192.0.2.2,10.0.0.1:44483;tcp6://[fd00::2]:52279".
 func uriHosts(value, _ string) []string {
 	var all []string
-	for _, part := range strings.Split(value, ";") {
+	for part := range strings.SplitSeq(value, ";") {
 		scheme, rest, ok := strings.Cut(part, "://")
 		if !ok || !strings.HasPrefix(scheme, "tcp") {
 			continue
 		}
 		port := strings.LastIndexByte(rest, ':')
-		for _, host := range strings.Split(rest[:max(port, 0)], ",") {
+		for host := range strings.SplitSeq(rest[:max(port, 0)], ",") {
 			if u, err := url.Parse("tcp://" + host); err == nil && u.Hostname() != "" {
 				all = append(all, u.Hostname())
 			}
@@ -175,7 +175,7 @@ func expandWord(word string) []string {
 		ends = expandWord(suffix)
 	}
 	var all []string
-	for _, r := range strings.Split(ranges, ",") {
+	for r := range strings.SplitSeq(ranges, ",") {
 		low, high, is := strings.Cut(r, "-")
 		if !is {
 			high = low

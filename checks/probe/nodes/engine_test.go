@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 		{"a malformed list", "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NODELIST=n[1-", "", 0, "Slurm 1/3 []"},
 	} {
 		env := map[string]string{}
-		for _, v := range strings.Fields(c.env) {
+		for v := range strings.FieldsSeq(c.env) {
 			name, value, _ := strings.Cut(v, "=")
 			env[name] = value
 		}

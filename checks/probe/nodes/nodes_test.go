@@ -18,7 +18,6 @@ type simulated struct {
 	mu     sync.Mutex
 	broken func(nodes []string, only string) probe.Outcome
 	busy   map[string]bool
-	runs   int
 	t      *testing.T
 }
 
@@ -28,7 +27,6 @@ func (s *simulated) Run(_ context.Context, nodes []string, only string) Run {
 		expect.That(s.t, !s.busy[n], "%s runs twice at a time", n)
 		s.busy[n] = true
 	}
-	s.runs++
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -54,7 +52,7 @@ func (s *simulated) Run(_ context.Context, nodes []string, only string) Run {
 }
 
 // examined is what becomes of n nodes with planted faults: what is blamed, each with its kind, and the report.
-func examined(t *testing.T, n int, broken func(nodes []string, only string) probe.Outcome) ([]string, *Report, int) {
+func examined(t *testing.T, n int, broken func(nodes []string, only string) probe.Outcome) ([]string, *Report) {
 	t.Helper()
 	s := &simulated{broken: broken, busy: map[string]bool{}, t: t}
 	r := &Report{Schema: Schema}
@@ -72,7 +70,7 @@ func examined(t *testing.T, n int, broken func(nodes []string, only string) prob
 		expect.That(t, len(b.Because) > 0 && !strings.Contains(b.Because[0], "%!"), "%s: %q", word, b.Because)
 	}
 	slices.Sort(blames)
-	return blames, r, s.runs
+	return blames, r
 }
 
 func name(i int) string { return fmt.Sprintf("n%02d", i) }
@@ -97,7 +95,7 @@ func TestBlame(t *testing.T) {
 	t.Parallel()
 	check := func(n int, what string, broken func([]string, string) probe.Outcome, want ...string) {
 		t.Helper()
-		got, r, _ := examined(t, n, broken)
+		got, r := examined(t, n, broken)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("%d nodes, %s: blamed are %q, want %q", n, what, got, want)
@@ -173,7 +171,7 @@ func TestSplit(t *testing.T) {
 			for i := n - k; i < n; i++ {
 				want += " " + name(i)
 			}
-			got, _, _ := examined(t, n, failsIf(func(nodes []string, _ string) bool {
+			got, _ := examined(t, n, failsIf(func(nodes []string, _ string) bool {
 				low, high := slices.Min(nodes), slices.Max(nodes)
 				return low < name(n-k) && high >= name(n-k)
 			}))
@@ -186,7 +184,7 @@ func TestSplit(t *testing.T) {
 func TestSittingOut(t *testing.T) {
 	t.Parallel()
 	hung := 0
-	_, r, _ := examined(t, 16, failsIf(func(nodes []string, only string) bool {
+	_, r := examined(t, 16, failsIf(func(nodes []string, only string) bool {
 		if has(nodes, "n05") && only == "" {
 			hung++
 			return true

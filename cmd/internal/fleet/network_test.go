@@ -26,7 +26,8 @@ func TestNetwork(t *testing.T) {
 		Together: &nodes.Run{Outcome: probe.Hang, Reason: "did not return", Warnings: []string{"Connect failed"}},
 		Pairs: []nodes.Run{
 			{Nodes: []string{"n1", "n2"}, Outcome: probe.OK, BusGBps: &fast, Microseconds: &us},
-			{Nodes: []string{"n1", "n3\x1b[2J"}, Outcome: probe.Hang}, {Nodes: []string{"n2", "n3\x1b[2J"}, Outcome: probe.Slow, BusGBps: &slow},
+			{Nodes: []string{"n1", "n3\x1b[2J"}, Outcome: probe.Hang},
+			{Nodes: []string{"n2", "n3\x1b[2J"}, Outcome: probe.Slow, BusGBps: &slow},
 		},
 		Blames:  []nodes.Blame{{Kind: nodes.AtRail, Nodes: []string{"n3\x1b[2J"}, Rails: []string{"mlx5_1:1"}, Because: []string{"it fails alone"}}},
 		Differs: []nodes.Difference{{Name: "NCCL_ALGO", Others: map[string]string{"n2": "Ring"}}},

@@ -62,7 +62,6 @@ type member struct {
 	*link
 	rank int
 	host string
-	name string
 
 	mu     sync.Mutex
 	survey *Survey
@@ -256,7 +255,6 @@ func (l *leader) roll() *nodes.Report {
 			if hosts[m.host] > 1 {
 				n.Name = fmt.Sprintf("%s/%d", m.host, rank)
 			}
-			m.name = n.Name
 			l.byName[n.Name] = m
 			m.describe(&n)
 		}
