@@ -102,7 +102,7 @@ func TestProbeNodes(t *testing.T) {
 		{name: "slow", nodes: 4, env: map[int]string{1: fault + "slow-any=9"}, want: []string{"node node1"}, code: exitFindings, says: "median of all pairs"},
 		{
 			name: "a dead NIC", nodes: 4, env: map[int]string{2: "GPUDOCTOR_SIM_NCCL_NICS=eth7,eth8 GPUDOCTOR_SIM_NCCL_DEAD=eth8"},
-			want: []string{"rail node2"}, code: exitFindings, says: "with one NIC at a time, 1 of 2 work with node0, but not eth8",
+			want: []string{"rail node2"}, code: exitFindings, says: "with one NIC at a time, node2 works with node0 by eth7, but not by eth8",
 		},
 		{name: "another setting", nodes: 4, env: map[int]string{1: "NCCL_X=1 GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X"}, want: []string{"node node1"}, states: "node1 failed", code: exitFindings, says: "NCCL_X is 1 there, and not set on the others"},
 		{name: "no GPU", nodes: 3, env: map[int]string{1: "GPUDOCTOR_SIM_GPUS=0"}, states: "node1 unknown", code: exitUnproven, says: "offers no GPU"},

@@ -58,6 +58,7 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 		Place: place, Host: cmp.Or(os.Getenv("SLURMD_NODENAME"), host), Secret: cmp.Or(os.Getenv(tokenVariable), place.Engine+" "+place.Job), Arrive: c.Duration(arriveFlag.Name),
 		Alone: deadline.Whole, Start: opts.ProbeTimeout, ReadLog: nccltext.Read,
 	}
+	_ = os.Unsetenv(tokenVariable) // No library needs it.
 	if t := opts.ProbeTimeout; t > 0 {
 		o.Patience, o.Join, o.Alone = min(t, deadline.Transfer), min(t, deadline.Join), max(o.Alone, 4*t)
 	}

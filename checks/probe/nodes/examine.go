@@ -54,7 +54,7 @@ func Examine(ctx context.Context, c Cluster, r *Report, o Options) {
 	x.conclude()
 }
 
-// run runs nodes that still answer, and notes those that stop answering, and the network devices that the logs name.
+// run runs the collectives between nodes.
 func (x *examination) run(ctx context.Context, nodes []string, only string) Run {
 	run := x.cluster.Run(ctx, nodes, only)
 	run.Nodes, run.Only = nodes, only
@@ -66,7 +66,7 @@ func (x *examination) note(run Run) {
 	for i := range x.report.Nodes {
 		n := &x.report.Nodes[i]
 		if devices := run.Interfaces[n.Name]; run.Only == "" && len(devices) > 0 {
-			n.Interfaces, n.Network = devices, cmp.Or(strings.TrimPrefix(run.Transport, "NET/"), n.Network)
+			n.Interfaces = devices
 		}
 		if slices.Contains(run.Lost, n.Name) && n.State == StateOK {
 			n.State, n.Reason = StateLost, run.Reason
@@ -197,6 +197,7 @@ func (x *examination) blame(ctx context.Context) {
 	case broken || len(r.Blames) > 0:
 		x.Progress(fmt.Sprintf("the other %d nodes together", len(rest)))
 		run := x.run(ctx, rest, "")
+		x.note(run)
 		r.Further = append(r.Further, run)
 		if run.Outcome.Failed() {
 			x.bisect(ctx, rest, run)
@@ -244,54 +245,56 @@ func cover(blames []Blame) []string {
 	return all
 }
 
-// rails has a node that is blamed run with one of its NICs at a time.
+// rails has a node that is blamed run with one of its NICs at a time; of a pair, both nodes.
 func (x *examination) rails(ctx context.Context, b *Blame) {
-	if b.Kind != AtNode && b.Kind != AtPair || !slices.Contains(x.fit, b.Nodes[0]) {
+	if b.Kind != AtNode && b.Kind != AtPair {
 		return
 	}
-	name := b.Nodes[0]
-	at := slices.IndexFunc(x.report.Nodes, func(n Node) bool { return n.Name == name })
-	devices := x.report.Nodes[at].Interfaces
-	partner := x.partner(b)
-	if len(devices) < 2 || partner == "" {
-		return
-	}
-	best, rates, bad := 0.0, map[string]float64{}, []string(nil)
-	for _, device := range devices {
-		if ctx.Err() != nil {
+	for i, name := range b.Nodes {
+		partner := x.partner(b)
+		if b.Kind == AtPair {
+			partner = b.Nodes[1-i]
+		}
+		good, bad := x.railsOf(ctx, name, partner)
+		if len(good) > 0 && len(bad) > 0 {
+			b.Kind, b.Nodes, b.Rails = AtRail, []string{name}, bad
+			b.Because = append(b.Because, fmt.Sprintf("with one NIC at a time, %s works with %s by %s, but not by %s", name, partner, strings.Join(good, ", "), strings.Join(bad, ", ")))
 			return
 		}
+	}
+}
+
+// railsOf runs a node with each of its NICs alone, and says which of them are good and which not; none if not all could be tried.
+func (x *examination) railsOf(ctx context.Context, name, partner string) (good, bad []string) {
+	devices := x.report.Nodes[slices.IndexFunc(x.report.Nodes, func(n Node) bool { return n.Name == name })].Interfaces
+	if len(devices) < 2 || partner == "" || !slices.Contains(x.fit, name) {
+		return nil, nil
+	}
+	best, rates := 0.0, map[string]float64{}
+	for _, device := range devices {
 		x.Progress(name + ", only " + device)
 		run := x.run(ctx, []string{name, partner}, device)
 		x.report.Further = append(x.report.Further, run)
 		if run.Outcome == probe.Unknown {
-			return
+			return nil, nil
 		}
-		if run.Outcome.Correct() {
-			rates[device] = 1
-			if run.BusGBps != nil {
-				rates[device] = *run.BusGBps
-			}
+		if run.Outcome.Correct() && run.BusGBps != nil {
+			rates[device] = *run.BusGBps
 			best = max(best, rates[device])
 		}
 	}
 	for _, device := range devices {
-		if rates[device] < x.PairShare*best {
+		if rates[device] < x.PairShare*best || best == 0 {
 			bad = append(bad, device)
+		} else {
+			good = append(good, device)
 		}
 	}
-	if len(bad) == 0 || len(bad) == len(devices) {
-		return
-	}
-	b.Kind, b.Nodes, b.Rails = AtRail, []string{name}, bad
-	b.Because = append(b.Because, fmt.Sprintf("with one NIC at a time, %d of %d work with %s, but not %s", len(devices)-len(bad), len(devices), partner, strings.Join(bad, ", ")))
+	return good, bad
 }
 
-// partner is a node that works with others, for trials of one that is blamed: of a pair, the other one.
+// partner is a node that works with others, for trials of one that is blamed.
 func (x *examination) partner(b *Blame) string {
-	if b.Kind == AtPair {
-		return b.Nodes[1]
-	}
 	g := newGraph(x.fit, x.report.Pairs, failed)
 	var blamed []string
 	for _, other := range x.report.Blames {

@@ -137,6 +137,9 @@ func TestBlame(t *testing.T) {
 				other := name(j)
 				pair := failsIf(func(nodes []string, _ string) bool { return len(nodes) == 2 && has(nodes, one, other) })
 				check(n, one+"-"+other, pair, "pair "+one+" "+other)
+				check(n, one+"-"+other+", by ib1 of the second", failsIf(func(nodes []string, only string) bool {
+					return len(nodes) == 2 && has(nodes, one, other) && (only == "" || nodes[0] == one || only == "ib1")
+				}), "rail "+other+" ib1")
 				check(n, one+"-"+other+" also among others", failsIf(func(nodes []string, _ string) bool { return has(nodes, one, other) }), "pair "+one+" "+other)
 				if n > 3 {
 					check(n, one+"-"+other+" slow", func(nodes []string, _ string) probe.Outcome {

@@ -59,9 +59,8 @@ type Node struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// BusGBps is the best all-reduce between its own GPUs.
 	BusGBps *float64 `json:"bus_gbps,omitempty"`
-	// Interfaces are the network devices that the library's log names, Network the kind that it chose: "IB", "Socket".
+	// Interfaces are the network devices that the library's log names.
 	Interfaces []string `json:"interfaces,omitempty"`
-	Network    string   `json:"network,omitempty"`
 }
 
 // Run is collectives between nodes.
@@ -88,7 +87,7 @@ type Run struct {
 	Lost []string `json:"lost,omitempty"`
 	// Milliseconds is the time that it took.
 	Milliseconds float64 `json:"ms,omitempty"`
-	// interfaces are the network devices that the log of each node names.
+	// Interfaces are the network devices that the log of each node names.
 	Interfaces map[string][]string `json:"-"`
 }
 

@@ -127,13 +127,16 @@ func (l *leader) take(m *member, h hello) string {
 	return ""
 }
 
-// drop forgets a node that did not hear that it was taken.
+// drop forgets a node that did not hear that it was taken. Once all have begun, it is one that was lost.
 func (l *leader) drop(m *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.members[m.rank] == m {
+	if l.joining && l.members[m.rank] == m {
 		delete(l.members, m.rank)
 	}
+	m.mu.Lock()
+	m.lost = errRefused
+	m.mu.Unlock()
 }
 
 // listen hears a node until its connection ends.
@@ -238,6 +241,8 @@ func (l *leader) count() (came, surveyed int) {
 
 // roll lists the nodes by rank. Where several ranks are on one host, their names have the rank.
 func (l *leader) roll() *nodes.Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	r := &nodes.Report{Schema: nodes.Schema, Engine: l.Place.Engine}
 	hosts := map[string]int{}
 	for _, m := range l.members {
@@ -401,11 +406,8 @@ func (l *leader) launch(ctx context.Context, name string, s collective.Start, in
 
 // dismiss tells all that it is done.
 func (l *leader) dismiss() {
-	l.mu.Lock()
-	members := l.members
-	l.mu.Unlock()
 	var all sync.WaitGroup
-	for _, m := range members {
+	for _, m := range l.byName {
 		all.Go(func() {
 			_ = m.send(word{Bye: true}) // Who is gone knows.
 		})
