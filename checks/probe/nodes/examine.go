@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -159,16 +158,17 @@ func (x *examination) again(ctx context.Context) {
 	}
 	for i := range x.report.Pairs {
 		if p := &x.report.Pairs[i]; x.slow(*p) {
-			p.Outcome, p.Reason = probe.Slow, fmt.Sprintf("%.3g GB/s, and the median of all pairs is %.3g", *p.BusGBps, x.median())
+			p.Outcome, p.Reason = probe.Slow, fmt.Sprintf("%.3g GB/s, and the median of like pairs is %.3g", *p.BusGBps, x.median(*p))
 		}
 	}
 }
 
-// median is the median bandwidth of pairs that are correct.
-func (x *examination) median() float64 {
+// median is the median bandwidth of pairs that are correct and like one, with as many GPUs and by the same transport: some may be in one
+// domain of NVLinks, and others not.
+func (x *examination) median(like Run) float64 {
 	var all []float64
 	for _, p := range x.report.Pairs {
-		if p.Outcome.Correct() && p.BusGBps != nil {
+		if p.Outcome.Correct() && p.BusGBps != nil && p.Transport == like.Transport && p.GPUs == like.GPUs {
 			all = append(all, *p.BusGBps)
 		}
 	}
@@ -180,7 +180,7 @@ func (x *examination) median() float64 {
 }
 
 func (x *examination) slow(p Run) bool {
-	return p.Outcome.Correct() && p.BusGBps != nil && *p.BusGBps < x.PairShare*x.median()
+	return p.Outcome.Correct() && p.BusGBps != nil && *p.BusGBps < x.PairShare*x.median(p)
 }
 
 // blame says what is at fault, and proves it by runs without it.
@@ -189,13 +189,10 @@ func (x *examination) blame(ctx context.Context) {
 	r.Blames = newGraph(x.fit, r.Pairs, failed).judge()
 	spare := cover(r.Blames)
 	rest := slices.DeleteFunc(slices.Clone(x.fit), func(n string) bool { return slices.Contains(spare, n) })
-	broken := r.Together.Outcome.Failed()
-	switch {
+	switch broken := r.Together.Outcome.Failed(); {
 	case len(rest) < 2 || slices.ContainsFunc(r.Blames, func(b Blame) bool { return b.Kind == AtAll }):
-	case len(r.Blames) == 0 && broken && len(rest) == len(r.Together.Nodes):
-		x.bisect(ctx, rest, *r.Together)
 	case broken || len(r.Blames) > 0:
-		x.Progress(fmt.Sprintf("the other %d nodes together", len(rest)))
+		x.Progress(fmt.Sprintf("%d nodes together, again", len(rest)))
 		run := x.run(ctx, rest, "")
 		x.note(run)
 		r.Further = append(r.Further, run)
@@ -384,7 +381,6 @@ func (x *examination) conclude() {
 		x.explain(&alone[i])
 	}
 	r.Blames = append(alone, r.Blames...)
-	r.Seconds = math.Round(r.Seconds*10) / 10
 	hard := slices.ContainsFunc(r.Blames, func(b Blame) bool { return !b.Slow })
 	switch {
 	case hard:
@@ -396,7 +392,7 @@ func (x *examination) conclude() {
 	case absent > 0:
 		r.Outcome, r.Reason = probe.Unknown, fmt.Sprintf("%d of %d nodes did not take part", absent, len(r.Nodes))
 	case r.Together.Outcome != probe.OK:
-		r.Outcome, r.Reason = r.Together.Outcome, r.Together.Reason
+		r.Outcome, r.Reason = r.Together.Outcome, "together, the nodes did not work the first time: "+r.Together.Reason
 	case r.Untried > 0:
 		r.Outcome, r.Reason = probe.Unknown, fmt.Sprintf("the time ran out before %d pairs", r.Untried)
 	default:

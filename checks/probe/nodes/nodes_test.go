@@ -44,6 +44,9 @@ func (s *simulated) Run(_ context.Context, nodes []string, only string) Run {
 	case probe.Slow:
 		gbps = 2
 		r.Outcome = probe.OK
+	case far:
+		gbps = 2
+		r.Outcome, r.Transport = probe.OK, "NET/IB"
 	case probe.OK:
 	default:
 		r.BusGBps, r.Reason = nil, "planted"
@@ -226,6 +229,32 @@ func TestDeadline(t *testing.T) {
 	Examine(ctx, &simulated{busy: map[string]bool{}, t: t, broken: func([]string, string) probe.Outcome { return probe.Unknown }}, r, Options{PairShare: 0.6, Progress: func(string) {}})
 	expect.That(t, r.Outcome == probe.Unknown && len(r.Blames) == 0 && r.Untried == 3, "%+v", r)
 }
+
+// TestOnce checks that a failure that does not come again blames nobody, and is no health.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	first := true
+	got, r := examined(t, 5, failsIf(func([]string, string) bool {
+		defer func() { first = false }()
+		return first
+	}))
+	expect.That(t, len(got) == 0 && r.Outcome == probe.Hang && strings.Contains(r.Reason, "the first time"), "%q, %+v", got, r)
+}
+
+// TestLikePairs checks that pairs by another transport are not slow: those between two domains of NVLinks.
+func TestLikePairs(t *testing.T) {
+	t.Parallel()
+	got, r := examined(t, 8, func(nodes []string, _ string) probe.Outcome {
+		if len(nodes) == 2 && (nodes[0] < "n05") != (nodes[1] < "n05") {
+			return far
+		}
+		return probe.OK
+	})
+	expect.That(t, len(got) == 0 && r.Outcome == probe.OK, "%q, %s", got, r.Outcome)
+}
+
+// far is a run that works more slowly, by another transport.
+const far probe.Outcome = "far"
 
 // TestRounds checks that each meets each other once, and nobody two at a time.
 func TestRounds(t *testing.T) {
