@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strings"
 
@@ -62,8 +61,8 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 	if t := opts.ProbeTimeout; t > 0 {
 		o.Patience, o.Join, o.Alone = min(t, deadline.Transfer), min(t, deadline.Join), max(o.Alone, 4*t)
 	}
-	if o.Meet, err = meetingPoints(c.String(meetFlag.Name), place); err != nil {
-		return err
+	if o.Meet, err = meeting.Points(c.String(meetFlag.Name), place); err != nil {
+		return complaint.Hinted(err, "--meet takes HOST:PORT, such as node1:29500, the same on all ranks")
 	}
 	whole := deadline.Nodes
 	if c.IsSet(deadlineFlag.Name) {
@@ -81,8 +80,7 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 		}
 		return nil
 	}
-	_, port, _ := net.SplitHostPort(o.Meet[0])
-	r, err := meeting.Lead(ctx, o, port)
+	r, err := meeting.Lead(ctx, o)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return complaint.Hinted(err, "--meet HOST:PORT names another port, the same on all ranks")
 	}
@@ -109,28 +107,6 @@ func writeNodes(c *cli.Context, format string, r *nodes.Report) error {
 		return err
 	}
 	return verdict(code)
-}
-
-// meetingPoints are where the first rank may be reached: as the user says, or at the hosts that the engine lists.
-func meetingPoints(meet string, p nodes.Place) ([]string, error) {
-	hosts := p.Hosts
-	if meet != "" {
-		if _, port, err := net.SplitHostPort(meet); err != nil || port == "" {
-			return nil, complaint.Hinted(fmt.Errorf("invalid value %q for --meet", meet), "--meet takes HOST:PORT, such as node1:29500")
-		}
-		hosts = []string{meet}
-	}
-	if len(hosts) == 0 && p.Rank > 0 {
-		return nil, complaint.Hinted(fmt.Errorf("%s does not say on which host the first rank is", p.Engine), "--meet HOST:PORT says it, the same on all ranks")
-	}
-	if len(hosts) == 0 {
-		hosts = []string{"localhost"}
-	}
-	var all []string
-	for _, h := range hosts {
-		all = append(all, p.Address(h))
-	}
-	return all, nil
 }
 
 // survey makes the check of this node by itself: what probe nccl runs first, between its own GPUs.

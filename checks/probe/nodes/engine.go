@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -192,12 +191,4 @@ func expandWord(word string) []string {
 		}
 	}
 	return all
-}
-
-// Address is where to meet at a host that may name its port.
-func (p Place) Address(host string) string {
-	if _, _, err := net.SplitHostPort(host); err == nil {
-		return host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(p.Port()))
 }

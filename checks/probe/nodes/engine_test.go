@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 		expect.That(t, errors.Is(err, ErrNoEngine) == strings.HasPrefix(c.want, "no var"), "%s: %v", c.name, err)
 	}
 	a, b := Place{Job: "7.0."}, Place{Job: "7.1."}
-	expect.That(t, a.Port() != b.Port() && a.Address("n1:99") == "n1:99" && a.Address("n1") == fmt.Sprintf("n1:%d", a.Port()), "%s %s", a.Address("n1"), b.Address("n1"))
+	expect.That(t, a.Port() != b.Port() && a.Port() >= 20000 && a.Port() < 30000, "%d %d", a.Port(), b.Port())
 }
 
 // TestExpand checks lists of hosts, and that malformed and endless ones give none.

@@ -22,8 +22,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// Lead waits for the others at a port, leads what all do, and says what became of it.
-func Lead(ctx context.Context, o Options, port string) (*nodes.Report, error) {
+// Lead waits for the others where they meet, leads what all do, and says what became of it.
+func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
+	_, port, err := net.SplitHostPort(o.Meet[0])
+	if err != nil {
+		return nil, err
+	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", ":"+port)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +32,28 @@ type Options struct {
 	// ReadLog reads the library's log.
 	ReadLog  func(text string, failed bool) collective.Log
 	Progress func(string)
+}
+
+// Points are where the first rank may be reached: as the user says, or at the hosts that the engine lists.
+func Points(meet string, p nodes.Place) ([]string, error) {
+	if meet != "" {
+		if _, port, err := net.SplitHostPort(meet); err != nil || port == "" {
+			return nil, fmt.Errorf("%q is not HOST:PORT", meet)
+		}
+		return []string{meet}, nil
+	}
+	hosts := p.Hosts
+	if len(hosts) == 0 {
+		if p.Rank > 0 {
+			return nil, fmt.Errorf("%s does not say on which host the first rank is", p.Engine)
+		}
+		hosts = []string{"localhost"}
+	}
+	var all []string
+	for _, h := range hosts {
+		all = append(all, net.JoinHostPort(h, strconv.Itoa(p.Port())))
+	}
+	return all, nil
 }
 
 // Join takes part in what the first rank leads, until it says that all is done.
