@@ -126,6 +126,9 @@ func form(f cli.Flag, n int) []string {
 	if _, isTime := f.(*cli.DurationFlag); isTime {
 		value = "7s"
 	}
+	if _, isNumber := f.(*cli.IntFlag); isNumber {
+		value = "7"
+	}
 	switch {
 	case !arguments.TakesValue(f):
 		return []string{dashes + name}
@@ -283,7 +286,7 @@ func TestUnknownFlag(t *testing.T) {
 		"check -qx":            "unknown flag -qx|gpudoctor check --help lists the flags",
 		"check ---from x":      "unknown flag ---from|did you mean --from?|gpudoctor check --help lists the flags",
 		"check --=x":           "unknown flag --|gpudoctor check --help lists the flags",
-		"facts --format json":  "unknown flag --format|it is a flag of: gpudoctor check, gpudoctor advise, gpudoctor image, gpudoctor probe p2p, gpudoctor probe nccl, gpudoctor diff|gpudoctor facts --help lists the flags",
+		"facts --format json":  "unknown flag --format|it is a flag of: gpudoctor check, gpudoctor advise, gpudoctor image, gpudoctor probe p2p, gpudoctor probe nccl, gpudoctor diff, gpudoctor fleet|gpudoctor facts --help lists the flags",
 		"--check":              "unknown flag --check|did you mean gpudoctor check?|gpudoctor --help lists the flags",
 		"probe --p2p":          "unknown flag --p2p|did you mean gpudoctor probe p2p?|gpudoctor probe --help lists the flags",
 		"-v":                   "unknown flag -v|did you mean --version?|it is a flag of: gpudoctor check, gpudoctor image, gpudoctor probe p2p, gpudoctor probe nccl, gpudoctor diff|gpudoctor --help lists the flags",
