@@ -124,13 +124,6 @@ func survey(ctx context.Context, opts gather.Options) meeting.Survey {
 	if box := g.facts.Container; box != nil && box.NOFILESoft != nil {
 		s.Local.FilesLimit = *box.NOFILESoft
 	}
-	for _, a := range r.Arms {
-		for _, op := range a.Operations {
-			if op.Name == probe.AllReduce && op.BusGBps != nil && (s.BusGBps == nil || *op.BusGBps > *s.BusGBps) {
-				s.BusGBps = op.BusGBps
-			}
-		}
-	}
 	return s
 }
 

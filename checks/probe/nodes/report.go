@@ -57,8 +57,6 @@ type Node struct {
 	// Version is that of the library, Settings are the variables that shape what it does.
 	Version  string            `json:"version,omitempty"`
 	Settings map[string]string `json:"settings,omitempty"`
-	// BusGBps is the best all-reduce between its own GPUs.
-	BusGBps *float64 `json:"bus_gbps,omitempty"`
 	// Interfaces are the network devices that the library's log names.
 	Interfaces []string `json:"interfaces,omitempty"`
 }

@@ -291,7 +291,7 @@ func (m *member) describe(n *nodes.Node) {
 	default:
 		n.State = nodes.StateOK
 	}
-	n.Reason, n.Version, n.BusGBps = escape.Printable(s.Reason, maxReason), escape.Printable(s.Version, maxHost), s.BusGBps
+	n.Reason, n.Version = escape.Printable(s.Reason, maxReason), escape.Printable(s.Version, maxHost)
 	for _, gpu := range s.GPUs[:min(len(s.GPUs), maxLocalRuns)] {
 		n.GPUs = append(n.GPUs, escape.Printable(gpu, maxHost))
 	}

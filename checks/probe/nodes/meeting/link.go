@@ -37,7 +37,6 @@ type Survey struct {
 	Reason  string        `json:"reason,omitempty"`
 	GPUs    []string      `json:"gpus"`
 	Version string        `json:"version,omitempty"`
-	BusGBps *float64      `json:"bus_gbps,omitempty"`
 	// Settings are the variables that shape what the library does.
 	Settings map[string]string `json:"settings,omitempty"`
 	// Local is what its ranks are run with. It stays on the node.
