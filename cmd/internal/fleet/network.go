@@ -13,14 +13,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// maxMatrix is up to how many nodes all pairs are shown.
-const maxMatrix = 16
+// Up to how many nodes all pairs are shown, and how much else.
+const (
+	maxMatrix    = 16
+	maxBadPairs  = 8
+	maxNamed     = 6
+	networkWidth = 100
+)
 
 // WriteNetwork writes what the nodes of a job did together, for a person.
 func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	var b strings.Builder
 	put := func(margin, format string, args ...any) {
-		for _, l := range lines.Wrap(fmt.Sprintf(format, args...), width-len(margin)) {
+		for _, l := range lines.Wrap(fmt.Sprintf(format, args...), networkWidth-len(margin)) {
 			b.WriteString(margin + l + "\n")
 			margin = strings.Repeat(" ", len(margin))
 		}
@@ -40,7 +45,7 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
 		b.WriteString("\n" + lines.Table(matrix(r)))
 	} else if len(bad) > 0 {
-		put("\n", "%s", lines.First(bad, maxOdd, "\n"))
+		put("\n", "%s", lines.First(bad, maxBadPairs, "\n"))
 	}
 	var left []string
 	for _, n := range r.Nodes {
@@ -50,14 +55,14 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	}
 	if len(left) > 0 {
 		b.WriteString("\n")
-		put("", "Not tested: %s", lines.First(left, 2*maxNames, ", "))
+		put("", "Not tested: %s", lines.First(left, 2*maxNamed, ", "))
 	}
 	for _, d := range r.Differs {
 		var others []string
 		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
 			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
 		}
-		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNames, ", "), cmp.Or(d.Common, "not set"))
+		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set"))
 	}
 	if r.Untried > 0 {
 		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)
@@ -153,7 +158,7 @@ func Accused(b nodes.Blame) string {
 	if b.Likely {
 		is = "likely " + is
 	}
-	names := lines.First(b.Nodes, maxNames, ", ")
+	names := lines.First(b.Nodes, maxNamed, ", ")
 	switch b.Kind {
 	case nodes.AtRail:
 		return fmt.Sprintf("%s: its NIC %s, or the cable of it, %s", names, strings.Join(b.Rails, ", "), is)
@@ -167,6 +172,20 @@ func Accused(b nodes.Blame) string {
 		return fmt.Sprintf("so many nodes fail together, whichever they are: %s", names)
 	}
 	return fmt.Sprintf("%s %s", names, is)
+}
+
+// accused is what jobs found to be at fault between nodes.
+func (f *Fleet) accused() []string {
+	var all []string
+	for _, job := range f.Networks {
+		for _, b := range job.Blames {
+			all = append(all, Accused(b)+": "+strings.Join(b.Because, "; "))
+		}
+		if len(job.Blames) == 0 {
+			all = append(all, networkHead(job))
+		}
+	}
+	return all
 }
 
 // NetworkExitCode is what the probe of a job ends with: 1 with something at fault, 3 if not all nodes and pairs were tried.

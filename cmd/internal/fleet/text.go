@@ -95,20 +95,6 @@ func (f *Fleet) headline() string {
 	return said
 }
 
-// accused is what jobs found to be at fault between nodes.
-func (f *Fleet) accused() []string {
-	var all []string
-	for _, job := range f.Networks {
-		for _, b := range job.Blames {
-			all = append(all, Accused(b)+": "+strings.Join(b.Because, "; "))
-		}
-		if len(job.Blames) == 0 {
-			all = append(all, networkHead(job))
-		}
-	}
-	return all
-}
-
 // names is a list of names in one line, if there are any.
 func names(all []string) []string {
 	if len(all) == 0 {
