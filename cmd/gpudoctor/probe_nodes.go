@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -27,6 +28,9 @@ import (
 
 const nodesFlag = "nodes"
 
+// nodesFormats are the formats of what the nodes of a job find.
+var nodesFormats = []string{"text", "json"}
+
 // tokenVariable holds the secret of a job.
 const tokenVariable = "GPUDOCTOR_TOKEN"
 
@@ -45,8 +49,8 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 			return complaint.Hinted(fmt.Errorf("--%s and --%s cannot be used together", other, nodesFlag), "the nodes of a running job are tested as they are configured, and named")
 		}
 	}
-	if format == "markdown" {
-		return complaint.UnknownName("value of --format:", format, fleetFormats, "probe nccl --nodes takes one of: "+join(fleetFormats))
+	if !slices.Contains(nodesFormats, format) {
+		return complaint.UnknownName("value of --format:", format, nodesFormats, "probe nccl --nodes --format takes one of: "+join(nodesFormats))
 	}
 	host, _ := os.Hostname() // The rank names it as well.
 	place, err := nodes.Find(os.Getenv, fullName("/etc/hosts", host), c.Int(countFlag.Name))
