@@ -263,7 +263,7 @@ func (x *examination) rails(ctx context.Context, b *Blame) {
 
 // railsOf runs a node with each of its NICs alone, and says which of them are good and which not; none if not all could be tried.
 func (x *examination) railsOf(ctx context.Context, name, partner string) (good, bad []string) {
-	devices := x.report.Nodes[slices.IndexFunc(x.report.Nodes, func(n Node) bool { return n.Name == name })].Interfaces
+	devices := x.report.Nodes[slices.IndexFunc(x.report.Nodes, func(n Peer) bool { return n.Name == name })].Interfaces
 	if len(devices) < 2 || partner == "" || !slices.Contains(x.fit, name) {
 		return nil, nil
 	}
@@ -323,10 +323,10 @@ func (x *examination) explain(b *Blame) {
 }
 
 // differences are the settings and versions of which the nodes that came have different values.
-func differences(all []Node) []Difference {
+func differences(all []Peer) []Difference {
 	values := map[string]map[string]string{}
 	names := map[string]bool{"NCCL": true}
-	var came []Node
+	var came []Peer
 	for _, n := range all {
 		if n.State != StateAbsent {
 			came = append(came, n)

@@ -60,7 +60,7 @@ func examined(t *testing.T, n int, broken func(nodes []string, only string) prob
 	s := &simulated{broken: broken, busy: map[string]bool{}, t: t}
 	r := &Report{Schema: Schema}
 	for i := range n {
-		r.Nodes = append(r.Nodes, Node{Name: name(i), Rank: i, State: StateOK})
+		r.Nodes = append(r.Nodes, Peer{Name: name(i), Rank: i, State: StateOK})
 	}
 	Examine(t.Context(), s, r, Options{PairShare: 0.6, Progress: func(string) {}})
 	blames := []string{}
@@ -200,7 +200,7 @@ func TestSittingOut(t *testing.T) {
 	expect.That(t, hung <= Enough+2 && r.Untried > 0, "%d runs hung, %d pairs were left out", hung, r.Untried)
 	s := &simulated{busy: map[string]bool{}, t: t, broken: failsIf(func([]string, string) bool { return false })}
 	lost := &losing{simulated: s}
-	r = &Report{Nodes: []Node{{Name: "a", State: StateOK}, {Name: "b", State: StateOK}, {Name: "c", State: StateOK}, {Name: "d", State: StateAbsent}}}
+	r = &Report{Nodes: []Peer{{Name: "a", State: StateOK}, {Name: "b", State: StateOK}, {Name: "c", State: StateOK}, {Name: "d", State: StateAbsent}}}
 	Examine(t.Context(), lost, r, Options{PairShare: 0.6, Progress: func(string) {}})
 	expect.That(t, lost.with == 1 && len(r.Blames) == 1 && r.Blames[0].Nodes[0] == "b" && len(r.Pairs) == 1 && r.Outcome == probe.Error, "%d runs, %+v", lost.with, r)
 }
@@ -225,7 +225,7 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	r := &Report{Nodes: []Node{{Name: "a", State: StateOK}, {Name: "b", State: StateOK}, {Name: "c", State: StateOK}}}
+	r := &Report{Nodes: []Peer{{Name: "a", State: StateOK}, {Name: "b", State: StateOK}, {Name: "c", State: StateOK}}}
 	Examine(ctx, &simulated{busy: map[string]bool{}, t: t, broken: func([]string, string) probe.Outcome { return probe.Unknown }}, r, Options{PairShare: 0.6, Progress: func(string) {}})
 	expect.That(t, r.Outcome == probe.Unknown && len(r.Blames) == 0 && r.Untried == 3, "%+v", r)
 }
@@ -276,7 +276,7 @@ func TestRounds(t *testing.T) {
 // TestDifferences checks which settings are told to differ.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	nodes := []Node{{Name: "a", Version: "2.28"}, {Name: "b", Version: "2.28"}, {Name: "c", Version: "2.27"}, {Name: "d", State: StateAbsent}}
+	nodes := []Peer{{Name: "a", Version: "2.28"}, {Name: "b", Version: "2.28"}, {Name: "c", Version: "2.27"}, {Name: "d", State: StateAbsent}}
 	for i := range 3 {
 		nodes[i].Settings = map[string]string{"NCCL_HOSTID": fmt.Sprint(i), "NCCL_X": "1"}
 	}

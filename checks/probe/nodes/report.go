@@ -17,7 +17,7 @@ type Report struct {
 	Outcome probe.Outcome `json:"outcome"`
 	Reason  string        `json:"reason,omitempty"`
 	// Nodes are the nodes by rank.
-	Nodes []Node `json:"nodes"`
+	Nodes []Peer `json:"nodes"`
 	// Together is the run of all nodes that take part, and Pairs are those of two.
 	Together *Run  `json:"together,omitempty"`
 	Pairs    []Run `json:"pairs,omitempty"`
@@ -46,8 +46,8 @@ const (
 	StateLost = "lost"
 )
 
-// Node is a rank of the job.
-type Node struct {
+// Peer is a node of the job, or a rank where several are on one node.
+type Peer struct {
 	Name   string `json:"name"`
 	Rank   int    `json:"rank"`
 	State  string `json:"state"`

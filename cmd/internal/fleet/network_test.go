@@ -17,7 +17,7 @@ func TestNetwork(t *testing.T) {
 	fast, slow, us := 12.25, 3.0, 41.5
 	job := &nodes.Report{
 		Schema: nodes.Schema, Engine: "Slurm", Outcome: probe.Error, Untried: 1,
-		Nodes: []nodes.Node{
+		Nodes: []nodes.Peer{
 			{Name: "n1", State: nodes.StateOK, GPUs: []string{"a"}},
 			{Name: "n2", State: nodes.StateOK, GPUs: []string{"a"}},
 			{Name: "n3\x1b[2J", State: nodes.StateOK, GPUs: []string{"a"}},

@@ -255,7 +255,7 @@ func (l *leader) roll() *nodes.Report {
 	l.byName = map[string]*member{}
 	for rank := range l.Place.Count {
 		m := l.members[rank]
-		n := nodes.Node{Rank: rank, State: nodes.StateAbsent, Name: fmt.Sprintf("rank %d", rank), Reason: "it did not come"}
+		n := nodes.Peer{Rank: rank, State: nodes.StateAbsent, Name: fmt.Sprintf("rank %d", rank), Reason: "it did not come"}
 		if rank < len(l.Place.Names) {
 			n.Name = l.Place.Names[rank]
 		}
@@ -273,7 +273,7 @@ func (l *leader) roll() *nodes.Report {
 }
 
 // describe is what a node said about itself.
-func (m *member) describe(n *nodes.Node) {
+func (m *member) describe(n *nodes.Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.survey
