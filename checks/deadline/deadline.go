@@ -52,6 +52,11 @@ const (
 	// half of it.
 	Join = 12 * time.Second
 
+	// Arrive is how long the first rank of probe nccl --nodes waits for the others, which an engine starts within seconds of each
+	// other, and Nodes bounds all that the nodes then do.
+	Arrive = time.Minute
+	Nodes  = 30 * time.Minute
+
 	// NVMLCall bounds one call of the management library: the first one for a GPU
 	// that no process holds starts it, which takes two to three seconds on a large
 	// one. NVML bounds all of them: 8 GPUs that each start in three seconds.

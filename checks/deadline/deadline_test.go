@@ -67,6 +67,8 @@ func table() []row {
 		{"each wait for a transfer (`--probe-timeout`, if shorter)", Transfer, "outcome hang; the next transfer is tried"},
 		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process continues"},
 		{"the creation of a communicator by the probe of collectives", Join, "outcome hang; all ranks are ended, and the next arm is tried with half the time"},
+		{"the wait of the first rank of `probe nccl --nodes` for the others (`--arrive`)", Arrive, "those that came go on, and the report names the others"},
+		{"all that these nodes do together (`--deadline`)", Nodes, "the report says how many pairs were not run"},
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
 		{"the first message of a child", Spawn, "outcome hang"},

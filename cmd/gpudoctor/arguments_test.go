@@ -124,6 +124,9 @@ func form(f cli.Flag, n int) []string {
 	if _, isTime := f.(*cli.DurationFlag); isTime {
 		value = "7s"
 	}
+	if _, isNumber := f.(*cli.IntFlag); isNumber {
+		value = "7"
+	}
 	switch {
 	case !takesValue(f):
 		return []string{dashes + name}
@@ -355,7 +358,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // freeText are flags that take any text.
-var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag, driverFlag.Name}
+var freeText = []string{countFlag.Name, meetFlag.Name, subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag, driverFlag.Name}
 
 // TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
 // an answer, and that what is there is not offered again.

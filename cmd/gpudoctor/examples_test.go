@@ -28,6 +28,7 @@ import (
 type slurm struct {
 	folder string
 	logs   string // Where the prolog keeps reports.
+	nodes  string // How many there are; empty means two.
 }
 
 // needsSlurm skips a test where Slurm is not installed.
@@ -95,7 +96,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	defer cancel()
 	c := exec.CommandContext(ctx, expect.Value(filepath.Abs("../../fixtures/slurm/cluster"))(t), s.folder, "bash", "-c", script)
 	c.Dir = t.TempDir()
-	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8", "NODES=" + s.nodes}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	out, err := c.CombinedOutput()
@@ -116,8 +117,8 @@ func (s slurm) reports(t *testing.T) []string {
 	return names
 }
 
-// nodes prints the nodes, and why they are drained, once no job ends any more.
-const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
+// printNodes prints the nodes, and why they are drained, once no job ends any more.
+const printNodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
 	"\nsinfo --noheader --Node --format='%N %T'; sinfo --noheader --list-reasons --format='%N: %E'"
 
 // TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
@@ -145,7 +146,7 @@ func TestSlurmProlog(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			node, order, _ := strings.Cut(tt.faults, ": ")
 			s := newSlurm(t, true, map[string]string{cmp.Or(node, "no node"): cmp.Or(order, "true")})
-			rest := s.run(t, tt.script+nodes)
+			rest := s.run(t, tt.script+printNodes)
 			for line := range strings.SplitSeq(tt.want, "|") {
 				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
 				expect.Must(t, ok, "no line %q, or not in this order", line)
@@ -195,7 +196,7 @@ func TestSlurmBatch(t *testing.T) {
 // TestSlurmFleet runs the example of a job that checks its nodes and compares them: a node with a fault is named, and
 // ends no other.
 func TestSlurmFleet(t *testing.T) {
-	night.NotShort(t, "it starts a cluster")
+	expect.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	example := string(expect.Value(os.ReadFile("../../docs/examples/slurm/fleet.sbatch"))(t))
 	// Both nodes have the name of this host: their reports are named after their numbers, and do not show it.

@@ -80,7 +80,7 @@ func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, slow map[int]boo
 func TestSimulatedFleet(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
-		if expect.Few() && seed > 0 {
+		if expect.FewRows() && seed > 0 {
 			break
 		}
 		rnd := rand.New(rand.NewPCG(seed, 37)) //nolint:gosec // Only a test.

@@ -45,9 +45,13 @@ all-reduce, send and receive and all-to-all. Each GPU verifies what it receives.
 With --probe full, or if something fails, the same is tried without transports
 such as P2P and shared memory, and without the library's variables.
 
+With --nodes, it runs on each node of a job of Slurm, MPI or Kubernetes. The nodes
+meet, run all-reduce all together and in pairs, and narrow down which node, NIC or
+path is bad. The first rank writes the result.
+
 exit code: 0 the collectives are correct and not slower than the links allow; 1 they
 are not; 2 wrong usage or an error; 3 their outcome is not known`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, betweenFlag, countFlag, meetFlag, arriveFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag},
 			Action: probeNCCL,
 		}},
 	}
@@ -106,6 +110,10 @@ func probeNCCL(c *cli.Context) error {
 	format, err := formatIn(c, report.TransferFormats)
 	if err != nil {
 		return err
+	}
+	if c.Bool(nodesFlag) {
+		opts.NCCL = c.String(ncclFlag.Name)
+		return probeNodes(c, opts, format)
 	}
 	redact, err := readRedaction(c)
 	if err != nil {

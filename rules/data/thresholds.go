@@ -17,6 +17,8 @@ type ThresholdTable struct {
 	// than peer access alone, and than peer access while all GPUs write.
 	StagedFaster     float64 `json:"staged_faster"`
 	StagedBeatsCrowd float64 `json:"staged_beats_crowd"`
+	// NodePairShare is the share of the median bandwidth of all pairs of nodes below which one is slow.
+	NodePairShare float64 `json:"node_pair_share"`
 	// CollectiveFaster is how many times faster an all-reduce must be than another one that
 	// differs by the environment, and CollectiveLeastBytes the smallest that is compared.
 	CollectiveFaster     float64 `json:"collective_faster"`

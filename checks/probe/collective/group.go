@@ -33,6 +33,8 @@ type group struct {
 	operations []probe.Operation
 	// failed are the ranks that failed, in the order in which that was noticed.
 	failed []int
+	// blamed are those that the reason names.
+	blamed []int
 	log    string
 }
 
@@ -113,7 +115,13 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	}
 	spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel...)
 	g.ended.Go(func() {
-		r, err := child.Run(ctx, spec)
+		run := child.Run
+		if launch := g.session.launch; launch != nil {
+			run = func(ctx context.Context, spec child.Spec) (child.Result, error) {
+				return launch(ctx, m.places[0], spec)
+			}
+		}
+		r, err := run(ctx, spec)
 		g.events <- event{from: m, ended: &r, err: err}
 	})
 }
@@ -552,6 +560,7 @@ func (g *group) blame(a *probe.Arm) {
 		}
 	}
 	slices.Sort(who)
+	g.blamed = who
 	where := cmp.Or(r.Stage, "its start")
 	if r.ErrorName != "" && r.Call != r.Stage {
 		where += ", " + r.Call

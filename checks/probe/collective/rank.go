@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +56,8 @@ type order struct {
 type place struct {
 	Rank    int `json:"rank"`
 	Ordinal int `json:"ordinal"`
+	// GPU is the address of the GPU, where the ordinal is not known.
+	GPU string `json:"gpu,omitempty"`
 }
 
 // command is what the parent tells all ranks to do next. Exactly one field is set.
@@ -315,6 +318,12 @@ func (r *rank) run(inbox <-chan command) {
 // prepare makes the GPU ready.
 func (r *rank) prepare() error {
 	r.say(message{Stage: stageMemory})
+	if r.GPU != "" {
+		r.Ordinal = slices.IndexFunc(r.devices, func(d gpudriver.Device) bool {
+			address, _ := r.driver.Address(d)
+			return address == r.GPU
+		})
+	}
 	if r.Ordinal < 0 || r.Ordinal >= len(r.devices) {
 		return fmt.Errorf("GPU %d: %w", r.Ordinal, gpudriver.InvalidDevice)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -60,7 +61,9 @@ type Log struct {
 	Transports []probe.CollectiveTransport
 	Channels   map[string]int
 	Network    string
-	Warnings   []string
+	// Devices are the network devices that it may use: "mlx5_0:1", "eth0".
+	Devices  []string
+	Warnings []string
 	// Messages are of the process whose GPU has the ordinal Device.
 	Messages []probe.Message
 }
@@ -80,6 +83,8 @@ type session struct {
 	hung    bool // An arm hung in its start: later ones get less time.
 	// tried is when the first arm had ended.
 	tried time.Time
+	// launch starts the process of a rank and waits for its end; nil starts it here.
+	launch func(ctx context.Context, at place, spec child.Spec) (child.Result, error)
 	// ownEnv is added to the environment of one rank alone; tests set it.
 	ownEnv func(rank int) []string
 }

@@ -3,6 +3,7 @@ package nccl
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,6 +56,14 @@ func Read(text string, failed bool) collective.Log {
 	}
 	if len(n.networks) > 0 {
 		l.Network = n.networks[0].Name
+	}
+	if nics := s.Facts.NICs; nics != nil {
+		for _, p := range nics.RDMA {
+			l.Devices = append(l.Devices, fmt.Sprintf("%s:%d", p.Device, p.Port))
+		}
+		for i := 0; i < len(nics.Interfaces) && len(nics.RDMA) == 0; i++ {
+			l.Devices = append(l.Devices, nics.Interfaces[i].Name)
+		}
 	}
 	return l
 }

@@ -27,9 +27,11 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 `
 	expect.NoDiff(t, collective.Log{
 		Transports: []probe.CollectiveTransport{{A: 0, B: 1, Kind: "p2p-cumem", Channels: 2}, {A: 1, B: 0, Kind: "shm", Channels: 1}},
-		Channels:   map[string]int{"coll": 2, "collnet": 2, "nvls": 16, "p2p": 2}, Network: "Socket",
+		Channels:   map[string]int{"coll": 2, "collnet": 2, "nvls": 16, "p2p": 2}, Network: "Socket", Devices: []string{"eth0"},
 		Warnings: []string{"Cuda failure 'peer access is not supported'"},
 	}, nccl.Read(log, false), "it")
+	adapters := nccl.Read("node:7:8 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.1.2.3<0>\n", false)
+	expect.NoDiff(t, []string{"mlx5_0:1", "mlx5_1:1"}, adapters.Devices, "the adapters, and not the interface of the rendezvous")
 }
 
 // TestReadMessages checks that the warnings of ranks that failed are messages of the catalogue, without the host and

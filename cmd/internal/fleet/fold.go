@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -27,6 +28,8 @@ type Fleet struct {
 	Outliers []Outlier `json:"outliers"`
 	// Measured are the figures of like nodes.
 	Measured []Measured `json:"measured"`
+	// Networks are what jobs of probe nccl --nodes found between nodes.
+	Networks []*nodes.Report `json:"networks,omitempty"`
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
@@ -59,22 +62,26 @@ const (
 
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
 func Fold(r *Reading, expected []string, version string) *Fleet {
-	nodes := append([]*Node{}, r.Nodes...)
-	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
-	addUnset(nodes)
+	r.joinNetworks()
+	all := append([]*Node{}, r.Nodes...)
+	slices.SortFunc(all, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	addUnset(all)
 	f := &Fleet{
-		Schema: Schema, Version: version, Nodes: nodes, States: map[string]int{}, Causes: causesOf(nodes),
-		Unreported: r.Unreported(expected), Problems: r.Problems,
+		Schema: Schema, Version: version, Nodes: all, States: map[string]int{}, Causes: causesOf(all),
+		Unreported: r.Unreported(expected), Problems: r.Problems, Networks: r.Networks,
 	}
-	f.Measured, f.Outliers = measuredOf(nodes)
-	for _, n := range nodes {
+	f.Measured, f.Outliers = measuredOf(all)
+	for _, n := range all {
 		f.States[n.State]++
 		f.ExitCode = worse(f.ExitCode, n.ExitCode)
+	}
+	for _, job := range f.Networks {
+		f.ExitCode = worse(f.ExitCode, NetworkExitCode(job))
 	}
 	if r.Unsaid > 0 {
 		f.Problems = append(f.Problems, Problem{Source: "other inputs", Reason: fmt.Sprintf("%d more do not count", r.Unsaid), Lost: true})
 	}
-	if len(f.Unreported) > 0 || len(nodes) == 0 || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Lost }) {
+	if len(f.Unreported) > 0 || len(all)+len(f.Networks) == 0 || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Lost }) {
 		f.ExitCode = worse(f.ExitCode, exitUnknown)
 	}
 	return f

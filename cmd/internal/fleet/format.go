@@ -72,6 +72,7 @@ func (f *Fleet) sections(l limits) []section {
 	}
 	var all []section
 	for _, s := range []section{
+		{"Between nodes", f.accused(), l.outliers},
 		{"Figures far from those of like nodes", f.outlying(l), l.outliers},
 		{"Not examined completely", some(unproven), 1},
 		{"No report", some(f.Unreported), 1},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -67,7 +68,8 @@ type Finding struct {
 
 // document is as much of a report as a fleet needs; the rest is not kept in memory.
 type document struct {
-	Schema   string      `json:"schema"`
+	nodes.Report // Of probe nccl --nodes, with the schema of both.
+
 	Version  string      `json:"version"`
 	Host     report.Host `json:"host"`
 	Redacted string      `json:"redacted"`

@@ -26,6 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -57,6 +58,8 @@ type Problem struct {
 type Reading struct {
 	Nodes    []*Node
 	Problems []Problem
+	// Networks are what jobs of probe nccl --nodes found.
+	Networks []*nodes.Report
 	// Unsaid is how many more problems there are.
 	Unsaid int
 	byName map[string]int
@@ -345,6 +348,8 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 				r.lost(of.source, "is empty")
 			}
 			return
+		case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
+			r.Networks = append(r.Networks, &d.Report)
 		case isJSON, err == nil && d.Schema != report.Schema:
 			broken++
 			r.refuse(at.source, &d, wrongType)

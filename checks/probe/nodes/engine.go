@@ -1,0 +1,194 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Place is this process's place in a job: which rank it is, of how many, and where they meet.
+type Place struct {
+	// Engine is what started the job.
+	Engine string
+	Rank   int
+	Count  int
+	// Hosts are names and addresses at which the first rank may be reached, the likeliest first.
+	Hosts []string
+	// Names are the hosts of all ranks in their order, where the engine lists them so.
+	Names []string
+	// Job distinguishes this job from others on the same hosts.
+	Job string
+}
+
+// engine says by which variables a program learns its place from what started it.
+type engine struct {
+	name  string
+	rank  string
+	count []string
+	job   []string
+	// hosts is the variable that says where the ranks are, and read what reads it, given the full name of this host.
+	hosts string
+	read  func(value, self string) []string
+}
+
+// engines are all of them, the most specific first: mpirun in a job of Slurm hands on that job's variables. Sources: mpirun(1)
+// of Open MPI 4.1 and 5.0, srun(1) of Slurm 24.11 (OUTPUT ENVIRONMENT VARIABLES; the script of sbatch has SLURM_PROCID=0 and no
+// variables of a step), PMIx 4.2 (pmix_client_init), Hydra of MPICH 4.2 (pmi1), the documentation of indexed jobs of Kubernetes,
+// and of torchrun.
+var engines = []engine{
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_SIZE"}, []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
+	{"Slurm", "SLURM_PROCID", []string{"SLURM_STEP_NUM_TASKS"}, []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", slurmHosts},
+	{"PMIx", "PMIX_RANK", nil, []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
+	{"PMI", "PMI_RANK", []string{"PMI_SIZE"}, []string{"PMI_JOBID"}, "", nil},
+	{"Kubernetes", "JOB_COMPLETION_INDEX", []string{"JOB_COMPLETIONS"}, nil, "JOB_COMPLETION_INDEX", indexedHost},
+	{"torchrun", "RANK", []string{"WORLD_SIZE"}, []string{"TORCHELASTIC_RUN_ID"}, "MASTER_ADDR", func(value, _ string) []string { return []string{value} }},
+}
+
+// ErrNoEngine means that no variables of an engine were found.
+var ErrNoEngine = errors.New("no variables of srun, mpirun, an indexed Job of Kubernetes or torchrun are set")
+
+// Find finds this process's place by its environment. Count overrides what the engine says; 0 does not. Self is the full name
+// of this host.
+func Find(get func(string) string, self string, count int) (Place, error) {
+	for _, e := range engines {
+		p := Place{Engine: e.name, Count: count}
+		for _, name := range e.count {
+			if p.Count == 0 && get(name) != "" {
+				p.Count, _ = strconv.Atoi(get(name)) // Checked below.
+			}
+		}
+		if get(e.rank) == "" || p.Count == 0 && e.name == "Slurm" { // The script of a batch job is no rank.
+			continue
+		}
+		rank, err := strconv.Atoi(get(e.rank))
+		switch {
+		case err != nil:
+			return p, fmt.Errorf("%s=%q is not the number of a rank", e.rank, get(e.rank))
+		case p.Count == 0:
+			return p, fmt.Errorf("%s says which rank this is (%d), and nothing says of how many", e.rank, rank)
+		case rank < 0 || rank >= p.Count || p.Count > MaxNodes:
+			return p, fmt.Errorf("rank %d of %d is not possible (%s); at most %d take part", rank, p.Count, e.rank, MaxNodes)
+		}
+		p.Rank = rank
+		for _, name := range e.job {
+			p.Job += get(name) + "."
+		}
+		if e.read != nil && get(e.hosts) != "" {
+			p.Hosts = e.read(get(e.hosts), self)
+		}
+		if e.name == "Slurm" && len(p.Hosts) == p.Count { // One rank on each node: they are in the order of the list.
+			p.Names = p.Hosts
+		}
+		if e.name == "Slurm" && len(p.Hosts) > 0 { // The first rank is on the first node.
+			p.Hosts = p.Hosts[:1]
+		}
+		return p, nil
+	}
+	return Place{}, ErrNoEngine
+}
+
+// MaxNodes bounds the ranks of a job.
+const MaxNodes = 4096
+
+// Port is the port at which the ranks of a job meet: below those that systems hand out, and rarely that of another job.
+func (p Place) Port() int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(p.Job)) // It never fails.
+	return 20000 + int(h.Sum32()%10000)
+}
+
+// uriHosts are the addresses in a contact of Open MPI or PMIx: "542900224.0;tcp://192.0.2.2,10.0.0.1:44483;tcp6://[fd00::2]:52279".
+func uriHosts(value, _ string) []string {
+	var all []string
+	for part := range strings.SplitSeq(value, ";") {
+		scheme, rest, ok := strings.Cut(part, "://")
+		if !ok || !strings.HasPrefix(scheme, "tcp") {
+			continue
+		}
+		port := strings.LastIndexByte(rest, ':')
+		for host := range strings.SplitSeq(rest[:max(port, 0)], ",") {
+			if u, err := url.Parse("tcp://" + host); err == nil && u.Hostname() != "" {
+				all = append(all, u.Hostname())
+			}
+		}
+	}
+	return all
+}
+
+// indexedHost is the pod with index 0 of an indexed Job: its name is the job's with "-0", under the headless service that the full
+// name of each pod has: "train-3.workers.default.svc.cluster.local".
+func indexedHost(index, self string) []string {
+	pod, domain, ok := strings.Cut(self, ".")
+	job, of := strings.CutSuffix(pod, "-"+index)
+	if !ok || !of {
+		return nil
+	}
+	return []string{job + "-0." + domain}
+}
+
+// slurmHosts expands a list of hosts as Slurm writes it: "node[1-3,07],gpu-a".
+func slurmHosts(list, _ string) []string { return Expand(list) }
+
+// Expand expands a list of hosts as Slurm writes it, with ranges in brackets, up to MaxNodes; nil if it is malformed.
+func Expand(list string) []string {
+	var all []string
+	depth, begin := 0, 0
+	for i, c := range list + "," {
+		switch {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			hosts := expandWord(list[begin:i])
+			if hosts == nil || len(all)+len(hosts) > MaxNodes {
+				return nil
+			}
+			all, begin = append(all, hosts...), i+1
+		}
+	}
+	if depth != 0 {
+		return nil
+	}
+	return all
+}
+
+// expandWord expands one name with any number of brackets.
+func expandWord(word string) []string {
+	prefix, inside, ok := strings.Cut(word, "[")
+	if !ok {
+		if word == "" || strings.Contains(word, "]") {
+			return nil
+		}
+		return []string{word}
+	}
+	ranges, suffix, ok := strings.Cut(inside, "]")
+	if !ok {
+		return nil
+	}
+	ends := []string{""}
+	if suffix != "" {
+		ends = expandWord(suffix)
+	}
+	var all []string
+	for r := range strings.SplitSeq(ranges, ",") {
+		low, high, is := strings.Cut(r, "-")
+		if !is {
+			high = low
+		}
+		from, err := strconv.ParseUint(low, 10, 32)
+		to, err2 := strconv.ParseUint(high, 10, 32)
+		if err != nil || err2 != nil || to < from || to-from >= MaxNodes || len(ends)*int(to-from+1)+len(all) > MaxNodes {
+			return nil
+		}
+		for n := from; n <= to; n++ {
+			for _, end := range ends {
+				all = append(all, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, end))
+			}
+		}
+	}
+	return all
+}

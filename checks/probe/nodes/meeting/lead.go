@@ -1,0 +1,439 @@
+package meeting
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// Lead waits for the others where they meet, leads what all do, and says what became of it.
+func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
+	_, port, err := net.SplitHostPort(o.Meet[0])
+	if err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", ":"+port)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close() //nolint:errcheck // It is only left.
+	begun := time.Now()
+	l := &leader{Options: o, members: map[int]*member{}, came: make(chan struct{}, nodes.MaxNodes), joining: true}
+	go l.admit(listener)
+	own := o
+	own.Meet = []string{net.JoinHostPort("localhost", port)}
+	var self sync.WaitGroup
+	self.Go(func() { _ = Join(ctx, own) }) // How it went is in the report.
+	l.await(ctx)
+	r := l.roll()
+	nodes.Examine(ctx, l, r, nodes.Options{PairShare: data.Thresholds().NodePairShare, Progress: o.Progress})
+	r.Seconds = float64(time.Since(begun).Round(100*time.Millisecond).Milliseconds()) / 1000
+	l.dismiss()
+	self.Wait()
+	return r, context.Cause(ctx)
+}
+
+// leader is the first rank.
+type leader struct {
+	Options
+	mu      sync.Mutex
+	joining bool
+	members map[int]*member
+	byName  map[string]*member
+	came    chan struct{}
+	runs    atomic.Uint64
+}
+
+// member is a node as the leader sees it.
+type member struct {
+	*link
+	rank int
+	host string
+
+	mu     sync.Mutex
+	survey *Survey
+	lost   error
+	runs   map[uint64]*farRun
+}
+
+// farRun is a rank on another node.
+type farRun struct {
+	mu      sync.Mutex
+	over    bool
+	receive func(json.RawMessage)
+	ended   chan word
+}
+
+// maxGreetings bounds the connections that have not yet proven anything.
+const maxGreetings = 256
+
+// admit takes connections.
+func (l *leader) admit(listener net.Listener) {
+	places := make(chan struct{}, maxGreetings)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			_ = conn.Close()
+			continue
+		}
+		go func() {
+			defer func() { <-places }()
+			c := newLink(conn)
+			m := &member{link: c, runs: map[uint64]*farRun{}}
+			if _, err := c.welcome(l.Secret, func(h hello) string { return l.take(m, h) }); err != nil {
+				_ = conn.Close()
+				l.drop(m)
+				return
+			}
+			go m.listen(l)
+		}()
+	}
+}
+
+// take takes a node, or says why not.
+func (l *leader) take(m *member, h hello) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.joining:
+		return "it is too late: the nodes that had come have begun"
+	case h.Count != l.Place.Count:
+		return fmt.Sprintf("%d ranks, and the first rank knows of %d", h.Count, l.Place.Count)
+	case h.Rank < 0 || h.Rank >= h.Count:
+		return "a rank that is not possible"
+	case l.members[h.Rank] != nil:
+		return fmt.Sprintf("another process is rank %d", h.Rank)
+	}
+	m.rank, m.host = h.Rank, escape.Printable(cmp.Or(h.Host, fmt.Sprintf("rank-%d", h.Rank)), maxHost)
+	l.members[h.Rank] = m
+	return ""
+}
+
+// drop forgets a node that did not hear that it was taken. Once all have begun, it is one that was lost.
+func (l *leader) drop(m *member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.joining && l.members[m.rank] == m {
+		delete(l.members, m.rank)
+	}
+	m.mu.Lock()
+	m.lost = errRefused
+	m.mu.Unlock()
+}
+
+// listen hears a node until its connection ends.
+func (m *member) listen(l *leader) {
+	for {
+		var w word
+		err := m.receive(&w)
+		m.mu.Lock()
+		if err != nil {
+			m.lost = err
+			for _, r := range m.runs {
+				r.end(word{Error: "the connection to it was lost"})
+			}
+			m.mu.Unlock()
+			_ = m.conn.Close()
+			l.note()
+			return
+		}
+		r := m.runs[w.Run]
+		first := w.Survey != nil && m.survey == nil
+		if first {
+			m.survey = w.Survey
+		}
+		m.mu.Unlock()
+		switch {
+		case first:
+			l.note()
+		case r == nil:
+		case w.Message != nil:
+			r.mu.Lock()
+			if !r.over {
+				r.receive(w.Message)
+			}
+			r.mu.Unlock()
+		case w.Ended != nil || w.Error != "":
+			r.end(w)
+		}
+	}
+}
+
+func (r *farRun) end(w word) {
+	select {
+	case r.ended <- w:
+	default: // It has ended before.
+	}
+}
+
+// note wakes the one who waits for surveys.
+func (l *leader) note() {
+	select {
+	case l.came <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until every node has come and said how it is, or the time for that is over.
+func (l *leader) await(ctx context.Context) {
+	arrive := time.After(l.Arrive)
+	var alone <-chan time.Time
+	for {
+		came, surveyed := l.count()
+		l.Progress(fmt.Sprintf("%d of %d nodes have come, %d have checked themselves", came, l.Place.Count, surveyed))
+		if surveyed == l.Place.Count {
+			break
+		}
+		select {
+		case <-l.came:
+			continue
+		case <-time.After(500 * time.Millisecond):
+			continue
+		case <-ctx.Done():
+		case <-alone:
+		case <-arrive: // Who has come by now may still finish its own check.
+			l.mu.Lock()
+			l.joining = false
+			l.mu.Unlock()
+			if came, surveyed = l.count(); surveyed < came {
+				alone = time.After(l.Alone)
+				continue
+			}
+		}
+		break
+	}
+	l.mu.Lock()
+	l.joining = false
+	l.mu.Unlock()
+}
+
+// count counts the nodes that came, and those that said how they are or are gone.
+func (l *leader) count() (came, surveyed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.members {
+		m.mu.Lock()
+		if m.survey != nil || m.lost != nil {
+			surveyed++
+		}
+		m.mu.Unlock()
+	}
+	return len(l.members), surveyed
+}
+
+// roll lists the nodes by rank. Where several ranks are on one host, their names have the rank.
+func (l *leader) roll() *nodes.Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &nodes.Report{Schema: nodes.Schema, Engine: l.Place.Engine}
+	hosts := map[string]int{}
+	for _, m := range l.members {
+		hosts[m.host]++
+	}
+	l.byName = map[string]*member{}
+	for rank := range l.Place.Count {
+		m := l.members[rank]
+		n := nodes.Peer{Rank: rank, State: nodes.StateAbsent, Name: fmt.Sprintf("rank %d", rank), Reason: "it did not come"}
+		if rank < len(l.Place.Names) {
+			n.Name = l.Place.Names[rank]
+		}
+		if m != nil {
+			n.Name = m.host
+			if hosts[m.host] > 1 {
+				n.Name = fmt.Sprintf("%s/%d", m.host, rank)
+			}
+			l.byName[n.Name] = m
+			m.describe(&n)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return r
+}
+
+// describe is what a node said about itself.
+func (m *member) describe(n *nodes.Peer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.survey
+	switch {
+	case m.lost != nil:
+		n.State, n.Reason = nodes.StateLost, "the connection to it was lost during its own check"
+		return
+	case s == nil:
+		n.State, n.Reason = nodes.StateUnknown, "its own check did not end"
+		return
+	case s.Outcome.Failed():
+		n.State = nodes.StateFailed
+	case !s.Outcome.Correct() || len(s.GPUs) == 0 || len(s.GPUs) > maxLocalRuns:
+		n.State = nodes.StateUnknown
+	default:
+		n.State = nodes.StateOK
+	}
+	n.Reason, n.Version = escape.Printable(s.Reason, maxReason), escape.Printable(s.Version, maxHost)
+	for _, gpu := range s.GPUs[:min(len(s.GPUs), maxLocalRuns)] {
+		n.GPUs = append(n.GPUs, escape.Printable(gpu, maxHost))
+	}
+	for name, value := range s.Settings {
+		if n.Settings == nil {
+			n.Settings = map[string]string{}
+		}
+		if len(n.Settings) < 100 {
+			n.Settings[escape.Printable(name, maxHost)] = escape.Printable(value, maxReason)
+		}
+	}
+}
+
+// Run runs collectives between nodes.
+func (l *leader) Run(ctx context.Context, names []string, only string) nodes.Run {
+	b := collective.Between{Patience: l.Patience, Start: l.Start, Join: l.Join, ReadLog: l.ReadLog, Launch: l.launch, Only: only}
+	for _, name := range names {
+		m := l.byName[name]
+		for _, gpu := range m.survey.GPUs {
+			b.Seats = append(b.Seats, collective.Seat{Node: name, GPU: gpu})
+		}
+	}
+	a := b.Run(ctx)
+	r := nodes.Run{Outcome: a.Outcome, Reason: a.Reason, Stage: a.Stage, GPUs: len(b.Seats), Milliseconds: a.Milliseconds, Warnings: a.Warnings, Interfaces: map[string][]string{}}
+	r.At = at(b.Seats, a)
+	if len(a.Blamed) > 0 {
+		first := a.Ranks[a.Blamed[0]]
+		r.Reason = fmt.Sprintf("%s, %s on %s", first.Reason, cmp.Or(first.Stage, "its start"), strings.Join(r.At, ", "))
+	}
+	for _, op := range a.Operations {
+		if op.Name != probe.AllReduce || op.Outcome != probe.OK {
+			continue
+		}
+		if r.Microseconds == nil {
+			r.Microseconds = op.Microseconds
+		}
+		if op.BusGBps != nil && (r.BusGBps == nil || *op.BusGBps > *r.BusGBps) {
+			r.BusGBps = op.BusGBps
+		}
+		r.Bytes, r.Verified = op.Bytes, op.Verified
+	}
+	for _, t := range a.Transports {
+		if t.A < len(b.Seats) && t.B < len(b.Seats) && t.A >= 0 && t.B >= 0 && b.Seats[t.A].Node != b.Seats[t.B].Node {
+			r.Transport = strings.ToUpper(t.Kind)
+			if t.Network != "" {
+				r.Transport += "/" + t.Network
+			}
+			break
+		}
+	}
+	for name, log := range a.Logs {
+		if devices := l.ReadLog(log, false).Devices; len(devices) > 0 {
+			r.Interfaces[name] = devices[:min(len(devices), maxLocalRuns)]
+		}
+	}
+	for _, name := range names {
+		m := l.byName[name]
+		m.mu.Lock()
+		if m.lost != nil {
+			r.Lost = append(r.Lost, name)
+			r.Outcome, r.Reason = probe.Error, "the connection to "+strings.Join(r.Lost, ", ")+" was lost"
+		}
+		m.mu.Unlock()
+	}
+	return r
+}
+
+// launch runs a rank on a node.
+func (l *leader) launch(ctx context.Context, name string, s collective.Start, input <-chan any, receive func(json.RawMessage)) (child.Result, error) {
+	m := l.byName[name]
+	run := l.runs.Add(1)
+	r := &farRun{receive: receive, ended: make(chan word, 1)}
+	m.mu.Lock()
+	lost := m.lost
+	m.runs[run] = r
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.runs, run)
+		m.mu.Unlock()
+		r.mu.Lock() // Nothing is received after this.
+		r.over = true
+		r.mu.Unlock()
+	}()
+	if lost != nil {
+		return child.Result{}, errors.New("the connection to " + name + " was lost")
+	}
+	if err := m.send(word{Run: run, Start: &s}); err != nil {
+		return child.Result{}, err
+	}
+	var patience <-chan time.Time
+	done := ctx.Done()
+	for {
+		select {
+		case v := <-input:
+			raw, err := json.Marshal(v)
+			if err != nil {
+				return child.Result{}, err
+			}
+			if err := m.send(word{Run: run, Input: raw}); err != nil {
+				return child.Result{}, err
+			}
+		case <-done:
+			_ = m.send(word{Run: run, Stop: true}) // What does not hear it is not waited for long.
+			done, patience = nil, time.After(deadline.Kill+time.Second)
+		case <-patience:
+			return child.Result{Canceled: true}, nil
+		case w := <-r.ended:
+			if w.Ended == nil {
+				return child.Result{}, errors.New(escape.Printable(w.Error, maxReason))
+			}
+			return *w.Ended, nil
+		}
+	}
+}
+
+// dismiss tells all that it is done.
+func (l *leader) dismiss() {
+	var all sync.WaitGroup
+	for _, m := range l.byName {
+		all.Go(func() {
+			_ = m.send(word{Bye: true}) // Who is gone knows.
+		})
+	}
+	all.Wait()
+}
+
+// at are the nodes that the reason of an arm names.
+func at(seats []collective.Seat, a collective.BetweenArm) []string {
+	var all []string
+	add := func(rank int) {
+		if name := seats[rank].Node; !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	for _, rank := range a.Blamed {
+		add(rank)
+	}
+	for i, r := range a.Ranks {
+		if r.Outcome == probe.Corrupt {
+			add(i)
+		}
+	}
+	return all
+}

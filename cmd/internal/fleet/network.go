@@ -1,0 +1,219 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+// Up to how many nodes all pairs are shown, and how much else.
+const (
+	maxMatrix    = 16
+	maxBadPairs  = 8
+	maxNamed     = 6
+	networkWidth = 100
+)
+
+// WriteNetwork writes what the nodes of a job did together, for a person.
+func WriteNetwork(w io.Writer, r *nodes.Report) error {
+	var b strings.Builder
+	put := func(margin, format string, args ...any) {
+		for _, l := range lines.Wrap(fmt.Sprintf(format, args...), networkWidth-len(margin)) {
+			b.WriteString(margin + l + "\n")
+			margin = strings.Repeat(" ", len(margin))
+		}
+	}
+	r = lines.Clean(r, false)
+	put("", "%s", networkHead(r))
+	if r.Together != nil {
+		put("", "all together: %s", told(*r.Together))
+	}
+	for i, blame := range r.Blames {
+		b.WriteString("\n")
+		put(fmt.Sprintf("%d  ", i+1), "%s", Accused(blame))
+		for _, why := range blame.Because {
+			put("   - ", "%s", why)
+		}
+	}
+	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
+		b.WriteString("\n" + lines.Table(matrix(r)))
+	} else if len(bad) > 0 {
+		put("\n", "%s", lines.First(bad, maxBadPairs, "\n"))
+	}
+	var left []string
+	for _, n := range r.Nodes {
+		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
+			left = append(left, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
+		}
+	}
+	if len(left) > 0 {
+		b.WriteString("\n")
+		put("", "Not tested: %s", lines.First(left, 2*maxNamed, ", "))
+	}
+	for _, d := range r.Differs {
+		var others []string
+		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
+			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
+		}
+		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set"))
+	}
+	if r.Untried > 0 {
+		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// badPairs are the pairs that are not ok, where they are too many for a table.
+func badPairs(r *nodes.Report) []string {
+	var all []string
+	for _, p := range r.Pairs {
+		if p.Outcome != probe.OK {
+			all = append(all, strings.Join(p.Nodes, " and ")+": "+told(p))
+		}
+	}
+	return all
+}
+
+// networkHead counts the nodes and the pairs.
+func networkHead(r *nodes.Report) string {
+	gpus, fit, outcomes := 0, 0, map[string]int{}
+	for _, n := range r.Nodes {
+		if n.State == nodes.StateOK {
+			fit++
+			gpus += len(n.GPUs)
+		}
+	}
+	var parts []string
+	for _, p := range r.Pairs {
+		outcomes[string(p.Outcome)]++
+	}
+	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
+		parts = append(parts, fmt.Sprintf("%d %s", outcomes[o], o))
+	}
+	head := fmt.Sprintf("%s (%s), %d well by themselves, with %s", lines.Count(len(r.Nodes), "node"), r.Engine, fit, lines.Count(gpus, "GPU"))
+	if len(parts) > 0 {
+		head += "; pairs: " + strings.Join(parts, ", ")
+	}
+	if r.Reason != "" {
+		head += "; " + r.Reason
+	}
+	return head
+}
+
+// told is how a run went.
+func told(r nodes.Run) string {
+	if r.Outcome != probe.OK {
+		first := ""
+		if len(r.Warnings) > 0 {
+			first = "; NCCL: " + r.Warnings[0]
+		}
+		return fmt.Sprintf("%s, %s%s", r.Outcome, r.Reason, first)
+	}
+	said := []string{string(r.Outcome)}
+	if r.BusGBps != nil {
+		said = append(said, fmt.Sprintf("%.3g GB/s", *r.BusGBps))
+	}
+	if r.Microseconds != nil {
+		said = append(said, fmt.Sprintf("%.3g us for 8 bytes", *r.Microseconds))
+	}
+	if r.Transport != "" {
+		said = append(said, r.Transport)
+	}
+	return strings.Join(said, ", ")
+}
+
+// matrix shows each pair: its bandwidth, or its outcome.
+func matrix(r *nodes.Report) [][]string {
+	cell := map[[2]string]string{}
+	for _, p := range r.Pairs {
+		said := strings.ToUpper(string(p.Outcome))
+		if p.Outcome.Correct() && p.BusGBps != nil {
+			said = strings.TrimSuffix(fmt.Sprintf("%.3g %s", *p.BusGBps, p.Outcome), " ok")
+		}
+		cell[[2]string{p.Nodes[0], p.Nodes[1]}], cell[[2]string{p.Nodes[1], p.Nodes[0]}] = said, said
+	}
+	rows := [][]string{{"GB/s"}}
+	for _, n := range r.Nodes {
+		rows[0] = append(rows[0], n.Name)
+		row := []string{n.Name}
+		for _, other := range r.Nodes {
+			row = append(row, cmp.Or(cell[[2]string{n.Name, other.Name}], "-"))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Accused says in one line what is at fault.
+func Accused(b nodes.Blame) string {
+	is := map[bool]string{false: "fails", true: "is slow"}[b.Slow]
+	if b.Likely {
+		is = "likely " + is
+	}
+	names := lines.First(b.Nodes, maxNamed, ", ")
+	switch b.Kind {
+	case nodes.AtRail:
+		return fmt.Sprintf("%s: its NIC %s, or the cable of it, %s", names, strings.Join(b.Rails, ", "), is)
+	case nodes.AtPair:
+		return fmt.Sprintf("the path between %s %s", strings.Join(b.Nodes, " and "), is)
+	case nodes.AtSplit:
+		return fmt.Sprintf("the path from %s to the others %s", names, is)
+	case nodes.AtAll:
+		return "what all nodes share fails: " + names
+	case nodes.AtSize:
+		return fmt.Sprintf("so many nodes fail together, whichever they are: %s", names)
+	}
+	return fmt.Sprintf("%s %s", names, is)
+}
+
+// accused is what jobs found to be at fault between nodes.
+func (f *Fleet) accused() []string {
+	var all []string
+	for _, job := range f.Networks {
+		for _, b := range job.Blames {
+			all = append(all, Accused(b)+": "+strings.Join(b.Because, "; "))
+		}
+		if len(job.Blames) == 0 {
+			all = append(all, networkHead(job))
+		}
+	}
+	return all
+}
+
+// NetworkExitCode is what the probe of a job ends with: 1 with something at fault, 3 if not all nodes and pairs were tried.
+func NetworkExitCode(r *nodes.Report) int {
+	switch {
+	case r.Outcome.Failed() || r.Outcome == probe.Slow:
+		return 1
+	case r.Outcome != probe.OK:
+		return exitUnknown
+	}
+	return 0
+}
+
+// joinNetworks gives each node the bandwidth of its pairs with others.
+func (r *Reading) joinNetworks() {
+	for _, job := range r.Networks {
+		values := map[string][]float64{}
+		for _, p := range job.Pairs {
+			for _, name := range p.Nodes {
+				if p.BusGBps != nil {
+					values[name] = append(values[name], *p.BusGBps)
+				}
+			}
+		}
+		for name, of := range values {
+			if i, known := r.byName[name]; known {
+				r.Nodes[i].Figures["all-reduce with another node"] = Figure{Value: median(of), Unit: "GB/s"}
+			}
+		}
+	}
+}
