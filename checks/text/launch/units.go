@@ -142,8 +142,8 @@ func scriptsIn(name, text string, form parse.Source) []part {
 	begun, header, commands := 1, false, false // Of the script under way: its first line, and whether it has a header, and commands.
 	paragraph := 0
 	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
-		end, another := i, false // The last line of a part that begins below this one, and whether another script begins here.
+		line := strings.TrimSpace(strings.TrimPrefix(lines[i], "<pre>")) // As the page of a ticket shows it.
+		end, another := i, false                                         // The last line of a part that begins below this one, and whether another script begins here.
 		isComment := strings.HasPrefix(line, "#")
 		var here []string
 		if form != parse.Data && !isComment && strings.Contains(line, "<<") {
