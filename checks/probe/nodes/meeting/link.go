@@ -125,7 +125,11 @@ func (l *link) greet(secret string, rank, count int, host string) error {
 	_ = l.conn.SetDeadline(time.Now().Add(greeting))
 	defer l.conn.SetDeadline(time.Time{}) //nolint:errcheck // What is sent next shows it.
 	var theirs, answer hello
-	if err := l.receive(&theirs); err != nil || theirs.Protocol != protocol {
+	err := l.receive(&theirs)
+	if err == nil && theirs.Protocol != protocol {
+		err = fmt.Errorf("it says %.40q", theirs.Protocol)
+	}
+	if err != nil {
 		return fmt.Errorf("what answers there is not gpudoctor of this version: %w", err)
 	}
 	mine := hello{Protocol: protocol, Nonce: rand.Text(), Rank: rank, Count: count, Host: host}
