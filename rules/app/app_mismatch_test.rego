@@ -36,6 +36,9 @@ gave_up_early := [message("torch-watchdog-timeout", {"seq": "7", "op": "ALLREDUC
 
 together := [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]
 
+# waiting is a job of which the first n ranks wait.
+waiting(n, size) := {"logs": {"job": {"size": size, "members": [{"rank": r, "role": "waits"} | some r in numbers.range(0, n - 1)]}}}
+
 test_fires if {
 	every row in [
 		[gave_up(reduce({}), reduce({"numel_in": "8"})), ["critical", "confirmed", "fix-application"], "4 and 8"],
@@ -47,7 +50,9 @@ test_fires if {
 		# A short timeout, or work of one rank before it.
 		[log([expired("60000", 30)]), ["high", "possible", "nccl-timeout"], "after 60 s, which is a custom timeout"],
 		[log([object.union(expired("60000", 30), {"rank": 0})]), ["high", "possible", "fix-application"], "after 60 s"],
-		[object.union(log([object.union(expired("60000", 30), {"rank": 0})]), {"env": {"variables": [{"name": "WORLD_SIZE", "value": "2", "source": "a.log", "effective": true}]}}), ["high", "possible", "fix-application"], "A rank (1) whose watchdog does not report it"],
+		[object.union(log([object.union(expired("60000", 30), {"rank": 0})]), waiting(1, 2)), ["high", "possible", "fix-application"], "A rank (1) whose watchdog does not report it"],
+		[object.union(log([expired("600000", 30)]), waiting(3, 4)), ["high", "possible", "fix-application"], "nothing shows what rank 3 does"],
+		[object.union(log([expired("600000", 30)]), waiting(2, 4)), ["high", "possible", "fix-application"], "nothing shows what ranks 2 and 3 do"],
 		[{"benchmarks": [table]}, ["high", "confirmed", "fix-application"], "6 processes of nccl-tests call themselves rank 0"],
 		[
 			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early, 1),

@@ -37,6 +37,26 @@ test_fires_for_each_switch if {
 	}
 }
 
+# helps is a text that says what a program works with.
+helps(name, value) := {"logs": {"messages": [{
+	"id": "prose-setting-helps", "program": "people", "role": "category", "fields": {"name": name, "value": value},
+	"text": "x", "source": "a.md", "line": 1, "order": 0, "count": 1, "ranks": 1,
+}]}}
+
+test_fires_for_what_somebody_writes if {
+	every t in [
+		["NCCL_P2P_DISABLE", "1", "p2p-broken-platform"], ["P2P", "disabled", "p2p-broken-platform"], ["iommu", "pt", "iommu-translation"],
+		["ACS", "turned", "acs-redirect"], ["custom_all_reduce", "disable", "p2p-broken-platform"], ["ipc", "host", "shm-too-small"],
+	] {
+		fs := found(helps(t[0], t[1]))
+		causes(fs) == {t[2]}
+		{[f.severity, f.confidence] | some f in fs} == {["high", "possible"]}
+	}
+	every t in [["NCCL_DEBUG", "INFO"], ["NCCL_P2P_DISABLE", "0"]] {
+		count(found(helps(t[0], t[1]))) == 0
+	}
+}
+
 test_fires_for_what_a_variable_breaks if {
 	fs := found(with_and_without("NCCL_P2P_DISABLE", "1", "ok", "failed"))
 	causes(fs) == {"env-misconfig"}

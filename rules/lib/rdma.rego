@@ -2,20 +2,32 @@
 # machine nor a text shows it.
 package gpudoctor.lib.rdma
 
-import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12), while
-# nothing says that the peer had ended.
+# nothing says that a process had ended before.
 retry_exceeded := {m |
 	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
-	not connections.died_before(m)
+	count({order | some order in ended; order <= m.order}) == 0
 }
 
-# addressed are those of them that a wrong GID does not explain: both have an IPv4 address, or UCX chose them.
-addressed := {m | some m in retry_exceeded; startswith(m.fields.local_gid, "::ffff:"); startswith(m.fields.remote_gid, "::ffff:")} | {m | some m in retry_exceeded; m.fields.ucx; not facts.env.UCX_IB_GID_INDEX}
+# ended is where in the logs the first process died, or memory ran out: it no longer answers then.
+ended contains input.logs.job.first.order
+
+ended contains m.order if {
+	some m in logs.messages({"torch-out-of-memory", "torch-host-out-of-memory", "kernel-out-of-memory", "hsa-out-of-memory"})
+}
+
+# addressed are those of them that a wrong GID does not explain: both have an IPv4 address that nobody chose by an index,
+# or UCX chose them.
+addressed := {m |
+	some m in retry_exceeded
+	startswith(m.fields.local_gid, "::ffff:")
+	startswith(m.fields.remote_gid, "::ffff:")
+	not gid_index
+} | {m | some m in retry_exceeded; m.fields.ucx; not facts.env.UCX_IB_GID_INDEX}
 
 # lost are the messages that the verbs library reported a port error, or that a whole NIC failed.
 lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-fatal", "ucx-device-fatal"])
