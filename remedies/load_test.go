@@ -73,7 +73,11 @@ func TestCases(t *testing.T) {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			v := expect.Value(set.Evaluate(t.Context(), c.Facts, rules.Options{}))(t)
+			var opts rules.Options
+			if c.Facts.Fleet != nil {
+				opts.Profile = rules.Fleet
+			}
+			v := expect.Value(set.Evaluate(t.Context(), c.Facts, opts))(t)
 			for _, f := range v.Findings {
 				holdParams(t, s, set, f)
 			}

@@ -87,6 +87,9 @@ func (l *line) valueAsked(word string) (flag cli.Flag, prefix string) {
 
 // values are the values of a flag that begin as one does, and which names of files are values as well.
 func (l *line) values(f cli.Flag, value string) (all []string, files string) {
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		return []string{"30s", "1m", "2m"}, ""
+	}
 	switch name := f.Names()[0]; name {
 	case ruleFlag:
 		return builtin().ruleIDs(), ""
@@ -103,8 +106,6 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 		return nil, completeFiles
 	case policyFlag.Name:
 		return nil, completeFolders
-	case deadlineFlag.Name, waitFlag.Name:
-		return []string{"30s", "1m", "2m"}, ""
 	case maxBytesFlag.Name:
 		return []string{"500MB", "2GiB", "8GiB"}, ""
 	case platformFlag.Name:

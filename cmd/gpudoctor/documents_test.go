@@ -237,7 +237,7 @@ func TestExplain(t *testing.T) {
 			continue // It enumerates, and nothing in it runs side by side.
 		}
 		code, stdout, stderr := inProcess("explain", name, "--ascii")
-		expect.That(t, code == exitOK && len(stdout) >= 40 && stderr == "", "explain %s ends with %d and writes %q and %q", name, code, stdout, stderr)
+		expect.That(t, code == exitOK && len(stdout) >= 30 && stderr == "", "explain %s ends with %d and writes %q and %q", name, code, stdout, stderr)
 		for _, c := range stdout {
 			if c != '\n' && (c < ' ' || c > '~') {
 				t.Errorf("explain %s --ascii writes %q", name, c)

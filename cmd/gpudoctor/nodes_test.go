@@ -138,8 +138,10 @@ func TestProbeNodes(t *testing.T) {
 		},
 	} {
 		t.Run(j.name, func(t *testing.T) {
-			if expect.FewRows() && j.name != "healthy" && j.name != "hangs with others" {
-				t.Skip("not by day")
+			byDay := j.name == "healthy" || j.name == "hangs with others"
+			inCI := byDay || j.name == "slow" || j.name == "a dead NIC" || j.name == "another secret" || j.name == "is killed"
+			if expect.FewRows() && !byDay || !expect.Night() && !inCI {
+				t.Skip("not now: it waits for deadlines")
 			}
 			mark := runMarker + "=" + rand.Text()
 			if j.env == nil {

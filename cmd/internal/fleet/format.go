@@ -140,7 +140,11 @@ func (f *Fleet) Headline() string {
 	}
 	count(f.States[string(report.Findings)], "with findings")
 	count(f.States[string(report.Inconclusive)], "inconclusive")
-	count(f.States[string(report.Healthy)], "healthy")
+	healthy := "healthy"
+	if f.ExitCode == exitFindings && f.States[string(report.Findings)] == 0 {
+		healthy = "healthy by themselves" // A finding is about several of them, or about the network between them.
+	}
+	count(f.States[string(report.Healthy)], healthy)
 	count(len(f.Unreported), "without a report")
 	said := "No report of a node"
 	if len(parts) > 0 {
