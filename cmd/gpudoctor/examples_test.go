@@ -193,23 +193,28 @@ func TestSlurmBatch(t *testing.T) {
 	}
 }
 
-// TestSlurmFleet runs the example of a job that checks its nodes and compares them: a node with a fault is named, and
-// ends no other.
+// TestSlurmFleet runs the example of a job that checks its nodes and compares them on eight nodes: one whose transfers are wrong, one
+// whose driver hangs and one whose check fails are named, and end no other.
 func TestSlurmFleet(t *testing.T) {
 	expect.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	example := string(expect.Value(os.ReadFile("../../docs/examples/slurm/fleet.sbatch"))(t))
-	// Both nodes have the name of this host: their reports are named after their numbers, and do not show it.
-	for old, by := range map[string]string{"%N.json": "node%n.json", "--format json": "--format json --redact", `"$SLURM_JOB_NODELIST"`: "'node[0-1]'"} {
+	// All nodes have the name of this host: their reports are named after their numbers, and do not show it.
+	for old, by := range map[string]string{
+		"--nodes=2": "--nodes=8", "%N.json": "node%n.json", "--probe full --format json": "--format json --redact", `"$SLURM_JOB_NODELIST"`: "'node[0-7]'",
+	} {
 		expect.Must(t, strings.Count(example, old) == 1, "the script has no %s", old)
 		example = strings.Replace(example, old, by, 1)
 	}
-	s := newSlurm(t, false, map[string]string{"node2": fault("zeros")})
+	s := newSlurm(t, false, map[string]string{"node2": fault("zeros"), "node4": fault("hang-init"), "node6": "exit 2"})
+	s.nodes = "8"
 	expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "fleet.sbatch"), []byte(example), 0o600))
 	settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
-	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..600}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
+	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..1500}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
 	said := strings.Join(strings.Fields(out), " ")
-	expect.That(t, strings.Contains(said, "2 nodes: 1 with findings, 1 healthy") && strings.Contains(said, "on 1 of 2 nodes node1 "), "the node is not named")
+	for _, says := range []string{"8 nodes: 2 with findings, 5 healthy, 1 without a report", "on 1 of 7 nodes node1 ", "on 1 of 7 nodes node3 ", "No report node5"} {
+		expect.That(t, strings.Contains(said, says), "it does not say %q", says)
+	}
 }
 
 // TestSlurmFiles checks that the prolog names rules that exist, and that the batch script
