@@ -61,7 +61,7 @@ func (r *Regexp) FindString(s string) string {
 
 // FindStringSubmatch is regexp.Regexp.FindStringSubmatch.
 func (r *Regexp) FindStringSubmatch(s string) []string {
-	if !r.may(s) {
+	if !r.May(s) {
 		return nil
 	}
 	return r.get().FindStringSubmatch(s)
@@ -84,7 +84,7 @@ func (r *Regexp) Match(b []byte) bool {
 
 // MatchString is regexp.Regexp.MatchString.
 func (r *Regexp) MatchString(s string) bool {
-	return r.may(s) && r.get().MatchString(s)
+	return r.May(s) && r.get().MatchString(s)
 }
 
 // ReplaceAll is regexp.Regexp.ReplaceAll.

@@ -17,8 +17,8 @@ func (r *Regexp) literals() []literals {
 	return r.needs
 }
 
-// may reports whether a text holds the literals that a match needs.
-func (r *Regexp) may(text string) bool {
+// May reports whether a text holds the literals that a match needs.
+func (r *Regexp) May(text string) bool {
 	for _, l := range r.literals() {
 		if !containsAny(text, l) {
 			return false

@@ -276,17 +276,16 @@ func AsWarning(said string) string { return "NCCL WARN " + said }
 // Match returns the fields of a line that is of this form.
 func (r *Row) Match(line string) (fields map[string]string, ok bool) {
 	line = normal(line)
-	var m []string
-	if r.like != nil {
-		if m = r.like.FindStringSubmatch(line); m == nil {
-			return nil, false
-		}
-	}
-	if r.unlike != nil && r.unlike.MatchString(line) {
+	// What a line must not hold is short, and excludes most lines that long forms would be tried on.
+	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.MatchString(line) {
 		return nil, false
 	}
 	if r.like == nil {
 		return nil, true
+	}
+	m := r.like.FindStringSubmatch(line)
+	if m == nil {
+		return nil, false
 	}
 	for i, name := range r.like.SubexpNames() {
 		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
