@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -28,9 +27,6 @@ import (
 
 const nodesFlag = "nodes"
 
-// nodesFormats are the formats of what the nodes of a job find.
-var nodesFormats = []string{"text", "json"}
-
 // tokenVariable holds the secret of a job.
 const tokenVariable = "GPUDOCTOR_TOKEN"
 
@@ -48,9 +44,6 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 		if c.IsSet(other) {
 			return complaint.Hinted(fmt.Errorf("--%s and --%s cannot be used together", other, nodesFlag), "the nodes of a running job are tested as they are configured, and named")
 		}
-	}
-	if !slices.Contains(nodesFormats, format) {
-		return complaint.UnknownName("value of --format:", format, nodesFormats, "probe nccl --nodes --format takes one of: "+join(nodesFormats))
 	}
 	host, _ := os.Hostname() // The rank names it as well.
 	place, err := nodes.Find(os.Getenv, fullName("/etc/hosts", host), c.Int(countFlag.Name))

@@ -130,10 +130,10 @@ func indexedHost(index, self string) []string {
 }
 
 // slurmHosts expands a list of hosts as Slurm writes it: "node[1-3,07],gpu-a".
-func slurmHosts(list, _ string) []string { return Expand(list) }
+func slurmHosts(list, _ string) []string { return Expand(list, MaxNodes) }
 
-// Expand expands a list of hosts as Slurm writes it, with ranges in brackets, up to MaxNodes; nil if it is malformed.
-func Expand(list string) []string {
+// Expand expands a list of hosts as Slurm writes it, with ranges in brackets; nil if it is malformed, or has more than most.
+func Expand(list string, most int) []string {
 	var all []string
 	depth, begin := 0, 0
 	for i, c := range list + "," {
@@ -143,8 +143,8 @@ func Expand(list string) []string {
 		case c == ']':
 			depth--
 		case c == ',' && depth == 0:
-			hosts := expandWord(list[begin:i])
-			if hosts == nil || len(all)+len(hosts) > MaxNodes {
+			hosts := expandWord(list[begin:i], most)
+			if hosts == nil || len(all)+len(hosts) > most {
 				return nil
 			}
 			all, begin = append(all, hosts...), i+1
@@ -157,7 +157,7 @@ func Expand(list string) []string {
 }
 
 // expandWord expands one name with any number of brackets.
-func expandWord(word string) []string {
+func expandWord(word string, most int) []string {
 	prefix, inside, ok := strings.Cut(word, "[")
 	if !ok {
 		if word == "" || strings.Contains(word, "]") {
@@ -171,7 +171,7 @@ func expandWord(word string) []string {
 	}
 	ends := []string{""}
 	if suffix != "" {
-		ends = expandWord(suffix)
+		ends = expandWord(suffix, most)
 	}
 	var all []string
 	for r := range strings.SplitSeq(ranges, ",") {
@@ -181,7 +181,7 @@ func expandWord(word string) []string {
 		}
 		from, err := strconv.ParseUint(low, 10, 32)
 		to, err2 := strconv.ParseUint(high, 10, 32)
-		if err != nil || err2 != nil || to < from || to-from >= MaxNodes || len(ends)*int(to-from+1)+len(all) > MaxNodes {
+		if err != nil || err2 != nil || to < from || to-from >= uint64(most) || len(ends)*int(to-from+1)+len(all) > most {
 			return nil
 		}
 		for n := from; n <= to; n++ {

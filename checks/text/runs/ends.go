@@ -128,10 +128,9 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 	}
 	d := ended(code, signal)
 	if g["words"] != "" {
-		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
+		d = facts.Death{What: "assertion", Said: g["words"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
-	d.File = g["file"]
-	d.Reporter, d.First, d.Host, d.PID, d.Rank = f.reporter, g["first"] != "", g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
+	d.Reporter, d.First, d.File, d.Host, d.PID, d.Rank = f.reporter, g["first"] != "", g["file"], g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
 	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {
 		d.Rank = e.process
 	}
