@@ -143,10 +143,10 @@ func failed(r Run) (is, known bool) {
 // a node.
 func (x *examination) again(ctx context.Context) {
 	const most = 16
-	repeated := 0
+	repeated, usual := 0, x.medians()
 	for i := range x.report.Pairs {
 		p := &x.report.Pairs[i]
-		if !x.slow(*p) || repeated == most || ctx.Err() != nil {
+		if !x.slow(*p, usual) || repeated == most || ctx.Err() != nil {
 			continue
 		}
 		repeated++
@@ -154,33 +154,44 @@ func (x *examination) again(ctx context.Context) {
 		if run := x.run(ctx, p.Nodes, ""); run.Outcome.Failed() || run.BusGBps != nil && *run.BusGBps > *p.BusGBps {
 			x.note(run)
 			*p = run
+			usual = x.medians()
 		}
 	}
 	for i := range x.report.Pairs {
-		if p := &x.report.Pairs[i]; x.slow(*p) {
-			p.Outcome, p.Reason = probe.Slow, fmt.Sprintf("%.3g GB/s, and the median of like pairs is %.3g", *p.BusGBps, x.median(*p))
+		if p := &x.report.Pairs[i]; x.slow(*p, usual) {
+			p.Outcome, p.Reason = probe.Slow, fmt.Sprintf("%.3g GB/s, and the median of like pairs is %.3g", *p.BusGBps, usual[likeness{p.Transport, p.GPUs}])
 		}
 	}
 }
 
-// median is the median bandwidth of pairs that are correct and like one, with as many GPUs and by the same transport: some may be in one
-// domain of NVLinks, and others not.
-func (x *examination) median(like Run) float64 {
-	var all []float64
+// likeness is what pairs that are compared have in common: some may be in one domain of NVLinks, and others not.
+type likeness struct {
+	transport string
+	gpus      int
+}
+
+// medians are the median bandwidths of like pairs that are correct; none of fewer than three, since of two nobody can say which
+// is the usual one.
+func (x *examination) medians() map[likeness]float64 {
+	all := map[likeness][]float64{}
 	for _, p := range x.report.Pairs {
-		if p.Outcome.Correct() && p.BusGBps != nil && p.Transport == like.Transport && p.GPUs == like.GPUs {
-			all = append(all, *p.BusGBps)
+		if p.Outcome.Correct() && p.BusGBps != nil {
+			of := likeness{p.Transport, p.GPUs}
+			all[of] = append(all[of], *p.BusGBps)
 		}
 	}
-	if len(all) < 3 { // Of two, nobody can say which is the usual one.
-		return 0
+	medians := map[likeness]float64{}
+	for of, rates := range all {
+		if len(rates) >= 3 {
+			slices.Sort(rates)
+			medians[of] = rates[len(rates)/2]
+		}
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	return medians
 }
 
-func (x *examination) slow(p Run) bool {
-	return p.Outcome.Correct() && p.BusGBps != nil && *p.BusGBps < x.PairShare*x.median(p)
+func (x *examination) slow(p Run, usual map[likeness]float64) bool {
+	return p.Outcome.Correct() && p.BusGBps != nil && *p.BusGBps < x.PairShare*usual[likeness{p.Transport, p.GPUs}]
 }
 
 // blame says what is at fault, and proves it by runs without it.
