@@ -9,6 +9,6 @@ func New(*parse.Sink) parse.Family {
 		nvsmiXMLKind, nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
 		nvtopoPeerKind, nvtopoKind, nvlinkStateKind, nvsmiListKind,
 		nvdriverVersionKind, nvdriverParamsKind, nvdriverModuleKind, nvdriverGPUKind, nvdriverLinkKind,
-		nvfabricServiceKind, nvfabricVersionKind,
+		nvfabricServiceKind, nvfabricVersionKind, dcgmDiagKind,
 	}}
 }
