@@ -23,7 +23,7 @@
 #   confidence: likely
 #   areas: [environment]
 #   needs: [[env, job-told], [gpus.devices, job-told]]
-#   explains: [build-unsupported/no-kernels]
+#   explains: [build-unsupported/no-kernels, override > app-failure]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]
 #   since: "0.1"
@@ -122,6 +122,7 @@ misfits contains g.address if {
 generation(name) := substring(name, 0, count(name) - 2)
 
 findings contains on("override", "HSA_OVERRIDE_GFX_VERSION", facts.env.HSA_OVERRIDE_GFX_VERSION, amd.crashes | failures, {
+	"id": "override",
 	"affects": sort(misfits),
 	"about": {"misfits": misfits},
 	"severity": {true: "critical", false: "medium"}[count(amd.crashes | failures) > 0],
@@ -129,7 +130,10 @@ findings contains on("override", "HSA_OVERRIDE_GFX_VERSION", facts.env.HSA_OVERR
 	count(misfits) + count(failures) > 0
 }
 
-failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"})
+failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"}) | {m |
+	some m in logs.by_id["hsa-status-error"]
+	m.fields.status == "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"
+}
 
 # unshared are failures of HIP, or of RCCL in its transport, to share memory between processes. ROCr has two ways, the
 # kernel driver's own (KFD, the default of ROCm 6.3), which the kernel of kernel.org does not have, and DMA-BUF; an image

@@ -17,6 +17,7 @@
 #   explains:
 #     - restricts > collective-slow
 #     - differs > nccl-version-mismatch
+#     - differs > wrong-nic/intruder
 #     - differs > collective-hang
 #     - differs > app-mismatch/waited
 #     - differs > failure-area

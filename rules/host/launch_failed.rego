@@ -15,6 +15,6 @@
 #   areas: [job]
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [fix-launch, open-firewall, other]
+#   remedies: [correct-launch, open-firewall, other]
 #   since: "0.4"
 package gpudoctor.rules.launch_failed

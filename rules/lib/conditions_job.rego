@@ -55,6 +55,13 @@ holds contains "cause_stated" if {
 	m.id != "rocblas-no-kernels"
 }
 
+# The same before the scheduler ended the job at its limit: what programs say after that is a consequence.
+holds contains "cause_stated_in_time" if {
+	some m in logs.complaints
+	m.role == "cause"
+	count([end | some end in logs.by_id["job-time-limit"]; end.order < m.order]) == 0
+}
+
 # The NVIDIA driver is loaded: nvidia-smi has shown its version somewhere, or the kernel does.
 holds contains "driver_answered" if {
 	some p in input.software

@@ -13,11 +13,11 @@ retry_exceeded := {m |
 	count({order | some order in ended; order <= m.order}) == 0
 }
 
-# ended is where in the logs the first process died, or memory ran out: it no longer answers then.
+# ended is where in the logs the first process died, memory ran out, or the scheduler ended the job: it no longer answers then.
 ended contains input.logs.job.first.order
 
 ended contains m.order if {
-	some m in logs.messages({"torch-out-of-memory", "torch-host-out-of-memory", "kernel-out-of-memory", "hsa-out-of-memory"})
+	some m in logs.messages({"torch-out-of-memory", "torch-host-out-of-memory", "kernel-out-of-memory", "hsa-out-of-memory", "job-time-limit", "job-preempted"})
 }
 
 # addressed are those of them that a wrong GID does not explain: both have an IPv4 address that nobody chose by an index,

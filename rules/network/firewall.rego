@@ -20,7 +20,7 @@
 #   confidence: likely
 #   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost]
 #   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
 #   since: "0.1"
 package gpudoctor.rules.firewall

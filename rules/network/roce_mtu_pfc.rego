@@ -17,7 +17,7 @@
 #   confidence: possible
 #   needs: [nics.rdma]
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
-#   explains: [collective-hang/between-hosts]
+#   explains: [collective-hang/between-hosts, path > roce-gid]
 #   profiles: [training]
 #   first_of: [counted, given-up]
 #   since: "0.1"

@@ -253,7 +253,7 @@ of_gpu(e) if e.address in of_amdgpu
 of_amdgpu := {e.address | some e in pci.events.amdgpu}
 
 of_gpu(e) if {
-	not facts.gpus
+	count([address | some address in facts.gpus; contains(address, ":")]) == 0
 	e.size_bytes >= (1024 * 1024) * 1024
 }
 

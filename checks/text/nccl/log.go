@@ -252,6 +252,7 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	case strings.HasPrefix(body, "Trees "), strings.HasPrefix(body, "Connected "):
 		return false
 	case strings.HasPrefix(body, "Using network "):
+		n.set.network(who.process())
 		n.network(s, l, strings.TrimSpace(body[len("Using network "):]), who.host)
 		return true
 	case strings.HasPrefix(body, "Setting affinity for GPU "), strings.HasPrefix(body, "ncclTopoGetCpuAffinity: Affinity for GPU "):

@@ -18,7 +18,13 @@ type settings struct {
 	ranks map[string]rankOf
 	// values are by variable and process.
 	values map[string]map[string]setting
+	// networked are the processes that have chosen their network: they have read readForNetwork.
+	networked map[string]bool
 }
+
+// readForNetwork are variables that NCCL reads before it prints the network that it uses (src/plugin/net.cc,
+// src/transport/net_ib).
+var readForNetwork = []string{"NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE"}
 
 type rankOf struct {
 	comm *comm
@@ -31,13 +37,20 @@ type setting struct {
 }
 
 func newSettings() settings {
-	return settings{ranks: make(map[string]rankOf), values: make(map[string]map[string]setting)}
+	return settings{ranks: make(map[string]rankOf), values: make(map[string]map[string]setting), networked: make(map[string]bool)}
 }
 
 // begin notes the rank of a process.
 func (t *settings) begin(process string, c *comm, rank int) {
 	if _, known := t.ranks[process]; !known && process != "" && len(t.ranks) < maxSettings {
 		t.ranks[strings.Clone(process)] = rankOf{c, rank}
+	}
+}
+
+// network notes that a process has chosen its network.
+func (t *settings) network(process string) {
+	if len(t.networked) < maxSettings {
+		t.networked[strings.Clone(process)] = true
 	}
 }
 
@@ -57,7 +70,7 @@ func (t *settings) note(process, name, value string, s *parse.Sink, l parse.Line
 }
 
 // unequal are the variables of which ranks of one communicator have different values. A rank that
-// completed its start and does not name a variable has not set it.
+// completed its start, or chose its network, and does not name a variable that it had read by then has not set it.
 func (t *settings) unequal() []facts.Unequal {
 	var all []facts.Unequal
 	processes := slices.SortedFunc(maps.Keys(t.ranks), func(a, b string) int { return t.ranks[a].rank - t.ranks[b].rank })
@@ -66,7 +79,8 @@ func (t *settings) unequal() []facts.Unequal {
 		for _, p := range processes {
 			of := t.ranks[p]
 			set, known := t.values[name][p]
-			if !known && of.comm.seen[int32(of.rank)]&completed == 0 { //nolint:gosec // nine digits fit
+			started := of.comm.seen[int32(of.rank)]&completed != 0 //nolint:gosec // nine digits fit
+			if !known && !started && !(t.networked[p] && slices.Contains(readForNetwork, name)) {
 				continue
 			}
 			u := byComm[of.comm]

@@ -26,6 +26,7 @@ func New(*parse.Sink) parse.Family {
 		mlnxQoSKind,
 		gdscheckKind,
 		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }
 

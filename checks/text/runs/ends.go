@@ -22,7 +22,8 @@ type endForm struct {
 // deepspeed/launcher/launch.py; Slurm's srun (src/srun/libsrun/launch.c and
 // task_state.c); Open MPI and PRRTE (help-prun.txt, help-orterun.txt); MPICH's and
 // Intel's Hydra; HPE's PALS; torch/multiprocessing/spawn.py; torch/csrc/DataLoader.cpp; horovod/runner/gloo_run.py; vLLM's
-// multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); Linux (arch/x86/mm/fault.c,
+// multiproc_executor.py; sglang's srt/entrypoints/engine.py; UCX (src/ucs/debug/debug.c) and Open MPI
+// (opal/util/stacktrace.c), which catch signals in the process itself; bash (jobs.c); Linux (arch/x86/mm/fault.c,
 // arch/x86/kernel/traps.c), of the names that processes of jobs have; a
 // kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
@@ -40,6 +41,8 @@ var endForms = []endForm{
 	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`)},
 	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`)},
 	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`)},
+	{"handler", []string{"] Caught signal "}, lazy.New(`\[(?P<host>[\w.-]+):(?P<pid>\d+)\s*:\d*:\d+\] Caught signal (?P<signal>\d+)`)},
+	{"handler", []string{"] Signal: "}, lazy.New(`\[(?P<host>[\w.-]+):(?P<pid>\d+)\] Signal: .*\((?P<signal>\d+)\)`)},
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
 		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`)},
 	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
