@@ -70,6 +70,8 @@ type story struct {
 	complaints, trouble []*facts.Message
 	// waiting are those in which a rank says that it waits for others, and what it says after that.
 	waiting map[*facts.Message]bool
+	// bereft are those in which a rank tells of a consequence, such as a lost connection, and what it says after that.
+	bereft map[*facts.Message]bool
 	// began is the time of the first trouble that has one.
 	began  string
 	wentOn bool
@@ -93,7 +95,7 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), lines: map[string]int{}, waiting: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), lines: map[string]int{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
 	for _, t := range f.Texts {
 		s.lines[t.Name] = max(s.lines[t.Name], t.Lines)
@@ -118,7 +120,7 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
-	waited := map[speaker]bool{}
+	waited, lost := map[speaker]bool{}, map[speaker]bool{}
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		if s.wentOn && waits[m.ID] {
@@ -129,11 +131,11 @@ func newStory(f *facts.Facts) *story {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
-		s.waiting[m] = waits[m.ID]
+		s.waiting[m], s.bereft[m] = waits[m.ID], m.Role == "consequence"
 		if m.Rank != nil {
 			who := speaker{m.Source, *m.Rank}
-			waited[who] = waited[who] || waits[m.ID]
-			s.waiting[m] = waited[who]
+			waited[who], lost[who] = waited[who] || waits[m.ID], lost[who] || m.Role == "consequence"
+			s.waiting[m], s.bereft[m] = waited[who], lost[who]
 		}
 		if m.Role != "consequence" && !message.OfProcess(m.ID) {
 			s.trouble = append(s.trouble, m)
@@ -283,7 +285,7 @@ func (s *story) cameThrough(d *facts.Death) bool {
 func (s *story) preceded(d *facts.Death) bool {
 	witnessed := d.First && d.Rank != nil && (d.Code == nil || *d.Code != exceptionCode)
 	return slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
-		if s.waiting[m] && awaited(d, m.Rank) {
+		if s.waiting[m] && awaited(d, m.Rank) || s.bereft[m] && crashed(d) && d.PID != m.PID && !sameRank(d.Rank, m.Rank) {
 			return false
 		}
 		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
@@ -292,6 +294,10 @@ func (s *story) preceded(d *facts.Death) bool {
 		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began
 	})
 }
+
+// crashed reports whether a signal ended a process that did not send it itself: the others lose the connection before
+// the launcher or the shell tells of it.
+func crashed(d *facts.Death) bool { return d.What == "signal" && d.PID != 0 && d.Class != "SIGABRT" && d.Class != "SIGTERM" }
 
 // awaited reports whether an exception is one that a rank which waited did not raise itself: another
 // rank did, or nobody says which, and only a mistake of the program raises it.

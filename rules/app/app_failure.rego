@@ -21,6 +21,7 @@
 #     - app-mismatch/waited
 #     - app-mismatch/behind
 #     - app-mismatch/missing
+#     - wrong-nic/gloo-to-loopback
 #     - exception > nccl-bug
 #     - assertion > nccl-bug
 #     - exit > nccl-bug

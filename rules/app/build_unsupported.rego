@@ -17,7 +17,8 @@
 #   cause: app-failure
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [install-matching-wheels, fix-application, fix-visible-devices]
+#   remedies: [install-matching-wheels, fix-application, fix-visible-devices, other]
+#   explains: [architecture > nccl-bug]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported

@@ -22,7 +22,7 @@
 #   confidence: likely
 #   areas: [gpus, environment]
 #   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
-#   explains: [build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another]
+#   explains: [app-mismatch/missing, build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another]
 #   remedies: [fix-visible-devices, share-ipc, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]

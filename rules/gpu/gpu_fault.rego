@@ -19,7 +19,7 @@
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
-#   explains: [driver-hang, gpu-missing, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed, collective-failed]
+#   explains: [launch-failed/node-failed, driver-hang, gpu-missing, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed, collective-failed]
 #   since: "0.1"
 package gpudoctor.rules.gpu_fault
 

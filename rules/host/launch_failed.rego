@@ -16,5 +16,6 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [correct-launch, open-firewall, other]
+#   explains: [no-agent > env-misconfig]
 #   since: "0.4"
 package gpudoctor.rules.launch_failed

@@ -112,6 +112,12 @@ values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))]
 	count(versions) > 0
 }
 
+# UCX may use only transports that cannot move GPU memory.
+holds contains "ucx_tls_without_gpus" if {
+	not startswith(facts.env.UCX_TLS, "^")
+	not regex.match(`cuda|rocm|gdr_copy|\ball\b|gpu|\bze\b`, facts.env.UCX_TLS)
+}
+
 # RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
 # GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
 holds contains "infiniband" if rdma.link == "infiniband"

@@ -103,9 +103,13 @@ found contains {
 # refused are the accesses of NVIDIA GPUs, to a peer's address for which there is no mapping.
 refused contains e if {
 	some e in pci.refused
-	"nvidia" in {peers.vendor(e.address), object.get(e, ["fields", "driver"], "")}
+	of_nvidia(e)
 	not facts.is_guest == true
 }
+
+of_nvidia(e) if peers.vendor(e.address) == "nvidia"
+
+of_nvidia(e) if e.fields.driver == "nvidia"
 
 # What texts tell where they do not show what is in force: the signs that the IOMMU translates, with their evidence.
 found contains {

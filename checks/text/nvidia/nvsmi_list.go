@@ -22,7 +22,7 @@ var nvsmiListKind = &parse.Kind{
 }
 
 var (
-	nvsmiListGPU = lazy.New(`^\s*GPU (\d{1,3}): (\S.*?) \(UUID: (GPU-[0-9A-Za-z-]+)\)`)
+	nvsmiListGPU = lazy.New(`^\s*GPU (\d{1,3}): (\S.*?) \(UUID: (GPU-[0-9A-Za-z-]+)[^)]{0,3}\)`)
 	nvsmiListMIG = lazy.New(`^\s*MIG \S+\s+(?:Device\s+\d+: )?\(UUID: MIG-`)
 )
 

@@ -43,8 +43,8 @@ var endForms = []endForm{
 	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`)},
 	{"handler", []string{"] Caught signal "}, lazy.New(`\[(?P<host>[\w.-]+):(?P<pid>\d+)\s*:\d*:\d+\] Caught signal (?P<signal>\d+)`)},
 	{"handler", []string{"] Signal: "}, lazy.New(`\[(?P<host>[\w.-]+):(?P<pid>\d+)\] Signal: .*\((?P<signal>\d+)\)`)},
-	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
-		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`)},
+	{"shell", []string{"Segmentation fault", "Aborted  ", "Killed  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
+		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Killed|Illegal instruction|Floating point exception)\b`)},
 	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
 	{"kernel", []string{": segfault at ", " general protection fault ", " invalid opcode ", " divide error "}, lazy.New(
 		`\b(?:python[\d.]*|pt_\w+|ray::\w+|VLLM::\w+|sglang::\w+|\w+_perf)\[(?P<pid>\d+)\]:? (?:trap )?(?P<name>segfault|general protection fault|invalid opcode|divide error)\b.*? in (?P<file>[\w.+-]+)\[`)},
