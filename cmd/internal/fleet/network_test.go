@@ -3,6 +3,8 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,7 +48,9 @@ func TestNetwork(t *testing.T) {
 	expect.That(t, !strings.ContainsRune(text.String(), 0x1b), "it is not escaped")
 	raw, err := json.Marshal(job)
 	expect.NoError(t, err)
-	r, err := Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+string(raw)+reportOf("n2", "570")), nil)
+	folder := t.TempDir()
+	expect.NoError(t, os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o600))
+	r, err := Read(t.Context(), []string{folder, "-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "570")), nil)
 	expect.NoError(t, err)
 	f := Fold(r, nil, "test")
 	expect.That(t, len(f.Nodes) == 2 && len(f.Problems) == 0 && f.ExitCode == 1 && f.Nodes[0].Figures["all-reduce with another node"].Value == fast, "%+v", f)
