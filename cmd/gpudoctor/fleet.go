@@ -60,8 +60,9 @@ where they are in a snapshot, that of its folder.
 Formats are text, json, markdown, html (with a picture of the nodes), junit and
 prometheus.
 
-exit code: 0 no node has findings that count; 1 findings; 2 wrong usage or an
-error; 3 a node could not be judged, has no report, or it cannot be read`,
+exit code: 0 no node has findings that count; 1 findings, or a node that is slower
+than like nodes; 2 wrong usage or an error; 3 a node could not be judged, has no
+report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
 			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},

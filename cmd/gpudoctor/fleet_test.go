@@ -106,6 +106,7 @@ func TestSimulatedFleet(t *testing.T) {
 			for i := range planted {
 				want = append(want, fmt.Sprintf("r%02d-n%02d", i/16, i%16))
 			}
+			expect.Equal(t, map[bool]int{true: exitFindings}[planted != nil], f.ExitCode, "seed %d: exit code", seed)
 			slices.Sort(found)
 			slices.Sort(want)
 			expect.NoDiff(t, want, found, "seed %d: nodes with outliers", seed)
