@@ -67,6 +67,8 @@ type Reading struct {
 	Unsaid int
 	byName map[string]int
 	judge  Judge
+	// judgedNodes is how often the judge was asked.
+	judgedNodes int
 	part
 }
 
@@ -127,6 +129,7 @@ func (r *Reading) folder(ctx context.Context, root string) error {
 		workers.Go(func() error {
 			if isCopied(below(root, name)) {
 				read[i] = &Reading{part: part{of: input{source: name}, foreign: true, copied: true}}
+				read[i].problem(Problem{Source: name, Reason: "is a copy of a machine's files, which is judged only in a folder of its own"})
 				return nil
 			}
 			read[i] = r.file(ctx, name)

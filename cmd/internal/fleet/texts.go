@@ -23,8 +23,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// maxHeld bounds what is held of one node of an archive while it is judged.
-const maxHeld = 64 << 20
+const (
+	// maxHeld bounds what is held of one node of an archive while it is judged.
+	maxHeld = 64 << 20
+	// maxJudged bounds the nodes that are judged: each takes some hundredths of a second.
+	maxJudged = 10_000
+)
 
 // part is what is known of a file beside its reports.
 type part struct {
@@ -84,7 +88,7 @@ func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
 // single adds what was read of a file, which is judged if it has no report.
 func (r *Reading) single(ctx context.Context, one *Reading) {
 	switch tops, several := one.perNode(); {
-	case !one.foreign || r.judge == nil:
+	case !one.foreign || one.copied || r.judge == nil:
 	case several:
 		r.archive(ctx, one.of, tops)
 		one.Problems = slices.DeleteFunc(one.Problems, func(p Problem) bool { return !p.Lost || p.Reason == isEmpty })
@@ -98,11 +102,7 @@ func (r *Reading) single(ctx context.Context, one *Reading) {
 		if err == nil {
 			return
 		}
-		if one.copied {
-			one.problem(Problem{Source: of.source, Reason: err.Error()})
-		} else {
-			one.Problems[0].Reason += "; as a recording: " + err.Error()
-		}
+		one.Problems[0].Reason += "; as a recording: " + err.Error()
 	}
 	r.take(one)
 }
@@ -149,11 +149,15 @@ func (r *Reading) node(ctx context.Context, folder string, read []*Reading) {
 	}
 }
 
-// standInName is what a snapshot has in place of the name of its host.
+// standInName is what a snapshot has instead of the name of its host.
 var standInName = regexp.MustCompile(`^host-\d+$`)
 
 // judged adds the node that a recording, texts or a folder of these is of.
 func (r *Reading) judged(ctx context.Context, of input, file string, in io.Reader) error {
+	if r.judgedNodes++; r.judgedNodes > maxJudged {
+		r.lost(of.source, fmt.Sprintf("left out: more than %d have no report", maxJudged))
+		return nil
+	}
 	raw, err := r.judge(ctx, file, in)
 	var d document
 	if err == nil {

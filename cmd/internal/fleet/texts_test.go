@@ -134,6 +134,11 @@ func TestNodeFolders(t *testing.T) {
 			want:  "n1 (570), n2 (570), n3 (n3.log)",
 			only:  "a folder",
 		},
+		"several reports and a copy": {
+			files: map[string]string{"all/n1.json": report, "all/n2.json": report, "all/n3/sys/class/x": "well"},
+			want:  "n1 (570), n2 (570); all/n3/sys/class: is a copy of a machine's files, which is judged only in a folder of its own",
+			only:  "a folder",
+		},
 		"texts in folders by subject": {
 			files: map[string]string{"logs/job.log": "well", "commands/smi.txt": "x"},
 			want:  "NAME (commands/smi.txt logs/job.log)",
