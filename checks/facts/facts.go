@@ -127,8 +127,18 @@ type HostFacts struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// UptimeSeconds is how long this kernel has been running, from /proc/uptime.
 	UptimeSeconds *float64 `json:"uptime_seconds,omitempty"`
+	// Clock is what the kernel says of its clock (adjtimex).
+	Clock *Clock `json:"clock,omitempty"`
 	// Root is true when this process has effective user id 0.
 	Root *bool `json:"root,omitempty"`
+}
+
+// Clock is the state of the kernel's clock, which all containers of a machine share.
+type Clock struct {
+	// Synchronized is true if a program (chronyd, ntpd, phc2sys) has told the kernel that it keeps the clock right.
+	Synchronized bool `json:"synchronized"`
+	// MaxErrorUS is the largest error that this program, or the kernel since it last heard of it, allows for.
+	MaxErrorUS int64 `json:"max_error_us"`
 }
 
 // Virtualization is the hypervisor below this kernel, or none.

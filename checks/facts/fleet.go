@@ -24,7 +24,7 @@ type FleetTrait struct {
 type FleetValue struct {
 	Value string `json:"value"`
 	// Count is how many nodes have it, and Nodes are their names; nil if it is the value of more than half of
-	// those on which the trait is known.
+	// those on which the trait is known, or the one that nodes should have (expected of rules/data/fleet.yaml).
 	Count int      `json:"count"`
 	Nodes []string `json:"nodes,omitempty"`
 }

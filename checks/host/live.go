@@ -152,6 +152,8 @@ func (l *live) answer(name, argument string) (any, error) {
 		return currentIDs()
 	case AskUname:
 		return uname()
+	case AskClock:
+		return clock()
 	case AskLimits:
 		return l.limits()
 	case AskKernelLog:

@@ -25,6 +25,17 @@ func uname() (Uname, error) {
 	}, nil
 }
 
+// clock reads the state of the kernel's clock, and sets nothing.
+func clock() (Clock, error) {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	if err != nil {
+		return Clock{}, fmt.Errorf("adjtimex: %w", err)
+	}
+	synchronized := state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0
+	return Clock{Synchronized: synchronized, MaxErrorUS: int64(t.Maxerror)}, nil //nolint:unconvert // It has 32 bits on some architectures.
+}
+
 // fileSystems names the file systems by their magic numbers, as statfs(2) and
 // include/uapi/linux/magic.h list them. Those without a name there are from
 // their own sources: Lustre (lustre_user.h), ZFS (zfs_znode.h), GPFS and

@@ -14,6 +14,8 @@ func uname() (Uname, error) {
 	return Uname{Node: node, Machine: runtime.GOARCH}, err
 }
 
+func clock() (Clock, error) { return Clock{}, errors.ErrUnsupported }
+
 func statfs(string) (Statfs, error) { return Statfs{}, errors.ErrUnsupported }
 
 func owner(string) (Owner, error) { return Owner{}, errors.ErrUnsupported }

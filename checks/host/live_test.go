@@ -269,6 +269,9 @@ func TestLiveQuestions(t *testing.T) {
 	var ids IDs
 	ask(AskIDs, &ids)
 	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
+	var c Clock
+	ask(AskClock, &c)
+	expect.That(t, c.MaxErrorUS >= 0, "clock: %+v", c)
 	var limits map[string]Limit
 	ask(AskLimits, &limits)
 	if l, ok := limits["memlock"]; !ok || l.Hard != -1 && l.Soft > l.Hard {

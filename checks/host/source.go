@@ -70,6 +70,8 @@ const (
 	AskIDs = "ids"
 	// AskStatfs takes a path and is answered with a Statfs.
 	AskStatfs = "statfs:"
+	// AskClock is answered with a Clock.
+	AskClock = "clock"
 	// AskLimits is answered with a map from "memlock", "nofile" to
 	// a Limit. An unknown one is left out.
 	AskLimits = "limits"
@@ -119,6 +121,12 @@ type IDs struct {
 	UID    int   `json:"uid"`
 	GID    int   `json:"gid"`
 	Groups []int `json:"groups"`
+}
+
+// Clock is what the kernel says of its clock (adjtimex(2)).
+type Clock struct {
+	Synchronized bool  `json:"synchronized"`
+	MaxErrorUS   int64 `json:"max_error_us"`
 }
 
 // Owner is the owner of a file.

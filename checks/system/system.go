@@ -23,7 +23,7 @@ var Check = &gather.Check{
 	Name: "host",
 	Doc: `the machine, its kernel and its processors
 
-Read from uname, /proc (version, cmdline, cpuinfo, meminfo, uptime), /etc/os-release
+Read from uname, adjtimex, /proc (version, cmdline, cpuinfo, meminfo, uptime), /etc/os-release
 and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
 hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
 gVisor, WSL and Firecracker give their kernels.`,
@@ -66,6 +66,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		f.MemoryBytes = host.KiB(host.Value(string(b), "MemTotal"))
 	}
 	f.UptimeSeconds = readUptime(g)
+	f.Clock = readClock(ctx, g)
 	var ids host.IDs
 	if err := h.Ask(ctx, host.AskIDs, &ids); err != nil {
 		g.Unknown("host", "root", err.Error(), "")
@@ -81,6 +82,22 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	g.Facts.Host = &f
 	return nil
+}
+
+// readClock reads the state of the kernel's clock. Recordings of older versions lack it.
+func readClock(ctx context.Context, g *gather.Gathering) *facts.Clock {
+	var c host.Clock
+	switch err := g.Host.Ask(ctx, host.AskClock, &c); {
+	case errors.Is(err, host.ErrNotRecorded):
+		return nil
+	case err != nil:
+		g.Unknown("host", "clock", err.Error(), "")
+		return nil
+	case c.MaxErrorUS < 0:
+		g.Unknown("host", "clock", "adjtimex: a negative error", "")
+		return nil
+	}
+	return &facts.Clock{Synchronized: c.Synchronized, MaxErrorUS: c.MaxErrorUS}
 }
 
 // readUptime reads how long the kernel has been running. Recordings of older versions lack it.

@@ -25,6 +25,7 @@ func TestHost(t *testing.T) {
 	var m host.Memory
 	m.Answer(host.AskUname, host.Uname{Node: "gpu7", Release: "6.8.0-31-generic", Machine: "x86_64"})
 	m.Answer(host.AskIDs, host.IDs{UID: 0})
+	m.Answer(host.AskClock, host.Clock{Synchronized: true, MaxErrorUS: 12500})
 	for name, data := range map[string]string{
 		"/proc/sys/kernel/osrelease":       "6.8.0-31-generic\n",
 		"/etc/os-release":                  "PRETTY_NAME=\"Ubuntu 24.04 LTS\"\nID=ubuntu\nVERSION_ID='24.04'\n# x\nBROKEN\n",
@@ -49,7 +50,7 @@ func TestHost(t *testing.T) {
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",
 		CPU:         &facts.CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
-		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25), Root: new(true),
+		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25), Root: new(true), Clock: &facts.Clock{Synchronized: true, MaxErrorUS: 12500},
 	}, got.Host, "host")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }
@@ -118,6 +119,30 @@ func TestHostUnreadable(t *testing.T) {
 	f := expect.Map(got.Unknown, func(u facts.Unknown) string { return u.Fact })
 	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "uptime_seconds", "root", "virtualization"}
 	expect.NoDiff(t, want, f, "unknown facts")
+}
+
+// TestClock checks that a clock of which nothing is known, or nothing possible, has no state.
+func TestClock(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(m *host.Memory)
+		want   []string
+	}{
+		"an older recording": {func(*host.Memory) {}, nil},
+		"not allowed":        {func(m *host.Memory) { m.AnswerError(host.AskClock, errors.New("adjtimex: operation not permitted")) }, []string{"adjtimex: operation not permitted"}},
+		"not possible":       {func(m *host.Memory) { m.Answer(host.AskClock, host.Clock{Synchronized: true, MaxErrorUS: -1}) }, []string{"adjtimex: a negative error"}},
+	} {
+		var m host.Memory
+		tt.answer(&m)
+		got := checktest.One(t, Check, &m)
+		var said []string
+		for _, u := range got.Unknown {
+			if u.Fact == "clock" {
+				said = append(said, u.Reason)
+			}
+		}
+		expect.That(t, got.Host.Clock == nil, "%s: %+v", name, got.Host.Clock)
+		expect.NoDiff(t, tt.want, said, "%s", name)
+	}
 }
 
 func FuzzHostFiles(f *testing.F) {

@@ -137,15 +137,20 @@ func TestEpilog(t *testing.T) {
 	}
 }
 
-// TestDashboard checks that each metric of the dashboard is one that check writes, with the labels that it asks for, and
-// that no panel lies on another.
+// TestDashboard checks that each metric of the dashboard is one that check or fleet writes, with the labels and values that it
+// asks for, that it shows each metric of fleet but the exit code, and that no panel lies on another.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	code, written, _ := inProcess("check", "--from", "example:model-2x-zeros", "--format", "prometheus")
 	expect.Equal(t, exitFindings, code, "exit code")
+	reports := t.TempDir()
+	writeReports(t, reports)
+	_, compared, _ := inProcess("fleet", reports, "--expect", "r99-n99", "--format", "prometheus")
+	written += compared
 	var d struct {
 		Panels []struct {
 			ID      int
+			Type    string
 			Title   string
 			GridPos struct{ X, Y, W, H int }
 			Targets []struct{ Expr string }
@@ -161,7 +166,7 @@ func TestDashboard(t *testing.T) {
 	}
 	taken, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range d.Panels {
-		expect.That(t, !ids[p.ID] && len(p.Targets) > 0, "%s: its id is taken, or it shows nothing", p.Title)
+		expect.That(t, !ids[p.ID] && (len(p.Targets) > 0) == (p.Type != "row"), "%s: its id is taken, or it shows nothing", p.Title)
 		ids[p.ID] = true
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
@@ -173,21 +178,29 @@ func TestDashboard(t *testing.T) {
 			expressions = append(expressions, target.Expr)
 		}
 	}
-	metric, label := regexp.MustCompile(`gpudoctor_\w+`), regexp.MustCompile(`by \((\w+)\)|(\w+)="`)
+	metric, label := regexp.MustCompile(`gpudoctor_\w+`), regexp.MustCompile(`by \((\w+)\)|(\w+="\w+")`)
 	for _, e := range expressions {
 		name := metric.FindString(e)
 		if name == "" {
 			continue // That of the data source.
 		}
-		sample := regexp.MustCompile(`(?m)^` + name + `(\{.*)? \d`).FindString(written)
-		expect.That(t, sample != "", "%s: check writes no %s", e, name)
+		samples := strings.Join(regexp.MustCompile(`(?m)^`+name+`(\{.*\})? -?\d`).FindAllString(written, -1), "\n")
+		expect.That(t, samples != "", "%s: neither check nor fleet writes %s", e, name)
 		for _, m := range label.FindAllStringSubmatch(e, -1) {
-			if name := m[1] + m[2]; name != "instance" { // Prometheus adds it.
-				expect.That(t, strings.Contains(sample, name+`="`), "%s: %s has no label %s", e, sample, name)
+			said := m[2]
+			if said == "" {
+				said = m[1] + `="`
+			}
+			if m[1] != "instance" { // Prometheus adds it.
+				expect.That(t, strings.Contains(samples, said), "%s: no sample with %s in\n%s", e, said, samples)
 			}
 		}
 	}
-	expect.That(t, len(expressions) > 7, "only %d expressions", len(expressions))
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (gpudoctor_fleet_\w+)`).FindAllStringSubmatch(compared, -1) {
+		shown := slices.ContainsFunc(expressions, func(e string) bool { return metric.FindString(e) == m[1] })
+		expect.That(t, shown || m[1] == "gpudoctor_fleet_exit_code", "no panel shows %s", m[1])
+	}
+	expect.That(t, len(expressions) > 13, "only %d expressions", len(expressions))
 }
 
 // problemDetector is the configuration of a custom plugin of node-problem-detector

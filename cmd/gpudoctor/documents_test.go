@@ -37,6 +37,8 @@ func desk(t *testing.T) string {
 		"lspci.txt":                         "fixtures/texts/p2p-off-in-pod.txtar",
 		"ticket-4711/job.log":               "fixtures/faults/logs/shm-small/info.log",
 		"ticket-4711/host.txt":              "fixtures/hosts/h200x2.txtar",
+		"tickets/n1/job.log":                "fixtures/faults/logs/shm-small/info.log",
+		"tickets/n2/host.txtar":             "fixtures/hosts/h200x2.txtar",
 		"host.txtar":                        "fixtures/hosts/h200x2.txtar",
 		"deploy/pod.txtar":                  "fixtures/launches/pod-rdma-healthy.txtar",
 		"train.sbatch":                      "fixtures/launches/sbatch-healthy.txtar",

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 	expectFlag = "expect"
 	waitName   = "wait"
 
-	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots and logs"
+	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots, logs, and a folder of these for each node"
 	// waitStep is how long it takes at least until files are looked at again.
 	waitStep = time.Second
 	// maxExpected bounds a list of nodes in bytes.
@@ -42,9 +43,10 @@ func fleetCommand() *cli.Command {
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
 		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
-each other, a tar archive or a folder of them, or - for standard input. A file
-with a snapshot or a log of a node is judged first, as check --from does. It shows
-which nodes are well, which causes they share, what the nodes with a cause have
+each other, a tar archive or a folder of them, or - for standard input. What has
+no report is judged first, as check --from does: a file with a snapshot or a log of
+a node, or a folder for each node, with all that is known of it, in a folder or in
+an archive (ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
 which versions and settings differ, and who did not report.
 
@@ -53,12 +55,14 @@ In a Slurm job, each node writes a file of its own:
   srun --output=reports/%N.json gpudoctor check --format json
   gpudoctor fleet reports/ --expect "$SLURM_JOB_NODELIST" -o fleet.html
 
-Where names are replaced in a report, the name of its file is that of the node.
+Where names are replaced in a report, the name of its file is that of the node;
+where they are in a snapshot, that of its folder.
 Formats are text, json, markdown, html (with a picture of the nodes), junit and
 prometheus.
 
-exit code: 0 no node has findings that count; 1 findings; 2 wrong usage or an
-error; 3 a node could not be judged, has no report, or it cannot be read`,
+exit code: 0 no node has findings that count; 1 findings, or a node that is slower
+than like nodes; 2 wrong usage or an error; 3 a node could not be judged, has no
+report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
 			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},
@@ -167,10 +171,13 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 	}
 }
 
-// judgeNode judges a recording or texts of a node, as check --from does.
-func judgeNode(ctx context.Context, file string) ([]byte, error) {
+// judgeNode judges a recording, texts or a folder of these, as check --from does.
+func judgeNode(ctx context.Context, file string, in io.Reader) ([]byte, error) {
+	if err := compileOnce(); err != nil {
+		return nil, err
+	}
 	d, err := diagnose(ctx, request{
-		source: source{from: []string{file}}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
+		source: source{from: []string{file}, stdin: in}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
 	})
 	if err != nil {
 		return nil, err
@@ -178,6 +185,15 @@ func judgeNode(ctx context.Context, file string) ([]byte, error) {
 	d.AddTraits()
 	return json.Marshal(d)
 }
+
+// compileOnce compiles the rules, which all nodes are judged by.
+var compileOnce = sync.OnceValue(func() error {
+	known, err := rules.Load()
+	if err != nil {
+		return err
+	}
+	return known.Compile(rules.Options{Profile: rules.Training})
+})
 
 // expectedNodes are the names of nodes in a file, or in the value itself.
 func expectedNodes(ctx context.Context, value string) ([]string, error) {

@@ -19,6 +19,8 @@ type FleetTrait struct {
 	Fact string `json:"fact,omitempty"`
 	// Counted is true if the elements with each value are counted ("8 x 400").
 	Counted bool `json:"counted,omitempty"`
+	// Expected is the value that nodes should have. Those with another one are named even if most nodes have it.
+	Expected string `json:"expected,omitempty"`
 	// LikeHardware is true if it is compared between nodes with the same GPUs only.
 	LikeHardware bool `json:"like_hardware,omitempty"`
 	// Severity, Confidence, Why and Remedies are those of the finding. Why says what it leads to.

@@ -11,7 +11,7 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [same-nccl-everywhere, align-nodes, unset-env, upgrade-driver, match-fabric-manager, upgrade-amd-driver, upgrade-rocm, disable-mig, bring-port-up, fix-mtu-pfc, set-gid-index, fix-bond, load-nvidia-peermem, load-rdma-driver, raise-memlock, iommu-pt, disable-numa-balancing, update-bios]
+#   remedies: [same-nccl-everywhere, align-nodes, unset-env, upgrade-driver, match-fabric-manager, upgrade-amd-driver, upgrade-rocm, disable-mig, bring-port-up, fix-mtu-pfc, set-gid-index, fix-bond, load-nvidia-peermem, load-rdma-driver, raise-memlock, iommu-pt, disable-numa-balancing, update-bios, synchronize-clock]
 #   since: "0.5"
 #   grades:
 #     row: "{subject}[ of nodes with {hardware}]: {values:comma}; {why}"

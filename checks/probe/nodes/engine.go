@@ -156,8 +156,14 @@ func Expand(list string, most int) []string {
 	return all
 }
 
-// expandWord expands one name with any number of brackets.
+// maxBrackets bounds the ranges of one name; Slurm's names have up to five dimensions (HIGHEST_DIMENSIONS).
+const maxBrackets = 8
+
+// expandWord expands one name with several brackets.
 func expandWord(word string, most int) []string {
+	if strings.Count(word, "[") > maxBrackets {
+		return nil
+	}
 	prefix, inside, ok := strings.Cut(word, "[")
 	if !ok {
 		if word == "" || strings.Contains(word, "]") {

@@ -19,11 +19,15 @@ type graph struct {
 // newGraph reads pairs. Those of which bad says neither true nor false are left out.
 func newGraph(nodes []string, pairs []Run, bad func(Run) (is, known bool)) *graph {
 	g := &graph{nodes: nodes, good: map[string][]string{}, bad: map[string][]string{}, reason: map[[2]string]string{}, fails: "fails", fail: "fail"}
+	among := map[string]bool{} // There may be a million pairs.
+	for _, n := range nodes {
+		among[n] = true
+	}
 	for _, p := range pairs {
 		a, b := p.Nodes[0], p.Nodes[1]
 		is, known := bad(p)
 		switch {
-		case !known || !slices.Contains(nodes, a) || !slices.Contains(nodes, b):
+		case !known || !among[a] || !among[b]:
 		case is:
 			g.bad[a], g.bad[b] = append(g.bad[a], b), append(g.bad[b], a)
 			g.reason[[2]string{a, b}], g.reason[[2]string{b, a}] = p.Reason, p.Reason

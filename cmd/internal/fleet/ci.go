@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// writeJUnit writes the nodes as test cases (JUnit XML): a failure for findings that make the exit code 1, an error for a
+// writeJUnit writes the nodes as test cases (JUnit XML): a failure for findings or slow figures that make the exit code 1, an error for a
 // node that could not be judged or has no report, and skipped for one of which something was not examined.
 func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 	f = lines.Clean(f, s.ASCII)
@@ -27,9 +27,10 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		c.Classname, c.Name = "gpudoctor."+class, name
 		suite.AddTestcase(c)
 	}
-	outliers := map[string][]string{}
+	outliers, slow := map[string][]string{}, map[string]bool{}
 	for _, o := range f.Outliers {
 		outliers[o.Node] = append(outliers[o.Node], o.String())
+		slow[o.Node] = slow[o.Node] || o.slower()
 	}
 	for _, n := range f.Nodes {
 		said := outliers[n.Name]
@@ -39,7 +40,7 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		result := &junit.Result{Message: cmp.Or(lines.First(said, 1, "; "), "verdict: "+n.State), Type: n.State, Data: strings.Join(said, "\n")}
 		c := junit.Testcase{}
 		switch {
-		case n.ExitCode == exitFindings:
+		case n.ExitCode == exitFindings || slow[n.Name]:
 			c.Failure = result
 		case n.ExitCode != 0:
 			c.Error = result
@@ -89,7 +90,7 @@ func writePrometheus(b *bytes.Buffer, f *Fleet, s report.Style) {
 			fmt.Fprintf(b, "gpudoctor_fleet_%s{%s} %g\n", name, strings.Join(pairs, ","), value)
 		}
 	}
-	put := metric("exit_code", "The worst exit code of a node.")
+	put := metric("exit_code", "The exit code of fleet: 1 with findings, or a node that is slower than like nodes.")
 	put(float64(f.ExitCode))
 	put = metric("nodes", "Nodes by the state of their verdict.")
 	for _, state := range states {

@@ -1,10 +1,13 @@
 package fleet
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -50,6 +53,28 @@ func TestOutliers(t *testing.T) {
 			expect.That(t, planted[o.Node], "seed %d: %s is called an outlier (%.1f sigmas)", seed, o.Node, o.Sigmas)
 		}
 		expect.Equal(t, len(planted), len(found), "seed %d: found", seed)
+	}
+}
+
+// TestOutlierCounts checks that a node that is slower than like nodes makes the exit code 1 and fails in JUnit, and one that is faster
+// does not.
+func TestOutlierCounts(t *testing.T) {
+	t.Parallel()
+	for factor, code := range map[float64]int{0.5: exitFindings, 1: 0, 2: 0} {
+		nodes := simulated(rand.New(rand.NewPCG(3, 7)), 64) //nolint:gosec // Only a test.
+		for _, n := range nodes {
+			n.State = "healthy"
+		}
+		figure := nodes[7].Figures["figure 1"]
+		figure.Value *= factor
+		nodes[7].Figures["figure 1"] = figure
+		f := Fold(&Reading{Nodes: nodes}, nil, "test")
+		expect.Equal(t, factor != 1, len(f.Outliers) > 0, "%g times as fast: an outlier", factor)
+		expect.Equal(t, code, f.ExitCode, "%g times as fast: exit code", factor)
+		expect.Equal(t, code != 0, strings.Contains(f.Headline(), "healthy by themselves"), "%g times as fast: %s", factor, f.Headline())
+		var junit bytes.Buffer
+		expect.NoError(t, f.Write(&junit, "junit", report.Style{}))
+		expect.Equal(t, code, strings.Count(junit.String(), "<failure "), "%g times as fast: failures of JUnit", factor)
 	}
 }
 

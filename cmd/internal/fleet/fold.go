@@ -33,8 +33,8 @@ type Fleet struct {
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
-	// ExitCode is the worst of the nodes: 1 with findings that count, 3 if one could not be judged, or has
-	// no report, or its report may be lost.
+	// ExitCode is the worst of the nodes: 1 with findings that count, or a figure that is far below that of like
+	// nodes; 3 if one could not be judged, or has no report, or its report may be lost.
 	ExitCode int `json:"exit_code"`
 }
 
@@ -74,6 +74,9 @@ func Fold(r *Reading, expected []string, version string) *Fleet {
 	for _, n := range all {
 		f.States[n.State]++
 		f.ExitCode = worse(f.ExitCode, n.ExitCode)
+	}
+	if slices.ContainsFunc(f.Outliers, Outlier.slower) {
+		f.ExitCode = worse(f.ExitCode, exitFindings)
 	}
 	for _, job := range f.Networks {
 		f.ExitCode = worse(f.ExitCode, NetworkExitCode(job))

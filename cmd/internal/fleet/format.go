@@ -142,7 +142,7 @@ func (f *Fleet) Headline() string {
 	count(f.States[string(report.Inconclusive)], "inconclusive")
 	healthy := "healthy"
 	if f.ExitCode == exitFindings && f.States[string(report.Findings)] == 0 {
-		healthy = "healthy by themselves" // A finding is about several of them, or about the network between them.
+		healthy = "healthy by themselves" // A finding is about several of them, or the network, or one is slower than the others.
 	}
 	count(f.States[string(report.Healthy)], healthy)
 	count(len(f.Unreported), "without a report")

@@ -120,7 +120,7 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	var all []facts.FleetTrait
 	for of, by := range values {
 		if len(by) <= maxDistinct {
-			all = append(all, facts.FleetTrait{Name: of.trait, Hardware: of.hardware, Values: valuesOf(by)})
+			all = append(all, facts.FleetTrait{Name: of.trait, Hardware: of.hardware, Values: valuesOf(by, rowOf(of.trait).Expected)})
 		}
 	}
 	slices.SortFunc(all, func(a, b facts.FleetTrait) int {
@@ -129,20 +129,29 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	return all
 }
 
+// rowOf is what the table says of a trait.
+func rowOf(trait string) data.FleetTrait {
+	for _, row := range data.Fleet().Traits {
+		if row.Name == trait {
+			return row
+		}
+	}
+	return data.FleetTrait{}
+}
+
 // likeHardware reports whether a trait is compared between nodes with the same GPUs only: it is what the table says, and
 // is true of what the table lacks, but for variables and subnets.
 func likeHardware(trait string) bool {
-	for _, row := range data.Fleet().Traits {
-		if row.Name == trait {
-			return row.LikeHardware
-		}
+	if row := rowOf(trait); row.Name != "" {
+		return row.LikeHardware
 	}
 	_, variable := data.Variables().Known[trait]
 	return !variable && !strings.HasPrefix(trait, rules.TraitSubnet)
 }
 
-// valuesOf are the values of a trait, the most frequent first.
-func valuesOf(by map[string][]string) []facts.FleetValue {
+// valuesOf are the values of a trait, the most frequent first. The nodes of a value are named unless it is the expected
+// one; where none of them is, unless it is that of most nodes.
+func valuesOf(by map[string][]string, expected string) []facts.FleetValue {
 	total := 0
 	for _, names := range by {
 		total += len(names)
@@ -150,7 +159,11 @@ func valuesOf(by map[string][]string) []facts.FleetValue {
 	var all []facts.FleetValue
 	for _, value := range slices.Sorted(maps.Keys(by)) {
 		v := facts.FleetValue{Value: value, Count: len(by[value])}
-		if 2*v.Count <= total {
+		usual := 2*v.Count > total
+		if by[expected] != nil {
+			usual = value == expected
+		}
+		if !usual {
 			v.Nodes = by[value]
 		}
 		all = append(all, v)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -16,7 +17,7 @@ func judged(t *testing.T, change func(i int, n *Node)) *Fleet {
 	t.Helper()
 	alike := map[string]string{"size": "large", rules.TraitVariables: "NCCL_ALGO", "NCCL_ALGO": "Ring", "subnet of mlx5_0": "10.0.0.0/24", "subnet of mlx5_1": "10.0.1.0/24"}
 	for _, row := range data.Fleet().Traits {
-		alike[row.Name] = "A"
+		alike[row.Name] = cmp.Or(row.Expected, "A")
 	}
 	r := &Reading{}
 	for i := range 12 {
@@ -68,6 +69,23 @@ func TestEachTrait(t *testing.T) {
 		expect.NoDiff(t, []string{"n07"}, c.Nodes, "%s", name)
 		expect.That(t, strings.HasPrefix(c.Title, name) && strings.Contains(c.Title, "B on 1 (n07)") && strings.Contains(c.Title, why), "%s: %s", name, c.Title)
 		expect.Equal(t, c.Severity.Rank() <= rules.High.Rank(), f.ExitCode == 1, "%s: %s and exit code %d", name, c.Severity, f.ExitCode)
+	}
+}
+
+// TestExpected checks that a node whose clock is not synchronized is named while another's is, also where most are like it.
+func TestExpected(t *testing.T) {
+	for wrong := range 13 {
+		f := judged(t, func(i int, n *Node) {
+			if i < wrong {
+				n.Traits["clock synchronization"] = "off"
+			}
+		})
+		if wrong == 0 || wrong == 12 {
+			expect.Len(t, 0, f.Causes, "%d of 12 are not synchronized", wrong)
+			continue
+		}
+		expect.Must(t, len(f.Causes) == 1 && f.ExitCode == 0, "%d of 12 are not synchronized: exit code %d, %+v", wrong, f.ExitCode, f.Causes)
+		expect.That(t, len(f.Causes[0].Nodes) == wrong && f.Causes[0].Nodes[0] == "n00" && f.Causes[0].Severity == rules.Info, "%d of 12: %+v", wrong, f.Causes[0])
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Up to how many nodes all pairs are shown, and how much else.
@@ -64,11 +66,31 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		}
 		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set"))
 	}
+	if said := clocks(r); said != "" {
+		put("", "%s", said)
+	}
 	if r.Untried > 0 {
 		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// clocks says in one line which nodes' clocks differ, and nothing if none does.
+func clocks(r *nodes.Report) string {
+	var all []string
+	refused := ""
+	for _, s := range r.Skews(data.Thresholds().ClockApartSeconds) {
+		is := map[bool]string{false: "behind", true: "ahead of"}[s.Ahead > 0]
+		all = append(all, fmt.Sprintf("%s is %.1f s %s %s (within %.2g ms)", s.Node, math.Abs(s.Ahead), is, s.Of, 1000*s.Error))
+		if limit := data.Thresholds().ClockRefusedSeconds; math.Abs(s.Ahead) > limit {
+			refused = fmt.Sprintf("; MUNGE (Slurm) and Kerberos refuse a difference of %.0f s", limit)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "Clocks differ: " + lines.First(all, maxNamed, ", ") + refused
 }
 
 // badPairs are the pairs that are not ok, where they are too many for a table.
@@ -183,6 +205,9 @@ func (f *Fleet) accused() []string {
 		}
 		if len(job.Blames) == 0 {
 			all = append(all, networkHead(job))
+		}
+		if said := clocks(job); said != "" {
+			all = append(all, said)
 		}
 	}
 	return all

@@ -3,6 +3,8 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,9 +21,9 @@ func TestNetwork(t *testing.T) {
 	job := &nodes.Report{
 		Schema: nodes.Schema, Engine: "Slurm", Outcome: probe.Error, Untried: 1,
 		Nodes: []nodes.Peer{
-			{Name: "n1", State: nodes.StateOK, GPUs: []string{"a"}},
-			{Name: "n2", State: nodes.StateOK, GPUs: []string{"a"}},
-			{Name: "n3\x1b[2J", State: nodes.StateOK, GPUs: []string{"a"}},
+			{Name: "n1", State: nodes.StateOK, GPUs: []string{"a"}, Clock: &nodes.Clock{}},
+			{Name: "n2", State: nodes.StateOK, GPUs: []string{"a"}, Clock: &nodes.Clock{Ahead: -0.9, Error: 0.0002}},
+			{Name: "n3\x1b[2J", State: nodes.StateOK, GPUs: []string{"a"}, Clock: &nodes.Clock{Ahead: -320.25, Error: 0.0004}},
 			{Name: "n4", State: nodes.StateAbsent, Reason: "it did not come"},
 		},
 		Together: &nodes.Run{Outcome: probe.Hang, Reason: "did not return", Warnings: []string{"Connect failed"}},
@@ -39,19 +41,22 @@ func TestNetwork(t *testing.T) {
 	for _, want := range []string{
 		"4 nodes (Slurm), 3 well by themselves, with 3 GPUs; pairs: 1 hang, 1 ok, 1 slow", "all together: hang, did not return; NCCL: Connect failed", "n1 - 12.2 HANG -", "n2 12.2 - 3 slow -",
 		"its NIC mlx5_1:1, or the cable of it, fails", "- it fails alone", "Not tested: n4 (it did not come)", "NCCL_ALGO differs: Ring on n2, and not set on the others", "Not run: 1 pair,",
+		"is 319.4 s behind n2 (within 0.6 ms); MUNGE (Slurm) and Kerberos refuse a difference of 300 s",
 	} {
 		expect.That(t, strings.Contains(said, want), "it does not say %q:\n%s", want, text.String())
 	}
 	expect.That(t, !strings.ContainsRune(text.String(), 0x1b), "it is not escaped")
 	raw, err := json.Marshal(job)
 	expect.NoError(t, err)
-	r, err := Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+string(raw)+reportOf("n2", "570")), nil)
+	folder := t.TempDir()
+	expect.NoError(t, os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o600))
+	r, err := Read(t.Context(), []string{folder, "-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "570")), nil)
 	expect.NoError(t, err)
 	f := Fold(r, nil, "test")
 	expect.That(t, len(f.Nodes) == 2 && len(f.Problems) == 0 && f.ExitCode == 1 && f.Nodes[0].Figures["all-reduce with another node"].Value == fast, "%+v", f)
 	text.Reset()
 	expect.NoError(t, f.Write(&text, "text", report.Style{}))
-	expect.That(t, strings.Contains(text.String(), "Between nodes\n"), "%s", text.String())
+	expect.That(t, strings.Contains(text.String(), "Between nodes\n") && strings.Contains(text.String(), "Clocks differ: "), "%s", text.String())
 	for outcome, code := range map[probe.Outcome]int{probe.OK: 0, probe.Unknown: 3, probe.Slow: 1, probe.Hang: 1, probe.Corrupt: 1, probe.Error: 1} {
 		expect.Equal(t, code, NetworkExitCode(&nodes.Report{Outcome: outcome}), "%s", outcome)
 	}

@@ -46,6 +46,9 @@ type Outlier struct {
 	Sigmas float64 `json:"sigmas"`
 }
 
+// slower reports whether it is on the bad side: all figures are rates.
+func (o Outlier) slower() bool { return o.Sigmas < 0 }
+
 // Measured is a figure of the nodes with like hardware.
 type Measured struct {
 	Hardware string  `json:"hardware"`

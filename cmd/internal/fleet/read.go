@@ -18,7 +18,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +25,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
@@ -37,7 +38,9 @@ const (
 	// maxUnpacked bounds what a compressed file holds.
 	maxUnpacked = 16 << 30
 	// maxNodes and maxProblems bound what is kept.
-	maxNodes    = 100_000
+	maxNodes = 100_000
+	// maxFiles bounds the files of a folder or archive.
+	maxFiles    = 1_000_000
 	maxProblems = 1000
 	// maxBroken bounds the parts of one input that are no reports.
 	maxBroken = 1000
@@ -64,12 +67,14 @@ type Reading struct {
 	Unsaid int
 	byName map[string]int
 	judge  Judge
-	// foreign is true if there were facts, or what is no JSON.
-	foreign bool
+	// judgedNodes is how often the judge was asked.
+	judgedNodes int
+	part
 }
 
-// Judge makes the report of a node from a recording, or from texts.
-type Judge func(ctx context.Context, file string) ([]byte, error)
+// Judge makes the report of a node from a recording, from texts, or from a folder or an archive of these; "-" is what in
+// holds.
+type Judge func(ctx context.Context, file string, in io.Reader) ([]byte, error)
 
 // input is where reports are read from.
 type input struct {
@@ -79,18 +84,10 @@ type input struct {
 }
 
 // Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
-// them one report or several after each other. Another file is judged as the recording of a node, if there is a judge. What
-// is no report is a problem, and ends nothing.
+// them one report or several after each other. If there is a judge, it judges what holds no report: a file, or each folder in
+// a folder or archive, as what is known of a node. What is no report and cannot be judged is a problem, and ends nothing.
 func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}, judge: judge}
-	var one sync.Mutex
-	if judge != nil {
-		r.judge = func(ctx context.Context, file string) ([]byte, error) {
-			one.Lock()
-			defer one.Unlock()
-			return judge(ctx, file)
-		}
-	}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -107,7 +104,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 		case info.Mode()&fs.ModeDevice != 0:
 			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
 		default:
-			r.take(r.file(ctx, p))
+			r.single(ctx, r.file(ctx, p))
 		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return r, err
@@ -116,37 +113,70 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 	return r, context.Cause(ctx)
 }
 
+const isEmpty = "is empty"
+
 var errDevice = errors.New("is a device")
 
 // folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
 // read at a time, and count in the order of their names.
 func (r *Reading) folder(ctx context.Context, root string) error {
-	var names []string
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			r.lost(p, cause(err))
-		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") && !isCopy(p):
-			names = append(names, p)
-		}
-		return nil
-	})
+	root = filepath.Clean(root)
+	names, err := r.list(ctx, root)
 	read := make([]*Reading, len(names))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		workers.Go(func() error {
+			if isCopied(below(root, name)) {
+				read[i] = &Reading{part: part{of: input{source: name}, foreign: true, copied: true}}
+				read[i].problem(Problem{Source: name, Reason: "is a copy of a machine's files, which is judged only in a folder of its own"})
+				return nil
+			}
 			read[i] = r.file(ctx, name)
 			return nil
 		})
 	}
 	_ = workers.Wait() // None fails.
-	for _, one := range read {
-		r.take(one)
-	}
+	r.nodes(ctx, root, read)
 	return err
+}
+
+// list lists the files of a folder. Of the copy of a machine's /sys and /proc it lists one: no report is in it.
+func (r *Reading) list(ctx context.Context, root string) (names []string, err error) {
+	copies := map[string]bool{}
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		switch of, _, copied := rootfs.Split(below(root, p)); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			r.lost(p, cause(err))
+		case copied:
+			if !copies[of] {
+				copies[of] = true
+				names = append(names, p)
+			}
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") || isCopy(p):
+		case len(names) == maxFiles:
+			r.lost(root, fmt.Sprintf("the rest is left out: more than %d files are in it", maxFiles))
+			return fs.SkipAll
+		default:
+			names = append(names, p)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// below is the name of a file relative to a folder.
+func below(root, name string) string {
+	at, err := filepath.Rel(root, name)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(at)
 }
 
 // take adds what was read elsewhere.
@@ -157,6 +187,7 @@ func (r *Reading) take(one *Reading) {
 	for _, p := range one.Problems {
 		r.problem(p)
 	}
+	r.Networks = append(r.Networks, one.Networks[:min(len(one.Networks), maxProblems-len(r.Networks))]...)
 	r.Unsaid += one.Unsaid
 }
 
@@ -178,9 +209,9 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// file reads a file. If there is no report in it, nor a part of one, it is judged as a recording.
+// file reads the reports in a file.
 func (r *Reading) file(ctx context.Context, name string) *Reading {
-	one := &Reading{byName: map[string]int{}}
+	one := &Reading{byName: map[string]int{}, part: part{of: input{source: name, name: nodeName(name)}}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
 		one.lost(name, cause(err))
@@ -188,33 +219,13 @@ func (r *Reading) file(ctx context.Context, name string) *Reading {
 	}
 	in := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer in.Close()
-	of := input{source: name, name: nodeName(name)}
 	regular := false
 	if info, err := f.Stat(); err == nil {
-		of.written, regular = info.ModTime(), info.Mode().IsRegular()
+		one.of.written, regular = info.ModTime(), info.Mode().IsRegular()
 	}
-	one.stream(ctx, of, in)
-	if len(one.Nodes) == 0 && one.foreign && regular && r.judge != nil {
-		one.recorded(ctx, of, r.judge)
-	}
+	one.stream(ctx, one.of, in)
+	one.foreign = one.foreign && regular && len(one.Nodes)+len(one.Networks) == 0
 	return one
-}
-
-// recorded judges a file. If it is a recording, it does not matter why it is no report.
-func (r *Reading) recorded(ctx context.Context, of input, judge Judge) {
-	raw, err := judge(ctx, of.source)
-	var d document
-	if err == nil {
-		err = json.Unmarshal(raw, &d)
-	}
-	if err != nil {
-		r.Problems[0].Reason += "; as a recording: " + strings.TrimPrefix(err.Error(), of.source+": ")
-		return
-	}
-	d.Host.Hostname = "" // A recording has the stand-in of a name, most likely.
-	of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
-	r.Problems = nil
-	r.add(d.node(of))
 }
 
 // nodeName is what a file's name says of the node.
@@ -224,20 +235,31 @@ func nodeName(file string) string {
 
 // stream reads an archive, or reports after each other.
 func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
-	in := bufio.NewReaderSize(from, 64<<10)
+	in, isTar, err := unpack(from)
+	switch {
+	case err != nil:
+		r.lost(of.source, err.Error())
+	case isTar:
+		r.tar(ctx, of, in)
+	default:
+		head, _ := in.Peek(1024)
+		r.recording = host.IsRecording(head)
+		r.reports(ctx, of, in)
+	}
+}
+
+// unpack reads what may be compressed, and tells whether it is an archive.
+func unpack(from io.Reader) (in *bufio.Reader, isTar bool, err error) {
+	in = bufio.NewReaderSize(from, 64<<10)
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(in)
 		if err != nil {
-			r.lost(of.source, err.Error())
-			return
+			return nil, false, err
 		}
 		in = bufio.NewReaderSize(io.LimitReader(unpacked, maxUnpacked), 64<<10)
 	}
-	if head, _ := in.Peek(262); len(head) == 262 && string(head[257:]) == "ustar" {
-		r.tar(ctx, of, in)
-		return
-	}
-	r.reports(ctx, of, in)
+	head, _ := in.Peek(262)
+	return in, len(head) == 262 && string(head[257:]) == "ustar", nil
 }
 
 func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
@@ -251,8 +273,20 @@ func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
 			r.lost(of.source, err.Error())
 			return
 		}
-		if head.Typeflag == tar.TypeReg {
-			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
+		if head.Typeflag != tar.TypeReg {
+			continue
+		}
+		m := member{name: strings.TrimPrefix(path.Clean("/"+head.Name), "/")}
+		if isCopied(m.name) {
+			r.foreign = true
+		} else {
+			in := bufio.NewReader(members)
+			begin, _ := in.Peek(1024)
+			m.recording = host.IsRecording(begin)
+			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, in)
+		}
+		if len(r.members) < maxFiles {
+			r.members = append(r.members, m)
 		}
 	}
 }
@@ -345,7 +379,7 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 		switch {
 		case errors.Is(err, io.EOF):
 			if n == 1 {
-				r.lost(of.source, "is empty")
+				r.lost(of.source, isEmpty)
 			}
 			return
 		case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
@@ -429,10 +463,15 @@ func (r *Reading) lost(source, reason string) {
 	r.problem(Problem{Source: source, Reason: reason, Lost: true})
 }
 
+// problem keeps a problem. Once there are many, only one that lost something takes the place of one that did not.
 func (r *Reading) problem(p Problem) {
 	if len(r.Problems) >= maxProblems {
 		r.Unsaid++
-		return
+		i := slices.IndexFunc(r.Problems, func(p Problem) bool { return !p.Lost })
+		if !p.Lost || i < 0 {
+			return
+		}
+		r.Problems = slices.Delete(r.Problems, i, i+1)
 	}
 	p.Source, p.Reason = escape.Printable(p.Source, maxPlace), escape.Printable(p.Reason, maxPlace)
 	r.Problems = append(r.Problems, p)

@@ -42,6 +42,7 @@ func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
 	var self sync.WaitGroup
 	self.Go(func() { _ = Join(ctx, own) }) // How it went is in the report.
 	l.await(ctx)
+	l.askClocks(ctx)
 	r := l.roll()
 	nodes.Examine(ctx, l, r, nodes.Options{PairShare: data.Thresholds().NodePairShare, Progress: o.Progress})
 	r.Seconds = float64(time.Since(begun).Round(100*time.Millisecond).Milliseconds()) / 1000
@@ -67,8 +68,11 @@ type member struct {
 	rank int
 	host string
 
+	times chan time.Time // Its answers to what the time is.
+
 	mu     sync.Mutex
 	survey *Survey
+	clock  *nodes.Clock
 	lost   error
 	runs   map[uint64]*farRun
 }
@@ -101,7 +105,7 @@ func (l *leader) admit(listener net.Listener) {
 		go func() {
 			defer func() { <-places }()
 			c := newLink(conn)
-			m := &member{link: c, runs: map[uint64]*farRun{}}
+			m := &member{link: c, times: make(chan time.Time, 1), runs: map[uint64]*farRun{}}
 			if _, err := c.welcome(l.Secret, func(h hello) string { return l.take(m, h) }); err != nil {
 				_ = conn.Close()
 				l.drop(m)
@@ -168,6 +172,11 @@ func (m *member) listen(l *leader) {
 		switch {
 		case first:
 			l.note()
+		case w.Time != nil:
+			select {
+			case m.times <- *w.Time:
+			default: // Nobody asked.
+			}
 		case r == nil:
 		case w.Message != nil:
 			r.mu.Lock()
@@ -277,6 +286,7 @@ func (m *member) describe(n *nodes.Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.survey
+	n.Clock = m.clock
 	switch {
 	case m.lost != nil:
 		n.State, n.Reason = nodes.StateLost, "the connection to it was lost during its own check"
