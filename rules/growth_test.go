@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // steps counts the steps of an evaluation, as a measure of its work that is the same on every run.
@@ -56,7 +55,7 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 		).PrepareForEval(tb.Context()))(tb)
 		m.queries[id] = q
 	}
-	input, err := tables.ValueOf(f)
+	input, err := valueOf(f)
 	expect.NoError(tb, err)
 	_, err = q.Eval(tb.Context(), append(more, rego.EvalParsedInput(input))...)
 	return err

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -64,12 +66,12 @@ func study(f *facts.Facts) *machine {
 	if m.vendor == "amd" {
 		library = "RCCL"
 	}
-	the := counted(len(m.ranks), "GPU")
+	the := english.Plural(len(m.ranks), "GPU", "")
 	if len(m.ranks) == 1 {
 		the = "GPU"
 	}
 	m.words = strings.NewReplacer(
-		"{library}", library, "{gpus}", the, "{nodes}", counted(nodes, "NUMA node"), "{nics}", counted(len(ports.active), "RDMA device"),
+		"{library}", library, "{gpus}", the, "{nodes}", english.Plural(nodes, "NUMA node", ""), "{nics}", english.Plural(len(ports.active), "RDMA device", ""),
 		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(order),
 	)
 	return m
@@ -97,13 +99,6 @@ func listed(numbers []int) string {
 		words = append(words, strconv.Itoa(n))
 	}
 	return strings.Join(words, ",")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // needed adds what the machine's own properties ask for.
