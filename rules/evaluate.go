@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Options says which rules are judged.
@@ -448,18 +449,6 @@ func (m Missing) Section() string {
 
 // plainPath removes what is in brackets: "pci.devices[].acs" becomes
 // "pci.devices.acs".
-func plainPath(path string) string {
-	var b strings.Builder
-	depth := 0
-	for _, r := range path {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case depth == 0:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+func plainPath(path string) string { return brackets.ReplaceAllString(path, "") }
+
+var brackets = lazy.New(`\[[^\]]*\]`)
