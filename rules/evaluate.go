@@ -253,7 +253,7 @@ type group struct {
 func (s *Set) ask(ctx context.Context, left budget, compiled map[string]*program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	groups := map[group][]Rule{}
 	for _, rule := range rules {
-		g := group{compiled[rule.File], s.own[rule.ID]}
+		g := group{compiled[rule.File], s.own[rule.File]}
 		groups[g] = append(groups[g], rule)
 	}
 	said := make(map[string]answer, len(rules))
@@ -347,7 +347,7 @@ const least = 20 * time.Millisecond
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	var tracers []topdown.QueryTracer
-	if s.own[rules[0].ID] {
+	if s.own[rules[0].File] {
 		tracers = append(tracers, &stackGuard{Context: ctx})
 	}
 	results, err := p.evaluate(ctx, p.prepared(rules), input, tracers...)

@@ -47,7 +47,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 		}
 	}
 	out.findings = readEach(&out, "finding", a.sets["findings"], func(v any) (Finding, error) { return readFinding(rule, v) })
-	out.missing = readEach(&out, "entry of missing", a.sets["missing"], func(v any) (Missing, error) { return readMissing(v, s.own[rule.ID]) })
+	out.missing = readEach(&out, "entry of missing", a.sets["missing"], func(v any) (Missing, error) { return readMissing(v, s.own[rule.File]) })
 	out.asks = readEach(&out, "entry of asks", a.sets["asks"], func(v any) (Need, error) {
 		path, err := readText(v)
 		return Need{path}, err

@@ -83,9 +83,6 @@ func byRowOf(logs *facts.LogFacts, kernel *facts.KernelLogFacts) byRow {
 	if logs != nil {
 		for i := range logs.Messages {
 			m := &logs.Messages[i]
-			if logs.Job != nil && slices.Contains(logs.Job.Settled, m.Order) {
-				continue
-			}
 			h[m.ID] = append(h[m.ID], entry{Message: m})
 		}
 	}

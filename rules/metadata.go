@@ -98,6 +98,7 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	if len(rule.Profiles) == 0 {
 		rule.Profiles = []Profile{Training, Image}
 	}
+	rule.place(own)
 	rule.check(faults)
 	return rule, faults.all
 }

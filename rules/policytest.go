@@ -62,7 +62,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 	}
 	own := map[string]*ast.Module{}
 	for name, m := range s.modules {
-		if s.fromUser[name] {
+		if s.own[name] {
 			own[name] = m
 		}
 	}
@@ -176,11 +176,14 @@ func (t *lineTracer) coverage() []Coverage {
 
 // Source is the text of a rule's file.
 func (s *Set) Source(rule Rule) ([]byte, error) {
-	if !s.own[rule.ID] {
+	if !s.own[rule.File] {
 		return fs.ReadFile(Files, rule.File)
 	}
 	return os.ReadFile(rule.File)
 }
 
 // Own reports whether a rule is the user's.
-func (s *Set) Own(id string) bool { return s.own[id] }
+func (s *Set) Own(id string) bool {
+	rule, _ := s.Rule(id)
+	return s.own[rule.File]
+}

@@ -69,5 +69,5 @@ type SwitchWord struct {
 	like *lazy.Regexp
 }
 
-// In reports whether words express the setting.
-func (w *SwitchWord) In(words string) bool { return w.like.MatchString(words) }
+// In reports whether a heading, in such words, expresses the setting.
+func (w *SwitchWord) In(heading string) bool { return w.like.MatchString(heading) }
