@@ -427,6 +427,12 @@ type Edit struct {
 	Remove string `json:"remove"`
 }
 
+// Variable is the variable whose setting goes.
+func (e Edit) Variable() string {
+	name, _, _ := strings.Cut(e.Remove, "=")
+	return name
+}
+
 // needsOf is what an edit needs.
 func (e Edit) needsOf() Need {
 	switch e.Kind {
