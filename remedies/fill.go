@@ -108,7 +108,7 @@ func badPlaceholders(text string) []string {
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
-	template = anyConditions.ReplaceAllStringFunc(template, func(found string) string {
+	template = anyConditions.Get().ReplaceAllStringFunc(template, func(found string) string {
 		all, _ := conditionsOf(found)
 		var unknown []string
 		for _, when := range all {
@@ -124,7 +124,7 @@ func Unfilled(template string) string {
 		}
 		return "where " + strings.Join(unknown, " and ") + " are not known: "
 	})
-	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+	template = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
 			return "<" + s.name + ">"
 		}
@@ -289,7 +289,7 @@ func (f filler) fill(template string, p params) (text string, ok bool) {
 	for _, when := range conditions {
 		ok = ok && when.holds(f.merged.values(when.name))
 	}
-	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+	text = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)
 		if s.check {
 			return f.check

@@ -55,7 +55,7 @@ func placeOf(line, program, area string) *facts.Place {
 			continue
 		}
 		p.Library = form.library
-		for i, name := range form.like.SubexpNames() {
+		for i, name := range form.like.Get().SubexpNames() {
 			switch name {
 			case "file":
 				p.File = shortFile(m[i])
@@ -243,7 +243,7 @@ var advice = lazy.New(`(?i)(?:\b(?:by setting|by exporting|(?:try|please|can|cou
 // variablesIn are the variables of libraries that a text names as set or read, each once.
 func variablesIn(words string) []string {
 	var all []string
-	for _, at := range variable.FindAllStringIndex(words, -1) {
+	for _, at := range variable.Get().FindAllStringIndex(words, -1) {
 		name := words[at[0]:at[1]]
 		if advice.MatchString(words[:at[0]]) {
 			continue

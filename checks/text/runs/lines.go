@@ -253,7 +253,7 @@ func (m *mark) titled(title string) bool {
 		}
 	}
 	told := false
-	for _, at := range assigns.FindAllStringSubmatchIndex(title, 32) {
+	for _, at := range assigns.Get().FindAllStringSubmatchIndex(title, 32) {
 		name, hasValue := title[at[2]:at[3]], at[4] >= 0
 		switch {
 		case !env.SteersCommunication(name):
