@@ -12,6 +12,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -191,11 +192,9 @@ func portOf(f *facts.Facts, device string) *facts.RDMAPort {
 
 // isName reports whether a text is a name as drivers give them, which means nothing else to a
 // shell or in a file: what is examined may come from anywhere.
-func isName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) })
-}
+func isName(s string) bool { return nameForm.MatchString(s) }
 
-const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:,"
+var nameForm = lazy.New(`^[A-Za-z0-9._:,-]+$`)
 
 // numbered are the GPUs that a job can use, in its order: those that the driver offers, where it
 // was asked.
