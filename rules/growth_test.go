@@ -22,13 +22,12 @@ import (
 )
 
 // steps counts the steps of an evaluation, as a measure of its work that is the same on every run.
-type steps struct{ n int }
-
-func (*steps) Enabled() bool { return true }
+type steps struct {
+	tracer
+	n int
+}
 
 func (s *steps) TraceEvent(topdown.Event) { s.n++ }
-
-func (*steps) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // meter measures what rules take, each alone.
 type meter struct {

@@ -104,16 +104,11 @@ func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref, ran *lineTr
 
 // lineTracer notes the lines of the user's files that an evaluation ran.
 type lineTracer struct {
+	tracer
 	files map[string]*ast.Module
 	mu    sync.Mutex // Guards lines: a test that was stopped may still run.
 	lines map[string]map[int]bool
 }
-
-// Enabled makes it a topdown.QueryTracer.
-func (*lineTracer) Enabled() bool { return true }
-
-// Config says that it does not read variables.
-func (*lineTracer) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // TraceEvent notes an expression that was evaluated and a definition that held.
 func (t *lineTracer) TraceEvent(e topdown.Event) {
