@@ -82,9 +82,10 @@ type NVIDIAFunctions struct {
 // GPUModelOf returns the model for a name; an empty one if no model matches.
 func GPUModelOf(name string) GPUModel {
 	name = strings.ToLower(name)
-	for _, m := range GPUModels().Models {
-		if m.like.MatchString(name) {
-			return m
+	models := GPUModels().Models
+	for i := range models {
+		if models[i].like.MatchString(name) {
+			return models[i]
 		}
 	}
 	return GPUModel{}
