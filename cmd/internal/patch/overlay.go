@@ -19,7 +19,7 @@ func (o Overlay) Open(name string) (files.File, error) {
 	if name != o.Name {
 		return o.OS.Open(name)
 	}
-	info, err := o.OS.Stat(name)
+	info, err := o.Stat(name)
 	if err != nil {
 		return nil, err
 	}
