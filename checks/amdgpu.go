@@ -305,7 +305,7 @@ func countBadPages(b []byte) *int {
 		if len(text) == 0 {
 			continue
 		}
-		if !badPage.Match(text) {
+		if !badPage.Get().Match(text) {
 			return nil
 		}
 		pages++

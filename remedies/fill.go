@@ -1,12 +1,12 @@
 package remedies
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -51,7 +51,7 @@ func conditionsOf(template string) (all []when, rest string) {
 
 // holds reports whether a condition holds for the values of its param.
 func (w when) holds(values []string) bool {
-	earlier := func(v string) bool { return compareVersions(v, w.version) < 0 }
+	earlier := func(v string) bool { return semver.Compare("v"+v, "v"+w.version) < 0 }
 	switch w.word {
 	case "with":
 		return len(values) > 0
@@ -61,27 +61,6 @@ func (w when) holds(values []string) bool {
 		return len(values) == 0 || slices.ContainsFunc(values, earlier)
 	}
 	return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return !earlier(v) })
-}
-
-// numberInVersion is a number in a version: 2.19.3+cuda12.3 is compared by 2, 19 and 3.
-var numberInVersion = lazy.New(`^[0-9]+(?:\.[0-9]+)*`)
-
-// compareVersions compares versions number by number; what one lacks is 0.
-func compareVersions(a, b string) int {
-	x, y := strings.Split(numberInVersion.FindString(a), "."), strings.Split(numberInVersion.FindString(b), ".")
-	for i := range max(len(x), len(y)) {
-		var m, n int
-		if i < len(x) {
-			m, _ = strconv.Atoi(x[i])
-		}
-		if i < len(y) {
-			n, _ = strconv.Atoi(y[i])
-		}
-		if m != n {
-			return cmp.Compare(m, n)
-		}
-	}
-	return 0
 }
 
 // slot is a placeholder in a template.
@@ -129,7 +108,7 @@ func badPlaceholders(text string) []string {
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
-	template = anyConditions.ReplaceAllStringFunc(template, func(found string) string {
+	template = anyConditions.Get().ReplaceAllStringFunc(template, func(found string) string {
 		all, _ := conditionsOf(found)
 		var unknown []string
 		for _, when := range all {
@@ -145,7 +124,7 @@ func Unfilled(template string) string {
 		}
 		return "where " + strings.Join(unknown, " and ") + " are not known: "
 	})
-	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+	template = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
 			return "<" + s.name + ">"
 		}
@@ -227,45 +206,10 @@ var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_bran
 // indexName is the name of a GPU of which only the index is known.
 var indexName = lazy.New(`^GPU([0-9]{1,4})$`)
 
-// prefixes are what the names of a library's variables begin with or contain, by what the ids
-// of its messages begin with.
-var prefixes = map[string][]string{
-	"nccl":      {"NCCL"},
-	"rccl":      {"NCCL", "RCCL"},
-	"ofi":       {"OFI_NCCL", "FI_"},
-	"libfabric": {"FI_"},
-	"ucx":       {"UCX"},
-	"nvshmem":   {"NVSHMEM"},
-	"torch":     {"TORCH"}, // Also PYTORCH_...
-	"pytorch":   {"TORCH"},
-	"gloo":      {"GLOO"},
-	"openmpi":   {"OMPI"},
-	"cuda":      {"CUDA"},
-	"hip":       {"HIP", "HSA", "ROCR"},
-	"rocr":      {"HIP", "HSA", "ROCR"},
-}
-
-// rowOfEvidence is the fact that shows a message, with what the id of its row begins with.
-var rowOfEvidence = lazy.New(`^logs\.messages\[([a-z0-9]+)-[a-z0-9-]+\]$`)
-
-// prefixesOf are the prefixes of the libraries whose messages show a finding.
-func prefixesOf(f rules.Finding) []any {
-	var all []any
-	for _, e := range f.Evidence {
-		if row := rowOfEvidence.FindStringSubmatch(e.Fact); row != nil {
-			for _, prefix := range prefixes[row[1]] {
-				all = append(all, prefix)
-			}
-		}
-	}
-	return all
-}
-
 // paramsOf merges the params of findings. The ids of their rules, and of those
 // whose findings they explain, become "rules", each rule has a param of its own ("rule_app_mismatch"), and the affected GPUs become
 // "gpus", unless a param says which; the subject takes their place if it is a
-// GPU. The prefixes of a library's variables become "prefixes". What
-// follows from other params is in derived.
+// GPU. What follows from other params is in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -274,7 +218,6 @@ func paramsOf(findings []rules.Finding) params {
 			p.add(map[string]any{"rules": e.Rule})
 		}
 		p.add(f.Params)
-		p.add(map[string]any{"prefixes": prefixesOf(f)})
 		own := params{}
 		own.add(f.Params)
 		if len(own.values("gpu")) == 0 {
@@ -346,7 +289,7 @@ func (f filler) fill(template string, p params) (text string, ok bool) {
 	for _, when := range conditions {
 		ok = ok && when.holds(f.merged.values(when.name))
 	}
-	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+	text = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)
 		if s.check {
 			return f.check
@@ -493,12 +436,4 @@ func (a *Apply) walk(visit func(string)) {
 			visit(key + "=" + text)
 		}
 	}
-}
-
-// count writes "1 critical finding", "3 high findings".
-func count(n int, adjective string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s finding", adjective)
-	}
-	return fmt.Sprintf("%d %s findings", n, adjective)
 }

@@ -3,7 +3,6 @@ package remedies
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -70,8 +69,7 @@ func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (
 func (a Apply) removed() []string {
 	all := slices.Clone(a.Unset)
 	for _, e := range a.Edits {
-		name, _, _ := strings.Cut(e.Remove, "=")
-		all = append(all, name)
+		all = append(all, e.Variable())
 	}
 	return all
 }
@@ -142,27 +140,22 @@ func (f *fitting) environment(unset map[string]bool) {
 // unset removes the variables that a finding needs, or that an earlier advice
 // sets.
 func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
-	keeps := map[string]bool{}
-	for _, name := range f.apply.removed() {
+	kept := map[string]bool{}
+	keeps := func(name string) bool {
 		by, isNeeded := needed[name]
 		switch {
-		case keeps[name]:
-			continue
+		case kept[name] || !isNeeded && !set[name]:
+			return kept[name]
 		case isNeeded:
 			f.hold(Withheld{Setting: name, Reason: Needed, By: &by})
-		case set[name]:
-			f.hold(Withheld{Setting: name, Reason: Opposed})
 		default:
-			continue
+			f.hold(Withheld{Setting: name, Reason: Opposed})
 		}
-		f.settings = true
-		keeps[name] = true
+		f.settings, kept[name] = true, true
+		return true
 	}
-	f.apply.Unset = slices.DeleteFunc(f.apply.Unset, func(name string) bool { return keeps[name] })
-	f.apply.Edits = slices.DeleteFunc(f.apply.Edits, func(e Edit) bool {
-		name, _, _ := strings.Cut(e.Remove, "=")
-		return keeps[name]
-	})
+	f.apply.Unset = slices.DeleteFunc(f.apply.Unset, keeps)
+	f.apply.Edits = slices.DeleteFunc(f.apply.Edits, func(e Edit) bool { return keeps(e.Variable()) })
 }
 
 // kernel removes the parameters of the kernel and its modules that are already in
@@ -211,9 +204,8 @@ func (f *fitting) containers() {
 // which they name alternatives.
 func (f *fitting) emptied() bool {
 	a := f.apply
-	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 || len(a.Arguments) > 0 ||
-		len(a.Docker) > 0 || a.Kubernetes != "" || len(a.Runtimes) > 0 || len(a.Slurm) > 0 || len(a.Sysctl) > 0 || len(a.Modprobe) > 0 || len(a.Commands) > 0 {
-		return false
-	}
-	return f.changed && (f.settings || len(a.Steps) == 0)
+	a.Steps = nil
+	left := len(a.Edits)
+	a.walk(func(string) { left++ })
+	return left == 0 && f.changed && (f.settings || len(f.apply.Steps) == 0)
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -28,9 +27,8 @@ var Files embed.FS
 
 // Set is a set of remedies.
 type Set struct {
-	byID    map[string]Remedy
-	aliases map[string]string // A retired id and the one in force.
-	forms   map[string]string // A general remedy and its form for the GPUs' vendor or the scheduler.
+	byID  map[string]Remedy
+	forms map[string]string // A general remedy and its form for the GPUs' vendor or the scheduler.
 }
 
 // Load returns the built-in remedies.
@@ -69,50 +67,28 @@ func builtinFiles() (map[string][]byte, error) {
 // aRemedy reports whether a file is a remedy.
 func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
-// load decodes the files in parallel and rejects a duplicate id.
+// load decodes the files and rejects a duplicate id.
 func load(builtin, user map[string][]byte) (*Set, error) {
-	type decoded struct {
-		remedy Remedy
-		faults []error
-	}
-	names := slices.Concat(slices.Sorted(maps.Keys(builtin)), slices.Sorted(maps.Keys(user)))
-	results := make([]decoded, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		text, ok := builtin[name]
-		if !ok {
-			text = user[name]
-		}
-		wg.Go(func() { results[i].remedy, results[i].faults = decode(name, text) })
-	}
-	wg.Wait()
-	s := &Set{byID: make(map[string]Remedy, len(names)), aliases: map[string]string{}}
-	file := map[string]string{} // The file that took an id.
+	s := &Set{byID: make(map[string]Remedy, len(builtin)+len(user))}
+	fileOf := map[string]string{} // By id.
 	var faults []error
-	for i, r := range results {
-		faults = append(faults, r.faults...)
-		if len(r.faults) > 0 {
-			continue
-		}
-		for _, id := range append([]string{r.remedy.ID}, r.remedy.Aliases...) {
-			if first, taken := file[id]; taken {
-				faults = append(faults, &rules.Problem{
-					File: names[i], Reason: fmt.Sprintf("the remedy id %s is taken by %s", id, first), Hint: "give it another name",
+	for _, files := range []map[string][]byte{builtin, user} {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			r, errs := decode(name, files[name])
+			if first, taken := fileOf[r.ID]; taken && len(errs) == 0 {
+				errs = append(errs, &rules.Problem{
+					File: name, Reason: fmt.Sprintf("the remedy id %s is taken by %s", r.ID, first), Hint: "give it another name",
 				})
 			}
-			file[id] = names[i]
-			s.aliases[id] = r.remedy.ID
+			if faults = append(faults, errs...); len(errs) == 0 {
+				s.byID[r.ID], fileOf[r.ID] = r, name
+			}
 		}
-		s.byID[r.remedy.ID] = r.remedy
 	}
-	for i, r := range results {
-		general := r.remedy.FormOf
-		if len(r.faults) > 0 || general == "" {
-			continue
-		}
-		if of, known := s.byID[general]; !known || of.FormOf != "" {
+	for _, r := range s.Remedies() {
+		if of, known := s.byID[r.FormOf]; r.FormOf != "" && (!known || of.FormOf != "") {
 			faults = append(faults, &rules.Problem{
-				File: names[i], Reason: fmt.Sprintf("form_of: %q is not a remedy, or is itself a form of one", general), Hint: "name the general remedy",
+				File: fileOf[r.ID], Reason: fmt.Sprintf("form_of: %q is not a remedy, or is itself a form of one", r.FormOf), Hint: "name the general remedy",
 			})
 		}
 	}
@@ -259,9 +235,9 @@ func checkWord[T ~string](fault func(hint, format string, args ...any), key stri
 	}
 }
 
-// Remedy returns the remedy of that id, retired ids included.
+// Remedy returns the remedy of that id.
 func (s *Set) Remedy(id string) (Remedy, bool) {
-	r, ok := s.byID[s.aliases[id]]
+	r, ok := s.byID[id]
 	return r, ok
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -173,7 +175,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	byKey := map[key]*candidate{}
 	var list []*candidate
 	for _, f := range findings {
-		seen := map[string]bool{} // A finding counts once, also under an alias.
+		seen := map[string]bool{} // A finding counts once, also where it names two that have one form here.
 		for place, name := range f.Remedies {
 			r, ok := s.form(name)
 			if general, _ := s.Remedy(name); r.Scheduler != "" && here.ownSetting(general, f) {
@@ -183,7 +185,11 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 				continue
 			}
 			seen[r.ID] = true
-			k := key{r.ID, band(f.Severity), here.removalOf(r, f), here.provenBy(r, f)}
+			k := key{id: r.ID, band: band(f.Severity)}
+			if len(r.Apply.Unset) > 0 {
+				a := newFiller([]rules.Finding{f}, Recheck{}).apply(r.Apply)
+				k.removal, k.proven = here.removalOf(a), here.provenBy(a)
+			}
 			c := byKey[k]
 			if c == nil {
 				c = &candidate{remedy: r, removal: k.removal, score: score{
@@ -348,7 +354,7 @@ func (c *candidate) why() string {
 			equal++
 		}
 	}
-	first := fmt.Sprintf("cures %s", count(equal, string(worst.Severity)))
+	first := "cures " + english.Plural(equal, string(worst.Severity)+" finding", "")
 	if more := len(c.cures) - equal; more > 0 {
 		first += fmt.Sprintf(" and %d more", more)
 	}

@@ -210,13 +210,6 @@ func TestTemplates(t *testing.T) {
 
 func TestFill(t *testing.T) {
 	one := func(p map[string]any) rules.Finding { return rules.Finding{Rule: "r", Params: p} }
-	said := func(rows ...string) rules.Finding {
-		f := one(nil)
-		for _, row := range rows {
-			f.Evidence = append(f.Evidence, rules.Evidence{Fact: "logs.messages[" + row + "]"})
-		}
-		return f
-	}
 	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		item     string
@@ -246,8 +239,6 @@ func TestFill(t *testing.T) {
 		"where it is not known":     {[]rules.Finding{one(nil)}, "{{without .gpus}}x", []string{"x"}},
 		"its own name is no value":  {[]rules.Finding{one(map[string]any{"bridges": []any{"BRIDGE"}, "bridge": "BRIDGE"})}, "x {{.bridge}}", nil},
 		"the same command again":    {[]rules.Finding{one(nil)}, "{{check}}", []string{"gpudoctor check --only r"}},
-		"a library's variables":     {[]rules.Finding{said("ofi-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e OFI_NCCL -e FI_"}},
-		"of several libraries":      {[]rules.Finding{said("ucx-any-row", "linux-any-row"), said("rccl-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e UCX -e NCCL -e RCCL"}},
 		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
 	} {
 		expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "%s: list", name)

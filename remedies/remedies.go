@@ -74,8 +74,6 @@ type Remedy struct {
 	Proof string `yaml:"proof,omitempty" json:"-"`
 	// Sources are URLs or documents.
 	Sources []string `yaml:"sources" json:"links"`
-	// Aliases are retired ids.
-	Aliases []string `yaml:"aliases,omitempty" json:"-"`
 }
 
 // Apply is how to apply a remedy, in machine-readable form. A field that does

@@ -216,23 +216,16 @@ func (s Situation) ownSetting(r Remedy, f rules.Finding) bool {
 	return slices.ContainsFunc(newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset), func(name string) bool { return len(s.editable(name)) > 0 })
 }
 
-// removalOf is the removal of what a remedy unsets because of a finding.
-func (s Situation) removalOf(r Remedy, f rules.Finding) string {
-	if len(r.Apply.Unset) == 0 {
+// removalOf is the removal of what a remedy, filled, unsets.
+func (s Situation) removalOf(a Apply) string {
+	if len(a.Unset) == 0 {
 		return ""
 	}
-	for _, name := range newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset) {
-		return s.removal(name)
-	}
-	return ""
+	return s.removal(a.Unset[0])
 }
 
-// provenBy are the variables whose removal because of a finding is proven, and nothing else's.
-func (s Situation) provenBy(r Remedy, f rules.Finding) string {
-	if len(r.Apply.Unset) == 0 {
-		return ""
-	}
-	a := newFiller([]rules.Finding{f}, Recheck{}).apply(r.Apply)
+// provenBy are the variables whose removal by a remedy, filled, is proven, and nothing else's.
+func (s Situation) provenBy(a Apply) string {
 	if p, tried := triedBy(s.Facts, a); !tried || p.Outcome != Proven {
 		return ""
 	}
@@ -349,43 +342,67 @@ func (s Situation) hasContainerFlag(flag string) bool {
 		return has
 	}
 	described := false
-	for _, l := range s.Facts.Launches {
+	for i := range s.Facts.Launches {
+		l := &s.Facts.Launches[i]
 		if !slices.Contains(containers, l.Kind) {
 			continue
 		}
 		described = true
-		if !asks(l, flag) {
+		if !Has(l, flag) {
 			return false
 		}
 	}
 	return described
 }
 
-// asks reports whether a container is started with what a flag of docker run
-// asks for.
-func asks(l facts.Launch, flag string) bool {
+// Has reports whether a container is started with what a flag of docker run asks for, as far as its description says.
+func Has(l *facts.Launch, flag string) bool {
 	key, value, _ := strings.Cut(strings.Replace(flag, " ", "=", 1), "=")
+	unlimited := l.MemlockBytes != nil && *l.MemlockBytes == -1
+	adds := func(capability string) bool {
+		return slices.Contains(l.CapAdd, capability) || slices.Contains(l.CapAdd, "ALL")
+	}
 	switch key {
 	case "--ipc":
 		return l.IPC == value
 	case "--network":
 		return l.Network == value
 	case "--cap-add":
-		return l.Privileged || slices.Contains(l.CapAdd, value) || slices.Contains(l.CapAdd, "ALL")
+		return l.Privileged || adds(value) || value == "IPC_LOCK" && unlimited
 	case "--device":
-		return l.Privileged || slices.Contains(l.Devices, value)
+		return l.Privileged || passes(l, value)
+	case "--group-add":
+		return l.Privileged
 	case "--gpus":
 		return value == "all" && l.GPUs != nil && *l.GPUs == -1
-	case "-v":
+	case "-v", "--volume":
 		parts := strings.Split(value, ":")
 		return slices.Contains(l.Mounts, strings.Join(parts[:min(2, len(parts))], ":"))
 	case "--ulimit":
-		return value == "memlock=-1" && l.MemlockBytes != nil && *l.MemlockBytes == -1
+		return value == "memlock=-1" && (unlimited || l.Privileged || IsRoot(l.User) && adds("IPC_LOCK"))
 	case "--shm-size":
 		n, ok := SizeBytes(value)
 		return ok && l.SHMBytes != nil && *l.SHMBytes >= n
 	}
 	return false
+}
+
+// IsRoot reports whether a user is root, as far as a description says: a capability that is added is in force for root.
+func IsRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	return name == "" || name == "0" || name == "root"
+}
+
+// passes reports whether a device, or one of the nodes in a folder of them, reaches a container.
+func passes(l *facts.Launch, name string) bool {
+	isIn := func(path string) bool { return path == name || path == "/dev" || strings.HasPrefix(path, name+"/") }
+	ofGPU := !strings.HasPrefix(name, "/dev/infiniband")
+	return l.Runtime == "amd" && ofGPU ||
+		slices.ContainsFunc(l.Devices, func(d string) bool { return isIn(d) || strings.HasPrefix(d, "amd.com/gpu=") && ofGPU }) ||
+		slices.ContainsFunc(l.Mounts, func(m string) bool {
+			source, target, _ := strings.Cut(m, ":")
+			return source == target && isIn(source)
+		})
 }
 
 // podVariables are the variables that a fragment of a pod's description sets.
@@ -408,6 +425,12 @@ type Edit struct {
 	Place
 	// Remove is the setting that goes: "NCCL_P2P_DISABLE=1".
 	Remove string `json:"remove"`
+}
+
+// Variable is the variable whose setting goes.
+func (e Edit) Variable() string {
+	name, _, _ := strings.Cut(e.Remove, "=")
+	return name
 }
 
 // needsOf is what an edit needs.

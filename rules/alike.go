@@ -8,11 +8,8 @@ const inert = "none"
 // as a variable that no library reads.
 func (f Finding) Inert() bool { return f.Params["effect"] == inert }
 
-// Alike reports whether a reader would see two findings as one. Those about
+// likeness is what findings that a reader sees as one have in common. Those about
 // different variables are not: each does something else.
-func (f Finding) Alike(other Finding) bool { return f.likeness() == other.likeness() }
-
-// likeness is what findings that a reader sees as one have in common.
 type likeness struct {
 	rule, title, variable string
 	severity              Severity
@@ -22,13 +19,8 @@ type likeness struct {
 }
 
 func (f Finding) likeness() likeness {
-	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert(), f.Scope()}
-}
-
-// variable is the variable that a finding is about; empty if it is not about one.
-func (f Finding) variable() string {
-	name, _ := f.Params["variable"].(string)
-	return name
+	variable, _ := f.Params["variable"].(string)
+	return likeness{f.Rule, f.Title, variable, f.Severity, f.Confidence, f.Inert(), f.Scope()}
 }
 
 // Groups groups findings that are alike, in their order.

@@ -35,9 +35,9 @@ func TestAlike(t *testing.T) {
 	} {
 		other := one
 		change(&other)
-		expect.That(t, !one.Alike(other), "another %s is alike", name)
+		expect.That(t, one.likeness() != other.likeness(), "another %s is alike", name)
 	}
 	other := one
 	other.Subject, other.Message = "s", "m"
-	expect.That(t, one.Alike(other), "another subject is not alike")
+	expect.That(t, one.likeness() == other.likeness(), "another subject is not alike")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // eightGPUs is a machine with eight GPUs below switches, and 200 further PCI functions, as a large server has.
@@ -76,7 +75,7 @@ func BenchmarkEvaluateAgain(b *testing.B) {
 func BenchmarkInput(b *testing.B) {
 	f := eightGPUs()
 	for b.Loop() {
-		expect.Value(tables.ValueOf(f))(b)
+		expect.Value(valueOf(f))(b)
 	}
 }
 

@@ -44,7 +44,6 @@ var builtin = sync.OnceValues(func() (*builtinRules, error) {
 		l.fileOf[packageName(m)] = file
 		if strings.HasPrefix(packageName(m), rulesPackage) {
 			rule, errs := readRule(file, m, false)
-			rule.place(false)
 			l.rules, faults = append(l.rules, rule), append(faults, errs...)
 		}
 	}

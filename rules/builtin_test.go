@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // compiledSet is the built-in rules, compiled for whatever facts come. The memory of tests that run beside it is not
@@ -110,10 +109,10 @@ func TestTextsOnly(t *testing.T) {
 		f := *c.Facts
 		f.Benchmarks, f.Comparisons, f.Launches, f.Logs, f.Runs, f.Software, f.Texts = nil, nil, nil, nil, nil, nil, nil
 		f.KernelLog = kernellog.Identify(f.KernelLog)
-		said := expect.Value(set.ask(t.Context(), set.newBudget(Options{}), compiled, expect.Value(tables.ValueOf(&f))(t), of))(t)
+		said := expect.Value(set.ask(t.Context(), set.newBudget(Options{}), compiled, expect.Value(valueOf(&f))(t), of))(t)
 		for _, r := range of {
 			a := said[r.ID]
-			expect.That(t, len(a.findings) == 0 && a.failure == "", "%s: %s: %v %s", c.Name, r.ID, a.findings, a.failure)
+			expect.That(t, len(a.sets["findings"]) == 0 && a.failure == "", "%s: %s: %v %s", c.Name, r.ID, a.sets["findings"], a.failure)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // uncheckedStages only reject faulty rules, put statements in an order that ours have already, make indexes of
@@ -146,11 +145,11 @@ func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 	if c.Compile(lookups); c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	names := tables.Imported(modules)
+	names := importedTables(modules)
 	if s.checked {
 		names = data.Names() // A user's rule may name a table without an import.
 	}
-	return &program{compiler: c, modules: modules, store: tables.Store(names)}, nil
+	return &program{compiler: c, modules: modules, store: storeOf(names)}, nil
 }
 
 // factsSchemas is the schema of the facts, so that a path that does not exist

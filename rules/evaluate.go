@@ -18,7 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Options says which rules are judged.
@@ -65,7 +65,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	judged.Logs = withOwnLog(f.Logs, f.Collectives)
 	judged.Logs = withJob(&judged)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
-	input, err := tables.ValueOf(&judged)
+	input, err := valueOf(&judged)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	h.noteFailure(answers, known.failure)
 	explaining := foremostKinds(asked, answers)
 	if judged.Transfers = Unexplained(f.Transfers, explaining); len(last) > 0 && judged.Transfers != nil {
-		rest, err := tables.ValueOf(&judged)
+		rest, err := valueOf(&judged)
 		if err != nil {
 			return nil, err
 		}
@@ -237,9 +237,8 @@ func Nearest(word string, known []string) string {
 
 // answer is the result of one rule, as Rego returned it.
 type answer struct {
-	findings, missing, asks, notApplicable []*ast.Term
-	holds, values, shown                   []*ast.Term // Of the conditions.
-	failure                                string      // Why the rule could not be run.
+	sets    map[string][]*ast.Term // By name: see Rule.offers.
+	failure string                 // Why the rule could not be run.
 }
 
 // group is rules that are asked in one query: of one program, and the user's own apart, so that only those are
@@ -254,7 +253,7 @@ type group struct {
 func (s *Set) ask(ctx context.Context, left budget, compiled map[string]*program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	groups := map[group][]Rule{}
 	for _, rule := range rules {
-		g := group{compiled[rule.File], s.own[rule.ID]}
+		g := group{compiled[rule.File], s.own[rule.File]}
 		groups[g] = append(groups[g], rule)
 	}
 	said := make(map[string]answer, len(rules))
@@ -348,7 +347,7 @@ const least = 20 * time.Millisecond
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	var tracers []topdown.QueryTracer
-	if s.own[rules[0].ID] {
+	if s.own[rules[0].File] {
 		tracers = append(tracers, &stackGuard{Context: ctx})
 	}
 	results, err := p.evaluate(ctx, p.prepared(rules), input, tracers...)
@@ -364,26 +363,8 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 	}
 	said := make(map[string]answer, len(rules))
 	verdicts.Foreach(func(id, sets *ast.Term) {
-		var a answer
-		sets.Value.(ast.Object).Foreach(func(name, set *ast.Term) {
-			items := set.Value.(ast.Set).Slice()
-			switch string(name.Value.(ast.String)) {
-			case "findings":
-				a.findings = items
-			case "missing":
-				a.missing = items
-			case "asks":
-				a.asks = items
-			case "not_applicable":
-				a.notApplicable = items
-			case "holds":
-				a.holds = items
-			case "values":
-				a.values = items
-			case "shown":
-				a.shown = items
-			}
-		})
+		a := answer{sets: map[string][]*ast.Term{}}
+		sets.Value.(ast.Object).Foreach(func(name, set *ast.Term) { a.sets[string(name.Value.(ast.String))] = set.Value.(ast.Set).Slice() })
 		said[string(id.Value.(ast.String))] = a
 	})
 	return said, nil
@@ -468,18 +449,6 @@ func (m Missing) Section() string {
 
 // plainPath removes what is in brackets: "pci.devices[].acs" becomes
 // "pci.devices.acs".
-func plainPath(path string) string {
-	var b strings.Builder
-	depth := 0
-	for _, r := range path {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case depth == 0:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+func plainPath(path string) string { return brackets.ReplaceAllString(path, "") }
+
+var brackets = lazy.New(`\[[^\]]*\]`)

@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // policyOf loads a set of the rules in the given files alone.
@@ -338,7 +337,7 @@ func TestInputValue(t *testing.T) {
 		PCI:    &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: "0000:3b:00.0", Link: &facts.PCIeLink{SpeedGTs: 2.5, Width: 16}}}},
 		GPUs:   &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:3b:00.0", BAR1Bytes: new(int64(1) << 60)}}},
 	}
-	got := expect.Value(tables.ValueOf(f))(t).String()
+	got := expect.Value(valueOf(f))(t).String()
 	for _, part := range []string{`"kernel": "6.8.0"`, `"command_line": ["iommu=pt"]`, `"root": false`, `"speed_gts": 2.5`, `"bar1_bytes": 1152921504606846976`} {
 		expect.That(t, strings.Contains(got, part), "the input lacks %s: %s", part, got)
 	}

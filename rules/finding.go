@@ -2,8 +2,10 @@ package rules
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,19 +40,19 @@ func (s *Set) read(rule Rule, a answer) reading {
 		out.faults = []string{a.failure}
 	}
 	size := maxSaid
-	for _, t := range slices.Concat(a.findings, a.missing, a.asks, a.notApplicable) {
+	for _, t := range slices.Concat(slices.Collect(maps.Values(a.sets))...) {
 		if size = measure(t.Value, size); size < 0 {
 			out.faults = append(out.faults, fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
 			return out
 		}
 	}
-	out.findings = readEach(&out, "finding", a.findings, func(v any) (Finding, error) { return readFinding(rule, v) })
-	out.missing = readEach(&out, "entry of missing", a.missing, func(v any) (Missing, error) { return readMissing(v, s.own[rule.ID]) })
-	out.asks = readEach(&out, "entry of asks", a.asks, func(v any) (Need, error) {
+	out.findings = readEach(&out, "finding", a.sets["findings"], func(v any) (Finding, error) { return readFinding(rule, v) })
+	out.missing = readEach(&out, "entry of missing", a.sets["missing"], func(v any) (Missing, error) { return readMissing(v, s.own[rule.File]) })
+	out.asks = readEach(&out, "entry of asks", a.sets["asks"], func(v any) (Need, error) {
 		path, err := readText(v)
 		return Need{path}, err
 	})
-	out.notApplicable = readEach(&out, "entry of not_applicable", a.notApplicable, readText)
+	out.notApplicable = readEach(&out, "entry of not_applicable", a.sets["not_applicable"], readText)
 	slices.SortStableFunc(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
 	slices.Sort(out.notApplicable)
 	slices.Sort(out.faults)
@@ -271,42 +273,32 @@ func (f *Finding) quote(messages []*facts.Message) {
 // native turns a Rego value into what encoding/json would decode it to, except for
 // integers, which stay integers. A set becomes a sorted list.
 func native(v ast.Value) any {
+	document, err := ast.JSONWithOpt(v, ast.JSONOpt{SortSets: true})
+	if err != nil {
+		return v.String()
+	}
+	return numbered(document)
+}
+
+// numbered has the numbers of a JSON document as integers, or else as floating-point numbers.
+func numbered(v any) any {
 	switch v := v.(type) {
-	case ast.Null:
-		return nil
-	case ast.Boolean:
-		return bool(v)
-	case ast.String:
-		return string(v)
-	case ast.Number:
-		if n, ok := v.Int64(); ok {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
 			return n
 		}
 		n, _ := v.Float64()
 		return n
-	case *ast.Array:
-		list := make([]any, 0, v.Len())
-		v.Foreach(func(t *ast.Term) { list = append(list, native(t.Value)) })
-		return list
-	case ast.Set:
-		list := make([]any, 0, v.Len())
-		for _, t := range v.Slice() {
-			list = append(list, native(t.Value))
+	case []any:
+		for i, element := range v {
+			v[i] = numbered(element)
 		}
-		return list
-	case ast.Object:
-		object := make(map[string]any, v.Len())
-		v.Foreach(func(k, value *ast.Term) {
-			key, ok := k.Value.(ast.String)
-			if !ok {
-				key = ast.String(k.String())
-			}
-			object[string(key)] = native(value.Value)
-		})
-		return object
-	default:
-		return v.String()
+	case map[string]any:
+		for key, member := range v {
+			v[key] = numbered(member)
+		}
 	}
+	return v
 }
 
 // Compare orders findings: the worst severity first, then the surest, then what has

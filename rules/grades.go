@@ -200,7 +200,7 @@ func counted(n int, form string) string {
 	one, several, both := strings.Cut(form, "/")
 	switch {
 	case !both:
-		return fmt.Sprintf("%d %s", n, english.PluralWord(n, form, ""))
+		return english.Plural(n, form, "")
 	case n == 1:
 		return one
 	}

@@ -19,17 +19,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // steps counts the steps of an evaluation, as a measure of its work that is the same on every run.
-type steps struct{ n int }
-
-func (*steps) Enabled() bool { return true }
+type steps struct {
+	tracer
+	n int
+}
 
 func (s *steps) TraceEvent(topdown.Event) { s.n++ }
-
-func (*steps) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // meter measures what rules take, each alone.
 type meter struct {
@@ -56,7 +54,7 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 		).PrepareForEval(tb.Context()))(tb)
 		m.queries[id] = q
 	}
-	input, err := tables.ValueOf(f)
+	input, err := valueOf(f)
 	expect.NoError(tb, err)
 	_, err = q.Eval(tb.Context(), append(more, rego.EvalParsedInput(input))...)
 	return err

@@ -126,15 +126,19 @@ const (
 // and a list that holds another many times over has any number of them. Following each
 // step takes time, so only the user's rules are watched.
 type stackGuard struct {
+	tracer
 	Context context.Context
 	steps   int
 }
 
-// Enabled makes it a topdown.QueryTracer.
-func (*stackGuard) Enabled() bool { return true }
+// tracer is what each topdown.QueryTracer has beside TraceEvent.
+type tracer struct{}
+
+// Enabled says that it follows each step.
+func (tracer) Enabled() bool { return true }
 
 // Config says that it does not read variables.
-func (*stackGuard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+func (tracer) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // TraceEvent panics with a *limitError if the evaluation has to end: a tracer has no
 // other way to stop it. See withinLimits.

@@ -82,8 +82,7 @@ type Set struct {
 	// conditions are the files of the conditions that templates name.
 	conditions map[string]string
 	checked    bool            // Compile with all checks: some rules are the user's own.
-	own        map[string]bool // The rules that are the user's own, by id.
-	fromUser   map[string]bool // The files that are.
+	own        map[string]bool // The files that are the user's own.
 	limits     limits
 
 	kept *programs // All sets of built-in rules share theirs.
@@ -194,7 +193,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, kept: &programs{}, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
+	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, kept: &programs{}, own: map[string]bool{}, limits: usual}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -210,17 +209,15 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			owner[pkg] = name
 			s.modules[name] = m
 			if i == 1 {
-				s.fromUser[name] = true
+				s.own[name] = true
 			}
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
 				rule, errs := readRule(name, m, i == 1)
 				faults = append(faults, append(errs, partialSets(name, m)...)...)
 				if i == 1 { // A test holds the built-in rules to it.
-					s.own[rule.ID] = true
 					faults = append(faults, lint(name, m)...)
 				}
-				rule.place(i == 1)
 				s.rules = append(s.rules, rule)
 			case !strings.HasPrefix(pkg, libPackage):
 				faults = append(faults, &Problem{
@@ -236,8 +233,8 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	if len(faults) == 0 {
 		faults = s.checkPrecedence()
 	}
-	if len(faults) == 0 && len(s.own) > 0 { // A test holds the built-in rules to it.
-		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }), s.modules)
+	if len(faults) == 0 && s.checked { // A test holds the built-in rules to it.
+		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.File] }), s.modules)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

@@ -83,9 +83,6 @@ func byRowOf(logs *facts.LogFacts, kernel *facts.KernelLogFacts) byRow {
 	if logs != nil {
 		for i := range logs.Messages {
 			m := &logs.Messages[i]
-			if logs.Job != nil && slices.Contains(logs.Job.Settled, m.Order) {
-				continue
-			}
 			h[m.ID] = append(h[m.ID], entry{Message: m})
 		}
 	}
@@ -309,10 +306,12 @@ func subjectOf(subject message.Param, first *facts.Message, all []*facts.Message
 
 // merged is the combined answer of several files of conditions.
 func merged(said map[string]answer, conditions []Rule) answer {
-	var all answer
+	all := answer{sets: map[string][]*ast.Term{}}
 	for _, c := range conditions {
 		a := said[c.ID]
-		all.holds, all.values, all.shown = append(all.holds, a.holds...), append(all.values, a.values...), append(all.shown, a.shown...)
+		for name, set := range a.sets {
+			all.sets[name] = append(all.sets[name], set...)
+		}
 		all.failure = cmp.Or(all.failure, a.failure)
 	}
 	return all
@@ -345,7 +344,7 @@ func conditionsFrom(h byRow, a answer) *situation {
 	for id := range h {
 		s.Rows[id] = true
 	}
-	for _, t := range a.holds {
+	for _, t := range a.sets["holds"] {
 		if name, ok := t.Value.(ast.String); ok {
 			s.Holds[string(name)] = true
 		}
@@ -360,7 +359,7 @@ func conditionsFrom(h byRow, a answer) *situation {
 			}
 		}
 	}
-	pairs(a.values, func(name string, value ast.Value) {
+	pairs(a.sets["values"], func(name string, value ast.Value) {
 		if text, ok := value.(ast.String); ok {
 			if text != "" {
 				s.Values[name] = string(text)
@@ -369,7 +368,7 @@ func conditionsFrom(h byRow, a answer) *situation {
 			s.whole["{@"+name+"}"] = native(value)
 		}
 	})
-	pairs(a.shown, func(name string, value ast.Value) {
+	pairs(a.sets["shown"], func(name string, value ast.Value) {
 		var e Evidence
 		if decode(native(value), &e) == nil {
 			s.shown[name] = append(s.shown[name], e)

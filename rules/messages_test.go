@@ -316,7 +316,7 @@ func TestWholeParams(t *testing.T) {
 	expect.Must(t, message.Templates()[row].Params["gpus"].Value == place, "%s has the params %v", row, message.Templates()[row].Params)
 	messages, params := heardOf(row, "said"), message.Templates()[row].Params
 	told := func(value *ast.Term) any {
-		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
+		said := conditionsFrom(messages, answer{sets: map[string][]*ast.Term{"values": {ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}}})
 		return said.params(params, messages[row][0].Message, nil)["gpus"]
 	}
 	got := told(ast.ArrayTerm(ast.StringTerm("GPU0")))

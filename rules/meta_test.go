@@ -24,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // areas are the folders that hold rules.
@@ -353,7 +352,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	}
 	coverage := cover.New()
 	runner := tester.NewRunner().SetModules(modules).SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).
-		SetStore(tables.Store(data.Names())).RaiseBuiltinErrors(true)
+		SetStore(storeOf(data.Names())).RaiseBuiltinErrors(true)
 	if !l.unmeasured {
 		runner = runner.SetCoverageQueryTracer(coverage)
 	}
@@ -409,7 +408,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 			all = append(all, ast.NewTerm(set.modules[name].Package.Path))
 		}
 	}
-	p := &program{compiler: compiler, store: tables.Store(data.Names())}
+	p := &program{compiler: compiler, store: storeOf(data.Names())}
 	query := p.prepare(ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.ArrayTerm(all...))))
 	var faults []string
 	for _, c := range cases {
@@ -419,7 +418,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)
 		}
-		input := expect.Value(tables.ValueOf(&judged))(t)
+		input := expect.Value(valueOf(&judged))(t)
 		if _, err := p.evaluate(t.Context(), query, input, coverage); err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}

@@ -37,18 +37,6 @@ func rank[T comparable](order []T, v T) int {
 	return len(order)
 }
 
-// oneOf returns the value of that name, or an error that lists all values.
-func oneOf[T ~string](what string, all []T, name string) (T, error) {
-	if slices.Contains(all, T(name)) {
-		return T(name), nil
-	}
-	names := make([]string, 0, len(all))
-	for _, v := range all {
-		names = append(names, string(v))
-	}
-	return "", fmt.Errorf("unknown %s %q: one of %s", what, name, strings.Join(names, ", "))
-}
-
 // kebabCase is the form of an id.
 var kebabCase = lazy.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
@@ -110,6 +98,7 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	if len(rule.Profiles) == 0 {
 		rule.Profiles = []Profile{Training, Image}
 	}
+	rule.place(own)
 	rule.check(faults)
 	return rule, faults.all
 }
@@ -147,10 +136,12 @@ func (r *Rule) check(faults *faultsOf) {
 // words checks that words are some of those that a key may have.
 func words[T ~string](faults *faultsOf, key string, all []T, given ...T) {
 	for _, word := range given {
-		if _, err := oneOf(strings.TrimSuffix(key, "s"), all, string(word)); word == "" {
+		switch {
+		case word == "":
 			faults.add("", "custom.%s is missing", key)
-		} else if err != nil {
-			faults.add("", "custom.%s: %v", key, err)
+		case !slices.Contains(all, word):
+			known := strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+			faults.add("", "custom.%s: unknown %s %q: one of %s", key, strings.TrimSuffix(key, "s"), word, known)
 		}
 	}
 }

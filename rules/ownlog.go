@@ -10,13 +10,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// withJob returns the logs with the story of the job that they tell.
+// withJob returns the logs with the story of the job that they tell, without the messages that need no cause of their own.
 func withJob(f *facts.Facts) *facts.LogFacts {
 	if f.Logs == nil {
 		return nil
 	}
 	told := *f.Logs
 	told.Job = job.Of(f)
+	told.Messages = slices.DeleteFunc(slices.Clone(told.Messages), func(m facts.Message) bool { return slices.Contains(told.Job.Settled, m.Order) })
 	return &told
 }
 

@@ -62,7 +62,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 	}
 	own := map[string]*ast.Module{}
 	for name, m := range s.modules {
-		if s.fromUser[name] {
+		if s.own[name] {
 			own[name] = m
 		}
 	}
@@ -104,16 +104,11 @@ func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref, ran *lineTr
 
 // lineTracer notes the lines of the user's files that an evaluation ran.
 type lineTracer struct {
+	tracer
 	files map[string]*ast.Module
 	mu    sync.Mutex // Guards lines: a test that was stopped may still run.
 	lines map[string]map[int]bool
 }
-
-// Enabled makes it a topdown.QueryTracer.
-func (*lineTracer) Enabled() bool { return true }
-
-// Config says that it does not read variables.
-func (*lineTracer) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // TraceEvent notes an expression that was evaluated and a definition that held.
 func (t *lineTracer) TraceEvent(e topdown.Event) {
@@ -176,11 +171,14 @@ func (t *lineTracer) coverage() []Coverage {
 
 // Source is the text of a rule's file.
 func (s *Set) Source(rule Rule) ([]byte, error) {
-	if !s.own[rule.ID] {
+	if !s.own[rule.File] {
 		return fs.ReadFile(Files, rule.File)
 	}
 	return os.ReadFile(rule.File)
 }
 
 // Own reports whether a rule is the user's.
-func (s *Set) Own(id string) bool { return s.own[id] }
+func (s *Set) Own(id string) bool {
+	rule, _ := s.Rule(id)
+	return s.own[rule.File]
+}

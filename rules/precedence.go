@@ -138,7 +138,8 @@ func (s *Set) checkPrecedence() []error {
 	itself := circular(s.rules)
 	for _, rule := range s.rules {
 		for _, e := range rule.explanations() {
-			if id := ruleOf(e.effect); !s.has(id) {
+			id := ruleOf(e.effect)
+			if _, known := s.Rule(id); !known {
 				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
 				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
 			}
@@ -158,12 +159,6 @@ func (s *Set) checkPrecedence() []error {
 		}
 	}
 	return faults
-}
-
-// has reports whether there is a rule of that id.
-func (s *Set) has(id string) bool {
-	_, ok := s.Rule(id)
-	return ok
 }
 
 // firstOf reads the lists of a rule's first_of.

@@ -6,7 +6,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // requirements are the conditions of table required, by name. What failed was examined, so
@@ -45,7 +44,7 @@ var requirements = map[string]condition{
 // Lacking lists what the verdict "healthy" requires in a profile and the facts lack.
 func Lacking(profile Profile, f *facts.Facts) []Missing {
 	var all []Missing
-	input, err := tables.ValueOf(f)
+	input, err := valueOf(f)
 	if err != nil {
 		all = append(all, Missing{Words: err.Error()})
 	}

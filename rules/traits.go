@@ -1,12 +1,12 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -27,13 +27,10 @@ const (
 // Traits are the values of table fleet in the facts of a machine, by name. What is not known is left out.
 func Traits(f *facts.Facts) map[string]string {
 	all := map[string]string{}
-	raw, err := json.Marshal(facts.Facts{
+	var document any = facts.Facts{
 		Host: f.Host, IOMMU: f.IOMMU, NUMA: f.NUMA, GPUs: f.GPUs, Libraries: f.Libraries, NICs: f.NICs, Container: f.Container,
-	})
-	var document any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // A size stays as it is written.
-	if err != nil || d.Decode(&document) != nil {
+	}
+	if util.RoundTrip(&document) != nil { // A size stays as it is written.
 		return all // Facts can be encoded: they are read from JSON.
 	}
 	for _, row := range data.Fleet().Traits {

@@ -21,11 +21,6 @@ type Account struct {
 	Probe bool `json:"probe"`
 }
 
-// accountOf names a transfer.
-func accountOf(t *probe.Transfer) Account {
-	return Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way}
-}
-
 // accounts are what the findings account for: what their rules say, and the GPUs and
 // the fields of the probe in their evidence. A finding below high severity that mentions a
 // failure does not account for it; a slow transfer may not be a fault.
@@ -77,12 +72,12 @@ func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 	}
 	failed, slow := accounts(findings)
 	rest := *report
-	rest.Transfers = keep(report.Transfers, func(t *probe.Transfer) bool {
-		a := accountOf(t)
-		return t.Outcome.Failed() && !failed[a] || t.Outcome == probe.Slow && !slow[a]
+	rest.Transfers = slices.DeleteFunc(append([]probe.Transfer{}, report.Transfers...), func(t probe.Transfer) bool {
+		a := Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way}
+		return (!t.Outcome.Failed() || failed[a]) && (t.Outcome != probe.Slow || slow[a])
 	})
-	rest.Devices = keep(report.Devices, func(d *probe.Device) bool {
-		return d.Outcome.Failed() && !failed[Account{Device: d.Address}]
+	rest.Devices = slices.DeleteFunc(append([]probe.Device{}, report.Devices...), func(d probe.Device) bool {
+		return !d.Outcome.Failed() || failed[Account{Device: d.Address}]
 	})
 	whole := report.Outcome.Failed() && !failed[Account{Probe: true}]
 	if !whole {
@@ -93,15 +88,4 @@ func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 		return nil
 	}
 	return &rest
-}
-
-// keep returns the items that satisfy a test.
-func keep[T any](list []T, holds func(*T) bool) []T {
-	kept := []T{}
-	for i := range list {
-		if holds(&list[i]) {
-			kept = append(kept, list[i])
-		}
-	}
-	return kept
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // TestWho checks that a rule names the process that said a message as a verdict of the
@@ -24,7 +23,7 @@ func TestWho(t *testing.T) {
 			for _, rank := range numbers {
 				for _, device := range numbers {
 					m := &facts.Message{Host: host, PID: pid, Rank: rank, Device: device}
-					input := expect.Value(tables.ValueOf(m))(t)
+					input := expect.Value(valueOf(m))(t)
 					answer, err := query.Eval(t.Context(), rego.EvalParsedInput(input))
 					expect.Must(t, err == nil && len(answer) == 1, "%v is named %v: %v", input, answer, err)
 					got, want := answer[0].Bindings["name"], message.Fill("{who}", m, &message.Said{})

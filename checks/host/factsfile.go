@@ -44,7 +44,7 @@ func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 // IsRecording reports whether a file that begins so is a snapshot or a facts
 // file, or means to be one.
 func IsRecording(head []byte) bool {
-	return isSnapshot(head) || factsHead.Match(head)
+	return isSnapshot(head) || factsHead.Get().Match(head)
 }
 
 // factsHead is how a facts file begins: its first field is the schema.

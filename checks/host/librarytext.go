@@ -90,7 +90,7 @@ func (t *TextFinder) search(b []byte, last bool) {
 			if i < 0 {
 				break
 			}
-			if m := versionText.Find(rest[max(0, i-1):min(len(rest), i+textLength)]); m != nil && (last || i+textLength <= len(rest)) {
+			if m := versionText.Get().Find(rest[max(0, i-1):min(len(rest), i+textLength)]); m != nil && (last || i+textLength <= len(rest)) {
 				t.text = string(m)
 			}
 			rest = rest[i+1:]

@@ -5,10 +5,8 @@ package job
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -218,7 +216,7 @@ func (s *story) byItself(d *facts.Death) bool {
 	case d.Reporter == "kernel": // A process of whatever program; of the job, where that lost one.
 		return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool { return message.PeerGone(m.ID) })
 	case d.What == "assertion":
-		return !libraries().MatchString(d.File)
+		return !libraries.MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
 		return true
 	case d.Class == "SIGABRT" || d.Class == "SIGKILL": // These may come from outside, and from PyTorch when a watchdog aborted.
@@ -349,13 +347,13 @@ func itsOwn(printed string) bool {
 	if programming[class] {
 		return true
 	}
-	return !ofCommunication(printed) && !machineClass().MatchString(class) && !machineWords().MatchString(said)
+	return !ofCommunication(printed) && !machineClass.MatchString(class) && !machineWords.MatchString(said)
 }
 
 // ofCommunication reports whether an exception speaks of communication between ranks or of GPUs.
 func ofCommunication(printed string) bool {
 	class, said := parts(printed)
-	return communicationClass().MatchString(class) || communicationWords().MatchString(said)
+	return communicationClass.MatchString(class) || communicationWords.MatchString(said)
 }
 
 // parts are the class of a printed exception, without its modules, and its words, without those that only say where it was.
@@ -393,27 +391,16 @@ func setOf(names ...string) map[string]bool {
 }
 
 var (
-	libraries          = anyOf(`(?i)nccl|rccl|ucx|ucp_|uct_|ibv|libfabric|gloo|psm2`)
-	communicationClass = anyOf(
-		`(?i)nccl|rccl|cuda|hip|nvml|xla|jax|accelerator|outofmemory|memoryerror|^oom`,
-		`dist(?:backend|network|store|queue|error)|rendezvous|collective|barrier`,
-		`connect|timeout|timedout|expired|network|socket|gaierror|brokenpipe|eoferror|grpc|rpc|http|ssl|zmq`,
-		`childfailed|calledprocess|processraised|processexited|brokenprocess|signal|systemexit|actor|died|crash|dead|killed|cancel`,
-	)
-	communicationWords = anyOf(
-		`(?i)nccl|rccl|\bcuda|cudnn|cublas|cusolver|\bhip\b|hiperror|\bhsa\b|\bgpus?\b|\bdriver|nvidia|nvml|triton|kernel image`,
-		`gloo|c10d|\bucx\b|\bmpi\b|rdma|ibv_|libfabric|infiniband|store|socket|connect|\btcp|\bport\b|address (?:already )?in use|unreachable|resolve`,
-		`time(?:d)?[ -]?out|collective|all_?reduce|all_?gather|process group|default group|\bpeer|p2p|nvlink|rank \d+ |world[ _]size`,
-		`root cause|see (?:the )?(?:stack trace|log|above|error)|worker\w* (?:failed|died)|background process`,
-	)
-	machineClass = anyOf(`(?i)interrupt|^empty$|permission`)
-	machineWords = anyOf(
-		`(?i)shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied`,
-		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|exited|proc)|exited unexpectedly|terminated|killed|signal`,
-	)
+	libraries          = lazy.New(`(?i)nccl|rccl|ucx|ucp_|uct_|ibv|libfabric|gloo|psm2`)
+	communicationClass = lazy.New(`(?i)nccl|rccl|cuda|hip|nvml|xla|jax|accelerator|outofmemory|memoryerror|^oom|` +
+		`dist(?:backend|network|store|queue|error)|rendezvous|collective|barrier|` +
+		`connect|timeout|timedout|expired|network|socket|gaierror|brokenpipe|eoferror|grpc|rpc|http|ssl|zmq|` +
+		`childfailed|calledprocess|processraised|processexited|brokenprocess|signal|systemexit|actor|died|crash|dead|killed|cancel`)
+	communicationWords = lazy.New(`(?i)nccl|rccl|\bcuda|cudnn|cublas|cusolver|\bhip\b|hiperror|\bhsa\b|\bgpus?\b|\bdriver|nvidia|nvml|triton|kernel image|` +
+		`gloo|c10d|\bucx\b|\bmpi\b|rdma|ibv_|libfabric|infiniband|store|socket|connect|\btcp|\bport\b|address (?:already )?in use|unreachable|resolve|` +
+		`time(?:d)?[ -]?out|collective|all_?reduce|all_?gather|process group|default group|\bpeer|p2p|nvlink|rank \d+ |world[ _]size|` +
+		`root cause|see (?:the )?(?:stack trace|log|above|error)|worker\w* (?:failed|died)|background process`)
+	machineClass = lazy.New(`(?i)interrupt|^empty$|permission`)
+	machineWords = lazy.New(`(?i)shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied|` +
+		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|exited|proc)|exited unexpectedly|terminated|killed|signal`)
 )
-
-// anyOf compiles a pattern of alternatives when it is first used.
-func anyOf(parts ...string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(parts, "|")) })
-}

@@ -46,10 +46,10 @@ func Message(line string) (seconds float64, host, message string) {
 	if m == nil {
 		return 0, "", line
 	}
-	if at, err := facts.ParseFloat(m[prefix.SubexpIndex("seconds")]); err == nil {
+	if at, err := facts.ParseFloat(m[prefix.Get().SubexpIndex("seconds")]); err == nil {
 		seconds = at
 	}
-	return seconds, m[prefix.SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])
+	return seconds, m[prefix.Get().SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])
 }
 
 // Line reads a line, and reports whether it reports an event or belongs to

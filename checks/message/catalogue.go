@@ -287,7 +287,7 @@ func (r *Row) Match(line string) (fields map[string]string, ok bool) {
 	if m == nil {
 		return nil, false
 	}
-	for i, name := range r.like.SubexpNames() {
+	for i, name := range r.like.Get().SubexpNames() {
 		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
 			if fields == nil {
 				fields = make(map[string]string)

@@ -41,15 +41,11 @@ var placeForms = []struct {
 	{"container-toolkit", lazy.New(`(?P<file>level=error|OCI runtime (?:create failed|error))(?:: | msg=)(?P<words>.*(?:(?i:nvidia)|NVML|\bCDI\b|libcuda|\bGPU).*)`)},
 }
 
-// PlaceOf is where in a library a line comes from, as far as its form tells, and what the
-// codes and variables are that it names; nil if it tells nothing of the kind.
-func PlaceOf(line string) *facts.Place { return placeOf(line, "", "") }
-
 // PlaceOf is where a line of this row comes from: in the area of the row, if it has one.
 func (t *Statement) PlaceOf(line string) *facts.Place { return placeOf(line, t.Program, t.Area) }
 
-// placeOf is where a line comes from: in area, if that is known, of program, if the line
-// itself names no library.
+// placeOf is where in a library a line comes from, as far as its form tells, and what the codes and variables are that it names:
+// in area, if that is known, of program, if the line itself names no library. It is nil if the line tells nothing of the kind.
 func placeOf(line, program, area string) *facts.Place {
 	p := &facts.Place{}
 	words := line
@@ -59,7 +55,7 @@ func placeOf(line, program, area string) *facts.Place {
 			continue
 		}
 		p.Library = form.library
-		for i, name := range form.like.SubexpNames() {
+		for i, name := range form.like.Get().SubexpNames() {
 			switch name {
 			case "file":
 				p.File = shortFile(m[i])
@@ -247,7 +243,7 @@ var advice = lazy.New(`(?i)(?:\b(?:by setting|by exporting|(?:try|please|can|cou
 // variablesIn are the variables of libraries that a text names as set or read, each once.
 func variablesIn(words string) []string {
 	var all []string
-	for _, at := range variable.FindAllStringIndex(words, -1) {
+	for _, at := range variable.Get().FindAllStringIndex(words, -1) {
 		name := words[at[0]:at[1]]
 		if advice.MatchString(words[:at[0]]) {
 			continue

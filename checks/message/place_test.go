@@ -40,7 +40,7 @@ func TestPlaceOf(t *testing.T) {
 		"step 3: loss 0.2": "",
 		"error 3":          "",
 	} {
-		expect.Equal(t, want, told(PlaceOf(line)), "%s", line)
+		expect.Equal(t, want, told(placeOf(line, "", "")), "%s", line)
 	}
 }
 
@@ -94,7 +94,7 @@ func told(p *facts.Place) string {
 func TestEveryCode(t *testing.T) {
 	want := func(line, space, name string) {
 		t.Helper()
-		p := PlaceOf(line)
+		p := placeOf(line, "", "")
 		expect.That(t, p != nil && slices.ContainsFunc(p.Codes, func(c facts.Code) bool { return c.Space == space && c.Name == name }), "%s: %+v, want %s", line, p, name)
 	}
 	const warn = "n7:4:5 [3] misc/new.cc:73 NCCL WARN "
@@ -131,7 +131,7 @@ func FuzzPlaceOf(f *testing.F) {
 		areas[a.Name] = true
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		p := PlaceOf(line)
+		p := placeOf(line, "", "")
 		if p == nil {
 			return
 		}

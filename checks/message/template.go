@@ -198,7 +198,7 @@ const maxWords = 120
 
 // Fill fills the places of a text for a message.
 func Fill(text string, m *facts.Message, s *Said) string {
-	return placeholder.ReplaceAllStringFunc(text, func(place string) string {
+	return placeholder.Get().ReplaceAllStringFunc(text, func(place string) string {
 		part := placeholder.FindStringSubmatch(place)
 		name, instead := part[2], part[3]
 		switch {

@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -64,12 +67,12 @@ func study(f *facts.Facts) *machine {
 	if m.vendor == "amd" {
 		library = "RCCL"
 	}
-	the := counted(len(m.ranks), "GPU")
+	the := english.Plural(len(m.ranks), "GPU", "")
 	if len(m.ranks) == 1 {
 		the = "GPU"
 	}
 	m.words = strings.NewReplacer(
-		"{library}", library, "{gpus}", the, "{nodes}", counted(nodes, "NUMA node"), "{nics}", counted(len(ports.active), "RDMA device"),
+		"{library}", library, "{gpus}", the, "{nodes}", english.Plural(nodes, "NUMA node", ""), "{nics}", english.Plural(len(ports.active), "RDMA device", ""),
 		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(order),
 	)
 	return m
@@ -97,13 +100,6 @@ func listed(numbers []int) string {
 		words = append(words, strconv.Itoa(n))
 	}
 	return strings.Join(words, ",")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // needed adds what the machine's own properties ask for.
@@ -196,11 +192,9 @@ func portOf(f *facts.Facts, device string) *facts.RDMAPort {
 
 // isName reports whether a text is a name as drivers give them, which means nothing else to a
 // shell or in a file: what is examined may come from anywhere.
-func isName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) })
-}
+func isName(s string) bool { return nameForm.MatchString(s) }
 
-const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:,"
+var nameForm = lazy.New(`^[A-Za-z0-9._:,-]+$`)
 
 // numbered are the GPUs that a job can use, in its order: those that the driver offers, where it
 // was asked.

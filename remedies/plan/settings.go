@@ -19,8 +19,7 @@ func settingsOf(a remedies.Apply) []Setting {
 		all = append(all, Setting{Kind: Unset, Name: name})
 	}
 	for _, e := range a.Edits {
-		name, _, _ := strings.Cut(e.Remove, "=")
-		if s := (Setting{Kind: Unset, Name: name}); !slices.ContainsFunc(all, s.is) {
+		if s := (Setting{Kind: Unset, Name: e.Variable()}); !slices.ContainsFunc(all, s.is) {
 			all = append(all, s)
 		}
 	}

@@ -4,11 +4,22 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Areas returns the table of areas of libraries.
-var Areas = reader[AreaTable]("areas")
+var Areas = reader("areas", func(t *AreaTable) {
+	for i := range t.Words {
+		t.Words[i].like = lazy.New(t.Words[i].Like)
+	}
+	for _, library := range t.Files {
+		for i := range library.Files {
+			f := &library.Files[i]
+			f.like = lazy.New(expression(f.Like))
+		}
+	}
+})
 
 // AreaTable says where in a library a message comes from, and what may lie behind a
 // failure there.
@@ -64,6 +75,8 @@ type AreaByWords struct {
 	// Of are the areas of the files to which it applies.
 	Of   []string `json:"of"`
 	Area string   `json:"area"`
+
+	like *lazy.Regexp
 }
 
 // AreaFiles are the files, components or functions of one library.
@@ -78,70 +91,32 @@ type AreaFile struct {
 	// Like are patterns: * stands for any part of a name, ** for any part of a path.
 	Like []string `json:"like"`
 	Area string   `json:"area"`
+
+	like *lazy.Regexp
 }
 
-// placer is the table, ready for look-ups.
-type placer struct {
-	files map[string][]fileArea
-	words []wordArea
-}
-
-type fileArea struct {
-	like *regexp.Regexp
-	area string
-}
-
-type wordArea struct {
-	like      *regexp.Regexp
-	libraries []string
-	of        []string
-	area      string
-}
-
-// placers are compiled when the first message is placed.
-var placers = sync.OnceValue(func() *placer {
-	p := &placer{files: map[string][]fileArea{}}
-	for _, library := range Areas().Files {
-		for _, f := range library.Files {
-			forms := make([]string, len(f.Like))
-			for i, like := range f.Like {
-				forms[i] = expression(like)
-			}
-			// A test compiles each.
-			like := regexp.MustCompile(`(?i)^(?:` + strings.Join(forms, "|") + `)$`)
-			p.files[library.Library] = append(p.files[library.Library], fileArea{like, f.Area})
-		}
-	}
-	for _, w := range Areas().Words {
-		p.words = append(p.words, wordArea{regexp.MustCompile(w.Like), w.Libraries, w.Of, w.Area})
-	}
-	return p
-})
-
-// expression turns a pattern of files into a regular expression.
-func expression(like string) string {
-	e := regexp.QuoteMeta(like)
-	e = strings.ReplaceAll(e, `\*\*`, ".*")
-	return strings.ReplaceAll(e, `\*`, "[^/]*")
+// expression turns patterns of files into a regular expression.
+func expression(like []string) string {
+	e := regexp.QuoteMeta(strings.Join(like, "\n"))
+	return `(?i)^(?:` + strings.NewReplacer("\n", "|", `\*\*`, ".*", `\*`, "[^/]*").Replace(e) + `)$`
 }
 
 // AreaOf is the area of a message: of a library's file, component or function, and of
 // what the message says. It is empty for a library that the table does not have.
 func AreaOf(library, file, line string) string {
-	p := placers()
 	area := ""
-	for _, f := range p.files[library] {
-		if f.like.MatchString(file) {
-			area = f.area
-			break
-		}
-	}
-	for _, w := range p.words {
-		if len(w.libraries) > 0 && !slices.Contains(w.libraries, library) {
+	for _, of := range Areas().Files {
+		if of.Library != library {
 			continue
 		}
-		if slices.Contains(w.of, area) && w.like.MatchString(line) {
-			return w.area
+		if i := slices.IndexFunc(of.Files, func(f AreaFile) bool { return f.like.MatchString(file) }); i >= 0 {
+			area = of.Files[i].Area
+		}
+	}
+	for _, w := range Areas().Words {
+		isOf := len(w.Libraries) == 0 || slices.Contains(w.Libraries, library)
+		if isOf && slices.Contains(w.Of, area) && w.like.MatchString(line) {
+			return w.Area
 		}
 	}
 	return area

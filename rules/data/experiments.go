@@ -1,8 +1,14 @@
 package data
 
+import "github.com/gpudoctor/gpudoctor/checks/lazy"
+
 // Experiments returns the table of what follows if a run fails and the same run with one
 // change works.
-var Experiments = reader[ExperimentTable]("experiments")
+var Experiments = reader("experiments", func(t *ExperimentTable) {
+	for i := range t.Words {
+		t.Words[i].like = lazy.New(t.Words[i].Like)
+	}
+})
 
 // ExperimentTable says what people change to find a fault, and what is at fault if that
 // makes a difference.
@@ -59,4 +65,9 @@ type SwitchWord struct {
 	Name string `json:"name"`
 	// Value is empty if the words say that it is not set.
 	Value string `json:"value"`
+
+	like *lazy.Regexp
 }
+
+// In reports whether a heading, in such words, expresses the setting.
+func (w *SwitchWord) In(heading string) bool { return w.like.MatchString(heading) }

@@ -1,14 +1,18 @@
 package data
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // GPUModels returns the table of GPU models.
-var GPUModels = reader[GPUModelTable]("gpu_models")
+var GPUModels = reader("gpu_models", func(t *GPUModelTable) {
+	for i := range t.Models {
+		t.Models[i].like = lazy.New(t.Models[i].Like)
+	}
+})
 
 // GPUModelTable describes GPUs by their names and ids.
 type GPUModelTable struct {
@@ -59,6 +63,8 @@ type GPUModel struct {
 	MostBAR1GiB  int  `json:"most_bar1_gib,omitempty"`
 	// EFA is true for the GPUs of EC2 instances with EFA (p4, p5 and p6).
 	EFA bool `json:"efa,omitempty"`
+
+	like *lazy.Regexp
 }
 
 // NVIDIAFunctions maps a PCI function of NVIDIA to its kind.
@@ -73,22 +79,13 @@ type NVIDIAFunctions struct {
 	FirstResizableBARID string `json:"first_resizable_bar_id"`
 }
 
-// gpuPatterns compile the patterns of the models when a name is first compared.
-var gpuPatterns = sync.OnceValue(func() []func() *regexp.Regexp {
-	models := GPUModels().Models
-	list := make([]func() *regexp.Regexp, len(models))
-	for i, m := range models {
-		list[i] = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(m.Like) })
-	}
-	return list
-})
-
 // GPUModelOf returns the model for a name; an empty one if no model matches.
 func GPUModelOf(name string) GPUModel {
 	name = strings.ToLower(name)
-	for i, pattern := range gpuPatterns() {
-		if pattern().MatchString(name) {
-			return GPUModels().Models[i]
+	models := GPUModels().Models
+	for i := range models {
+		if models[i].like.MatchString(name) {
+			return models[i]
 		}
 	}
 	return GPUModel{}

@@ -78,11 +78,8 @@ under_nvlink(directions) if {
 	}
 }
 
-# gathered are the transfers of peer tests by unordered pair.
-gathered[key(t.source, t.destination)] contains t if some t in facts.peer_transfers
-
-# transfers_of is the same as one object, so that it is computed once.
-transfers_of := {k: ts | some k, ts in gathered}
+# transfers_of are the transfers of peer tests by unordered pair.
+transfers_of[key(t.source, t.destination)] contains t if some t in facts.peer_transfers
 
 access := {[p.source, p.destination]: p.access | some p in input.transfers.peers}
 

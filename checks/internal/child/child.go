@@ -329,7 +329,7 @@ var runtimeSignal = lazy.New(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
 // caughtSignal returns the signal that the Go runtime says ended a program,
 // or "".
 func caughtSignal(stderr []byte) string {
-	if m := runtimeSignal.FindSubmatch(stderr); m != nil {
+	if m := runtimeSignal.Get().FindSubmatch(stderr); m != nil {
 		return string(m[1])
 	}
 	return ""

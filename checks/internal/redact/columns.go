@@ -51,7 +51,7 @@ func cellsOf(line string) []cell {
 		}
 		return all
 	}
-	for _, m := range cellWord.FindAllStringIndex(line, -1) {
+	for _, m := range cellWord.Get().FindAllStringIndex(line, -1) {
 		all = append(all, cell{m[0], m[1]})
 	}
 	return all

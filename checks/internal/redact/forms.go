@@ -97,10 +97,10 @@ func apply(forms []*form, s string, standIn func(what, name, s string, from, to 
 		if !f.hinted(s) {
 			continue
 		}
-		groups := f.pattern.SubexpNames()
+		groups := f.pattern.Get().SubexpNames()
 		var out strings.Builder
 		last := 0
-		for _, m := range f.pattern.FindAllStringSubmatchIndex(s, -1) {
+		for _, m := range f.pattern.Get().FindAllStringSubmatchIndex(s, -1) {
 			for g := 1; g < len(groups); g++ {
 				from, to := m[2*g], m[2*g+1]
 				if groups[g] == "" || from < last {

@@ -259,7 +259,7 @@ func TestKept(t *testing.T) {
 func TestFormsCompile(t *testing.T) {
 	for _, forms := range [][]*form{known().Secrets, known().Keys, known().Variables, known().Names, known().Numbers, known().Addresses, known().KFD} {
 		for _, f := range forms {
-			expect.That(t, len(f.Hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.Hints)
+			expect.That(t, len(f.Hints) > 0 && strings.Join(f.pattern.Get().SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.Hints)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func secrets(s string) string {
 	}
 	var out strings.Builder
 	done := 0
-	for _, m := range settingName.FindAllStringIndex(s, -1) {
+	for _, m := range settingName.Get().FindAllStringIndex(s, -1) {
 		if m[0] < done || !hasHint(s[m[0]:m[1]]) {
 			continue
 		}
@@ -258,7 +258,7 @@ var (
 
 // valueAt returns where the value lies that begins at a place.
 func valueAt(s string, at int, what *setting) (from, to int) {
-	if m := quotedValue.FindStringSubmatchIndex(s[at:]); m != nil {
+	if m := quotedValue.Get().FindStringSubmatchIndex(s[at:]); m != nil {
 		from, to = at+max(m[2], m[4], m[6]), at+max(m[3], m[5], m[7])
 		what.quoted = what.quoted || what.sign == '=' || what.flag
 		what.whole = what.first && strings.Trim(s[to:], "\"', \t\r\n") == ""

@@ -141,7 +141,7 @@ var shmKind = &parse.Kind{
 			if m == nil {
 				continue
 			}
-			fields := form.SubexpNames()
+			fields := form.Get().SubexpNames()
 			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
 			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
 			if _, rest, ok := strings.Cut(options, ",size="); ok {

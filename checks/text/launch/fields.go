@@ -124,7 +124,7 @@ func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 		case at == nil && parse.YAMLText(entry) != "":
 			dockerVariable(l, parse.YAMLText(entry))
 		case value != nil:
-			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(parse.YAMLText(value), func(reference string) string {
+			setVariable(l, name, kubernetesReference.Get().ReplaceAllStringFunc(parse.YAMLText(value), func(reference string) string {
 				if known, ok := l.Variables[reference[2:len(reference)-1]]; ok {
 					return known
 				}

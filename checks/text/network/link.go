@@ -24,7 +24,7 @@ var linkKind = &parse.Kind{
 var linkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
 
 func linkRead(s *parse.Sink, l parse.Line) bool {
-	m := linkHead.FindStringSubmatchIndex(l.Text)
+	m := linkHead.Get().FindStringSubmatchIndex(l.Text)
 	if m == nil {
 		return false
 	}

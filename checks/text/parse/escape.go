@@ -90,7 +90,7 @@ func saidIn(line []byte) (said []byte, ok bool) {
 // blanks and invisible characters of programs for chat as a terminal has them.
 func clean(line []byte) []byte {
 	if bytes.IndexByte(line, 0x1b) >= 0 {
-		line = controlSequence.ReplaceAll(line, nil)
+		line = controlSequence.Get().ReplaceAll(line, nil)
 	}
 	return bytes.Map(shown, bytes.ReplaceAll(bytes.ToValidUTF8(line, []byte("\ufffd")), []byte("\u2026"), []byte("...")))
 }

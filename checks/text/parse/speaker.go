@@ -71,7 +71,7 @@ func rankOf(line string) *int {
 // ncclSpeakerOf reads who wrote a line of NCCL.
 func ncclSpeakerOf(line string) (host, pid, device string, ok bool) {
 	for {
-		m := ncclSpeaker.FindStringSubmatchIndex(line)
+		m := ncclSpeaker.Get().FindStringSubmatchIndex(line)
 		if m == nil {
 			return "", "", "", false
 		}

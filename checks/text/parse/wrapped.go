@@ -124,7 +124,7 @@ func splitsAddress(a, b []byte) bool {
 	if numeral := func(c byte) bool { return c == '.' || c >= '0' && c <= '9' }; !numeral(a[len(a)-1]) || !numeral(b[0]) {
 		return false
 	}
-	head, tail := addressHead.FindSubmatch(a[max(0, len(a)-most):]), addressTail.FindSubmatch(b[:min(len(b), most)])
+	head, tail := addressHead.Get().FindSubmatch(a[max(0, len(a)-most):]), addressTail.Get().FindSubmatch(b[:min(len(b), most)])
 	return head != nil && tail != nil && isAddress(slices.Concat(head[1], tail[1])) && !isAddress(head[1]) && !isAddress(tail[1])
 }
 

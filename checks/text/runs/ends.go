@@ -112,7 +112,7 @@ func endAnchors() []string {
 // note notes the end of a process, unless it ended well.
 func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 	g := make(map[string]string)
-	for i, name := range f.form.SubexpNames() {
+	for i, name := range f.form.Get().SubexpNames() {
 		if name != "" {
 			g[name] = m[i]
 		}

@@ -2,11 +2,9 @@ package runs
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -255,7 +253,7 @@ func (m *mark) titled(title string) bool {
 		}
 	}
 	told := false
-	for _, at := range assigns.FindAllStringSubmatchIndex(title, 32) {
+	for _, at := range assigns.Get().FindAllStringSubmatchIndex(title, 32) {
 		name, hasValue := title[at[2]:at[3]], at[4] >= 0
 		switch {
 		case !env.SteersCommunication(name):
@@ -274,17 +272,15 @@ func (m *mark) titled(title string) bool {
 	words := strings.ToLower(strings.Join(strings.FieldsFunc(assigns.ReplaceAllString(title, ""), func(c rune) bool {
 		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
 	}), " "))
-	for _, w := range switchWords() {
-		if w.like.MatchString(words) {
-			if slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.name }) {
-				continue
-			}
-			told = true
-			if w.value == "" {
-				m.removed = append(m.removed, w.name)
-			} else {
-				set(w.name, w.value)
-			}
+	for _, w := range data.Experiments().Words {
+		if !w.In(words) || slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.Name }) {
+			continue
+		}
+		told = true
+		if w.Value == "" {
+			m.removed = append(m.removed, w.Name)
+		} else {
+			set(w.Name, w.Value)
 		}
 	}
 	if found := listed.FindStringSubmatch(title); found != nil {
@@ -306,17 +302,3 @@ const (
 	devicesName = "GPUs"
 	countName   = "count"
 )
-
-// switchWord is a row of the table of words, ready to be asked.
-type switchWord struct {
-	like        *regexp.Regexp
-	name, value string
-}
-
-var switchWords = sync.OnceValue(func() []switchWord {
-	list := make([]switchWord, 0, len(data.Experiments().Words))
-	for _, w := range data.Experiments().Words {
-		list = append(list, switchWord{regexp.MustCompile(w.Like), w.Name, w.Value}) // A test compiles each.
-	}
-	return list
-})

@@ -357,7 +357,7 @@ func newPrefix(text string) prefix {
 	}
 	p.indent = len(text) - len(put)
 	at := 0
-	for _, place := range times.FindAllStringIndex(put, -1) {
+	for _, place := range times.Get().FindAllStringIndex(put, -1) {
 		p.parts, at = append(p.parts, put[at:place[0]]), place[1]
 	}
 	p.parts = append(p.parts, put[at:])

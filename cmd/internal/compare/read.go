@@ -17,7 +17,7 @@ var ErrNewer = errors.New("a newer gpudoctor wrote it")
 var reportHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.report/`)
 
 // IsReport reports whether a file that begins so is a report in JSON.
-func IsReport(head []byte) bool { return reportHead.Match(head) }
+func IsReport(head []byte) bool { return reportHead.Get().Match(head) }
 
 // ReadReport decodes a report in JSON. Fields that it does not know are ignored: new optional
 // ones may come at any time.

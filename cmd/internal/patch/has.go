@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -34,8 +35,7 @@ func (w *Want) concerns(l *facts.Launch, from, to int) bool {
 	return !alone(l)
 }
 
-// has reports whether a launch has what a container's setting sets. It answers only for the
-// kinds that a launch states; groups and limits other than memlock are not among them.
+// has reports whether a launch has what a container's setting sets.
 func has(l *facts.Launch, w *Want) bool {
 	switch w.Kind {
 	case plan.GPUs:
@@ -51,57 +51,14 @@ func has(l *facts.Launch, w *Want) bool {
 			return *l.SHMBytes >= wanted
 		}
 		return l.SHMMounted && !slices.Contains(l.Mounts, "emptyDir:/dev/shm")
-	case plan.Limit:
-		return w.Name == "memlock" && (l.Privileged || locks(l) || l.MemlockBytes != nil && *l.MemlockBytes == -1)
-	case plan.Capability:
-		return l.Privileged || slices.Contains(l.CapAdd, w.Name) || slices.Contains(l.CapAdd, "ALL") ||
-			w.Name == "IPC_LOCK" && l.MemlockBytes != nil && *l.MemlockBytes == -1
-	case plan.Device:
-		return l.Privileged || passed(l, w.Name)
-	case plan.Group:
-		return l.Privileged
-	case plan.Namespace:
-		return map[string]string{"ipc": l.IPC, "network": l.Network}[w.Name] == w.Value
-	case plan.Mount:
-		target, _, _ := strings.Cut(w.Value, ":")
-		return slices.Contains(l.Mounts, w.Name+":"+target)
-	default: // A launch does not state it.
+	default:
+		return remedies.Has(l, emit.Words(w.Setting))
 	}
-	return false
 }
 
 // shares reports whether a container has the host's /dev/shm, or another's.
 func shares(ipc string) bool {
 	return ipc == "host" || strings.HasPrefix(ipc, "container:") || strings.HasPrefix(ipc, "service:")
-}
-
-// locks reports whether a container may lock memory beyond its limit: a capability that is
-// added is in force for root.
-func locks(l *facts.Launch) bool {
-	return isRoot(l.User) && (slices.Contains(l.CapAdd, "IPC_LOCK") || slices.Contains(l.CapAdd, "ALL"))
-}
-
-// isRoot reports whether a user is root, as far as a description says.
-func isRoot(user string) bool {
-	name, _, _ := strings.Cut(user, ":")
-	return name == "" || name == "0" || name == "root"
-}
-
-// passed reports whether a device, or one of the nodes in a folder of them, reaches a
-// container.
-func passed(l *facts.Launch, name string) bool {
-	for _, d := range l.Devices {
-		if d == name || d == "/dev" || strings.HasPrefix(d, name+"/") || strings.HasPrefix(d, "amd.com/gpu=") && !strings.HasPrefix(name, "/dev/infiniband") {
-			return true
-		}
-	}
-	for _, m := range l.Mounts {
-		source, target, _ := strings.Cut(m, ":")
-		if source == target && (source == "/dev" || source == name || strings.HasPrefix(source, name+"/")) {
-			return true
-		}
-	}
-	return l.Runtime == "amd" && !strings.HasPrefix(name, "/dev/infiniband")
 }
 
 // same compares values of a variable.

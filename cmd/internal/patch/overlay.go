@@ -14,21 +14,12 @@ type Overlay struct {
 	Name, Text string
 }
 
-// Stat describes a file.
-func (o Overlay) Stat(name string) (fs.FileInfo, error) {
-	info, err := o.OS.Stat(name)
-	if err != nil || name != o.Name {
-		return info, err
-	}
-	return overlaid{info, strings.NewReader(o.Text)}, nil
-}
-
 // Open opens a file.
 func (o Overlay) Open(name string) (files.File, error) {
 	if name != o.Name {
 		return o.OS.Open(name)
 	}
-	info, err := o.OS.Stat(name)
+	info, err := o.Stat(name)
 	if err != nil {
 		return nil, err
 	}

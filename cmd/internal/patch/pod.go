@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -142,7 +143,7 @@ func (d *document) give(c *container) {
 	case w.Kind == plan.Device && c.spec != nil:
 		d.noteDevices(c)
 	case has(c.launch, w):
-	case w.Kind == plan.Capability && !isRoot(c.launch.User):
+	case w.Kind == plan.Capability && !remedies.IsRoot(c.launch.User):
 		note := "It runs as user " + c.launch.User + ", for whom an added capability is not in force."
 		if c.spec != nil {
 			note += " Run it as root, or raise the limits of the container runtime."

@@ -58,7 +58,7 @@ func MarkdownFaults(source []byte) []string {
 				tag(string(n.ClosureLine.Value(source)))
 			}
 		case *ast.AutoLink:
-			if !links.Match(n.URL(source)) || n.Parent().Kind() == ast.KindParagraph {
+			if !links.Get().Match(n.URL(source)) || n.Parent().Kind() == ast.KindParagraph {
 				fault("a link to %s", n.URL(source))
 			}
 		case *ast.Link, *ast.Image:

@@ -1,5 +1,4 @@
-// Package tables turns Go values into Rego values: the facts, and the tables of rules/data.
-package tables
+package rules
 
 import (
 	"fmt"
@@ -19,9 +18,9 @@ import (
 // tablesName is the document below data that holds the tables of rules/data, by name.
 const tablesName = "tables"
 
-// ValueOf turns facts into the Rego value of their JSON, without nulls: a rule sees an
+// valueOf turns facts into the Rego value of their JSON, without nulls: a rule sees an
 // unknown fact as undefined and never as null.
-func ValueOf(v any) (ast.Object, error) {
+func valueOf(v any) (ast.Object, error) {
 	document := v
 	if err := util.RoundTrip(&document); err != nil {
 		return nil, fmt.Errorf("facts as JSON: %w", err)
@@ -39,15 +38,15 @@ func ValueOf(v any) (ast.Object, error) {
 
 // withoutNull leaves out the parts of a JSON document that are null.
 func withoutNull(v any) any {
-	isNull := func(part any) bool { return part == nil }
 	switch v := v.(type) {
 	case map[string]any:
-		maps.DeleteFunc(v, func(_ string, part any) bool { return isNull(part) })
 		for name, part := range v {
-			v[name] = withoutNull(part)
+			if v[name] = withoutNull(part); part == nil {
+				delete(v, name)
+			}
 		}
 	case []any:
-		v = slices.DeleteFunc(v, isNull)
+		v = slices.DeleteFunc(v, func(part any) bool { return part == nil })
 		for i, part := range v {
 			v[i] = withoutNull(part)
 		}
@@ -56,12 +55,12 @@ func withoutNull(v any) any {
 	return v
 }
 
-// Values are the tables as Rego values, each made on first use.
-var Values = func() map[string]func() ast.Value {
+// tables are the tables of rules/data as Rego values, each made on first use.
+var tables = func() map[string]func() ast.Value {
 	all := make(map[string]func() ast.Value, len(data.Names()))
 	for _, name := range data.Names() {
 		all[name] = sync.OnceValue(func() ast.Value {
-			value, err := ValueOf(data.Table(name))
+			value, err := valueOf(data.Table(name))
 			if err != nil {
 				panic(fmt.Sprintf("table %s: %v", name, err)) // Its type has no fields of such kinds.
 			}
@@ -71,38 +70,27 @@ var Values = func() map[string]func() ast.Value {
 	return all
 }()
 
-// Store holds tables for an evaluation.
-func Store(names []string) storage.Store {
+// storeOf holds tables for an evaluation.
+func storeOf(names []string) storage.Store {
 	all := make([][2]*ast.Term, 0, len(names))
 	for _, name := range names {
-		all = append(all, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(Values[name]())})
+		all = append(all, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(tables[name]())})
 	}
 	root := ast.NewObject([2]*ast.Term{ast.StringTerm(tablesName), ast.ObjectTerm(all...)})
 	return inmem.NewFromASTObject(root)
 }
 
-// Imported are the tables that modules import, the way to read them in the
+// importedTables are the tables that modules import, the way to read them in the
 // built-in rules.
-func Imported(modules map[string]*ast.Module) []string {
-	var names []string
-	for name := range Values {
-		for _, m := range modules {
-			if imports(m, name) {
-				names = append(names, name)
-				break
+func importedTables(modules map[string]*ast.Module) []string {
+	found := map[string]bool{}
+	for _, m := range modules {
+		for _, i := range m.Imports {
+			if path, ok := strings.CutPrefix(i.Path.String(), "data."+tablesName+"."); ok {
+				name, _, _ := strings.Cut(path, ".") // It may import a part of one.
+				found[name] = true
 			}
 		}
 	}
-	return names
-}
-
-// imports reports whether a module imports a table, or a part of it.
-func imports(m *ast.Module, table string) bool {
-	path := "data." + tablesName + "." + table
-	for _, imported := range m.Imports {
-		if p := imported.Path.String(); p == path || strings.HasPrefix(p, path+".") {
-			return true
-		}
-	}
-	return false
+	return slices.Collect(maps.Keys(found))
 }
