@@ -121,7 +121,7 @@ func newStory(f *facts.Facts) *story {
 	waited, lost := map[speaker]bool{}, map[speaker]bool{}
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
-		if s.wentOn && waits[m.ID] {
+		if s.wentOn && waits[m.ID] || m.Role == "category" && passed(f, m) {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}
@@ -143,6 +143,17 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	return s
+}
+
+// passed reports whether a benchmark went on to its end, with right results, after a complaint that names no cause, and
+// none began in between.
+func passed(f *facts.Facts, m *facts.Message) bool {
+	return slices.ContainsFunc(f.Benchmarks, func(b facts.Benchmark) bool {
+		sound := b.Source == m.Source && b.Complete && b.Wrong != nil && *b.Wrong == 0 && len(b.Points) > 0
+		return sound && m.Line < b.Points[len(b.Points)-1].Line && !slices.ContainsFunc(f.Benchmarks, func(o facts.Benchmark) bool {
+			return o.Source == m.Source && o.Line > m.Line && o.Line < b.Line
+		})
+	})
 }
 
 // deaths are the ends of that kind before which there was no trouble.
@@ -170,7 +181,7 @@ func (s *story) first(own []*facts.Death) *facts.Death {
 		}
 	}
 	d := *chosen
-	if s.launcher != nil && (d.Rank == nil || sameRank(d.Rank, s.launcher.Rank)) && (d.PID == 0 || d.PID == s.launcher.PID) {
+	if s.launcher != nil && (d.Rank == nil || sameRank(d.Rank, s.launcher.Rank)) && (d.PID == 0 || s.launcher.PID == 0 || d.PID == s.launcher.PID) {
 		d.Rank, d.Host, d.PID = s.launcher.Rank, cmp.Or(s.launcher.Host, d.Host), cmp.Or(s.launcher.PID, d.PID)
 	}
 	if d.Rank == nil && d.What == "assertion" {

@@ -163,6 +163,42 @@ signs contains {
 	not absent_named
 }
 
+# lost are the messages that another rank is gone, by the rank that says it.
+lost[m.rank] contains m if {
+	some m in logs.messages({"nccl-remote-error", "nccl-closed-by-peer", "gloo-peer-closed"})
+	is_number(m.rank)
+}
+
+# left are the ranks that ended without a failure, as far as the texts show, before others lost them.
+left contains {"words": sprintf("Rank %d", [w.rank]), "by": rank, "messages": ms, "confidence": "likely"} if {
+	some w in logs.by_id["torch-not-destroyed"]
+	is_number(w.rank)
+	not w.rank in {d.rank | some d in input.logs.deaths}
+	some rank, ms in lost
+	rank != w.rank
+	logs.first(ms).order > w.order
+}
+
+# A launcher that saw one rank fail, which had lost another, saw no other fail.
+left contains {"words": "A rank", "by": m.rank, "messages": {m}, "confidence": "possible"} if {
+	some first in logs.by_id["torch-first-failure"]
+	some rank, ms in lost
+	sprintf("%d", [rank]) == first.fields.rank
+	count({d.rank | some d in input.logs.deaths}) == 1
+	m := logs.first(ms)
+}
+
+signs contains {
+	"id": "left",
+	"message": sprintf("%s ended, without a failure that the texts show, while rank %d was still in a collective: ranks that do not run the same number of steps, as with uneven data or a rank that stops early, leave others waiting", [l.words, l.by]),
+	"confidence": l.confidence,
+	"messages": l.messages,
+	"remedies": ["fix-application", "other"],
+} if {
+	l := sort(left)[0]
+	not input.logs.job.first
+}
+
 # Each process of a test believes to be the only one.
 signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
