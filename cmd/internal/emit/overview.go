@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -19,7 +18,7 @@ type overview struct{ lines.Page }
 // Overview is a plan for a person, in columns as a terminal has (0 for 100): what to set where, with the reasons, what else to
 // do, and where each rank belongs.
 func Overview(p *plan.Plan, columns int, color, ascii bool) []byte {
-	o := overview{lines.Page{B: &bytes.Buffer{}, Width: max(cmp.Or(columns, 100), 40), Color: color}}
+	o := overview{lines.NewPage(columns, color)}
 	p = lines.Clean(p, ascii)
 	o.Wrapped("", lines.Bold, p.Machine)
 	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)

@@ -54,7 +54,7 @@ type section struct {
 }
 
 // limits bound what people are shown; JSON has all of it.
-type limits struct{ causes, common, names, outliers, lines int }
+type limits struct{ causes, common, names, outliers, lines, figures int }
 
 // sections are what follows the causes, without those that are empty.
 func (f *Fleet) sections(l limits) []section {
@@ -77,6 +77,7 @@ func (f *Fleet) sections(l limits) []section {
 		{"Not examined completely", some(unproven), 1},
 		{"No report", some(f.Unreported), 1},
 		{"Not counted", texts(f.Problems), l.lines},
+		{"Figures", texts(f.Measured[:min(len(f.Measured), l.figures)]), l.figures},
 	} {
 		most := s.More
 		if s.More = max(0, len(s.Lines)-most); s.More > 0 {
