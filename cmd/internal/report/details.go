@@ -1,8 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,7 +26,6 @@ func (t *text) details() {
 		t.Wrapped("  ", lines.Plain, strings.Join(t.v.Passed, ", "))
 	}
 	t.pairs("Set in files", settings)
-	t.times()
 	t.Line()
 }
 
@@ -46,41 +43,4 @@ func (t *text) pairs(title string, all []pair) {
 		}
 		t.Under("  "+lines.Pad(name, indent-2), strings.Repeat(" ", indent), lines.Plain, p.Text)
 	}
-}
-
-// times writes how long the checks and the judging took, and the stages of the
-// probe, the longest first.
-func (t *text) times() {
-	steps, stages := maps.Clone(t.v.Timing.ChecksMS), map[string]float64{}
-	if len(steps) > 0 {
-		steps["rules"], steps["remedies"] = t.v.Timing.RulesMS, t.v.Timing.RemediesMS
-	}
-	if t.v.Transfers != nil {
-		for _, s := range t.v.Transfers.Stages {
-			stages[s.Name] += s.Milliseconds
-		}
-	}
-	if len(steps)+len(stages) > 0 {
-		t.Head("Time")
-	}
-	for _, list := range []pair{{"steps", longest(steps)}, {"probe", longest(stages)}} {
-		if list.Text != "" {
-			t.hanging("  ", list.Name, lines.Plain, list.Text)
-		}
-	}
-}
-
-// longest lists times, the longest first; several below a millisecond are only
-// counted.
-func longest(ms map[string]float64) string {
-	var parts []string
-	names := slices.SortedFunc(maps.Keys(ms), func(a, b string) int { return cmp.Or(cmp.Compare(ms[b], ms[a]), cmp.Compare(a, b)) })
-	for i, name := range names {
-		if rest := len(names) - i; ms[name] < 1 && rest > 1 {
-			parts = append(parts, fmt.Sprintf("%d others below 1 ms", rest))
-			break
-		}
-		parts = append(parts, name+" "+cmp.Or(took(ms[name]), "0 ms"))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -49,8 +49,12 @@ func (s *TestSuite) Write(b *bytes.Buffer) {
 func writeJUnit(b *bytes.Buffer, r *ciReport) {
 	s := TestSuite{Testsuite: junit.Testsuite{Name: "gpudoctor", Time: fmt.Sprintf("%.3f", r.Timing.TotalMS/1000)}}
 	for _, p := range []pair{
-		{"version", r.Version}, {"profile", string(r.Profile)}, {"fail-on", string(r.FailOn)}, {"machine", r.Host.Summary},
-		{"sources", strings.Join(r.Sources, ", ")}, {"verdict", r.conclusion()},
+		{"version", r.Version},
+		{"profile", string(r.Profile)},
+		{"fail-on", string(r.FailOn)},
+		{"machine", r.Host.Summary},
+		{"sources", strings.Join(r.Sources, ", ")},
+		{"verdict", r.conclusion()},
 	} {
 		s.AddProperty(p.Name, p.Text)
 	}
