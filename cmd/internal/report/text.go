@@ -293,31 +293,20 @@ func topics(all []finding) []string {
 // conclusion is the verdict in a sentence.
 func (t *text) conclusion() string {
 	d := t.v
+	if d.Verdict.State == Findings {
+		return upper(d.Title) + "."
+	}
 	gaps := lines.First(d.Gaps, maxReasons, "; ")
-	if t.style.Verbose {
-		gaps = strings.Join(d.Gaps, "; ")
-	}
 	switch v := &d.Verdict; {
-	case v.State == Healthy && d.only == 1:
-		return t.noProblems() + " by the only rule judged (--only)."
-	case v.State == Healthy && d.only > 1:
-		return t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
-	case v.State == Healthy && d.Profile == rules.Image:
-		return t.noProblems() + " in this image."
-	case v.State == Healthy, v.State == Findings:
-		return upper(d.Title) + "."
+	case t.style.Verbose:
+		gaps = strings.Join(d.Gaps, "; ")
 	case v.has(ReasonFailed):
-		return upper(d.state()) + ": " + gaps + "."
-	case d.fromTexts() && v.has(ReasonCut):
-		return upper(d.state()) + ": " + v.text(ReasonCut) + "."
 	case d.fromTexts():
-		return upper(d.Title) + "."
-	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
-		return "No GPU to judge; no problems found."
+		gaps = v.text(ReasonCut)
 	case v.has(ReasonNoGPU):
-		return "No GPU to judge."
+		gaps = ""
 	}
-	return t.noProblems() + ", but not proven healthy: " + gaps + "."
+	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
 // conclusionColor is the color of the verdict.
@@ -355,18 +344,6 @@ func (t *text) exit() {
 	t.Wrapped("", lines.Dim, t.v.exit())
 }
 
-// noProblems says that no fault was found, or how bad the findings are at most that stand
-// above.
-func (t *text) noProblems() string {
-	switch {
-	case len(t.v.Findings)+len(t.v.Waived) == 0:
-		return "No problems found"
-	case len(t.v.Findings) == 0:
-		return "Nothing found that is not waived"
-	}
-	return "Nothing worse than " + string(t.v.Findings[0].Severity) + " found" // They are in order.
-}
-
 // besides counts the findings that do not decide the verdict; empty if there are none.
 func (d *Document) besides() string {
 	if said := d.Verdict.Tally(); said != "" {
@@ -375,7 +352,7 @@ func (d *Document) besides() string {
 	return ""
 }
 
-// judged says how many rules could be judged, and what the others lacked, but for
+// judged says how many rules could be judged, and which of the others are at fault themselves, but for
 // what was said of them already.
 func (t *text) judged(said string) string {
 	d := t.v
@@ -393,28 +370,13 @@ func (t *text) judged(said string) string {
 	if t.style.Verbose { // They are listed above, with what they lacked.
 		return s + "."
 	}
-	var all []string
-	var lacks []pair
+	var faults []string
 	for _, skipped := range d.Skipped {
-		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) {
-			all = append(all, text)
-		} else if !skipped.Fault && d.textsOnly { // Elsewhere their areas tell it.
-			lacks = append(lacks, pair{skipped.Rule, reasonOf(skipped)})
+		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) { // What facts lack, their areas tell.
+			faults = append(faults, text)
 		}
 	}
-	rows := commonest(lacks)
-	several := len(all)+len(rows) > 1
-	for _, r := range rows {
-		if several {
-			r.Text += fmt.Sprintf(" (%d)", len(r.Names))
-		}
-		all = append(all, r.Text)
-	}
-	const most = 3
-	if len(all) > most {
-		all = append(all[:most], "and other reasons")
-	}
-	return s + behind(": ", strings.Join(all, "; ")) + " (--verbose)."
+	return s + behind(": ", lines.First(faults, maxReasons, "; ")) + " (--verbose)."
 }
 
 // hint is what would make known most of what is not.

@@ -596,6 +596,8 @@ func (d *Document) title() string {
 // state is a verdict without findings of medium severity or above in a few words.
 func (d *Document) state() string {
 	switch v := &d.Verdict; {
+	case v.State == Healthy && d.only > 0:
+		return "healthy by the " + lines.Count(d.only, "rule") + " judged (--only)"
 	case v.State == Healthy:
 		return "healthy"
 	case v.has(ReasonFailed):
@@ -609,9 +611,9 @@ func (d *Document) state() string {
 	case v.has(ReasonTexts):
 		return "no known fault found in the input"
 	case v.has(ReasonNoGPU):
-		return "no GPU"
+		return "no GPU to judge"
 	}
-	if len(d.Findings) > 0 {
+	if len(d.Findings)+len(d.Waived) > 0 {
 		return "not proven healthy"
 	}
 	return "no problems found, not proven healthy"
