@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -62,7 +63,9 @@ type Entry struct {
 func (b *Baseline) Entries() []Entry {
 	var all []Entry
 	add := func(label string, findings []Compared, advised bool) {
-		for _, group := range alikeCompared(findings) {
+		for _, group := range lines.Grouped(findings, func(f Compared) [5]string {
+			return [...]string{f.Rule, string(f.Severity), f.Reason, f.CauseCured, strings.Join(f.Advised, " ")}
+		}) {
 			all = append(all, Entry{label, comparedInWords(group, advised)})
 		}
 	}
@@ -94,21 +97,6 @@ func (b *Baseline) effects() (effects, open []Compared) {
 		}
 	}
 	return effects, open
-}
-
-// alikeCompared groups findings of one rule and severity that stand next to each other.
-func alikeCompared(findings []Compared) [][]Compared {
-	var groups [][]Compared
-	for _, f := range findings {
-		if n := len(groups); n > 0 {
-			if last := groups[n-1][0]; last.Rule == f.Rule && last.Severity == f.Severity && last.Reason == f.Reason && last.CauseCured == f.CauseCured && strings.Join(last.Advised, " ") == strings.Join(f.Advised, " ") {
-				groups[n-1] = append(groups[n-1], f)
-				continue
-			}
-		}
-		groups = append(groups, []Compared{f})
-	}
-	return groups
 }
 
 // comparedInWords is a group of findings in a sentence.

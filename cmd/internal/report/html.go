@@ -163,22 +163,20 @@ func (v *view) notRead() []pair {
 	return all
 }
 
-// About says how the report came about.
-func (p *page) About() []pair {
+// About says what the report is of and how it came about.
+func (v *view) About() []pair {
 	all := []pair{
-		{"Host", p.Host.Hostname},
-		{"System", lines.Joined(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
-		{"Processor", p.Host.CPU},
-		{"Measured", strings.Join(p.Figures, "; ")},
-		{"Examined", strings.Join(p.Sources, ", ")},
-		{"Rules", p.rulesInNumbers()},
-		{"Exit code", fmt.Sprintf("%d: %s", p.Verdict.ExitCode, p.Verdict.Reason)},
-		{"gpudoctor", p.Version + ", profile " + string(p.Profile)},
+		{"Host", v.Host.Hostname},
+		{"System", lines.Joined(", ", v.Host.Distribution, v.Host.Kernel, v.Host.Arch)},
+		{"Processor", v.Host.CPU},
+		{"Driver", v.SlowStart},
+		{"Measured", strings.Join(v.Figures, "; ")},
+		{"Examined", strings.Join(v.Sources, ", ")},
+		{"Rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))},
+		{"Passed", strings.Join(v.Passed, ", ")},
+		{"Exit code", fmt.Sprintf("%d: %s", v.Verdict.ExitCode, v.Verdict.Reason)},
+		{"gpudoctor", v.Version + ", profile " + string(v.Profile)},
+		{"Redacted", v.RedactedNote()},
 	}
 	return slices.DeleteFunc(all, func(one pair) bool { return one.Text == "" })
-}
-
-// rulesInNumbers counts the rules by what became of them.
-func (v *view) rulesInNumbers() string {
-	return fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // plural counts a thing in words: "one finding", "2 findings".
@@ -69,12 +71,12 @@ type alike struct {
 // together gathers names of which the same is said, in order.
 func together(all []pair) []alike {
 	var rows []alike
-	for _, p := range all {
-		i := slices.IndexFunc(rows, func(r alike) bool { return r.Text == p.Text })
-		if i < 0 {
-			i, rows = len(rows), append(rows, alike{Text: p.Text})
+	for _, same := range lines.Grouped(all, func(p pair) string { return p.Text }) {
+		row := alike{Text: same[0].Text}
+		for _, p := range same {
+			row.Names = append(row.Names, p.Name)
 		}
-		rows[i].Names = append(rows[i].Names, p.Name)
+		rows = append(rows, row)
 	}
 	return rows
 }
