@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -79,17 +78,17 @@ func (t *text) areas() {
 		t.Line()
 	}
 	for _, l := range shown {
-		right := ""
+		summary := l.Summary
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			right = took(t.v.Timing.TotalMS)
+			summary += after(behind(" (", took(t.v.Timing.TotalMS)), ")")
 		}
-		t.area(nameOf(l.Name), l.State, l.Summary, right)
+		t.area(nameOf(l.Name), l.State, summary)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
 			t.items(strings.Repeat(" ", t.areaIndent()), lines.Dim, t.v.Figures)
 		}
 	}
 	if len(others) > 0 {
-		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)", "")
+		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)")
 	}
 }
 
@@ -101,28 +100,18 @@ func (t *text) areaIndent() int {
 	return areaColumn + stateColumn
 }
 
-// area writes one line: the name, the state, the summary, and a remark at the right edge
-// where there is room.
-func (t *text) area(name string, s area.State, summary, right string) {
+// area writes one line: the name, the state and the summary.
+func (t *text) area(name string, s area.State, summary string) {
 	state := string(s)
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead := lines.Pad(name, areaColumn) + t.Paint(colorOf(string(s)), lines.Pad(state, stateColumn))
-	indent := t.areaIndent()
-	room := t.Width - indent
-	margin := strings.Repeat(" ", indent)
-	if indent < areaColumn+stateColumn || summary == "" {
+	lead, margin := lines.Pad(name, areaColumn)+t.Paint(colorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", t.areaIndent())
+	if len(margin) < areaColumn+stateColumn || summary == "" {
 		t.Line(lead)
 		lead = margin
 	}
-	if summary == "" {
-		return
+	if summary != "" {
+		t.Under(lead, margin, lines.Plain, summary)
 	}
-	broken := lines.Wrap(summary, room)
-	last := &broken[len(broken)-1]
-	if gap := room - utf8.RuneCountInString(*last) - len(right); right != "" && gap >= 2 {
-		*last += strings.Repeat(" ", gap) + t.Paint(lines.Dim, right)
-	}
-	t.Lines(lead, margin, broken)
 }

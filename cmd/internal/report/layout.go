@@ -2,7 +2,6 @@ package report
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
@@ -10,20 +9,9 @@ import (
 // labelWidth is the width of the labels of a remedy and of evidence.
 const labelWidth = 7
 
-// entry writes a status, a sentence and a remark: at the right edge if there
-// is room, otherwise after the sentence.
-func (t *text) entry(label, said, right string) {
-	broken := lines.Wrap(said, t.Width-6)
-	last := len(broken) - 1
-	gap := t.Width - 6 - utf8.RuneCountInString(broken[last]) - utf8.RuneCountInString(right)
-	if right != "" && gap < 3 {
-		broken, right = lines.Wrap(said+" ("+right+")", t.Width-6), ""
-		last = len(broken) - 1
-	}
-	if right != "" {
-		broken[last] += strings.Repeat(" ", gap) + t.Paint(lines.Dim, right)
-	}
-	t.Lines(t.Paint(colorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), broken)
+// entry writes a status, a sentence and a remark behind it.
+func (t *text) entry(label, said, remark string) {
+	t.Under(t.Paint(colorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
 }
 
 // hanging writes a label and a text; further lines are aligned with the text.

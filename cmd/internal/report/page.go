@@ -41,25 +41,11 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"lines":  func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
 		"words":  func(line string) []string { return strings.Split(line, " ") },
 		"join":   func(list []string) string { return strings.Join(list, ", ") },
-		"parts":  parts,
 		"count":  lines.Count,
 		"spans":  spans,
 		"favour": func(c rules.Candidate) string { return inFavour(c, strings.TrimSpace, strings.TrimSpace) },
 	}).Parse(pageText))
 })
-
-// parts are those of a word of a command between which it may break: behind commas and
-// semicolons.
-func parts(word string) []string {
-	var list []string
-	for {
-		i := strings.IndexAny(word, ",;") + 1
-		if i == 0 || i == len(word) {
-			return append(list, word)
-		}
-		list, word = append(list, word[:i]), word[i:]
-	}
-}
 
 // spans are the pieces of a sentence, in which a number stays with its unit.
 func spans(s string) []lines.Span {
