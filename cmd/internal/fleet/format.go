@@ -45,48 +45,34 @@ func writeJSON(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	b.Write(raw)
 }
 
-// section is lines under a title, as people read them.
-type section struct {
-	Title string
-	Lines []string
-	// More is how many there are beyond them.
-	More int
-}
-
 // limits bound what people are shown; JSON has all of it.
 type limits struct{ causes, common, names, outliers, lines, figures int }
 
 // sections are what follows the causes, without those that are empty.
-func (f *Fleet) sections(l limits) []section {
+func (f *Fleet) sections(l limits) []lines.Part {
 	var unproven []string
 	for _, n := range f.Nodes {
 		if n.State == string(report.Inconclusive) {
 			unproven = append(unproven, n.Name)
 		}
 	}
-	some := func(names []string) []string {
-		if len(names) == 0 {
-			return nil
-		}
-		return []string{lines.First(names, l.names, ", ")}
-	}
-	var all []section
-	for _, s := range []section{
-		{"Between nodes", f.accused(), l.outliers},
-		{"Figures far from those of like nodes", f.outlying(l), l.outliers},
-		{"Not examined completely", some(unproven), 1},
-		{"No report", some(f.Unreported), 1},
-		{"Not counted", texts(f.Problems), l.lines},
-		{"Figures", texts(f.Measured[:min(len(f.Measured), l.figures)]), l.figures},
-	} {
-		most := s.More
-		if s.More = max(0, len(s.Lines)-most); s.More > 0 {
-			s.Lines = s.Lines[:most]
-		}
-		if len(s.Lines) > 0 {
-			all = append(all, s)
+	var all []lines.Part
+	add := func(title string, said []string, most int) {
+		if shown := said[:min(len(said), most)]; len(shown) > 0 {
+			all = append(all, lines.Part{Title: title, List: lines.Entries(shown...), More: len(said) - len(shown)})
 		}
 	}
+	names := func(title string, names []string) {
+		if len(names) > 0 {
+			add(title, []string{lines.First(names, l.names, ", ")}, 1)
+		}
+	}
+	add("Between nodes", f.accused(), l.outliers)
+	add("Figures far from those of like nodes", f.outlying(l), l.outliers)
+	names("Not examined completely", unproven)
+	names("No report", f.Unreported)
+	add("Not counted", texts(f.Problems), l.lines)
+	add("Figures", texts(f.Measured), l.figures)
 	return all
 }
 

@@ -43,9 +43,7 @@ func (f *Fleet) doc(l limits) lines.Doc {
 	if more := len(f.Causes) - l.causes; more > 0 {
 		doc.Parts = append(doc.Parts, lines.Part{Title: "Other causes", More: more})
 	}
-	for _, s := range f.sections(l) {
-		doc.Parts = append(doc.Parts, lines.Part{Title: s.Title, List: lines.Entries(s.Lines...), More: s.More})
-	}
+	doc.Parts = append(doc.Parts, f.sections(l)...)
 	return doc
 }
 
