@@ -104,7 +104,7 @@ func listOf(items []Item, whole bool) []lines.Entry {
 			if whole {
 				most = len(more)
 			}
-			e.Below = "also " + lines.Some(more, most)
+			e.Below = "also " + lines.First(more, most, ", ")
 		}
 		all = append(all, e)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // What is shown of a fleet as text, which has to fit on a screen, as a ticket, and as a ticket that would be too long.
@@ -38,24 +37,13 @@ func (f *Fleet) doc(l limits) lines.Doc {
 	doc := lines.Doc{Title: "gpudoctor fleet", Head: lines.Entries(f.Headline()), Rest: "-o FILE.html or FILE.json"}
 	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
 		title := fmt.Sprintf("%d. %s: %s (%s) on %d of %s", i+1, c.Severity, c.Title, c.Rule, len(c.Nodes), lines.Count(len(f.Nodes), "node"))
-		doc.Parts = append(doc.Parts, lines.Part{Title: title, Color: colorOf(c.Severity), List: lines.Entries(c.details(l)...)})
+		doc.Parts = append(doc.Parts, lines.Part{Title: title, Color: report.ColorOf(string(c.Severity)), List: lines.Entries(c.details(l)...)})
 	}
 	if more := len(f.Causes) - l.causes; more > 0 {
 		doc.Parts = append(doc.Parts, lines.Part{Title: "Other causes", More: more})
 	}
 	doc.Parts = append(doc.Parts, f.sections(l)...)
 	return doc
-}
-
-// colorOf is the colour of a severity.
-func colorOf(s rules.Severity) lines.Color {
-	switch {
-	case s.Rank() <= rules.High.Rank():
-		return lines.Red
-	case s == rules.Medium:
-		return lines.Yellow
-	}
-	return lines.Cyan
 }
 
 // details are the nodes of a cause, what they share, and what to do.

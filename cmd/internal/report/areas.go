@@ -106,7 +106,7 @@ func (t *text) area(name string, s area.State, summary string) {
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead, margin := lines.Pad(name, areaColumn)+t.Paint(colorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", t.areaIndent())
+	lead, margin := lines.Pad(name, areaColumn)+t.Paint(ColorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", t.areaIndent())
 	if len(margin) < areaColumn+stateColumn || summary == "" {
 		t.Line(lead)
 		lead = margin

@@ -86,7 +86,7 @@ func (t *text) remedy(margin string, r *remedy) {
 		t.labelled(margin, r.Label, r.Title)
 	}
 	if hidden > 0 {
-		t.Wrapped(inner, lines.Yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
+		t.Wrapped(inner, lines.Yellow, "and "+lines.Count(hidden, "more line")+" that need no change (--verbose)")
 	}
 	if !r.PerBlock {
 		t.Wrapped(inner, lines.Dim, r.Effort)

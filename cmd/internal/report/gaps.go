@@ -30,7 +30,7 @@ const maxNamed = 4
 func (g gap) String() string {
 	s := g.reason
 	if n := len(g.processes); n > 0 {
-		s = fmt.Sprintf("in use by process%s %s (%s)", map[bool]string{true: "es"}[n > 1], lines.Some(g.processes, maxNamed), g.reason)
+		s = fmt.Sprintf("in use by process%s %s (%s)", map[bool]string{true: "es"}[n > 1], lines.First(g.processes, maxNamed, ", "), g.reason)
 	}
 	switch n := len(g.devices); {
 	case n > maxNamed:

@@ -149,9 +149,9 @@ func summarize(f *facts.Facts, h Host) []string {
 func ofImage(i *facts.ImageFacts) []string {
 	parts := []string{"container image (" + i.Form + ")", i.Name, i.Platform}
 	if n := len(i.Layers); n > 0 {
-		parts = append(parts, plural(n, "layer"))
+		parts = append(parts, lines.Count(n, "layer"))
 	}
-	return lines.NonEmpty(append(parts, plural(i.Files, "file"))...)
+	return lines.NonEmpty(append(parts, lines.Count(i.Files, "file"))...)
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its
@@ -161,7 +161,7 @@ func ofTexts(d *Document) []string {
 	if len(d.Host.GPUs) == 0 {
 		parts = parts[1:] // That no GPU was seen says nothing.
 	}
-	return append(slices.Clone(parts), "from "+plural(len(d.Texts), "text"))
+	return append(slices.Clone(parts), "from "+lines.Count(len(d.Texts), "text"))
 }
 
 // models counts the GPUs by model, in order of first appearance.

@@ -11,7 +11,7 @@ const labelWidth = 7
 
 // entry writes a status, a sentence and a remark behind it.
 func (t *text) entry(label, said, remark string) {
-	t.Under(t.Paint(colorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
+	t.Under(t.Paint(ColorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
 }
 
 // hanging writes a label and a text; further lines are aligned with the text.

@@ -71,7 +71,7 @@ func (m *markdown) functions() template.FuncMap {
 		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
 		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
 		"number":  func(i int) int { return i + 1 },
-		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "plural": plural, "first": firstItems, "more": moreItems,
+		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "count": lines.Count, "first": firstItems, "more": moreItems,
 		"listed":   func() int { return m.listed },
 		"messages": func() int { return min(maxMessages, m.listed) },
 		"findings": func() int { return m.findings },
@@ -251,7 +251,7 @@ func (m *markdown) fenced(b block) string {
 	}
 	all = append(all, fence)
 	if rest := len(b.Lines) - len(shown); rest > 0 {
-		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", plural(rest, "more line")))
+		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", lines.Count(rest, "more line")))
 	}
 	return margin + strings.Join(all, "\n"+margin)
 }
@@ -313,7 +313,7 @@ func byReason(title, thing string, all []pair) reasonTable {
 func recognised(t facts.Text) string {
 	var kinds []string
 	for _, k := range t.Kinds {
-		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
+		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line")))
 	}
 	return cmp.Or(lines.Joined("; ", append(kinds, t.Problem)...), "not recognized")
 }

@@ -231,31 +231,34 @@ func (m *matrix) measured() bool {
 	return m.any(func(c cell) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c.Text) })
 }
 
+// mark stands in a table instead of a number, or behind it where there is one.
+type mark struct {
+	outcome     probe.Outcome
+	mark, means string
+}
+
+var marks = []mark{
+	{probe.Corrupt, "BAD", "wrong data"},
+	{probe.Hang, "HANG", "not finished within the deadline"},
+	{probe.Error, "ERR", "driver error"},
+	{probe.Slow, "!", "slower than the links allow"},
+	{probe.Unsupported, "-", "not offered"},
+	{probe.Unknown, "?", "not tried, or measured under load and not judged"},
+}
+
 // cellOf is a transfer's rate or time, or a mark.
 func cellOf(o probe.Outcome, t *probe.Transfer) string {
-	switch o {
-	case probe.Corrupt:
-		return "BAD"
-	case probe.Hang:
-		return "HANG"
-	case probe.Error:
-		return "ERR"
-	case probe.Unsupported:
-		return "-"
-	case probe.Unknown:
-		if t != nil && underLoad(t) {
-			return lines.Rate(*t.GBps) + "?"
-		}
-		return "?"
-	default:
-	}
 	mark := ""
-	if o == probe.Slow {
-		mark = "!"
+	for _, m := range marks {
+		if m.outcome == o {
+			mark = m.mark
+		}
 	}
 	switch {
 	case t == nil:
-		return "?"
+		return cmp.Or(mark, "?")
+	case o != probe.OK && o != probe.Slow && !underLoad(t):
+		return mark
 	case t.GBps != nil:
 		return lines.Rate(*t.GBps) + mark
 	case t.Microseconds != nil:
@@ -269,31 +272,13 @@ func underLoad(t *probe.Transfer) bool {
 	return t.Outcome == probe.Unknown && t.Cause == probe.CauseBusy && t.GBps != nil
 }
 
-const untriedMark = "? not tried"
-
 // explain writes the legend of the marks that are in the table.
 func (m *matrix) explain() {
 	var words []string
-	for _, e := range []struct {
-		outcome probe.Outcome
-		text    string
-	}{
-		{probe.Corrupt, "BAD wrong data"},
-		{probe.Hang, "HANG not finished within the deadline"},
-		{probe.Error, "ERR driver error"},
-		{probe.Slow, "! slower than the links allow"},
-		{probe.Unsupported, "- not offered"},
-		{probe.Unknown, untriedMark},
-	} {
+	for _, e := range marks {
 		if m.any(func(c cell) bool { return c.Outcome == e.outcome }) {
-			words = append(words, e.text)
+			words = append(words, e.mark+" "+e.means)
 		}
-	}
-	if m.any(func(c cell) bool { return len(c.Text) > 1 && strings.HasSuffix(c.Text, "?") }) {
-		if !m.any(func(c cell) bool { return c.Text == "?" }) {
-			words = slices.DeleteFunc(words, func(w string) bool { return w == untriedMark })
-		}
-		words = append(words, "9? measured under load, not judged")
 	}
 	m.Legend = strings.Join(words, ", ")
 }

@@ -59,7 +59,7 @@ func newStory(j *facts.Job) *story {
 		}
 	}
 	if len(hosts) > 0 {
-		s.Title += " on " + plural(len(hosts), "host")
+		s.Title += " on " + lines.Count(len(hosts), "host")
 	}
 	for _, label := range labels {
 		ours := slices.DeleteFunc(slices.Clone(j.Members), func(m facts.Member) bool { return labelOf(&m) != label })

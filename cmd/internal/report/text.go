@@ -34,8 +34,8 @@ type text struct {
 	style Style
 }
 
-// colorOf is the colour of a severity or a status.
-func colorOf(s string) lines.Color {
+// ColorOf is the colour of a severity or a status.
+func ColorOf(s string) lines.Color {
 	switch s {
 	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
 		return lines.Red
@@ -73,7 +73,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	for i := range t.v.Serious() {
 		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
 			t.Line()
-			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
+			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", lines.Count(t.v.Grave-i, "more finding")))
 			break
 		}
 		t.finding(&t.v.Found[i])
@@ -100,7 +100,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 func (t *text) quiet() {
 	for _, f := range t.v.Findings {
 		if t.v.FailOn.reaches(worst(f)) {
-			t.Line(t.Paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
+			t.Line(t.Paint(ColorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
 		}
 	}
 	if t.v.Verdict.ExitCode != 0 {
@@ -214,7 +214,7 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(colorOf(severity), severity) + "  "
+	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(ColorOf(severity), severity) + "  "
 	if gap := t.Width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
 		t.Line(lead, t.Paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.Paint(lines.Dim, about))
 		return
@@ -228,7 +228,7 @@ func (t *text) some(names []string, most int) string {
 	if t.style.Verbose {
 		most = len(names)
 	}
-	return lines.Some(names, most)
+	return lines.First(names, most, ", ")
 }
 
 // evidence writes what led to a finding.

@@ -97,7 +97,7 @@ func (t *text) faults(r topology.Row) {
 		default:
 			said += " on this link"
 		}
-		t.below(r, colorOf(f.Severity), said)
+		t.below(r, ColorOf(f.Severity), said)
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		t.Under(t.Paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
+		t.Under(t.Paint(ColorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
 	}
 	if len(m.Faults) > 0 {
 		t.Line()

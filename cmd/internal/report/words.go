@@ -1,20 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
-
-// plural counts a thing in words: "one finding", "2 findings".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "one " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
 
 // upper begins a sentence.
 func upper(s string) string {

@@ -74,7 +74,7 @@ func devices(near []affinity.Near) string {
 		names = append(names, n.Name())
 		slowest = min(slowest, n.GBps)
 	}
-	said := lines.Some(names, maxNear)
+	said := lines.First(names, maxNear, ", ")
 	if slowest == 0 {
 		return fmt.Sprintf("%s (%s)", said, near[0].Path)
 	}
@@ -132,7 +132,7 @@ func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 		if len(gpus) > len(places[what]) {
 			shared = ", which GPUs share"
 		}
-		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.Some(places[what], maxNear), shared)
+		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.First(places[what], maxNear, ", "), shared)
 	})
 }
 
