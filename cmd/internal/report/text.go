@@ -186,9 +186,7 @@ func (t *text) finding(f *finding) {
 	if f.Terms != "" {
 		t.hanging(margin, "terms", lines.Dim, f.Terms)
 	}
-	for _, c := range f.Candidates {
-		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
-	}
+	t.candidates(margin, f)
 	for _, e := range f.Effects {
 		said := "cause of " + e.Rule
 		if e.Rule == f.Rule {
@@ -204,6 +202,13 @@ func (t *text) finding(f *finding) {
 		t.quotes(margin, f)
 	}
 	t.cure(margin, f)
+}
+
+// candidates writes what may lie behind a finding.
+func (t *text) candidates(margin string, f *finding) {
+	for _, c := range f.Candidates {
+		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
+	}
 }
 
 // title writes what a finding is called, and at the right edge, if there is room, which rule found it.
