@@ -84,7 +84,7 @@ func (t *text) areas() {
 		}
 		t.area(nameOf(l.Name), l.State, summary)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.items(strings.Repeat(" ", t.areaIndent()), lines.Dim, t.v.Figures)
+			t.remark(strings.Repeat(" ", t.areaIndent()), lines.Dim, "", strings.Join(t.v.Figures, "; "))
 		}
 	}
 	if len(others) > 0 {

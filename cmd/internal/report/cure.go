@@ -148,9 +148,8 @@ func (t *text) label(name string) string { return t.Paint(lines.Green, lines.Pad
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) { t.step(margin, t.label(label), said, true) }
 
-// pointer writes a sentence behind a label and a command behind it, which is
-// not broken.
+// pointer writes a sentence behind a label, and a command below it.
 func (t *text) pointer(margin, label, said, command string) {
-	indent := len(margin) + labelWidth
-	t.Lines(margin+t.label(label), strings.Repeat(" ", indent), lines.Fill(append(strings.Fields(said), command), t.Width-indent, t.Width-indent))
+	t.labelled(margin, label, said)
+	t.Line(margin, strings.Repeat(" ", labelWidth), command)
 }

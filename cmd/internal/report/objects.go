@@ -121,8 +121,7 @@ func (t *text) objects() {
 		width = max(width, len(o.Standing())+2)
 	}
 	for _, o := range shown {
-		lead := t.Paint(ColorOf(string(o.severity())), lines.Pad(o.Standing(), width))
-		t.Lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.Width-width, t.Width-width))
+		t.Under(t.Paint(ColorOf(string(o.severity())), lines.Pad(o.Standing(), width)), strings.Repeat(" ", width), lines.Plain, o.Place())
 	}
 	if rest != "" {
 		t.Wrapped("", lines.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])

@@ -110,13 +110,8 @@ func (t *text) quiet() {
 
 // machine writes the machine, and the texts that were read.
 func (t *text) machine() {
-	name := "gpudoctor " + t.v.Version
-	first := utf8.RuneCountInString(name) + 3
-	indent := first
-	if indent > t.Width/3 {
-		indent = 6
-	}
-	t.Lines(t.Paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.Width-first, t.Width-indent))
+	name := "gpudoctor " + t.v.Version + "   "
+	t.Under(t.Paint(lines.Bold, name), strings.Repeat(" ", utf8.RuneCountInString(name)), lines.Plain, strings.Join(t.v.Machine, ", "))
 	t.texts()
 }
 
@@ -141,7 +136,7 @@ func (t *text) transfers() {
 		return
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
-	t.items("      ", lines.Dim, t.v.Figures)
+	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
 	t.slowStart()
 	t.matrix()
 }
@@ -211,7 +206,7 @@ func (t *text) candidates(margin string, f *finding) {
 	}
 }
 
-// title writes what a finding is called, and at the right edge, if there is room, which rule found it.
+// title writes what a finding is called, and which rule found it.
 func (t *text) title(margin string, f *finding) {
 	about := f.Rule + ", " + f.Certainty
 	if n := len(f.Subjects); n > 1 {
@@ -219,12 +214,7 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(ColorOf(severity), severity) + "  "
-	if gap := t.Width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
-		t.Line(lead, t.Paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.Paint(lines.Dim, about))
-		return
-	}
-	t.Under(lead, indent, lines.Bold, f.Title)
+	t.Under(t.Paint(lines.Bold, fmt.Sprint(f.Number))+"  "+t.Paint(ColorOf(severity), severity)+"  ", indent, lines.Bold, f.Title)
 	t.Line(indent, t.Paint(lines.Dim, about))
 }
 
@@ -332,7 +322,8 @@ func (t *text) conclusionColor() lines.Color {
 func (t *text) closing() {
 	d := t.v
 	said := t.conclusion()
-	t.wrappedAfter(t.conclusionColor(), said, t.judged(said))
+	t.Wrapped("", t.conclusionColor(), said)
+	t.Wrapped("", lines.Plain, t.judged(said))
 	t.wanted()
 	t.remark("", lines.Dim, "", d.RedactedNote())
 	t.remark("", lines.Dim, "For more detail: ", d.hint())
