@@ -113,13 +113,16 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	}
 }
 
+// maxInline bounds the characters of a text outside of code: escaped, one may take ten bytes, and the summary has to fit.
+const maxInline = 1000
+
 // inline makes a text from the machine safe inside a line.
-func inline(s string) string { return lines.KeepUnits(lines.Inline(s)) }
+func inline(s string) string { return lines.KeepUnits(lines.Inline(shortened(s, maxInline))) }
 
 // prose does so with sentences, in which it marks commands, variables and paths as code.
 func prose(s string) string {
 	var b strings.Builder
-	for _, span := range lines.Spans(s) {
+	for _, span := range lines.Spans(shortened(s, maxInline)) {
 		if span.Code {
 			b.WriteString(lines.Code(span.Text))
 		} else {
@@ -256,14 +259,6 @@ func (m *markdown) fenced(b block) string {
 	return margin + strings.Join(all, "\n"+margin)
 }
 
-// ToSend are the texts to ask for, where nothing could be concluded.
-func (m *markdown) ToSend() []Wanted {
-	if !m.open() || m.listed == 0 {
-		return nil
-	}
-	return m.Wanted[:min(maxWanted, len(m.Wanted))]
-}
-
 // AreaRows are the areas that apply, those of which the input says too little as one.
 func (m *markdown) AreaRows() []area.Line {
 	shown, others := m.shownAreas(false)
@@ -275,38 +270,6 @@ func (m *markdown) AreaRows() []area.Line {
 		rows = append(rows, area.Line{Name: rules.Area(inWords(others)), State: area.Unknown, Summary: "the input says too little"})
 	}
 	return rows
-}
-
-// reasonTable is names by their reason.
-type reasonTable struct {
-	Title, Thing string
-	Rows         []alike
-	Most         int
-}
-
-// maxOther bounds the reasons of one kind that are reported: JSON has all.
-const maxOther = 12
-
-// Reasons say what became of the rules and why, and which facts were not read.
-func (m *markdown) Reasons() []reasonTable {
-	var faults, lacks []pair
-	for i, p := range m.notJudged() {
-		if m.Skipped[i].Fault {
-			faults = append(faults, p)
-		} else {
-			lacks = append(lacks, p)
-		}
-	}
-	return []reasonTable{byReason("Rules that failed", "rule", faults), byReason("Rules that were not judged", "rule", lacks), byReason("Facts that were not read", "fact", m.notRead())}
-}
-
-// byReason groups names by their reason, the commonest first.
-func byReason(title, thing string, all []pair) reasonTable {
-	t := reasonTable{Title: title, Thing: thing, Rows: together(all), Most: maxOther}
-	slices.SortStableFunc(t.Rows, func(a, b alike) int {
-		return cmp.Or(len(b.Names)-len(a.Names), strings.Compare(a.Names[0]+a.Text, b.Names[0]+b.Text))
-	})
-	return t
 }
 
 // recognised says what a text was taken for.

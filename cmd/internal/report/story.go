@@ -171,9 +171,9 @@ func collective(p *facts.Progress) string {
 func ended(d *facts.Death) string {
 	switch {
 	case d.What == "exception":
-		return shortened(strings.TrimSuffix(d.Class+": "+d.Said, ": "))
+		return shortened(strings.TrimSuffix(d.Class+": "+d.Said, ": "), maxSaid)
 	case d.What == "assertion":
-		return "failed assertion: " + shortened(d.Said)
+		return "failed assertion: " + shortened(d.Said, maxSaid)
 	case d.Class != "":
 		return "ended by " + d.Class
 	case d.Code != nil:
@@ -182,9 +182,11 @@ func ended(d *facts.Death) string {
 	return "ended"
 }
 
-// shortened is the beginning of a program's words.
-func shortened(words string) string {
-	const most = 120
+// maxSaid bounds the bytes of a program's words.
+const maxSaid = 120
+
+// shortened is the beginning of a text.
+func shortened(words string, most int) string {
 	if len(words) <= most {
 		return words
 	}
