@@ -180,6 +180,11 @@ func (v *view) notRead() []pair {
 	return all
 }
 
+// rulesInNumbers counts the rules by what became of them.
+func (v *view) rulesInNumbers() string {
+	return fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))
+}
+
 // About says what the report is of and how it came about.
 func (v *view) About() []pair {
 	all := []pair{
@@ -189,7 +194,7 @@ func (v *view) About() []pair {
 		{"Driver", v.SlowStart},
 		{"Measured", strings.Join(v.Figures, "; ")},
 		{"Examined", strings.Join(v.Sources, ", ")},
-		{"Rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))},
+		{"Rules", v.rulesInNumbers()},
 		{"Exit code", fmt.Sprintf("%d: %s", v.Verdict.ExitCode, v.Verdict.Reason)},
 		{"gpudoctor", v.Version + ", profile " + string(v.Profile)},
 		{"Redacted", v.RedactedNote()},

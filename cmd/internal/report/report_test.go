@@ -396,8 +396,8 @@ func TestWhySkipped(t *testing.T) {
 		verbose bool
 		want    string
 	}{
-		{"short", false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)) (--verbose)."},
-		{"verbose", true, "0 rules passed, 4 could not be judged."},
+		{"short", false, "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y)) (--verbose)."},
+		{"verbose", true, "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y))."},
 	} {
 		expect.Equal(t, tt.want, (&text{v: newView(d, false), style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
 	}

@@ -312,9 +312,6 @@ func (t *text) conclusionColor() lines.Color {
 	case "bad":
 		return lines.Red
 	}
-	if v := &t.v.Verdict; v.State == Inconclusive && !v.has(ReasonCut) && (t.v.fromTexts() || v.has(ReasonNoGPU)) {
-		return lines.Plain // Nothing else was to be expected.
-	}
 	return lines.Yellow
 }
 
@@ -348,31 +345,17 @@ func (d *Document) besides() string {
 	return ""
 }
 
-// judged says how many rules could be judged, and which of the others are at fault themselves, but for
+// judged counts the rules by what became of them, and names those that are at fault themselves, but for
 // what was said of them already.
 func (t *text) judged(said string) string {
-	d := t.v
-	s := fmt.Sprintf("%d rules passed", len(d.Passed))
-	if len(d.Passed) == 1 {
-		s = "1 rule passed"
-	}
-	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.has(ReasonNoGPU) || t.style.Verbose) {
-		s += fmt.Sprintf(", %d %s not apply", n, map[bool]string{true: "does", false: "do"}[n == 1])
-	}
-	if len(d.Skipped) == 0 {
-		return s + "."
-	}
-	s += fmt.Sprintf(", %d could not be judged", len(d.Skipped))
-	if t.style.Verbose { // They are listed above, with what they lacked.
-		return s + "."
-	}
 	var faults []string
-	for _, skipped := range d.Skipped {
+	for _, skipped := range t.v.Skipped {
 		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) { // What facts lack, their areas tell.
 			faults = append(faults, text)
 		}
 	}
-	return s + behind(": ", lines.First(faults, maxReasons, "; ")) + " (--verbose)."
+	more := map[bool]string{true: " (--verbose)"}[len(t.v.Skipped) > 0 && !t.style.Verbose]
+	return "Rules: " + t.v.rulesInNumbers() + behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
 }
 
 // hint is what would make known most of what is not.
