@@ -297,7 +297,7 @@ func misread(d *report.Document, format string) string {
 }
 
 // remedyLine is the line of a remedy.
-var remedyLine = regexp.MustCompile(`(?m)^(now|fix|or|note) +\S`)
+var remedyLine = regexp.MustCompile(`(?m)^(now|fix|or|more|note) +\S`)
 
 // mistold says what of the findings a report does not tell.
 func mistold(d *report.Document, r formattest.Report, format string) string {

@@ -12,7 +12,7 @@ import (
 // cure writes what to do in order of rank: the quickest workaround, the lasting
 // fix, and how to see that it helped.
 func (t *text) cure(margin string, f *finding) {
-	if len(f.Remedies)+len(f.Steps)+len(f.Notes) == 0 {
+	if len(f.Remedies)+len(f.More)+len(f.Steps)+len(f.Notes) == 0 {
 		return
 	}
 	t.Line()
@@ -26,8 +26,10 @@ func (t *text) cure(margin string, f *finding) {
 			t.remedy(margin, r)
 		}
 	}
-	if len(f.More) > 0 && t.style.Verbose {
-		t.labelled(margin, "more", strings.Join(f.More, ", "))
+	for _, m := range f.More {
+		if t.style.Verbose || t.all || len(f.Remedies) == 0 {
+			t.labelled(margin, "more", m.Name+": "+m.Text)
+		}
 	}
 	t.steps(margin, f.Steps)
 	if len(f.Remedies) > 0 {

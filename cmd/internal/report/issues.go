@@ -141,7 +141,7 @@ func (d *Document) details(one rules.Finding, ascii bool) []string {
 	for _, e := range one.Explains {
 		said = append(said, fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message))
 	}
-	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}}
+	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
 	t.candidates("", &f)
 	t.cure("", &f)
 	return append(said, lines.NonEmpty(strings.Split(t.B.String(), "\n")...)...)

@@ -208,11 +208,7 @@ func (m *markdown) brief(r *remedy) string {
 func (m *markdown) terms(r *remedy) string {
 	var said []string
 	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
-		switch {
-		case p.Text == "":
-		case lines.Command.MatchString(p.Text):
-			said = append(said, p.Name+lines.Code(p.Text)+".")
-		default:
+		if p.Text != "" {
 			said = append(said, p.Name+upper(prose(strings.TrimSuffix(p.Text, ".")))+".")
 		}
 	}

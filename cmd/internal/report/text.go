@@ -32,6 +32,7 @@ type text struct {
 	lines.Page
 	v     *view
 	style Style
+	all   bool // Each remedy is named.
 }
 
 // ColorOf is the colour of a severity or a status.

@@ -67,12 +67,12 @@ type finding struct {
 	Terms   string
 	Effects []effect
 	// Candidates, Steps, Notes and Remedies are what may lie behind it, what to look at, what is not advised,
-	// and what to do, by rank. More are the ids of what else would help.
+	// and what to do, by rank. More are the names of what else would help, with what it is.
 	Candidates []rules.Candidate
 	Steps      []rules.Step
 	Notes      []string
 	Remedies   []remedy
-	More       []string
+	More       []pair
 	// Check is the command that shows whether it is gone, Fresh what that needs first.
 	Check, Fresh string
 	// Evidence is what led to it, Quotes those pieces of it that are lines of texts.
@@ -222,7 +222,7 @@ func (v *viewer) finding(g group) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, g.has):
 		case labels[a] == "":
-			f.More = append(f.More, a.ID())
+			f.More = append(f.More, pair{a.ID(), a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
 		default:
 			r := v.remedy(a, labels[a])
 			r.Kept = g.keeps(a, v.d.Withheld)

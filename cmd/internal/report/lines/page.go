@@ -49,21 +49,13 @@ func (p *Page) Head(title string) {
 	p.Line(p.Paint(Bold, title))
 }
 
-// Lines writes lines, the first behind a lead and the others behind a margin.
-func (p *Page) Lines(lead, margin string, all []string) {
-	for _, l := range all {
-		p.Line(lead, l)
-		lead = margin
-	}
-}
-
 // Under writes a text in lines, the first behind a lead and the others behind a margin as wide as that.
 func (p *Page) Under(lead, margin string, c Color, said string) {
 	broken := Wrap(said, max(p.Width-utf8.RuneCountInString(margin), leastText))
-	for i, l := range broken {
-		broken[i] = p.Paint(c, l)
+	for _, l := range broken {
+		p.Line(lead, p.Paint(c, l))
+		lead = margin
 	}
-	p.Lines(lead, margin, broken)
 }
 
 // Wrapped writes a text in lines with a left margin.
