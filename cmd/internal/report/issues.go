@@ -196,9 +196,7 @@ func (d *Document) isFile(source string) bool {
 }
 
 // conclusion is the verdict in one line.
-func (r *ciReport) conclusion() string {
-	return lines.Joined(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
-}
+func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.exit() }
 
 // spokenOf are the rules that findings name, in order of id.
 func (d *Document) spokenOf() []rules.Rule {

@@ -625,10 +625,7 @@ func (d *Document) fromTexts() bool { return d.Verdict.has(ReasonUnread) || d.Ve
 // verdictInWords is the verdict with what it rests on.
 func (d *Document) verdictInWords() string {
 	v := &d.Verdict
-	said := []string{v.Tally()}
-	if v.State != Findings {
-		said[0] = lines.Joined("; ", string(v.State), v.Tally())
-	}
+	said := []string{v.InShort()}
 	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
 		said = append(said, paths)
 	}
