@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -68,8 +67,7 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	}
 }
 
-// ranks writes where each rank belongs, where that makes a difference: as a table, or below each
-// other where there is no room.
+// ranks writes where each rank belongs, where that makes a difference.
 func (o *overview) ranks(p *plan.Plan) {
 	rows := rankRows(p)
 	if len(rows) == 0 {
@@ -79,21 +77,8 @@ func (o *overview) ranks(p *plan.Plan) {
 	if p.Bind {
 		o.Wrapped("  ", lines.Plain, "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
-	table := strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
-	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l)+2 > o.Width })
-	for i, row := range rows {
-		switch {
-		case !isWide && i == 0:
-			o.Line(o.Paint(lines.Dim, "  "+table[i]))
-		case !isWide:
-			o.Line("  " + table[i])
-		case i > 0:
-			var parts []string
-			for column, cell := range row {
-				parts = append(parts, rows[0][column]+" "+cell)
-			}
-			o.Wrapped("  ", lines.Plain, strings.Join(parts, ", "))
-		}
+	for row := range strings.Lines(lines.Table(rows)) {
+		o.Line("  " + strings.TrimSuffix(row, "\n"))
 	}
 }
 

@@ -68,7 +68,6 @@ func (d *Document) shownAreas(verbose bool) (shown []area.Line, others []string)
 const (
 	areaColumn  = 13 // Of the name: "environment" and a gap.
 	stateColumn = 9  // Of the state: "problem" and a gap.
-	leastRoom   = 30 // For the summary; with less it goes below the name.
 )
 
 // areas writes a line for each part of the machine.
@@ -84,20 +83,12 @@ func (t *text) areas() {
 		}
 		t.area(nameOf(l.Name), l.State, summary)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.remark(strings.Repeat(" ", t.areaIndent()), lines.Dim, "", strings.Join(t.v.Figures, "; "))
+			t.remark(strings.Repeat(" ", areaColumn+stateColumn), lines.Dim, "", strings.Join(t.v.Figures, "; "))
 		}
 	}
 	if len(others) > 0 {
 		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)")
 	}
-}
-
-// areaIndent is where the summaries of areas begin.
-func (t *text) areaIndent() int {
-	if t.Width-areaColumn-stateColumn < leastRoom {
-		return 6
-	}
-	return areaColumn + stateColumn
 }
 
 // area writes one line: the name, the state and the summary.
@@ -106,12 +97,6 @@ func (t *text) area(name string, s area.State, summary string) {
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead, margin := lines.Pad(name, areaColumn)+t.Paint(ColorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", t.areaIndent())
-	if len(margin) < areaColumn+stateColumn || summary == "" {
-		t.Line(lead)
-		lead = margin
-	}
-	if summary != "" {
-		t.Under(lead, margin, lines.Plain, summary)
-	}
+	lead, margin := lines.Pad(name, areaColumn)+t.Paint(ColorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", areaColumn+stateColumn)
+	t.Under(lead, margin, lines.Plain, summary)
 }
