@@ -36,8 +36,6 @@ type Key struct {
 	Bool, List bool
 	// Own is true where only the user's own file may set it.
 	Own bool
-	// Check refuses a value; nil takes any.
-	Check func(value string) error
 }
 
 // Setting is what a file sets for one flag.
@@ -297,11 +295,6 @@ func valuesOf(n *yaml.Node, k Key) ([]string, error) {
 			return nil, fmt.Errorf("%q is neither true nor false", one.Value)
 		case one.Value == "" || one.Tag == "!!null":
 			return nil, errors.New("the value is empty")
-		}
-		if k.Check != nil {
-			if err := k.Check(one.Value); err != nil {
-				return nil, err
-			}
 		}
 		values = append(values, one.Value)
 	}
