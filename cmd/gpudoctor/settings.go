@@ -67,8 +67,8 @@ func addSettings(ctx context.Context, l *line) (*applied, error) {
 		return &applied{}, nil
 	}
 	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(fileKeys(l)) })
-	if _, ok := errors.AsType[*settings.Error](err); ok {
-		return nil, inFile(err)
+	if _, ok := errors.AsType[complaint.Error](err); ok {
+		return nil, err
 	}
 	if err != nil {
 		return nil, complaint.Hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
@@ -86,14 +86,6 @@ func addSettings(ctx context.Context, l *line) (*applied, error) {
 		}
 	}
 	return out, nil
-}
-
-// inFile adds the hints to the fault of a file.
-func inFile(err error) error {
-	if fault, ok := errors.AsType[*settings.Error](err); ok {
-		return complaint.Hinted(fault, fault.Hints...)
-	}
-	return err
 }
 
 // ofProbe reports whether a flag is about transfers on this machine.

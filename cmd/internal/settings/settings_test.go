@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -86,7 +87,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inFolders(t, tt.here, "")
 			_, err := Load(keys)
-			at, ok := errors.AsType[*Error](err)
+			at, ok := errors.AsType[complaint.Error](err)
 			expect.Must(t, ok && strings.HasPrefix(err.Error(), tt.want), "got %v, want %q", err, tt.want)
 			expect.That(t, strings.HasPrefix(strings.Join(at.Hints, "\n"), tt.hint), "got the hints %q, want %q", at.Hints, tt.hint)
 		})
