@@ -10,7 +10,7 @@ import (
 
 // Doc is a short document of lists under titles: text for a terminal, or Markdown for a ticket.
 type Doc struct {
-	// Title is of Markdown, and End, if there is any, says at the end of a text what the title does.
+	// Title is of Markdown. A text says the same at its end, if there is an End.
 	Title, End string
 	Head       []Entry
 	Parts      []Part
