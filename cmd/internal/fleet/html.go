@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -20,11 +21,11 @@ var pageText string
 var pageStyle string
 
 var compiled = sync.OnceValue(func() *template.Template {
-	style := pageStyle
-	for i := 1; i <= maxFilters; i++ { // A rule for each filter of the picture.
-		style += fmt.Sprintf("body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
+	var filters strings.Builder
+	for i := 1; i <= maxFilters; i++ {
+		fmt.Fprintf(&filters, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
 	}
-	return report.PageTemplate(pageText, style, "", nil)
+	return report.PageTemplate(pageText, pageStyle+filters.String(), "", nil)
 })
 
 // What a page shows.

@@ -244,11 +244,7 @@ func (m *markdown) fenced(b block) string {
 			fence += "`"
 		}
 	}
-	all := []string{fence + b.Language}
-	for _, l := range shown {
-		all = append(all, l)
-	}
-	all = append(all, fence)
+	all := slices.Concat([]string{fence + b.Language}, shown, []string{fence})
 	if rest := len(b.Lines) - len(shown); rest > 0 {
 		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", lines.Count(rest, "more line")))
 	}
