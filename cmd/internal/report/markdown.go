@@ -80,7 +80,7 @@ func (m *markdown) functions() template.FuncMap {
 		"favour":   func(c rules.Candidate) string { return inFavour(c, prose, lines.Code) },
 		"seen":     m.evidenceOf,
 		"only":     func(f finding) []finding { return []finding{f} },
-		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief, "recognised": recognised,
+		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief,
 	}
 }
 

@@ -21,8 +21,6 @@ type matrix struct {
 	// Columns are addresses or names of nodes, Heads their short names.
 	Columns, Heads []string
 	Cells          [][]cell
-	// Aside is true for a test that tells little of the path between two GPUs.
-	Aside bool
 }
 
 // cell is a number or a mark.
@@ -83,8 +81,6 @@ type test struct {
 	// host is true for a test with the host's memory, in which the GPU is the
 	// destination if inward is true, else the source.
 	host, inward bool
-	// aside is true for a test that tells little of the path between two GPUs.
-	aside bool
 }
 
 // tests are the tests beyond the plain copy, whose table is that of the paths.
@@ -98,9 +94,9 @@ var tests = []test{
 	{id: probe.TestLatency, name: "latency", unit: "microseconds per load, row from column"},
 	{id: probe.TestAtomics, name: "atomics", within: true},
 	{id: probe.TestInterprocess, name: "between processes", unit: "GB/s, row to column"},
-	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true, aside: true},
-	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true, aside: true},
-	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true, aside: true},
+	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true},
+	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true},
+	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true},
 }
 
 // byWay are the transfers of a test, those of each of its ways together: the process that owns the memory
@@ -129,7 +125,7 @@ func testMatrices(d *Document) []matrix {
 			if t.unit == "" || !m.measured() {
 				continue
 			}
-			m.Title, m.Aside = t.id+behind(" by ", way)+", "+t.unit, t.aside
+			m.Title = t.id + behind(" by ", way) + ", " + t.unit
 			all = append(all, m)
 		}
 	}

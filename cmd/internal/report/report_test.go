@@ -148,9 +148,8 @@ func TestGoldenTransfers(t *testing.T) {
 		sample, file string
 		style        Style
 	}{
-		{"full", "full-transfers.txt", Style{Width: 80, Tables: true}},
-		{"full", "full-transfers-verbose.txt", Style{Width: 80, Tables: true, Verbose: true}},
-		{"many", "many-transfers-80.txt", Style{Width: 80, Tables: true}},
+		{"full", "full-transfers.txt", Style{Width: 80, Verbose: true}},
+		{"many", "many-transfers-80.txt", Style{Width: 80, Verbose: true}},
 	} {
 		var b bytes.Buffer
 		expect.NoError(t, WriteTransfers(&b, "text", samples()[tt.sample], tt.style))

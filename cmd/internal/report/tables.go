@@ -11,7 +11,7 @@ import (
 // matrix writes the table of transfers where it says more than the line above it.
 func (t *text) matrix() {
 	m := t.v.Matrix
-	n, every := len(m.Devices), t.style.Verbose || t.style.Tables
+	n, every := len(m.Devices), t.style.Verbose
 	if n < 2 || !t.v.Uneven && (!every || len(t.v.Odd) > 0) {
 		return
 	}
@@ -23,9 +23,6 @@ func (t *text) matrix() {
 		return
 	}
 	for _, m := range t.v.Tests {
-		if m.Aside && !t.style.Verbose {
-			continue
-		}
 		t.Line()
 		if !t.table(m) {
 			t.Wrapped("      ", lines.Dim, m.Title+": too wide for this terminal; --format json holds it")
