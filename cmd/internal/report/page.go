@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -45,12 +46,15 @@ func PageTemplate(text, style, script string, functions template.FuncMap) *templ
 	return template.Must(template.Must(head.Parse(headText)).Parse(text))
 }
 
+// breakable is a piece of a command, behind which a line may break.
+var breakable = lazy.New(`[^ ,;]*[ ,;]*`)
+
 // compiled is the template of a report.
 var compiled = sync.OnceValue(func() *template.Template {
 	return PageTemplate(pageText, "", pageScript, template.FuncMap{
 		"shell":  func(command string) block { return block{Language: "sh", Lines: []string{command}} },
 		"lines":  func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
-		"words":  func(line string) []string { return strings.Split(line, " ") },
+		"words":  func(line string) []string { return breakable.FindAllString(line, -1) },
 		"join":   func(list []string) string { return strings.Join(list, ", ") },
 		"count":  lines.Count,
 		"spans":  spans,
