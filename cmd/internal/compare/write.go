@@ -185,7 +185,7 @@ func wordsChange(before, after string) string {
 			before, after = "..."+string(a[skip:]), "..."+string(b[skip:])
 		}
 	}
-	return cut(before) + " -> " + cut(after)
+	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
 }
 
 // value writes a value of the item. A size stands in a unit that people read.
@@ -243,7 +243,7 @@ func listChange(before, after []string) string {
 			parts = append(parts, "-"+v)
 		}
 	}
-	return cut(strings.Join(parts, " "))
+	return lines.Cut(maxValue, strings.Join(parts, " "))
 }
 
 // note is a value in brackets, where it says something.
@@ -262,13 +262,13 @@ func value(v any) string {
 	case reflect.Invalid:
 		return ""
 	case reflect.String:
-		return cut(at.String())
+		return lines.Cut(maxValue, at.String())
 	case reflect.Float64:
 		return fmt.Sprintf("%.4g", at.Float())
 	case reflect.Struct:
 		for _, name := range []string{"Value", "Version", "Reason", "Name"} {
 			if said := at.FieldByName(name); said.IsValid() && said.Kind() == reflect.String && said.Len() > 0 {
-				return cut(said.String())
+				return lines.Cut(maxValue, said.String())
 			}
 		}
 		return "{}"
@@ -277,15 +277,7 @@ func value(v any) string {
 	if err != nil {
 		return ""
 	}
-	return cut(string(raw))
-}
-
-// cut shortens a value.
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxValue {
-		return string(r[:maxValue]) + "..."
-	}
-	return s
+	return lines.Cut(maxValue, string(raw))
 }
 
 // closing says how many differences there are.

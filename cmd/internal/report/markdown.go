@@ -117,12 +117,12 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 const maxInline = 1000
 
 // inline makes a text from the machine safe inside a line.
-func inline(s string) string { return lines.KeepUnits(lines.Inline(shortened(s, maxInline))) }
+func inline(s string) string { return lines.KeepUnits(lines.Inline(lines.Cut(maxInline, s))) }
 
 // prose does so with sentences, in which it marks commands, variables and paths as code.
 func prose(s string) string {
 	var b strings.Builder
-	for _, span := range lines.Spans(shortened(s, maxInline)) {
+	for _, span := range lines.Spans(lines.Cut(maxInline, s)) {
 		if span.Code {
 			b.WriteString(lines.Code(span.Text))
 		} else {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -171,9 +170,9 @@ func collective(p *facts.Progress) string {
 func ended(d *facts.Death) string {
 	switch {
 	case d.What == "exception":
-		return shortened(strings.TrimSuffix(d.Class+": "+d.Said, ": "), maxSaid)
+		return lines.Cut(maxSaid, strings.TrimSuffix(d.Class+": "+d.Said, ": "))
 	case d.What == "assertion":
-		return "failed assertion: " + shortened(d.Said, maxSaid)
+		return "failed assertion: " + lines.Cut(maxSaid, d.Said)
 	case d.Class != "":
 		return "ended by " + d.Class
 	case d.Code != nil:
@@ -182,16 +181,8 @@ func ended(d *facts.Death) string {
 	return "ended"
 }
 
-// maxSaid bounds the bytes of a program's words.
+// maxSaid bounds the characters of a program's words.
 const maxSaid = 120
-
-// shortened is the beginning of a text.
-func shortened(words string, most int) string {
-	if len(words) <= most {
-		return words
-	}
-	return escape.Printable(words, most) + "..."
-}
 
 // placeIn is the line that shows what a process did last.
 func placeIn(m *facts.Member) string {

@@ -51,6 +51,14 @@ func Paragraphs(s string, width int) []string {
 	return lines
 }
 
+// Cut shortens a text to the most characters that it may have.
+func Cut(most int, s string) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}
+
 // Pad fills a string up to a width with blanks, on its left if the width is
 // negative.
 func Pad(s string, width int) string {
