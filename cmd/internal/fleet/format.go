@@ -12,7 +12,7 @@ import (
 
 // writers write the formats, by name.
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text": writeText, "json": writeJSON, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
 }
 
 // Formats are the names of the formats, the default first, as check calls them.
@@ -34,15 +34,6 @@ func (f *Fleet) Write(w io.Writer, format string, s report.Style) error {
 		return fmt.Errorf("write fleet: %w", err)
 	}
 	return nil
-}
-
-// writeJSON writes all of it.
-func writeJSON(b *bytes.Buffer, f *Fleet, _ report.Style) {
-	raw, err := lines.JSON(f)
-	if err != nil {
-		panic(fmt.Sprintf("encode a fleet: %v", err)) // It is texts and finite numbers.
-	}
-	b.Write(raw)
 }
 
 // limits bound what people are shown; JSON has all of it.

@@ -46,7 +46,7 @@ func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	for _, i := range r.issues {
 		out.Results = append(out.Results, i.sarif())
 	}
-	encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
+	Encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
 // sarifDriver describes the program and the rules that the results name.
