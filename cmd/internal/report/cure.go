@@ -39,7 +39,7 @@ func (t *text) cure(margin string, f *finding) {
 
 // points reports whether a remedy is only named: what else would do, where there is something quick.
 func (t *text) points(f *finding, r *remedy) bool {
-	return r.Label == "or" && f.has("now") && !t.style.Verbose
+	return r.Label == "or" && f.has("now") && !t.style.Verbose && !t.all
 }
 
 // flags writes how a container gets what it lacks: the flags, or where a description in several lines
@@ -83,10 +83,12 @@ func (t *text) remedy(margin string, r *remedy) {
 		blocks = slices.Concat(r.Blocks, r.More)
 	}
 	inner := margin + strings.Repeat(" ", labelWidth)
-	hidden := t.blocks(margin, t.label(r.Label), blocks)
-	if len(blocks) == 0 {
-		t.labelled(margin, r.Label, r.Title)
+	label := r.Label
+	if t.all || len(blocks) == 0 {
+		t.labelled(margin, label, r.Title)
+		label = ""
 	}
+	hidden := t.blocks(margin, t.label(label), blocks)
 	if hidden > 0 {
 		t.Wrapped(inner, lines.Yellow, "and "+lines.Count(hidden, "more line")+" that need no change (--verbose)")
 	}

@@ -67,7 +67,7 @@ var markdownTemplate = sync.OnceValue(func() *template.Template {
 // functions are those of the template. What is from the machine they make safe for its place, and short enough.
 func (m *markdown) functions() template.FuncMap {
 	return template.FuncMap{
-		"inline": inline, "prose": prose, "code": lines.Code, "codes": m.codes, "cell": lines.Cell, "item": lines.Item,
+		"inline": inline, "short": short, "prose": prose, "code": lines.Code, "codes": m.codes, "cell": lines.Cell, "item": lines.Item,
 		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
 		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
 		"number":  func(i int) int { return i + 1 },
@@ -113,16 +113,19 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	}
 }
 
-// maxInline bounds the characters of a text outside of code: escaped, one may take ten bytes, and the summary has to fit.
-const maxInline = 1000
+// maxSummary bounds the characters of a text in the summary: escaped, one may take ten bytes, and the summary has to fit.
+const maxSummary = 1000
+
+// short is a text in the summary, safe inside a line.
+func short(s string) string { return inline(lines.Cut(maxSummary, s)) }
 
 // inline makes a text from the machine safe inside a line.
-func inline(s string) string { return lines.KeepUnits(lines.Inline(lines.Cut(maxInline, s))) }
+func inline(s string) string { return lines.KeepUnits(lines.Inline(s)) }
 
 // prose does so with sentences, in which it marks commands, variables and paths as code.
 func prose(s string) string {
 	var b strings.Builder
-	for _, span := range lines.Spans(lines.Cut(maxInline, s)) {
+	for _, span := range lines.Spans(s) {
 		if span.Code {
 			b.WriteString(lines.Code(span.Text))
 		} else {
@@ -147,7 +150,7 @@ func (m *markdown) actions() (cause, now, next string) {
 		return m.withoutCause()
 	}
 	f := &m.Found[0]
-	cause = fmt.Sprintf("%s (%s, %s)", inline(f.Title), lines.Code(f.Rule), f.Certainty)
+	cause = fmt.Sprintf("%s (%s, %s)", short(f.Title), lines.Code(f.Rule), f.Certainty)
 	recheck := after(f.Fresh, ", ") + lines.Code(f.Check)
 	if m.Grave > 1 {
 		cause += fmt.Sprintf("; %d more below", m.Grave-1)
@@ -161,7 +164,7 @@ func (m *markdown) actions() (cause, now, next string) {
 	case len(lead) == 1:
 		return cause, m.brief(&lead[0]), recheck
 	case len(f.Steps) > 0:
-		return cause, prose(f.Steps[0].Look) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
+		return cause, prose(lines.Cut(maxSummary, f.Steps[0].Look)) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
 	case len(m.Wanted) > 0 && m.open():
 		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}

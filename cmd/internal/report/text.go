@@ -32,7 +32,7 @@ type text struct {
 	lines.Page
 	v     *view
 	style Style
-	all   bool // Each remedy is named.
+	all   bool // Each remedy is told in full, and what it is called.
 }
 
 // ColorOf is the colour of a severity or a status.
