@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,7 +36,7 @@ type Node struct {
 	ExitCode int    `json:"exit_code"`
 	// Findings are its findings, the most severe first, without their consequences.
 	Findings []Finding `json:"findings,omitempty"`
-	// Hardware is the same for nodes whose figures can be compared.
+	// Hardware names the GPUs ("8 x NVIDIA H200"), and is the same for nodes whose figures can be compared.
 	Hardware string `json:"hardware,omitempty"`
 	// Traits are what may distinguish it from other nodes: versions, and the parts of its name.
 	Traits map[string]string `json:"traits,omitempty"`
@@ -133,24 +132,10 @@ func (d *document) node(of input) *Node {
 		}
 		n.Findings = append(n.Findings, short)
 	}
-	n.Hardware = escape.Printable(d.hardware(), maxText)
+	n.Hardware = escape.Printable(strings.Join(slices.Sorted(slices.Values(report.Models(d.Host.GPUs))), ", "), maxText)
 	n.Traits = d.traits(n)
 	n.measure(d)
 	return n
-}
-
-// hardware names the GPUs: "8 x NVIDIA H200".
-func (d *document) hardware() string {
-	models := map[string]int{}
-	for _, g := range d.Host.GPUs {
-		models[g.Name]++
-	}
-	var parts []string
-	for model, n := range models {
-		parts = append(parts, fmt.Sprintf("%d x %s", n, cmp.Or(model, "GPU")))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }
 
 // traits are what the report says of the software and the hardware, and what the name shows of the place: "r12-n07" is in

@@ -120,7 +120,7 @@ func summarize(f *facts.Facts, h Host) []string {
 	if f.Image != nil {
 		return ofImage(f.Image)
 	}
-	parts := models(h.GPUs)
+	parts := Models(h.GPUs)
 	switch {
 	case len(parts) > 0:
 		if len(h.GPUs) > 1 && f.Links != nil {
@@ -164,18 +164,11 @@ func ofTexts(d *Document) []string {
 	return append(slices.Clone(parts), "from "+lines.Count(len(d.Texts), "text"))
 }
 
-// models counts the GPUs by model, in order of first appearance.
-func models(gpus []GPU) []string {
+// Models counts the GPUs by model, in order of first appearance.
+func Models(gpus []GPU) []string {
 	var names []string
-	counts := map[string]int{}
-	for _, g := range gpus {
-		if counts[g.Name] == 0 {
-			names = append(names, g.Name)
-		}
-		counts[g.Name]++
-	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d x %s", counts[name], name)
+	for _, alike := range lines.Grouped(gpus, func(g GPU) string { return g.Name }) {
+		names = append(names, fmt.Sprintf("%d x %s", len(alike), alike[0].Name))
 	}
 	return names
 }
