@@ -36,7 +36,7 @@ type Node struct {
 	ExitCode int    `json:"exit_code"`
 	// Findings are its findings, the most severe first, without their consequences.
 	Findings []Finding `json:"findings,omitempty"`
-	// Hardware names the GPUs ("8 x NVIDIA H200"), and is the same for nodes whose figures can be compared.
+	// Hardware is the same for nodes whose figures can be compared.
 	Hardware string `json:"hardware,omitempty"`
 	// Traits are what may distinguish it from other nodes: versions, and the parts of its name.
 	Traits map[string]string `json:"traits,omitempty"`
