@@ -87,7 +87,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	if b := t.v.Baseline; b != nil {
 		t.Head("Since " + b.Source)
 		for _, e := range b.Entries() {
-			t.entry(e.Label, e.Text, "")
+			t.entry(e.Lead, e.Text, "")
 		}
 	}
 	t.Line()
