@@ -64,6 +64,8 @@ type Reading struct {
 	Unsaid int
 	byName map[string]int
 	judge  Judge
+	// judging is held while a recording is judged, one at a time.
+	judging sync.Mutex
 	// foreign is true if there were facts, or what is no JSON.
 	foreign bool
 }
@@ -83,14 +85,6 @@ type input struct {
 // is no report is a problem, and ends nothing.
 func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}, judge: judge}
-	var one sync.Mutex
-	if judge != nil {
-		r.judge = func(ctx context.Context, file string) ([]byte, error) {
-			one.Lock()
-			defer one.Unlock()
-			return judge(ctx, file)
-		}
-	}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -195,7 +189,9 @@ func (r *Reading) file(ctx context.Context, name string) *Reading {
 	}
 	one.stream(ctx, of, in)
 	if len(one.Nodes) == 0 && one.foreign && regular && r.judge != nil {
+		r.judging.Lock()
 		one.recorded(ctx, of, r.judge)
+		r.judging.Unlock()
 	}
 	return one
 }
