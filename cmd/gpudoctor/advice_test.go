@@ -495,7 +495,6 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 		{"text", "text", report.Style{}, false, regexp.MustCompile(`caution: rank (\d+)\n|\n +or +Advice (\d+) \(`)},
 		{"verbose text", "text", report.Style{Verbose: true}, false, regexp.MustCompile(`caution: rank (\d+)\n`)},
 		{"markdown", "markdown", report.Style{}, false, regexp.MustCompile(`\n- \*\*(?:Now|Fix|Or):\*\* Advice (\d+)\b`)},
-		{"others in markdown", "markdown", report.Style{}, false, regexp.MustCompile("\n- `[^`]*`: Advice (\\d+) \\(")},
 		{"all in markdown", "markdown", report.Style{}, true, regexp.MustCompile(`\bAdvice (\d+)\b`)},
 	} {
 		var order []int

@@ -74,7 +74,7 @@ func advise(c *cli.Context) error {
 	if c.IsSet("for") && needs.IsEmpty() {
 		return complaint.Hinted(errors.New("no GPU is known and no problem was found, so there is nothing to write"),
 			"on a machine with GPUs: gpudoctor snapshot -o machine.txtar; then here: gpudoctor advise --from machine.txtar",
-			"an example: gpudoctor advise --from "+examplePrefix+example())
+			"an example: gpudoctor advise --from "+examplePrefix+example)
 	}
 	var b bytes.Buffer
 	perm := stdio.Shared

@@ -287,7 +287,7 @@ func TestUnknownFlag(t *testing.T) {
 		"facts --format json":  "unknown flag --format|it is a flag of: gpudoctor check, gpudoctor advise, gpudoctor image, gpudoctor probe p2p, gpudoctor probe nccl, gpudoctor diff, gpudoctor fleet|gpudoctor facts --help lists the flags",
 		"--check":              "unknown flag --check|did you mean gpudoctor check?|gpudoctor --help lists the flags",
 		"probe --p2p":          "unknown flag --p2p|did you mean gpudoctor probe p2p?|gpudoctor probe --help lists the flags",
-		"-v":                   "unknown flag -v|it is a flag of: gpudoctor check, gpudoctor image, gpudoctor probe p2p, gpudoctor probe nccl, gpudoctor diff|gpudoctor --help lists the flags",
+		"-v":                   "unknown flag -v|it is a flag of: gpudoctor check, gpudoctor image, gpudoctor probe nccl, gpudoctor diff|gpudoctor --help lists the flags",
 		"explain x -o":         "unknown flag -o|it is a flag of: gpudoctor check, gpudoctor advise, gpudoctor image, gpudoctor snapshot, gpudoctor fleet|gpudoctor explain --help lists the flags",
 	} {
 		_, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))

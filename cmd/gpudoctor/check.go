@@ -185,7 +185,7 @@ func runRequest(c *cli.Context, r request) error {
 		return err
 	}
 	if !s.Quiet {
-		if err := sayWritten(all, result(d.Verdict), c.App.Writer); err != nil {
+		if err := sayWritten(all, fmt.Sprintf("%s; exit %d", d.Verdict.InShort(), d.Verdict.ExitCode), c.App.Writer); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, err
 	}
 	if err := waivers.CheckRules(r.waivers, known.ruleIDs()); err != nil {
-		return nil, inFile(err)
+		return nil, err
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
 	// Of a folder there are many units to judge; of one file, only what it needs is compiled later.
@@ -111,7 +111,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	counting, waiving := verdict.Findings, (*waivers.Result)(nil)
 	accepted := units.Accepted(parts)
 	if err := waivers.CheckRules(accepted, known.acceptable()); err != nil {
-		return nil, inFile(err)
+		return nil, err
 	}
 	if accepted = append(accepted, r.waivers...); len(accepted) > 0 {
 		applied := waivers.Apply(*verdict, accepted, waivers.Today())

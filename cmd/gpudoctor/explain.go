@@ -28,13 +28,10 @@ gpudoctor explain IMEX           a term that reports use`,
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
 			s := style(c, colorNever)
-			e := explanation{ascii: s.ASCII, width: min(max(s.Width, 40), 100)}
-			if s.Width == 0 {
-				e.width = 100
-			}
+			e := explanation{Page: lines.NewPage(s.Width, false), ascii: s.ASCII}
 			if found := findTerms(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
-				return stdio.WriteText(c.App.Writer, e.written())
+				return stdio.WriteText(c.App.Writer, e.B.String())
 			}
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
@@ -49,7 +46,7 @@ gpudoctor explain IMEX           a term that reports use`,
 			if !e.explain(id) {
 				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
-			return stdio.WriteText(c.App.Writer, e.written())
+			return stdio.WriteText(c.App.Writer, e.B.String())
 		},
 	}
 }
@@ -70,22 +67,9 @@ func (k knowledge) names() []string {
 
 // explanation is the text about one id.
 type explanation struct {
+	lines.Page
 	known knowledge
-	width int
 	ascii bool
-	b     strings.Builder
-}
-
-// written is the explanation.
-func (e *explanation) written() string {
-	if !e.ascii {
-		return e.b.String()
-	}
-	var b strings.Builder
-	for line := range strings.Lines(e.b.String()) {
-		b.WriteString(lines.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
-	}
-	return b.String()
 }
 
 // terms writes about words of the report.
@@ -121,13 +105,13 @@ func (e *explanation) explain(id string) bool {
 	if r, ok := e.known.remedies.Remedy(id); ok {
 		e.remedy(r)
 	}
-	return e.b.Len() > 0
+	return e.B.Len() > 0
 }
 
 func (e *explanation) rule(r rules.Rule) {
 	e.line("%s: %s", r.ID, r.Title)
 	e.line("")
-	e.text("", r.Description)
+	e.text(r.Description)
 	e.line("")
 	e.part("severity", string(r.Severity))
 	e.part("confidence", string(r.Confidence))
@@ -153,7 +137,7 @@ func (e *explanation) rule(r rules.Rule) {
 func (e *explanation) remedy(r remedies.Remedy) {
 	e.line("%s: %s (%s)", r.ID, remedies.Unfilled(r.Title), r.Kind)
 	e.line("")
-	e.text("", remedies.Unfilled(r.Description))
+	e.text(remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
 	e.part("requires", apply.Effort(r.Needs, r.Lasts))
@@ -164,7 +148,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 		if strings.HasPrefix(l, "by hand: ") {
 			e.part(label, l)
 		} else {
-			fmt.Fprintf(&e.b, "  %-12s%s\n", label, lines.Printable(remedies.Unfilled(l), false))
+			e.line("  %-12s%s", label, remedies.Unfilled(l))
 		}
 		label = ""
 	}
@@ -181,13 +165,13 @@ func (e *explanation) remedy(r remedies.Remedy) {
 }
 
 func (e *explanation) line(format string, args ...any) {
-	e.b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
+	e.Line(lines.Printable(fmt.Sprintf(format, args...), e.ascii))
 }
 
-// text writes a paragraph behind a margin.
-func (e *explanation) text(margin, s string) {
-	for _, l := range lines.Paragraphs(s, e.width-len(margin)) {
-		e.b.WriteString(margin + l + "\n")
+// text writes paragraphs.
+func (e *explanation) text(s string) {
+	for _, l := range lines.Paragraphs(s, e.Width) {
+		e.line("%s", l)
 	}
 }
 
@@ -197,8 +181,8 @@ func (e *explanation) part(label string, texts ...string) {
 		if s == "" {
 			continue
 		}
-		for _, l := range lines.Paragraphs(remedies.Unfilled(s), e.width-14) {
-			e.b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s%s", label, l), " ") + "\n")
+		for _, l := range lines.Paragraphs(remedies.Unfilled(s), e.Width-14) {
+			e.line("  %-12s%s", label, l)
 			label = ""
 		}
 	}

@@ -382,7 +382,7 @@ func TestImageLogin(t *testing.T) {
 		code, stdout, stderr := inProcess("image", ref)
 		first, rest, _ := strings.Cut(stderr, "\n")
 		switch {
-		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "No problems found")):
+		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "Healthy.")):
 			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
 		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
 			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)

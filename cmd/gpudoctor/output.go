@@ -133,18 +133,6 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 	return nil
 }
 
-// result is the verdict in a few words, so that a log with nothing else still shows it.
-func result(v report.Verdict) string {
-	var parts []string
-	if v.State != report.Findings { // The counts say it.
-		parts = append(parts, string(v.State))
-	}
-	if counts := v.Tally(); counts != "" {
-		parts = append(parts, counts)
-	}
-	return fmt.Sprintf("%s; exit %d", join(parts), v.ExitCode)
-}
-
 // sayWritten says which files were written, and with what result: on standard output where no report is written
 // to it, otherwise on standard error if that is a terminal.
 func sayWritten(all []output, said string, stdout io.Writer) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// tablesFlag is --verbose where there are transfers alone.
-var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers to and from host memory, and the time of each stage"}
+// operationsFlag is --verbose where there are collectives alone.
+var operationsFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show every operation of every arm"}
 
 // ncclFlag and armsFlag choose the library and the arms of the collectives.
 var (
@@ -35,7 +35,7 @@ func probeCommand() *cli.Command {
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
 path could not be tested`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}, {
 			Name:  "nccl",
@@ -51,7 +51,7 @@ path is bad. The first rank writes the result.
 
 exit code: 0 the collectives are correct and not slower than the links allow; 1 they
 are not; 2 wrong usage or an error; 3 their outcome is not known`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, betweenFlag, countFlag, meetFlag, arriveFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, tablesFlag, quietFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, betweenFlag, countFlag, meetFlag, arriveFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, operationsFlag, quietFlag},
 			Action: probeNCCL,
 		}},
 	}
@@ -91,7 +91,7 @@ func probeP2P(c *cli.Context) error {
 	if s.Quiet && code == exitOK {
 		return nil
 	}
-	s.Tables, s.Quiet = true, false
+	s.Verbose, s.Quiet = true, false
 	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, format, shown, s) }); err != nil {
 		return err
@@ -145,7 +145,7 @@ func probeNCCL(c *cli.Context) error {
 	}
 	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		return report.WriteCollectives(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
+		return report.WriteCollectives(w, format, shown.Collectives, c.Bool(operationsFlag.Name))
 	}); err != nil {
 		return err
 	}

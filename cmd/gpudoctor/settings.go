@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	"gopkg.in/yaml.v3"
@@ -51,46 +50,10 @@ func fileKeys(l *line) []settings.Key {
 				continue
 			}
 			_, list := f.(*cli.StringSliceFlag)
-			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
+			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name)})
 		}
 	}
 	return keys
-}
-
-// valueCheck refuses values that a flag does not take.
-func valueCheck(f cli.Flag) func(string) error {
-	name := f.Names()[0]
-	switch _, isTime := f.(*cli.DurationFlag); {
-	case isTime:
-		return func(value string) error {
-			if _, err := time.ParseDuration(value); err != nil {
-				return fmt.Errorf("%q is not a time: a time has a unit, such as 30s or 2m", value)
-			}
-			return nil
-		}
-	case name == maxBytesFlag.Name:
-		return func(value string) error {
-			_, err := parseSize(value)
-			return err
-		}
-	case choices[name] != nil:
-		return func(value string) error {
-			err := oneOf(name, value)
-			if h, ok := errors.AsType[complaint.Error](err); ok {
-				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.Hints))
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// meant is the hint of a likely misspelling, as part of a sentence.
-func meant(hints []string) string {
-	if len(hints) > 0 && strings.HasPrefix(hints[0], "did you mean") {
-		return "; " + hints[0]
-	}
-	return ""
 }
 
 // addSettings adds to the command line what files set and neither it nor the environment
@@ -104,8 +67,8 @@ func addSettings(ctx context.Context, l *line) (*applied, error) {
 		return &applied{}, nil
 	}
 	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(fileKeys(l)) })
-	if _, ok := errors.AsType[*settings.Error](err); ok {
-		return nil, inFile(err)
+	if _, ok := errors.AsType[complaint.Error](err); ok {
+		return nil, err
 	}
 	if err != nil {
 		return nil, complaint.Hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
@@ -123,14 +86,6 @@ func addSettings(ctx context.Context, l *line) (*applied, error) {
 		}
 	}
 	return out, nil
-}
-
-// inFile adds the hints to the fault of a file.
-func inFile(err error) error {
-	if fault, ok := errors.AsType[*settings.Error](err); ok {
-		return complaint.Hinted(fault, fault.Hints...)
-	}
-	return err
 }
 
 // ofProbe reports whether a flag is about transfers on this machine.

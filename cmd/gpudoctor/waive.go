@@ -133,11 +133,11 @@ func readWaiver(c *cli.Context) (waivers.Waiver, error) {
 func addWaiver(ctx context.Context, file string, w waivers.Waiver) (int, error) {
 	text, err := files.Within(ctx, deadline.Silence, func() ([]byte, error) { return settings.Read(file) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, inFile(err)
+		return 0, err
 	}
 	added, line, err := waivers.Add(file, text, w)
 	if err != nil {
-		return 0, inFile(err)
+		return 0, err
 	}
 	return line, writeFile(ctx, file, added, stdio.Shared)
 }
@@ -199,19 +199,19 @@ func waiverIn(ctx context.Context, name string, w waivers.Waiver) (waivers.Waive
 func readWaivers(ctx context.Context, set *applied, file string) ([]waivers.Waiver, error) {
 	all, err := waivers.Parse(settings.Here, set.waivers)
 	if err != nil || file == "" {
-		return all, inFile(err)
+		return all, err
 	}
 	more, err := files.Within(ctx, deadline.Silence, func() ([]waivers.Waiver, error) { return waivers.Load(file) })
 	if err != nil {
-		return nil, inFile(hintMissing(err))
+		return nil, hintMissing(err)
 	}
 	return append(all, more...), nil
 }
 
 // hintMissing adds a hint to the error of a file that does not exist.
 func hintMissing(err error) error {
-	if fault, ok := errors.AsType[*settings.Error](err); ok && len(fault.Hints) == 0 {
-		fault.Hints = []string{"--" + waiveFlag.Name + " takes a file as gpudoctor " + waiveName + " writes it"}
+	if fault, ok := errors.AsType[complaint.Error](err); ok && len(fault.Hints) == 0 {
+		return complaint.Hinted(err, "--"+waiveFlag.Name+" takes a file as gpudoctor "+waiveName+" writes it")
 	}
 	return err
 }

@@ -486,7 +486,7 @@ func TestSinceConsequences(t *testing.T) {
 			said := ""
 			for _, e := range b.Entries() {
 				if strings.Contains(e.Text, "("+effect) {
-					said = e.Label + " " + e.Text
+					said = e.Lead + " " + e.Text
 				}
 			}
 			want := "open "

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -92,47 +91,20 @@ func isKnown(n *facts.Node) bool {
 	return n.Element || n.Pointed || !n.Field.OmitEmpty || !n.Value.IsZero()
 }
 
-// numberAlike tells the elements of a list that have one key apart, by what is in them and not by their order.
+// numberAlike tells the elements of a list that have one key apart, by their order.
 func numberAlike(nodes []*facts.Node) {
-	parts := map[*facts.Node][]*facts.Node{}
 	type sibling struct {
 		parent *facts.Node
 		key    string
 	}
-	alike := map[sibling][]*facts.Node{}
+	seen := map[sibling]int{}
 	for _, n := range nodes {
-		parts[n.Parent] = append(parts[n.Parent], n)
-		if n.Element {
-			s := sibling{n.Parent, n.Key}
-			alike[s] = append(alike[s], n)
+		if s := (sibling{n.Parent, n.Key}); n.Element {
+			if seen[s]++; seen[s] > 1 {
+				n.Key = fmt.Sprintf("%s (%d)", n.Key, seen[s])
+			}
 		}
 	}
-	for _, list := range alike {
-		slices.SortStableFunc(list, func(x, y *facts.Node) int { return strings.Compare(text(x, parts), text(y, parts)) })
-	}
-	for _, list := range alike {
-		key := list[0].Key
-		for i, n := range list[1:] {
-			n.Key = fmt.Sprintf("%s (%d)", key, i+2)
-		}
-	}
-}
-
-// text is all that a node holds, in one order.
-func text(n *facts.Node, parts map[*facts.Node][]*facts.Node) string {
-	if n.IsLeaf() {
-		raw, err := json.Marshal(valueOf(n))
-		if err != nil {
-			return fmt.Sprint(valueOf(n))
-		}
-		return string(raw)
-	}
-	var all []string
-	for _, part := range parts[n] {
-		all = append(all, part.Field.Name+" "+part.Key+" "+text(part, parts))
-	}
-	slices.Sort(all)
-	return "{" + strings.Join(all, ",") + "}"
 }
 
 // valueOf is what a node holds. A list of plain values is sorted unless its order means something.

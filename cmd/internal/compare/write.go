@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,9 +27,9 @@ func (d *Difference) Write(w io.Writer, format string, s report.Style) error {
 			return fmt.Errorf("write the difference: %w", err)
 		}
 	case "markdown":
-		raw = d.markdown()
+		raw = d.doc(false).Markdown()
 	default:
-		raw = d.text(s)
+		raw = d.doc(s.Verbose).Text(s.Width, false, s.ASCII)
 	}
 	if _, err := w.Write(raw); err != nil {
 		return fmt.Errorf("write the difference: %w", err)
@@ -56,70 +55,58 @@ const (
 	maxValue  = 60 // Characters of one value.
 )
 
-// line is what differs, as text and Markdown show it: one item, or several that are
-// alike.
-type line struct {
-	sign, text string   // The sign is "+", "-" or "~".
-	more       []string // Places of the same change.
-	places     string   // Some of them, or all.
-}
-
-// block is the lines of one heading, and how many more there are.
-type block struct {
-	heading string
-	lines   []line
-	more    int
-}
-
-// blocks gathers the items under their headings, in their order: the new critical and
-// high findings stand before the lost parts, all others behind.
-func (d *Difference) blocks(whole bool) []block {
-	var all []block
-	for items := d.Items; len(items) > 0; {
-		first, n := items[0], 1
-		for n < len(items) && items[n].rank() == first.rank() {
-			n++
-		}
-		heading := headings[first.Kind]
+// doc is the difference for people. The new critical and high findings stand before the lost parts, all others behind.
+func (d *Difference) doc(whole bool) lines.Doc {
+	doc := lines.Doc{
+		Title: "gpudoctor diff: " + strings.ToLower(strings.TrimSuffix(d.closing(), ".")), Head: []lines.Entry{{Lead: "A  ", Text: d.A.said()}, {Lead: "B  ", Text: d.B.said()}}, End: d.closing(), Rest: "--verbose or --format json",
+	}
+	for _, n := range d.Notes {
+		doc.Head = append(doc.Head, lines.Entry{Lead: "note: ", Text: n})
+	}
+	for _, items := range lines.Grouped(d.Items, Item.rank) {
+		title := headings[items[0].Kind]
 		switch {
-		case first.rank() == 0:
-			heading = "New critical and high findings"
-		case first.Kind == Finding && len(all) > 0:
-			heading = "Other findings"
+		case items[0].rank() == 0:
+			title = "New critical and high findings"
+		case items[0].Kind == Finding && len(doc.Parts) > 0:
+			title = "Other findings"
 		}
-		b := block{heading: heading, lines: linesOf(items[:n], whole)}
-		if !whole && len(b.lines) > maxLines {
-			b.lines, b.more = b.lines[:maxLines], len(b.lines)-maxLines
+		part := lines.Part{Title: title, List: listOf(items, whole)}
+		if !whole && len(part.List) > maxLines {
+			part.List, part.More = part.List[:maxLines], len(part.List)-maxLines
 		}
-		all = append(all, b)
-		items = items[n:]
+		doc.Parts = append(doc.Parts, part)
 	}
-	return all
+	return doc
 }
 
-// linesOf writes items, those that say the same of several places as one.
-func linesOf(items []Item, whole bool) []line {
-	var all []line
-	at := map[string]int{}
-	for _, i := range items {
-		said := i.change()
-		alike := i.pattern + "\x00" + string(i.Change) + "\x00" + said
-		known, ok := at[alike]
-		if ok && i.Kind != Finding {
-			all[known].more = append(all[known].more, i.at)
-			continue
-		}
-		at[alike] = len(all)
-		all = append(all, line{sign: map[Change]string{New: "+", Gone: "-", Changed: "~"}[i.Change], text: i.sentence(said)})
+// listOf writes items, those that say the same of several places as one.
+func listOf(items []Item, whole bool) []lines.Entry {
+	type saying struct {
+		pattern, change, said string
+		finding               *Said // A finding stands by itself.
 	}
-	for i, l := range all {
-		if shown := l.more; len(shown) > 0 {
-			rest := ""
-			if !whole && len(shown) > maxPlaces {
-				shown, rest = shown[:maxPlaces], fmt.Sprintf(" and %d more", len(shown)-maxPlaces)
-			}
-			all[i].places = "also " + strings.Join(shown, ", ") + rest
+	var all []lines.Entry
+	for _, alike := range lines.Grouped(items, func(i Item) saying {
+		s := saying{pattern: i.pattern, change: string(i.Change), said: i.change()}
+		if i.Kind == Finding {
+			s.finding = i.said()[0]
 		}
+		return s
+	}) {
+		first := alike[0]
+		e := lines.Entry{Lead: map[Change]string{New: "+ ", Gone: "- ", Changed: "~ "}[first.Change], Text: first.sentence(first.change())}
+		var more []string
+		for _, i := range alike[1:] {
+			more = append(more, i.at)
+		}
+		if most := maxPlaces; len(more) > 0 {
+			if whole {
+				most = len(more)
+			}
+			e.Below = "also " + lines.First(more, most, ", ")
+		}
+		all = append(all, e)
 	}
 	return all
 }
@@ -198,7 +185,7 @@ func wordsChange(before, after string) string {
 			before, after = "..."+string(a[skip:]), "..."+string(b[skip:])
 		}
 	}
-	return cut(before) + " -> " + cut(after)
+	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
 }
 
 // value writes a value of the item. A size stands in a unit that people read.
@@ -256,7 +243,7 @@ func listChange(before, after []string) string {
 			parts = append(parts, "-"+v)
 		}
 	}
-	return cut(strings.Join(parts, " "))
+	return lines.Cut(maxValue, strings.Join(parts, " "))
 }
 
 // note is a value in brackets, where it says something.
@@ -275,13 +262,13 @@ func value(v any) string {
 	case reflect.Invalid:
 		return ""
 	case reflect.String:
-		return cut(at.String())
+		return lines.Cut(maxValue, at.String())
 	case reflect.Float64:
 		return fmt.Sprintf("%.4g", at.Float())
 	case reflect.Struct:
 		for _, name := range []string{"Value", "Version", "Reason", "Name"} {
 			if said := at.FieldByName(name); said.IsValid() && said.Kind() == reflect.String && said.Len() > 0 {
-				return cut(said.String())
+				return lines.Cut(maxValue, said.String())
 			}
 		}
 		return "{}"
@@ -290,15 +277,7 @@ func value(v any) string {
 	if err != nil {
 		return ""
 	}
-	return cut(string(raw))
-}
-
-// cut shortens a value.
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxValue {
-		return string(r[:maxValue]) + "..."
-	}
-	return s
+	return lines.Cut(maxValue, string(raw))
 }
 
 // closing says how many differences there are.
@@ -320,71 +299,4 @@ func (s Side) said() string {
 		verdict = counts
 	}
 	return s.Name + " (" + verdict + "): " + s.Machine
-}
-
-// text writes the difference for a person at a terminal.
-func (d *Difference) text(s report.Style) []byte {
-	width := s.Width
-	if width == 0 || width > 100 {
-		width = 100 // As a report.
-	}
-	width = max(width, 40)
-	var b bytes.Buffer
-	put := func(lead, text string) {
-		for _, l := range lines.Wrap(lines.Printable(text, s.ASCII), width-len(lead)) {
-			b.WriteString(strings.TrimRight(lead+l, " ") + "\n")
-			lead = strings.Repeat(" ", len(lead))
-		}
-	}
-	put("A  ", d.A.said())
-	put("B  ", d.B.said())
-	for _, n := range d.Notes {
-		put("note: ", n)
-	}
-	for _, block := range d.blocks(s.Verbose) {
-		b.WriteString("\n")
-		put("", block.heading)
-		for _, l := range block.lines {
-			put("  "+l.sign+" ", l.text)
-			if l.places != "" {
-				put("    ", l.places)
-			}
-		}
-		if block.more > 0 {
-			put("  ", fmt.Sprintf("... and %d more (--verbose)", block.more))
-		}
-	}
-	b.WriteString("\n")
-	put("", d.closing())
-	return b.Bytes()
-}
-
-// markdown writes the difference for a ticket.
-func (d *Difference) markdown() []byte {
-	var b bytes.Buffer
-	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	put("## gpudoctor diff: %s\n", strings.ToLower(strings.TrimSuffix(d.closing(), ".")))
-	put("| | | verdict | machine |\n| --- | --- | --- | --- |")
-	for _, side := range []struct {
-		letter string
-		Side
-	}{{"A", d.A}, {"B", d.B}} {
-		put("| %s | %s | %s | %s |", side.letter, report.Inline(side.Name), side.State, report.Inline(side.Machine))
-	}
-	for _, n := range d.Notes {
-		put("\n%s.", report.Inline(n))
-	}
-	for _, block := range d.blocks(false) {
-		put("\n### %s\n", block.heading)
-		for _, l := range block.lines {
-			put("- `%s` %s", l.sign, report.Inline(l.text))
-			if l.places != "" {
-				put("  (%s)", report.Inline(l.places))
-			}
-		}
-		if block.more > 0 {
-			put("- and %d more (`--format json` has all)", block.more)
-		}
-	}
-	return b.Bytes()
 }

@@ -236,19 +236,13 @@ func (f *file) Exports() (all []group) {
 
 // Reasons say why the settings are made, those with the same reason together.
 func (f *file) Reasons() (all []string) {
-	for i, s := range f.Settings {
-		same := func(o plan.Setting) bool { return o.Reason == s.Reason && o.Remedy == s.Remedy }
-		if slices.ContainsFunc(f.Settings[:i], same) {
-			continue
-		}
+	for _, same := range lines.Grouped(f.Settings, func(s plan.Setting) [2]string { return [...]string{s.Reason, s.Remedy} }) {
 		var names []string
-		for _, o := range f.Settings[i:] {
-			if w := f.called(o); same(o) && w != "" {
-				names = append(names, w)
-			}
+		for _, s := range same {
+			names = append(names, f.called(s))
 		}
-		if len(names) > 0 {
-			all = append(all, strings.Join(names, ", ")+": "+Why(s))
+		if names = lines.NonEmpty(names...); len(names) > 0 {
+			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
 		}
 	}
 	return all

@@ -1,13 +1,11 @@
 package emit
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -19,7 +17,7 @@ type overview struct{ lines.Page }
 // Overview is a plan for a person, in columns as a terminal has (0 for 100): what to set where, with the reasons, what else to
 // do, and where each rank belongs.
 func Overview(p *plan.Plan, columns int, color, ascii bool) []byte {
-	o := overview{lines.Page{B: &bytes.Buffer{}, Width: max(cmp.Or(columns, 100), 40), Color: color}}
+	o := overview{lines.NewPage(columns, color)}
 	p = lines.Clean(p, ascii)
 	o.Wrapped("", lines.Bold, p.Machine)
 	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)
@@ -69,8 +67,7 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	}
 }
 
-// ranks writes where each rank belongs, where that makes a difference: as a table, or below each
-// other where there is no room.
+// ranks writes where each rank belongs, where that makes a difference.
 func (o *overview) ranks(p *plan.Plan) {
 	rows := rankRows(p)
 	if len(rows) == 0 {
@@ -80,21 +77,8 @@ func (o *overview) ranks(p *plan.Plan) {
 	if p.Bind {
 		o.Wrapped("  ", lines.Plain, "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
-	table := strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
-	isWide := slices.ContainsFunc(table, func(l string) bool { return utf8.RuneCountInString(l)+2 > o.Width })
-	for i, row := range rows {
-		switch {
-		case !isWide && i == 0:
-			o.Line(o.Paint(lines.Dim, "  "+table[i]))
-		case !isWide:
-			o.Line("  " + table[i])
-		case i > 0:
-			var parts []string
-			for column, cell := range row {
-				parts = append(parts, rows[0][column]+" "+cell)
-			}
-			o.Wrapped("  ", lines.Plain, strings.Join(parts, ", "))
-		}
+	for row := range strings.Lines(lines.Table(rows)) {
+		o.Line("  " + strings.TrimSuffix(row, "\n"))
 	}
 }
 

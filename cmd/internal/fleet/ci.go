@@ -3,7 +3,6 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"strings"
 
@@ -17,16 +16,8 @@ import (
 // node that could not be judged or has no report, and skipped for one of which something was not examined.
 func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 	f = lines.Clean(f, s.ASCII)
-	suite := junit.Testsuite{Name: "gpudoctor fleet", Time: "0"}
+	suite := report.TestSuite{Testsuite: junit.Testsuite{Name: "gpudoctor fleet", Time: "0"}}
 	suite.AddProperty("verdict", f.Headline())
-	named := map[string]int{}
-	add := func(class, name string, c junit.Testcase) {
-		if named[class+name]++; named[class+name] > 1 {
-			name = fmt.Sprintf("%s (%d)", name, named[class+name])
-		}
-		c.Classname, c.Name = "gpudoctor."+class, name
-		suite.AddTestcase(c)
-	}
 	outliers, slow := map[string][]string{}, map[string]bool{}
 	for _, o := range f.Outliers {
 		outliers[o.Node] = append(outliers[o.Node], o.String())
@@ -49,10 +40,10 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		case len(said) > 0:
 			c.SystemOut = &junit.Output{Data: result.Data}
 		}
-		add("node", n.Name, c)
+		suite.Add("node", n.Name, c)
 	}
 	for _, name := range f.Unreported {
-		add("node", name, junit.Testcase{Error: &junit.Result{Message: "no report", Type: unreported}})
+		suite.Add("node", name, junit.Testcase{Error: &junit.Result{Message: "no report", Type: unreported}})
 	}
 	for _, p := range f.Problems {
 		result := &junit.Result{Message: p.Reason, Type: "input"}
@@ -60,59 +51,40 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		if p.Lost {
 			c = junit.Testcase{Error: result}
 		}
-		add("input", p.Source, c)
+		suite.Add("input", p.Source, c)
 	}
 	if len(f.Nodes)+len(f.Unreported) == 0 {
-		add("node", "any", junit.Testcase{Error: &junit.Result{Message: f.Headline(), Type: unreported}})
+		suite.Add("node", "any", junit.Testcase{Error: &junit.Result{Message: f.Headline(), Type: unreported}})
 	}
-	all := junit.Testsuites{Name: suite.Name, Time: suite.Time}
-	all.AddSuite(suite)
-	all.Skipped = 0 // As in the report of one node.
-	b.WriteString(xml.Header)
-	e := xml.NewEncoder(b)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		panic(fmt.Sprintf("encode JUnit: %v", err)) // All of it is strings and numbers.
-	}
-	b.WriteByte('\n')
+	suite.Write(b)
 }
 
 // writePrometheus writes metrics for the textfile collector of node_exporter.
 func writePrometheus(b *bytes.Buffer, f *Fleet, s report.Style) {
 	f = lines.Clean(f, s.ASCII) // What is printable is quoted as the format takes it.
-	metric := func(name, help string) func(value float64, labels ...string) {
-		fmt.Fprintf(b, "# HELP gpudoctor_fleet_%s %s\n# TYPE gpudoctor_fleet_%s gauge\n", name, help, name)
-		return func(value float64, labels ...string) {
-			var pairs []string
-			for i := 0; i < len(labels); i += 2 {
-				pairs = append(pairs, fmt.Sprintf("%s=%q", labels[i], labels[i+1]))
-			}
-			fmt.Fprintf(b, "gpudoctor_fleet_%s{%s} %g\n", name, strings.Join(pairs, ","), value)
-		}
-	}
-	put := metric("exit_code", "The exit code of fleet: 1 with findings, or a node that is slower than like nodes.")
+	put := report.Metric(b, "fleet_exit_code", "The exit code of fleet: 1 with findings, or a node that is slower than like nodes.")
 	put(float64(f.ExitCode))
-	put = metric("nodes", "Nodes by the state of their verdict.")
+	put = report.Metric(b, "fleet_nodes", "Nodes by the state of their verdict.")
 	for _, state := range states {
 		put(float64(f.States[state]), "state", state)
 	}
 	put(float64(len(f.Unreported)), "state", unreported)
-	put = metric("node", "1 for the state of each node's verdict.")
+	put = report.Metric(b, "fleet_node", "1 for the state of each node's verdict.")
 	for _, n := range f.Nodes {
 		put(1, "node", n.Name, "state", n.State)
 	}
 	for _, name := range f.Unreported {
 		put(1, "node", name, "state", unreported)
 	}
-	put = metric("cause_nodes", "Nodes with findings of a rule.")
+	put = report.Metric(b, "fleet_cause_nodes", "Nodes with findings of a rule.")
 	for _, c := range f.Causes {
 		put(float64(len(c.Nodes)), "rule", c.Rule, "title", c.Title, "severity", string(c.Severity))
 	}
-	put = metric("outlier_sigmas", "How far a figure is from the median of like nodes, in standard deviations, where that is far.")
+	put = report.Metric(b, "fleet_outlier_sigmas", "How far a figure is from the median of like nodes, in standard deviations, where that is far.")
 	for _, o := range f.Outliers {
 		put(o.Sigmas, "node", o.Node, "figure", o.Figure)
 	}
-	put = metric("problems", "Inputs that do not count.")
+	put = report.Metric(b, "fleet_problems", "Inputs that do not count.")
 	put(float64(len(f.Problems)))
 }
 

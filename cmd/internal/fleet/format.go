@@ -12,7 +12,7 @@ import (
 
 // writers write the formats, by name.
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text": writeText, "json": writeJSON, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
 }
 
 // Formats are the names of the formats, the default first, as check calls them.
@@ -36,56 +36,34 @@ func (f *Fleet) Write(w io.Writer, format string, s report.Style) error {
 	return nil
 }
 
-// writeJSON writes all of it.
-func writeJSON(b *bytes.Buffer, f *Fleet, _ report.Style) {
-	raw, err := lines.JSON(f)
-	if err != nil {
-		panic(fmt.Sprintf("encode a fleet: %v", err)) // It is texts and finite numbers.
-	}
-	b.Write(raw)
-}
-
-// section is lines under a title, as people read them.
-type section struct {
-	Title string
-	Lines []string
-	// More is how many there are beyond them.
-	More int
-}
-
 // limits bound what people are shown; JSON has all of it.
-type limits struct{ causes, common, names, outliers, lines int }
+type limits struct{ causes, common, names, outliers, lines, figures int }
 
 // sections are what follows the causes, without those that are empty.
-func (f *Fleet) sections(l limits) []section {
+func (f *Fleet) sections(l limits) []lines.Part {
 	var unproven []string
 	for _, n := range f.Nodes {
 		if n.State == string(report.Inconclusive) {
 			unproven = append(unproven, n.Name)
 		}
 	}
-	some := func(names []string) []string {
-		if len(names) == 0 {
-			return nil
-		}
-		return []string{lines.First(names, l.names, ", ")}
-	}
-	var all []section
-	for _, s := range []section{
-		{"Between nodes", f.accused(), l.outliers},
-		{"Figures far from those of like nodes", f.outlying(l), l.outliers},
-		{"Not examined completely", some(unproven), 1},
-		{"No report", some(f.Unreported), 1},
-		{"Not counted", texts(f.Problems), l.lines},
-	} {
-		most := s.More
-		if s.More = max(0, len(s.Lines)-most); s.More > 0 {
-			s.Lines = s.Lines[:most]
-		}
-		if len(s.Lines) > 0 {
-			all = append(all, s)
+	var all []lines.Part
+	add := func(title string, said []string, most int) {
+		if shown := said[:min(len(said), most)]; len(shown) > 0 {
+			all = append(all, lines.Part{Title: title, List: lines.Entries(shown...), More: len(said) - len(shown)})
 		}
 	}
+	names := func(title string, names []string) {
+		if len(names) > 0 {
+			add(title, []string{lines.First(names, l.names, ", ")}, 1)
+		}
+	}
+	add("Between nodes", f.accused(), l.outliers)
+	add("Figures far from those of like nodes", f.outlying(l), l.outliers)
+	names("Not examined completely", unproven)
+	names("No report", f.Unreported)
+	add("Not counted", texts(f.Problems), l.lines)
+	add("Figures", texts(f.Measured), l.figures)
 	return all
 }
 

@@ -20,7 +20,13 @@ var pageText string
 //go:embed templates/page.css
 var pageStyle string
 
-var compiled = sync.OnceValue(func() *template.Template { return template.Must(template.New("fleet").Parse(pageText)) })
+var compiled = sync.OnceValue(func() *template.Template {
+	var filters strings.Builder
+	for i := 1; i <= maxFilters; i++ {
+		fmt.Fprintf(&filters, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
+	}
+	return report.PageTemplate(pageText, pageStyle+filters.String(), "", nil)
+})
 
 // What a page shows.
 var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100}
@@ -37,8 +43,6 @@ const (
 // sheet alone filters the picture.
 type page struct {
 	*Fleet
-	Policy string
-	Style  template.CSS
 	// Class is the colour of the whole.
 	Class string
 	// Filters are the causes, and the outliers behind them.
@@ -71,24 +75,14 @@ type pageCause struct {
 
 // pageSection is a section of which not all lines are shown at once.
 type pageSection struct {
-	section
-	Folded []string
+	lines.Part
+	Folded []lines.Entry
 }
-
-// style is the style of a page: that of a report, that of the picture, and a rule for each filter.
-var style = sync.OnceValue(func() string {
-	var b strings.Builder
-	b.WriteString(report.PageStyle + pageStyle)
-	for i := 1; i <= maxFilters; i++ {
-		fmt.Fprintf(&b, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
-	}
-	return b.String()
-})
 
 // writeHTML writes it as a page for a browser.
 func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	f = lines.Clean(f, false)
-	p := page{Fleet: f, Policy: report.PagePolicy(style()), Style: template.CSS(style()), Class: f.class()} //nolint:gosec // The style is part of the program.
+	p := page{Fleet: f, Class: f.class()}
 	for i, c := range f.Causes[:min(len(f.Causes), pageLimits.causes)] {
 		p.Causes = append(p.Causes, f.article(i+1, c))
 		if i < maxFilters-1 {
@@ -97,9 +91,9 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	}
 	p.MoreCauses = max(0, len(f.Causes)-pageLimits.causes)
 	for _, part := range f.sections(pageLimits) {
-		open := min(len(part.Lines), openLines)
-		one := pageSection{section: part, Folded: part.Lines[open:]}
-		one.Lines = part.Lines[:open]
+		open := min(len(part.List), openLines)
+		one := pageSection{part, part.List[open:]}
+		one.List = part.List[:open]
 		p.Sections = append(p.Sections, one)
 	}
 	p.draw()

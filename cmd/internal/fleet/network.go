@@ -17,63 +17,66 @@ import (
 
 // Up to how many nodes all pairs are shown, and how much else.
 const (
-	maxMatrix    = 16
-	maxBadPairs  = 8
-	maxNamed     = 6
-	networkWidth = 100
+	maxMatrix   = 16
+	maxBadPairs = 8
+	maxNamed    = 6
 )
 
 // WriteNetwork writes what the nodes of a job did together, for a person.
 func WriteNetwork(w io.Writer, r *nodes.Report) error {
-	var b strings.Builder
-	put := func(margin, format string, args ...any) {
-		for _, l := range lines.Wrap(fmt.Sprintf(format, args...), networkWidth-len(margin)) {
-			b.WriteString(margin + l + "\n")
-			margin = strings.Repeat(" ", len(margin))
-		}
-	}
-	r = lines.Clean(r, false)
-	put("", "%s", networkHead(r))
+	doc := lines.Doc{Head: lines.Entries(networkHead(r))}
 	if r.Together != nil {
-		put("", "all together: %s", told(*r.Together))
+		doc.Head = append(doc.Head, lines.Entry{Lead: "all together: ", Text: told(*r.Together)})
 	}
 	for i, blame := range r.Blames {
-		b.WriteString("\n")
-		put(fmt.Sprintf("%d  ", i+1), "%s", Accused(blame))
+		part := lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame))}
 		for _, why := range blame.Because {
-			put("   - ", "%s", why)
+			part.List = append(part.List, lines.Entry{Lead: "- ", Text: why})
 		}
+		doc.Parts = append(doc.Parts, part)
 	}
 	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
-		b.WriteString("\n" + lines.Table(matrix(r)))
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes, GB/s", Table: matrix(r)})
 	} else if len(bad) > 0 {
-		put("\n", "%s", lines.First(bad, maxBadPairs, "\n"))
+		shown := bad[:min(len(bad), maxBadPairs)]
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes", List: lines.Entries(shown...), More: len(bad) - len(shown)})
 	}
-	var left []string
-	for _, n := range r.Nodes {
-		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
-			left = append(left, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
-		}
+	if left := notRun(r); len(left) > 0 {
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Not tested", List: lines.Entries(left...)})
 	}
-	if len(left) > 0 {
-		b.WriteString("\n")
-		put("", "Not tested: %s", lines.First(left, 2*maxNamed, ", "))
-	}
+	var differ []string
 	for _, d := range r.Differs {
 		var others []string
 		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
 			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
 		}
-		put("", "%s differs: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set"))
+		differ = append(differ, fmt.Sprintf("%s: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set")))
+	}
+	if len(differ) > 0 {
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Set differently", List: lines.Entries(differ...)})
 	}
 	if said := clocks(r); said != "" {
-		put("", "%s", said)
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Clocks differ", List: lines.Entries(said)})
+	}
+	doc.Rest = "--format json"
+	_, err := w.Write(doc.Text(0, false, false))
+	return err
+}
+
+// notRun names the nodes and counts the pairs that were not tested, with the reasons.
+func notRun(r *nodes.Report) (all []string) {
+	for _, n := range r.Nodes {
+		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
+			all = append(all, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
+		}
+	}
+	if len(all) > 2*maxNamed {
+		all = append(all[:2*maxNamed], fmt.Sprintf("and %d more", len(all)-2*maxNamed))
 	}
 	if r.Untried > 0 {
-		put("", "Not run: %s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough)
+		all = append(all, fmt.Sprintf("%s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return all
 }
 
 // clocks says in one line which nodes' clocks differ, and nothing if none does.
@@ -90,7 +93,7 @@ func clocks(r *nodes.Report) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return "Clocks differ: " + lines.First(all, maxNamed, ", ") + refused
+	return lines.First(all, maxNamed, ", ") + refused
 }
 
 // badPairs are the pairs that are not ok, where they are too many for a table.
@@ -162,7 +165,7 @@ func matrix(r *nodes.Report) [][]string {
 		}
 		cell[[2]string{p.Nodes[0], p.Nodes[1]}], cell[[2]string{p.Nodes[1], p.Nodes[0]}] = said, said
 	}
-	rows := [][]string{{"GB/s"}}
+	rows := [][]string{{""}}
 	for _, n := range r.Nodes {
 		rows[0] = append(rows[0], n.Name)
 		row := []string{n.Name}
@@ -207,7 +210,7 @@ func (f *Fleet) accused() []string {
 			all = append(all, networkHead(job))
 		}
 		if said := clocks(job); said != "" {
-			all = append(all, said)
+			all = append(all, "Clocks differ: "+said)
 		}
 	}
 	return all

@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,24 +132,10 @@ func (d *document) node(of input) *Node {
 		}
 		n.Findings = append(n.Findings, short)
 	}
-	n.Hardware = escape.Printable(d.hardware(), maxText)
+	n.Hardware = escape.Printable(strings.Join(slices.Sorted(slices.Values(report.Models(d.Host.GPUs))), ", "), maxText)
 	n.Traits = d.traits(n)
 	n.measure(d)
 	return n
-}
-
-// hardware names the GPUs: "8 x NVIDIA H200".
-func (d *document) hardware() string {
-	models := map[string]int{}
-	for _, g := range d.Host.GPUs {
-		models[g.Name]++
-	}
-	var parts []string
-	for model, n := range models {
-		parts = append(parts, fmt.Sprintf("%d x %s", n, cmp.Or(model, "GPU")))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }
 
 // traits are what the report says of the software and the hardware, and what the name shows of the place: "r12-n07" is in

@@ -25,15 +25,9 @@ func (p *page) draw() {
 	if len(cells) > fewNodes {
 		p.Size = "small"
 	}
-	at := map[string]int{}
-	for _, c := range cells {
-		of := strings.Join(nameParts(c.Name), "-")
-		if _, known := at[of]; !known {
-			at[of] = len(p.Racks)
-			p.Racks = append(p.Racks, rack{Name: of})
-		}
-		r := &p.Racks[at[of]]
-		r.Cells = append(r.Cells, c)
+	rackOf := func(c cell) string { return strings.Join(nameParts(c.Name), "-") }
+	for _, alike := range lines.Grouped(cells, rackOf) {
+		p.Racks = append(p.Racks, rack{Name: rackOf(alike[0]), Cells: alike})
 	}
 	if len(p.Racks)*2 > len(cells) {
 		p.Racks = []rack{{Cells: cells}}

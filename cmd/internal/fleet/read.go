@@ -291,117 +291,91 @@ func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
 	}
 }
 
-// values reads JSON values after each other, and can go on behind one that is broken.
-type values struct {
-	*json.Decoder
-	from io.Reader
-	// Read are bytes that were read and not used, the next ones last.
-	read [][]byte
-	left int // How much the current value may still have.
-}
-
 var errTooLong = fmt.Errorf("longer than %d MiB, more than a report has", maxReport>>20)
 
-func newValues(from io.Reader) *values {
-	v := &values{from: from}
-	v.Decoder = json.NewDecoder(v)
-	return v
-}
-
-func (v *values) Read(p []byte) (int, error) {
-	if v.left <= 0 {
-		return 0, errTooLong
-	}
-	p = p[:min(len(p), v.left)]
-	if last := len(v.read) - 1; last >= 0 {
-		n := copy(p, v.read[last])
-		if v.read[last] = v.read[last][n:]; len(v.read[last]) == 0 {
-			v.read = v.read[:last]
+// pieces parts a stream at the lines that begin with a brace: a piece is a report, or several of them. Of one that is longer than
+// maxReport, the rest is left out. The error is why the stream ended before its end.
+func pieces(from io.Reader, take func(piece []byte) (more bool)) error {
+	in := bufio.NewReaderSize(from, 64<<10)
+	var piece []byte
+	for begins := true; ; {
+		line, err := in.ReadSlice('\n')
+		if begins && bytes.HasPrefix(line, []byte("{")) && len(piece) > 0 {
+			if !take(piece) {
+				return nil
+			}
+			piece = piece[:0]
 		}
-		v.left -= n
-		return n, nil
-	}
-	n, err := v.from.Read(p)
-	v.left -= n
-	return n, err
-}
-
-// next reads a value.
-func (v *values) next(d *document) error {
-	v.left = maxReport
-	return v.Decode(d)
-}
-
-// unread gives back what was read and not used.
-func (v *values) unread(from io.Reader) {
-	if b, _ := io.ReadAll(from); len(b) > 0 {
-		v.read = append(v.read, b)
-	}
-}
-
-// skip leaves out a broken value up to the next line that begins with a brace. It returns the first character of the value,
-// and false if there is no such line.
-func (v *values) skip() (first byte, more bool) {
-	v.unread(v.Buffered())
-	v.left = 2 * maxReport
-	lines := bufio.NewReaderSize(v, 4<<10)
-	for first == 0 || strings.IndexByte(" \t\r\n", first) >= 0 {
-		var err error
-		if first, err = lines.ReadByte(); err != nil {
-			return first, false
+		if len(piece) <= maxReport {
+			piece = append(piece, line...)
 		}
-	}
-	for !more {
-		line, err := lines.ReadSlice('\n')
+		begins = err == nil
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return first, false
+			take(piece)
+			return err
 		}
-		head, _ := lines.Peek(1)
-		more = bytes.HasSuffix(line, []byte("\n")) && string(head) == "{"
 	}
-	v.unread(io.LimitReader(lines, int64(lines.Buffered())))
-	v.Decoder = json.NewDecoder(v)
-	return first, true
 }
 
 // reports reads reports after each other. Where one cannot be read, it goes on at the next line that begins with a brace.
 func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
-	all := newValues(from)
-	for n, broken := 1, 0; ctx.Err() == nil; n++ {
-		at := of
-		if n > 1 {
-			at.source, at.name = fmt.Sprintf("%s, report %d", of.source, n), fmt.Sprintf("%s report %d", of.name, n)
-		}
-		at.name = strings.TrimSpace(cmp.Or(at.name, "report 1"))
-		var d document
-		err := all.next(&d)
-		wrongType, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
-		switch {
-		case errors.Is(err, io.EOF):
-			if n == 1 {
-				r.lost(of.source, isEmpty)
+	n, broken := 0, 0
+	err := pieces(from, func(piece []byte) bool {
+		for in := json.NewDecoder(bytes.NewReader(piece)); ; {
+			rest := bytes.TrimSpace(piece[in.InputOffset():])
+			switch {
+			case len(rest) == 0:
+				return true
+			case ctx.Err() != nil || broken == maxBroken:
+				return false
 			}
-			return
-		case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
-			r.Networks = append(r.Networks, &d.Report)
-		case isJSON, err == nil && d.Schema != report.Schema:
-			broken++
-			r.refuse(at.source, &d, wrongType)
-		case err != nil:
-			broken++
-			first, more := all.skip()
-			r.broken(at.source, first, err)
-			if !more {
-				return
+			at := of
+			if n++; n > 1 {
+				at.source, at.name = fmt.Sprintf("%s, report %d", of.source, n), fmt.Sprintf("%s report %d", of.name, n)
 			}
-		default:
-			r.add(d.node(at))
+			at.name = strings.TrimSpace(cmp.Or(at.name, "report 1"))
+			isWhole, isReport := r.value(at, in, rest)
+			if !isReport {
+				broken++
+			}
+			if !isWhole {
+				return true
+			}
 		}
-		if broken == maxBroken {
-			r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
-			return
-		}
+	})
+	switch {
+	case ctx.Err() != nil:
+	case broken == maxBroken:
+		r.lost(of.source, fmt.Sprintf("the rest is left out: %d parts of it are no reports", broken))
+	case !errors.Is(err, io.EOF):
+		r.lost(of.source, err.Error())
+	case n == 0:
+		r.lost(of.source, isEmpty)
 	}
+}
+
+// value reads the next value, with which the rest of a piece begins. What follows it can be read if it is whole.
+func (r *Reading) value(at input, in *json.Decoder, rest []byte) (isWhole, isReport bool) {
+	if len(rest) > maxReport {
+		r.broken(at.source, rest[0], errTooLong)
+		return false, false
+	}
+	var d document
+	err := in.Decode(&d)
+	wrongType, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err != nil && !isJSON:
+		r.broken(at.source, rest[0], err)
+		return false, false
+	case !isJSON && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
+		r.Networks = append(r.Networks, &d.Report)
+	case isJSON, d.Schema != report.Schema:
+		r.refuse(at.source, &d, wrongType)
+		return true, false
+	default:
+		r.add(d.node(at))
+	}
+	return true, true
 }
 
 // broken says why a value cannot be read. It may have been a report if it begins like one.

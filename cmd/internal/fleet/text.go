@@ -2,75 +2,48 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// The widths of a text, and what it shows: it has to fit on a screen.
-const (
-	leastWidth = 40
-	mostWidth  = 100
+// What is shown of a fleet as text, which has to fit on a screen, as a ticket, and as a ticket that would be too long.
+var (
+	textLimits      = limits{causes: 5, common: 2, names: 6, outliers: 12, lines: 4}
+	markdownLimits  = limits{causes: 20, common: 2, names: 20, outliers: 40, lines: 20, figures: 20}
+	shortenedLimits = limits{causes: 3, common: 1, names: 3, outliers: 3, lines: 3, figures: 3}
 )
 
-var textLimits = limits{causes: 5, common: 2, names: 6, outliers: 12, lines: 4}
-
-// writeText writes it for a person at a terminal, on one screen.
+// writeText writes it for a person at a terminal.
 func writeText(b *bytes.Buffer, f *Fleet, s report.Style) {
-	width := mostWidth
-	if s.Width > 0 {
-		width = max(leastWidth, min(s.Width, mostWidth))
-	}
-	put := func(lead, said string, color lines.Color) {
-		margin := strings.Repeat(" ", len(lead))
-		if s.Color {
-			lead = color.Paint(lead)
-		}
-		for _, l := range lines.Wrap(lines.Printable(said, s.ASCII), width-len(margin)) {
-			if margin == "" && s.Color {
-				l = color.Paint(l)
-			}
-			b.WriteString(strings.TrimRight(lead+l, " ") + "\n")
-			lead = margin
-		}
-	}
-	put("", f.Headline(), lines.Bold)
-	for i, c := range f.Causes[:min(len(f.Causes), textLimits.causes)] {
-		b.WriteString("\n")
-		lead := fmt.Sprintf("%d  ", i+1)
-		put(lead+string(c.Severity)+"  ", fmt.Sprintf("%s (%s) on %d of %s", c.Title, c.Rule, len(c.Nodes), lines.Count(len(f.Nodes), "node")), colorOf(c.Severity))
-		for _, l := range c.details(textLimits) {
-			put(strings.Repeat(" ", len(lead)), l, lines.Plain)
-		}
-	}
-	if more := len(f.Causes) - textLimits.causes; more > 0 {
-		put("\n   ", fmt.Sprintf("and %s (-o FILE.html or FILE.json)", lines.Count(more, "more cause")), lines.Plain)
-	}
-	for _, part := range f.sections(textLimits) {
-		b.WriteString("\n")
-		put("", part.Title, lines.Bold)
-		for _, l := range part.Lines {
-			put("  ", l, lines.Plain)
-		}
-		if part.More > 0 {
-			put("  ", fmt.Sprintf("and %d more (-o FILE.html or FILE.json)", part.More), lines.Dim)
-		}
-	}
+	b.Write(f.doc(textLimits).Text(s.Width, s.Color, s.ASCII))
 }
 
-// colorOf is the colour of a severity.
-func colorOf(s rules.Severity) lines.Color {
-	switch {
-	case s.Rank() <= rules.High.Rank():
-		return lines.Red
-	case s == rules.Medium:
-		return lines.Yellow
+// writeMarkdown writes it for a ticket.
+func writeMarkdown(b *bytes.Buffer, f *Fleet, _ report.Style) {
+	ticket := f.doc(markdownLimits).Markdown()
+	if len(ticket) > report.MaxMarkdown {
+		ticket = f.doc(shortenedLimits).Markdown()
 	}
-	return lines.Cyan
+	b.Write(ticket)
+}
+
+// doc is the fleet for people.
+func (f *Fleet) doc(l limits) lines.Doc {
+	doc := lines.Doc{Title: "gpudoctor fleet", Head: lines.Entries(f.Headline()), Rest: "-o FILE.html or FILE.json"}
+	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
+		title := fmt.Sprintf("%d. %s: %s (%s) on %d of %s", i+1, c.Severity, c.Title, c.Rule, len(c.Nodes), lines.Count(len(f.Nodes), "node"))
+		doc.Parts = append(doc.Parts, lines.Part{Title: title, Color: report.ColorOf(string(c.Severity)), List: lines.Entries(c.details(l)...)})
+	}
+	if more := len(f.Causes) - l.causes; more > 0 {
+		doc.Parts = append(doc.Parts, lines.Part{Title: "Other causes", More: more})
+	}
+	doc.Parts = append(doc.Parts, f.sections(l)...)
+	return doc
 }
 
 // details are the nodes of a cause, what they share, and what to do.
@@ -110,5 +83,12 @@ const maxTraits = 4
 func (o Outlier) String() string {
 	return fmt.Sprintf("%s: %s: %.4g %s, median of %d nodes %.4g (%+.0f sigma)", o.Node, o.Figure, o.Value, o.Unit, o.Nodes, o.Median, math.Round(o.Sigmas))
 }
+
+func (m Measured) String() string {
+	return fmt.Sprintf("%s (%s): median of %s %s %s, from %s to %s", m.Figure, cmp.Or(m.Hardware, "no GPU"), lines.Count(m.Nodes, "node"), short(m.Median), m.Unit, short(m.Lowest), short(m.Highest))
+}
+
+// short writes a figure.
+func short(v float64) string { return fmt.Sprintf("%.4g", v) }
 
 func (p Problem) String() string { return p.Source + ": " + p.Reason }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -69,7 +68,6 @@ func (d *Document) shownAreas(verbose bool) (shown []area.Line, others []string)
 const (
 	areaColumn  = 13 // Of the name: "environment" and a gap.
 	stateColumn = 9  // Of the state: "problem" and a gap.
-	leastRoom   = 30 // For the summary; with less it goes below the name.
 )
 
 // areas writes a line for each part of the machine.
@@ -79,50 +77,26 @@ func (t *text) areas() {
 		t.Line()
 	}
 	for _, l := range shown {
-		right := ""
+		summary := l.Summary
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			right = took(t.v.Timing.TotalMS)
+			summary += after(behind(" (", took(t.v.Timing.TotalMS)), ")")
 		}
-		t.area(nameOf(l.Name), l.State, l.Summary, right)
+		t.area(nameOf(l.Name), l.State, summary)
 		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.items(strings.Repeat(" ", t.areaIndent()), lines.Dim, t.v.Figures)
+			t.remark(strings.Repeat(" ", areaColumn+stateColumn), lines.Dim, "", strings.Join(t.v.Figures, "; "))
 		}
 	}
 	if len(others) > 0 {
-		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)", "")
+		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)")
 	}
 }
 
-// areaIndent is where the summaries of areas begin.
-func (t *text) areaIndent() int {
-	if t.Width-areaColumn-stateColumn < leastRoom {
-		return 6
-	}
-	return areaColumn + stateColumn
-}
-
-// area writes one line: the name, the state, the summary, and a remark at the right edge
-// where there is room.
-func (t *text) area(name string, s area.State, summary, right string) {
+// area writes one line: the name, the state and the summary.
+func (t *text) area(name string, s area.State, summary string) {
 	state := string(s)
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead := lines.Pad(name, areaColumn) + t.Paint(colorOf(string(s)), lines.Pad(state, stateColumn))
-	indent := t.areaIndent()
-	room := t.Width - indent
-	margin := strings.Repeat(" ", indent)
-	if indent < areaColumn+stateColumn || summary == "" {
-		t.Line(lead)
-		lead = margin
-	}
-	if summary == "" {
-		return
-	}
-	broken := lines.Wrap(summary, room)
-	last := &broken[len(broken)-1]
-	if gap := room - utf8.RuneCountInString(*last) - len(right); right != "" && gap >= 2 {
-		*last += strings.Repeat(" ", gap) + t.Paint(lines.Dim, right)
-	}
-	t.Lines(lead, margin, broken)
+	lead, margin := lines.Pad(name, areaColumn)+t.Paint(ColorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", areaColumn+stateColumn)
+	t.Under(lead, margin, lines.Plain, summary)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -49,21 +50,15 @@ type TestRate struct {
 	After  float64 `json:"after_gbps"`
 }
 
-// Entry is a line of a report about the baseline.
-type Entry struct {
-	// Label is one word: "cured", "still", "new", "gone?" for a consequence
-	// of what is cured that was not judged itself, "open" for what is not known otherwise, "rate"
-	// or "note".
-	Label string
-	Text  string
-}
-
-// Entries are what a report says, one line each.
-func (b *Baseline) Entries() []Entry {
-	var all []Entry
+// Entries are what a report says, one line each. They begin with one word: "cured", "still", "new", "gone?" for a consequence
+// of what is cured that was not judged itself, "open" for what is not known otherwise, "rate" or "note".
+func (b *Baseline) Entries() []lines.Entry {
+	var all []lines.Entry
 	add := func(label string, findings []Compared, advised bool) {
-		for _, group := range alikeCompared(findings) {
-			all = append(all, Entry{label, comparedInWords(group, advised)})
+		for _, group := range lines.Grouped(findings, func(f Compared) [5]string {
+			return [...]string{f.Rule, string(f.Severity), f.Reason, f.CauseCured, strings.Join(f.Advised, " ")}
+		}) {
+			all = append(all, lines.Entry{Lead: label, Text: comparedInWords(group, advised)})
 		}
 	}
 	add("cured", b.Cured, true)
@@ -73,13 +68,13 @@ func (b *Baseline) Entries() []Entry {
 	add("gone?", effects, false)
 	add("open", open, false)
 	for _, r := range b.Rates {
-		all = append(all, Entry{"rate", fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
+		all = append(all, lines.Entry{Lead: "rate", Text: fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
 	}
 	if len(b.Cured)+len(b.Remaining)+len(b.New)+len(b.NotJudged) == 0 {
-		all = append(all, Entry{"note", "no findings then, none now"})
+		all = append(all, lines.Entry{Lead: "note", Text: "no findings then, none now"})
 	}
 	for _, n := range b.Notes {
-		all = append(all, Entry{"note", n})
+		all = append(all, lines.Entry{Lead: "note", Text: n})
 	}
 	return all
 }
@@ -94,21 +89,6 @@ func (b *Baseline) effects() (effects, open []Compared) {
 		}
 	}
 	return effects, open
-}
-
-// alikeCompared groups findings of one rule and severity that stand next to each other.
-func alikeCompared(findings []Compared) [][]Compared {
-	var groups [][]Compared
-	for _, f := range findings {
-		if n := len(groups); n > 0 {
-			if last := groups[n-1][0]; last.Rule == f.Rule && last.Severity == f.Severity && last.Reason == f.Reason && last.CauseCured == f.CauseCured && strings.Join(last.Advised, " ") == strings.Join(f.Advised, " ") {
-				groups[n-1] = append(groups[n-1], f)
-				continue
-			}
-		}
-		groups = append(groups, []Compared{f})
-	}
-	return groups
 }
 
 // comparedInWords is a group of findings in a sentence.

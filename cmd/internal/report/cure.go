@@ -12,7 +12,7 @@ import (
 // cure writes what to do in order of rank: the quickest workaround, the lasting
 // fix, and how to see that it helped.
 func (t *text) cure(margin string, f *finding) {
-	if len(f.Remedies)+len(f.Steps)+len(f.Notes) == 0 {
+	if len(f.Remedies)+len(f.More)+len(f.Steps)+len(f.Notes) == 0 {
 		return
 	}
 	t.Line()
@@ -26,8 +26,10 @@ func (t *text) cure(margin string, f *finding) {
 			t.remedy(margin, r)
 		}
 	}
-	if len(f.More) > 0 && t.style.Verbose {
-		t.labelled(margin, "more", strings.Join(f.More, ", "))
+	for _, m := range f.More {
+		if t.style.Verbose || t.all || len(f.Remedies) == 0 {
+			t.labelled(margin, "more", m.Name+": "+m.Text)
+		}
 	}
 	t.steps(margin, f.Steps)
 	if len(f.Remedies) > 0 {
@@ -37,7 +39,7 @@ func (t *text) cure(margin string, f *finding) {
 
 // points reports whether a remedy is only named: what else would do, where there is something quick.
 func (t *text) points(f *finding, r *remedy) bool {
-	return r.Label == "or" && f.has("now") && !t.style.Verbose
+	return r.Label == "or" && f.has("now") && !t.style.Verbose && !t.all
 }
 
 // flags writes how a container gets what it lacks: the flags, or where a description in several lines
@@ -81,12 +83,14 @@ func (t *text) remedy(margin string, r *remedy) {
 		blocks = slices.Concat(r.Blocks, r.More)
 	}
 	inner := margin + strings.Repeat(" ", labelWidth)
-	hidden := t.blocks(margin, t.label(r.Label), blocks)
-	if len(blocks) == 0 {
-		t.labelled(margin, r.Label, r.Title)
+	label := r.Label
+	if t.all || len(blocks) == 0 {
+		t.labelled(margin, label, r.Title)
+		label = ""
 	}
+	hidden := t.blocks(margin, t.label(label), blocks)
 	if hidden > 0 {
-		t.Wrapped(inner, lines.Yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
+		t.Wrapped(inner, lines.Yellow, "and "+lines.Count(hidden, "more line")+" that need no change (--verbose)")
 	}
 	if !r.PerBlock {
 		t.Wrapped(inner, lines.Dim, r.Effort)
@@ -148,9 +152,8 @@ func (t *text) label(name string) string { return t.Paint(lines.Green, lines.Pad
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) { t.step(margin, t.label(label), said, true) }
 
-// pointer writes a sentence behind a label and a command behind it, which is
-// not broken.
+// pointer writes a sentence behind a label, and a command below it.
 func (t *text) pointer(margin, label, said, command string) {
-	indent := len(margin) + labelWidth
-	t.Lines(margin+t.label(label), strings.Repeat(" ", indent), lines.Fill(append(strings.Fields(said), command), t.Width-indent, t.Width-indent))
+	t.labelled(margin, label, said)
+	t.Line(margin, strings.Repeat(" ", labelWidth), command)
 }

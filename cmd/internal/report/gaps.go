@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +30,7 @@ const maxNamed = 4
 func (g gap) String() string {
 	s := g.reason
 	if n := len(g.processes); n > 0 {
-		s = fmt.Sprintf("in use by process%s %s (%s)", map[bool]string{true: "es"}[n > 1], lines.Some(g.processes, maxNamed), g.reason)
+		s = fmt.Sprintf("in use by process%s %s (%s)", map[bool]string{true: "es"}[n > 1], lines.First(g.processes, maxNamed, ", "), g.reason)
 	}
 	switch n := len(g.devices); {
 	case n > maxNamed:
@@ -62,33 +61,34 @@ func gaps(d *Document, open paths) []gap {
 			out[device.Address] = device
 		}
 	}
-	var all []gap
-	add := func(g gap) {
-		i := slices.IndexFunc(all, func(o gap) bool {
-			return o.reason == g.reason && o.hint == g.hint && len(o.processes) > 0 == (len(g.processes) > 0)
-		})
-		if i < 0 {
-			all = append(all, gap{reason: g.reason, hint: g.hint})
-			i = len(all) - 1
-		}
-		all[i].devices = lines.Unique(slices.Concat(all[i].devices, g.devices))
-		all[i].processes = lines.Unique(slices.Concat(all[i].processes, g.processes))
-	}
+	var singles []gap
 	for _, p := range open {
-		known := false
+		before := len(singles)
 		for _, address := range []string{p.source, p.destination} {
 			if device, ok := out[address]; ok {
-				add(gapOf(device))
-				known = true
+				singles = append(singles, gapOf(device))
 			}
 		}
 		switch {
-		case known:
+		case len(singles) > before:
 		case p.plain != nil && p.plain.Reason != "":
-			add(gap{reason: p.plain.Reason})
+			singles = append(singles, gap{reason: p.plain.Reason})
 		default:
-			add(gap{reason: "the probe did not reach them"})
+			singles = append(singles, gap{reason: "the probe did not reach them"})
 		}
+	}
+	type key struct {
+		reason, hint string
+		inUse        bool
+	}
+	var all []gap
+	for _, alike := range lines.Grouped(singles, func(g gap) key { return key{g.reason, g.hint, len(g.processes) > 0} }) {
+		g := gap{reason: alike[0].reason, hint: alike[0].hint}
+		for _, one := range alike {
+			g.devices, g.processes = append(g.devices, one.devices...), append(g.processes, one.processes...)
+		}
+		g.devices, g.processes = lines.Unique(g.devices), lines.Unique(g.processes)
+		all = append(all, g)
 	}
 	return all
 }

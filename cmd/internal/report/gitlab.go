@@ -52,5 +52,5 @@ func writeGitLab(b *bytes.Buffer, r *ciReport) {
 	if r.broken != "" {
 		add("gpudoctor/exit-code", fingerprint("exit-code", 1), severity, r.broken, r.examined)
 	}
-	encode(b, all)
+	Encode(b, all)
 }

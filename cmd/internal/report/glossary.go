@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Term is an abbreviation and what it means.
@@ -61,36 +60,13 @@ var known = []Term{
 // Glossary are all terms of reports.
 func Glossary() []Term { return slices.Concat(glossary, known) }
 
-// TermsIn lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
-// word or of a variable's name is no use of a term.
+// TermsIn lists the terms that a text uses as words of their own, or with the s of a plural, in alphabetical order, capitals
+// first. Part of a longer word, a path or a variable's name is no use of a term.
 func TermsIn(text string) []Term {
-	var used []Term
-	for _, t := range glossary {
-		if usesTerm(text, t.Name) {
-			used = append(used, t)
-		}
-	}
-	return used
-}
-
-// usesTerm reports whether a text has a name as a word of its own, or with the s of a plural.
-func usesTerm(text, name string) bool {
-	for rest := text; ; {
-		i := strings.Index(rest, name)
-		if i < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRuneInString(rest[:i])
-		behind := strings.TrimPrefix(rest[i+len(name):], "s")
-		after, _ := utf8.DecodeRuneInString(behind)
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
-		rest = rest[i+len(name):]
-	}
-}
-
-// inWord reports whether a character continues a word, a name or a path.
-func inWord(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_/-=", r))
+	words := " " + strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_/-=", r)
+	}), " ") + " "
+	return slices.DeleteFunc(slices.Clone(glossary), func(t Term) bool {
+		return !strings.Contains(words, " "+t.Name+" ") && !strings.Contains(words, " "+t.Name+"s ")
+	})
 }

@@ -120,7 +120,7 @@ func summarize(f *facts.Facts, h Host) []string {
 	if f.Image != nil {
 		return ofImage(f.Image)
 	}
-	parts := models(h.GPUs)
+	parts := Models(h.GPUs)
 	switch {
 	case len(parts) > 0:
 		if len(h.GPUs) > 1 && f.Links != nil {
@@ -149,9 +149,9 @@ func summarize(f *facts.Facts, h Host) []string {
 func ofImage(i *facts.ImageFacts) []string {
 	parts := []string{"container image (" + i.Form + ")", i.Name, i.Platform}
 	if n := len(i.Layers); n > 0 {
-		parts = append(parts, plural(n, "layer"))
+		parts = append(parts, lines.Count(n, "layer"))
 	}
-	return lines.NonEmpty(append(parts, plural(i.Files, "file"))...)
+	return lines.NonEmpty(append(parts, lines.Count(i.Files, "file"))...)
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its
@@ -161,21 +161,14 @@ func ofTexts(d *Document) []string {
 	if len(d.Host.GPUs) == 0 {
 		parts = parts[1:] // That no GPU was seen says nothing.
 	}
-	return append(slices.Clone(parts), "from "+plural(len(d.Texts), "text"))
+	return append(slices.Clone(parts), "from "+lines.Count(len(d.Texts), "text"))
 }
 
-// models counts the GPUs by model, in order of first appearance.
-func models(gpus []GPU) []string {
+// Models counts the GPUs by model, in order of first appearance.
+func Models(gpus []GPU) []string {
 	var names []string
-	counts := map[string]int{}
-	for _, g := range gpus {
-		if counts[g.Name] == 0 {
-			names = append(names, g.Name)
-		}
-		counts[g.Name]++
-	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d x %s", counts[name], name)
+	for _, alike := range lines.Grouped(gpus, func(g GPU) string { return g.Name }) {
+		names = append(names, fmt.Sprintf("%d x %s", len(alike), alike[0].Name))
 	}
 	return names
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,24 +22,31 @@ type page struct {
 	Tree    string
 	// Tables are the table of the paths between the GPUs, and those of tests.
 	Tables []matrix
-	// Examined are lists of what was read, and of what could not be judged or read.
-	Examined []pageList
 	// Outline is everything that was read.
 	Outline []section
 }
 
-// pageList is pairs under a title.
+// pageList is names of which the same is said, the commonest first, under a title.
 type pageList struct {
 	Title string
-	Pairs []pair
-	// Open is true for a list that is not folded, OnScreen for one that is not printed.
-	Open, OnScreen bool
+	Rows  []alike
+	// Open is true for a list that is not folded, Detail for one that is not printed, and that a text has with --verbose.
+	Open, Detail bool
+}
+
+// Count counts the names.
+func (l pageList) Count() int {
+	n := 0
+	for _, r := range l.Rows {
+		n += len(r.Names)
+	}
+	return n
 }
 
 // writeHTML writes a report as a page for a browser.
 func writeHTML(b *bytes.Buffer, d *Document, _ Style) {
 	v := newView(d, false)
-	p := page{view: v, Headline: v.headline(), Class: v.class(), Picture: v.picture(false), Outline: outlineOf(v.shown()), Examined: v.examined()}
+	p := page{view: v, Headline: v.headline(), Class: v.class(), Picture: v.picture(false), Outline: outlineOf(v.shown())}
 	if p.Picture != nil {
 		var tree bytes.Buffer
 		newText(&tree, v, Style{}).tree(p.Picture)
@@ -121,24 +129,33 @@ func (p *page) PictureNotes() []string {
 	return append(notes, p.Picture.Notes...)
 }
 
-// examined lists what texts were taken for, what could not be judged, and what could
+// Examined lists what texts were taken for, what became of the rules, and what could
 // not be read.
-func (v *view) examined() []pageList {
-	var texts, wanted []pair
+func (v *view) Examined() []pageList {
+	var texts, wanted, notApplicable, settings []pair
 	for _, t := range v.Texts {
 		texts = append(texts, pair{t.Name, recognised(t)})
 	}
 	for _, w := range v.Wanted {
 		wanted = append(wanted, pair{w.Send, "to decide " + strings.Join(w.Settles, ", ")})
 	}
-	all := []pageList{
-		{Title: "Texts", Pairs: texts},
-		// Who is left without a certain verdict needs it first.
-		{Title: "What to send next", Pairs: wanted, Open: v.open() || v.Verdict.State == Inconclusive},
-		{Title: "Rules that could not be judged", Pairs: v.notJudged(), OnScreen: true},
-		{Title: "Facts that could not be read", Pairs: v.notRead(), OnScreen: true},
+	for _, id := range slices.Sorted(maps.Keys(v.NotApplicable)) {
+		notApplicable = append(notApplicable, pair{id, v.NotApplicable[id]})
 	}
-	return slices.DeleteFunc(all, func(l pageList) bool { return len(l.Pairs) == 0 })
+	for _, s := range v.Settings {
+		settings = append(settings, pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")})
+	}
+	all := []pageList{
+		{Title: "Texts", Rows: together(texts)},
+		// Who is left without a certain verdict needs it first.
+		{Title: "What to send next", Rows: together(wanted), Open: v.open() || v.Verdict.State == Inconclusive},
+		{Title: "Rules that could not be judged", Rows: commonest(v.notJudged()), Detail: true},
+		{Title: "Facts that could not be read", Rows: commonest(v.notRead()), Detail: true},
+		{Title: "Rules that do not apply", Rows: commonest(notApplicable), Detail: true},
+		{Title: "Rules that passed", Rows: []alike{{Names: v.Passed}}, Detail: true},
+		{Title: "Set in files", Rows: together(settings), Detail: true},
+	}
+	return slices.DeleteFunc(all, func(l pageList) bool { return l.Count() == 0 })
 }
 
 // notJudged are the rules that could not be judged, each with what it lacked.
@@ -163,22 +180,24 @@ func (v *view) notRead() []pair {
 	return all
 }
 
-// About says how the report came about.
-func (p *page) About() []pair {
-	all := []pair{
-		{"Host", p.Host.Hostname},
-		{"System", lines.Joined(", ", p.Host.Distribution, p.Host.Kernel, p.Host.Arch)},
-		{"Processor", p.Host.CPU},
-		{"Measured", strings.Join(p.Figures, "; ")},
-		{"Examined", strings.Join(p.Sources, ", ")},
-		{"Rules", p.rulesInNumbers()},
-		{"Exit code", fmt.Sprintf("%d: %s", p.Verdict.ExitCode, p.Verdict.Reason)},
-		{"gpudoctor", p.Version + ", profile " + string(p.Profile)},
-	}
-	return slices.DeleteFunc(all, func(one pair) bool { return one.Text == "" })
-}
-
 // rulesInNumbers counts the rules by what became of them.
 func (v *view) rulesInNumbers() string {
 	return fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(v.Passed), len(v.Skipped), len(v.NotApplicable))
+}
+
+// About says what the report is of and how it came about.
+func (v *view) About() []pair {
+	all := []pair{
+		{"Host", v.Host.Hostname},
+		{"System", lines.Joined(", ", v.Host.Distribution, v.Host.Kernel, v.Host.Arch)},
+		{"Processor", v.Host.CPU},
+		{"Driver", v.SlowStart},
+		{"Measured", strings.Join(v.Figures, "; ")},
+		{"Examined", strings.Join(v.Sources, ", ")},
+		{"Rules", v.rulesInNumbers()},
+		{"Exit code", fmt.Sprintf("%d: %s", v.Verdict.ExitCode, v.Verdict.Reason)},
+		{"gpudoctor", v.Version + ", profile " + string(v.Profile)},
+		{"Redacted", v.RedactedNote()},
+	}
+	return slices.DeleteFunc(all, func(one pair) bool { return one.Text == "" })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -105,7 +106,7 @@ func (d *Document) issues(ascii bool) []issue {
 // a number distinguishes.
 func (d *Document) issue(f rules.Finding, seen map[string]int, w waivers.Waiver, terms string, ascii bool) issue {
 	shown := rules.Finding{Rule: f.Rule, Subject: f.About(), Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Message: withSubject(f)}
-	i := lines.Clean(issue{Finding: shown, Details: d.details(f), Terms: terms}, ascii)
+	i := lines.Clean(issue{Finding: shown, Details: d.details(f, ascii), Terms: terms}, ascii)
 	i.place, i.waiver = d.placeOf(f), w
 	i.fails = !i.waived() && d.FailOn.reaches(worst(f))
 	variable, _ := f.Params["variable"].(string)
@@ -133,45 +134,17 @@ func withSubject(f rules.Finding) string {
 	return f.Subject + ": " + f.Message
 }
 
-// details are the consequences of a finding, what to do and how to check it.
-func (d *Document) details(one rules.Finding) []string {
-	f := newViewer(d).finding(groupOf(one))
+// details are the consequences of a finding, and what to do as the text has it, a line each however long it is.
+func (d *Document) details(one rules.Finding, ascii bool) []string {
+	f := lines.Clean(newViewer(d).finding(groupOf(one)), ascii)
 	var said []string
 	for _, e := range one.Explains {
 		said = append(said, fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message))
 	}
-	for _, c := range f.Candidates {
-		said = append(said, "may be "+c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
-	}
-	for _, note := range f.Notes {
-		said = append(said, "note: "+note)
-	}
-	for _, r := range f.Remedies {
-		said = append(said, r.inOneLine())
-	}
-	if len(f.More) > 0 {
-		said = append(said, fmt.Sprintf("more: %s (gpudoctor explain %s)", strings.Join(f.More, ", "), f.More[0]))
-	}
-	for _, step := range f.Steps {
-		said = append(said, "look: "+step.Look+behind(": ", step.Command))
-	}
-	if len(f.Remedies) > 0 {
-		said = append(said, "check: "+after(f.Fresh, ": ")+f.Check)
-	}
-	return said
-}
-
-// inOneLine is a remedy in one line.
-func (r *remedy) inOneLine() string {
-	var todo []string
-	for _, b := range r.Typed() {
-		separator := "; "
-		if b.IsByHand() {
-			separator = " "
-		}
-		todo = append(todo, after(b.Where, ": ")+strings.Join(b.Lines, separator))
-	}
-	return fmt.Sprintf("%s: %s%s (%s)", r.Label, strings.TrimSuffix(r.Title, "."), behind(": ", strings.Join(todo, "; ")), r.Effort)
+	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
+	t.candidates("", &f)
+	t.cure("", &f)
+	return append(said, lines.NonEmpty(strings.Split(t.B.String(), "\n")...)...)
 }
 
 // placeOf is the line that the first evidence with a line quotes, or else the text or
@@ -223,9 +196,7 @@ func (d *Document) isFile(source string) bool {
 }
 
 // conclusion is the verdict in one line.
-func (r *ciReport) conclusion() string {
-	return lines.Joined(", ", string(r.Verdict.State), r.Verdict.Tally()) + "; " + r.exit()
-}
+func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.exit() }
 
 // spokenOf are the rules that findings name, in order of id.
 func (d *Document) spokenOf() []rules.Rule {

@@ -9,11 +9,11 @@ import (
 
 // writeJSON writes the document as it is, indented.
 func writeJSON(b *bytes.Buffer, d *Document, _ Style) {
-	encode(b, d)
+	Encode(b, d)
 }
 
-// encode writes a value as JSON.
-func encode(b *bytes.Buffer, v any) {
+// Encode writes a value as JSON.
+func Encode(b *bytes.Buffer, v any) {
 	raw, err := lines.JSON(v)
 	if err != nil {
 		// Every field of a document can be encoded; the values of evidence

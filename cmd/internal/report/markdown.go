@@ -25,8 +25,8 @@ const MaxMarkdown = 65_536
 // extent is how much a report in Markdown tells.
 type extent struct {
 	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
-	// listed other lists; field bounds the characters of a text from the machine.
-	evidence, lines, listed, field int
+	// listed other lists.
+	evidence, lines, listed int
 	// findings bounds the findings, and Details says whether the folded details follow.
 	findings int
 	Details  bool
@@ -37,12 +37,12 @@ type extent struct {
 // extents are tried in turn until the report is short enough. The last is short enough
 // whatever the report holds.
 var extents = []extent{
-	{evidence: 10, lines: 60, listed: 20, field: lines.MaxField, findings: 100, Details: true},
-	{evidence: 4, lines: 60, listed: 10, field: 400, findings: 100, Details: true, Left: "long evidence is shortened"},
-	{evidence: 0, lines: 60, listed: 10, field: 400, findings: 100, Details: true, Left: "the evidence is left out"},
-	{evidence: 0, lines: 40, listed: 5, field: 200, findings: 40, Left: "the evidence and the details are left out"},
-	{evidence: 0, lines: 16, listed: 3, field: 160, findings: 8, Left: "the evidence, the details and all but the first findings are left out"},
-	{evidence: 0, lines: 0, listed: 0, field: 100, findings: 0, Left: "all but the summary is left out"},
+	{evidence: 10, lines: 60, listed: 20, findings: 100, Details: true},
+	{evidence: 4, lines: 60, listed: 10, findings: 100, Details: true, Left: "long evidence is shortened"},
+	{lines: 60, listed: 10, findings: 100, Details: true, Left: "the evidence is left out"},
+	{lines: 40, listed: 5, findings: 40, Left: "the evidence and the details are left out"},
+	{lines: 16, listed: 3, findings: 8, Left: "the evidence, the details and all but the first findings are left out"},
+	{Left: "all but the summary is left out"},
 }
 
 // markdown writes a report for a ticket.
@@ -67,20 +67,20 @@ var markdownTemplate = sync.OnceValue(func() *template.Template {
 // functions are those of the template. What is from the machine they make safe for its place, and short enough.
 func (m *markdown) functions() template.FuncMap {
 	return template.FuncMap{
-		"inline": m.inline, "prose": m.prose, "code": m.code, "codes": m.codes, "cell": m.cell, "item": lines.Item,
+		"inline": inline, "short": short, "prose": prose, "code": lines.Code, "codes": m.codes, "cell": lines.Cell, "item": lines.Item,
 		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
 		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
 		"number":  func(i int) int { return i + 1 },
-		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "plural": plural, "first": firstItems, "more": moreItems,
+		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "count": lines.Count, "first": firstItems, "more": moreItems,
 		"listed":   func() int { return m.listed },
 		"messages": func() int { return min(maxMessages, m.listed) },
 		"findings": func() int { return m.findings },
 		"noted":    func() int { return min(m.findings, m.listed) },
 		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
-		"favour":   func(c rules.Candidate) string { return inFavour(c, m.prose, m.code) },
+		"favour":   func(c rules.Candidate) string { return inFavour(c, prose, lines.Code) },
 		"seen":     m.evidenceOf,
 		"only":     func(f finding) []finding { return []finding{f} },
-		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief, "recognised": recognised,
+		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief,
 	}
 }
 
@@ -113,13 +113,19 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	}
 }
 
-// inline makes a text from the machine safe inside a line, and short enough.
-func (m *markdown) inline(s string) string { return lines.KeepUnits(lines.Inline(m.cut(s))) }
+// maxSummary bounds the characters of a text in the summary: escaped, one may take ten bytes, and the summary has to fit.
+const maxSummary = 1000
+
+// short is a text in the summary, safe inside a line.
+func short(s string) string { return inline(lines.Cut(maxSummary, s)) }
+
+// inline makes a text from the machine safe inside a line.
+func inline(s string) string { return lines.KeepUnits(lines.Inline(s)) }
 
 // prose does so with sentences, in which it marks commands, variables and paths as code.
-func (m *markdown) prose(s string) string {
+func prose(s string) string {
 	var b strings.Builder
-	for _, span := range lines.Spans(m.cut(s)) {
+	for _, span := range lines.Spans(s) {
 		if span.Code {
 			b.WriteString(lines.Code(span.Text))
 		} else {
@@ -129,39 +135,13 @@ func (m *markdown) prose(s string) string {
 	return lines.KeepUnits(b.String())
 }
 
-// code makes it code on one line, cell code in a table.
-func (m *markdown) code(s string) string { return lines.Code(m.cut(s)) }
-func (m *markdown) cell(s string) string { return lines.Cell(m.cut(s)) }
-
-// cut shortens a text to the characters of a field.
-func (m *markdown) cut(s string) string {
-	if m.field >= lines.MaxField || len(s) <= m.field {
-		return s // Printable cuts it.
-	}
-	if runes := []rune(s); len(runes) > m.field {
-		return string(runes[:m.field]) + "..."
-	}
-	return s
-}
-
 // codes lists the first of several names as code.
 func (m *markdown) codes(names []string) string {
 	var shown []string
 	for _, n := range names {
-		shown = append(shown, m.code(n))
+		shown = append(shown, lines.Code(n))
 	}
 	return lines.First(shown, max(1, m.listed), ", ")
-}
-
-// MachineInWords is the machine in one line.
-func (m *markdown) MachineInWords() string {
-	parts := []string{m.Host.Summary}
-	for _, part := range []string{m.Host.Distribution, m.Host.Kernel, m.Host.Hostname} {
-		if !strings.Contains(m.Host.Summary, part) {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // actions are the cause, and what to do first and then.
@@ -170,8 +150,8 @@ func (m *markdown) actions() (cause, now, next string) {
 		return m.withoutCause()
 	}
 	f := &m.Found[0]
-	cause = fmt.Sprintf("%s (%s, %s)", m.inline(f.Title), m.code(f.Rule), f.Certainty)
-	recheck := after(f.Fresh, ", ") + m.code(f.Check)
+	cause = fmt.Sprintf("%s (%s, %s)", short(f.Title), lines.Code(f.Rule), f.Certainty)
+	recheck := after(f.Fresh, ", ") + lines.Code(f.Check)
 	if m.Grave > 1 {
 		cause += fmt.Sprintf("; %d more below", m.Grave-1)
 		recheck += ", then continue with finding 2"
@@ -184,9 +164,9 @@ func (m *markdown) actions() (cause, now, next string) {
 	case len(lead) == 1:
 		return cause, m.brief(&lead[0]), recheck
 	case len(f.Steps) > 0:
-		return cause, m.prose(f.Steps[0].Look) + behind(": ", m.code(f.Steps[0].Command)), recheck
+		return cause, prose(lines.Cut(maxSummary, f.Steps[0].Look)) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
 	case len(m.Wanted) > 0 && m.open():
-		return cause, "send " + m.inline(m.Wanted[0].Send), recheck
+		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}
 	return cause, "no remedy is known; see finding 1", recheck
 }
@@ -199,12 +179,12 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 	}
 	switch {
 	case m.textsOnly:
-		now = "if the job still fails, send " + m.inline(logWish) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
+		now = "if the job still fails, send " + inline(logWish) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
-		now, next = "see below for what was not examined, and why", m.code(m.Recheck)
+		now, next = "see below for what was not examined, and why", lines.Code(m.Recheck)
 		if hint := m.hint(); hint != "" {
-			now = m.prose(hint)
+			now = prose(hint)
 		}
 	}
 	if len(m.Found) > 0 {
@@ -220,23 +200,19 @@ func (m *markdown) brief(r *remedy) string {
 	if len(blocks) > 1 { // The effort is that of what lasts.
 		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.Where == apply.UntilBoot })
 	}
-	said := m.prose(r.Title)
+	said := prose(r.Title)
 	if len(blocks) > 0 && len(blocks[0].Lines) <= most && (blocks[0].Language == "sh" || blocks[0].Language == "text") {
 		said += ": " + after(blocks[0].Where, " ") + m.codes(blocks[0].Lines)
 	}
-	return said + " (" + m.inline(r.Effort) + ")"
+	return said + " (" + inline(r.Effort) + ")"
 }
 
 // terms says what a remedy costs and risks, and what takes it back.
 func (m *markdown) terms(r *remedy) string {
 	var said []string
 	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
-		switch {
-		case p.Text == "":
-		case lines.Command.MatchString(p.Text):
-			said = append(said, p.Name+m.code(p.Text)+".")
-		default:
-			said = append(said, p.Name+upper(m.prose(strings.TrimSuffix(p.Text, ".")))+".")
+		if p.Text != "" {
+			said = append(said, p.Name+upper(prose(strings.TrimSuffix(p.Text, ".")))+".")
 		}
 	}
 	return strings.Join(said, " ")
@@ -271,40 +247,11 @@ func (m *markdown) fenced(b block) string {
 			fence += "`"
 		}
 	}
-	all := []string{fence + b.Language}
-	for _, l := range shown {
-		all = append(all, m.cut(l))
-	}
-	all = append(all, fence)
+	all := slices.Concat([]string{fence + b.Language}, shown, []string{fence})
 	if rest := len(b.Lines) - len(shown); rest > 0 {
-		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", plural(rest, "more line")))
+		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", lines.Count(rest, "more line")))
 	}
 	return margin + strings.Join(all, "\n"+margin)
-}
-
-// ToSend are the texts to ask for, where nothing could be concluded.
-func (m *markdown) ToSend() []Wanted {
-	if !m.open() || m.listed == 0 {
-		return nil
-	}
-	return m.Wanted[:min(maxWanted, len(m.Wanted))]
-}
-
-// AreasInWords counts the areas by state.
-func (m *markdown) AreasInWords() string {
-	var said []string
-	for _, state := range []area.State{area.Problem, area.Note, area.Unknown, area.OK} {
-		n := 0
-		for _, l := range m.Areas {
-			if l.State == state {
-				n++
-			}
-		}
-		if n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return strings.Join(said, ", ")
 }
 
 // AreaRows are the areas that apply, those of which the input says too little as one.
@@ -320,57 +267,11 @@ func (m *markdown) AreaRows() []area.Line {
 	return rows
 }
 
-// reasonTable is names by their reason.
-type reasonTable struct {
-	Title, Thing string
-	Rows         []alike
-	Most         int
-}
-
-// maxOther bounds the reasons of one kind that are reported: JSON has all.
-const maxOther = 12
-
-// Reasons say what became of the rules and why, and which facts were not read.
-func (m *markdown) Reasons() []reasonTable {
-	var faults, lacks []pair
-	for i, p := range m.notJudged() {
-		if m.Skipped[i].Fault {
-			faults = append(faults, p)
-		} else {
-			lacks = append(lacks, p)
-		}
-	}
-	return []reasonTable{byReason("Rules that failed", "rule", faults), byReason("Rules that were not judged", "rule", lacks), byReason("Facts that were not read", "fact", m.notRead())}
-}
-
-// byReason groups names by their reason, the commonest first.
-func byReason(title, thing string, all []pair) reasonTable {
-	t := reasonTable{Title: title, Thing: thing, Rows: together(all), Most: maxOther}
-	slices.SortStableFunc(t.Rows, func(a, b alike) int {
-		return cmp.Or(len(b.Names)-len(a.Names), strings.Compare(a.Names[0]+a.Text, b.Names[0]+b.Text))
-	})
-	return t
-}
-
-// Provenance says what the report is of and how it was made. The texts are Markdown.
-func (m *markdown) Provenance() []pair {
-	all := []pair{
-		{"examined", m.inline(strings.Join(m.Sources, ", "))},
-		{"system", m.inline(lines.Joined(", ", m.Host.Distribution, m.Host.Kernel, m.Host.Arch, m.Host.CPU))},
-		{"start", m.inline(m.SlowStart)},
-		{"passed", m.codes(m.Passed)},
-		{"rules", m.rulesInNumbers()},
-		{"gpudoctor", m.inline(m.Version + ", profile " + string(m.Profile))},
-		{"redacted", m.inline(m.RedactedNote())},
-	}
-	return slices.DeleteFunc(all, func(p pair) bool { return p.Text == "" })
-}
-
 // recognised says what a text was taken for.
 func recognised(t facts.Text) string {
 	var kinds []string
 	for _, k := range t.Kinds {
-		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
+		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line")))
 	}
 	return cmp.Or(lines.Joined("; ", append(kinds, t.Problem)...), "not recognized")
 }

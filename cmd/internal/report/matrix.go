@@ -21,8 +21,6 @@ type matrix struct {
 	// Columns are addresses or names of nodes, Heads their short names.
 	Columns, Heads []string
 	Cells          [][]cell
-	// Aside is true for a test that tells little of the path between two GPUs.
-	Aside bool
 }
 
 // cell is a number or a mark.
@@ -83,8 +81,6 @@ type test struct {
 	// host is true for a test with the host's memory, in which the GPU is the
 	// destination if inward is true, else the source.
 	host, inward bool
-	// aside is true for a test that tells little of the path between two GPUs.
-	aside bool
 }
 
 // tests are the tests beyond the plain copy, whose table is that of the paths.
@@ -98,9 +94,9 @@ var tests = []test{
 	{id: probe.TestLatency, name: "latency", unit: "microseconds per load, row from column"},
 	{id: probe.TestAtomics, name: "atomics", within: true},
 	{id: probe.TestInterprocess, name: "between processes", unit: "GB/s, row to column"},
-	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true, aside: true},
-	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true, aside: true},
-	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true, aside: true},
+	{id: probe.TestStaged, name: "through host memory", unit: "GB/s, row to column, through host memory", within: true},
+	{id: probe.TestHostToDevice, name: "host to GPU", unit: "GB/s from the memory of each NUMA node", within: true, host: true, inward: true},
+	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true},
 }
 
 // byWay are the transfers of a test, those of each of its ways together: the process that owns the memory
@@ -129,7 +125,7 @@ func testMatrices(d *Document) []matrix {
 			if t.unit == "" || !m.measured() {
 				continue
 			}
-			m.Title, m.Aside = t.id+behind(" by ", way)+", "+t.unit, t.aside
+			m.Title = t.id + behind(" by ", way) + ", " + t.unit
 			all = append(all, m)
 		}
 	}
@@ -231,31 +227,34 @@ func (m *matrix) measured() bool {
 	return m.any(func(c cell) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c.Text) })
 }
 
+// mark stands in a table instead of a number, or behind it where there is one.
+type mark struct {
+	outcome     probe.Outcome
+	mark, means string
+}
+
+var marks = []mark{
+	{probe.Corrupt, "BAD", "wrong data"},
+	{probe.Hang, "HANG", "not finished within the deadline"},
+	{probe.Error, "ERR", "driver error"},
+	{probe.Slow, "!", "slower than the links allow"},
+	{probe.Unsupported, "-", "not offered"},
+	{probe.Unknown, "?", "not tried, or measured under load and not judged"},
+}
+
 // cellOf is a transfer's rate or time, or a mark.
 func cellOf(o probe.Outcome, t *probe.Transfer) string {
-	switch o {
-	case probe.Corrupt:
-		return "BAD"
-	case probe.Hang:
-		return "HANG"
-	case probe.Error:
-		return "ERR"
-	case probe.Unsupported:
-		return "-"
-	case probe.Unknown:
-		if t != nil && underLoad(t) {
-			return lines.Rate(*t.GBps) + "?"
-		}
-		return "?"
-	default:
-	}
 	mark := ""
-	if o == probe.Slow {
-		mark = "!"
+	for _, m := range marks {
+		if m.outcome == o {
+			mark = m.mark
+		}
 	}
 	switch {
 	case t == nil:
-		return "?"
+		return cmp.Or(mark, "?")
+	case o != probe.OK && o != probe.Slow && !underLoad(t):
+		return mark
 	case t.GBps != nil:
 		return lines.Rate(*t.GBps) + mark
 	case t.Microseconds != nil:
@@ -269,31 +268,13 @@ func underLoad(t *probe.Transfer) bool {
 	return t.Outcome == probe.Unknown && t.Cause == probe.CauseBusy && t.GBps != nil
 }
 
-const untriedMark = "? not tried"
-
 // explain writes the legend of the marks that are in the table.
 func (m *matrix) explain() {
 	var words []string
-	for _, e := range []struct {
-		outcome probe.Outcome
-		text    string
-	}{
-		{probe.Corrupt, "BAD wrong data"},
-		{probe.Hang, "HANG not finished within the deadline"},
-		{probe.Error, "ERR driver error"},
-		{probe.Slow, "! slower than the links allow"},
-		{probe.Unsupported, "- not offered"},
-		{probe.Unknown, untriedMark},
-	} {
+	for _, e := range marks {
 		if m.any(func(c cell) bool { return c.Outcome == e.outcome }) {
-			words = append(words, e.text)
+			words = append(words, e.mark+" "+e.means)
 		}
-	}
-	if m.any(func(c cell) bool { return len(c.Text) > 1 && strings.HasSuffix(c.Text, "?") }) {
-		if !m.any(func(c cell) bool { return c.Text == "?" }) {
-			words = slices.DeleteFunc(words, func(w string) bool { return w == untriedMark })
-		}
-		words = append(words, "9? measured under load, not judged")
 	}
 	m.Legend = strings.Join(words, ", ")
 }

@@ -101,10 +101,10 @@ func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest
 	}
 	var left []string
 	if n := len(bad) - len(shown); n > 0 {
-		left = append(left, plural(n, "more object"))
+		left = append(left, lines.Count(n, "more object"))
 	}
 	if n := len(d.Objects) - len(bad); n > 0 {
-		left = append(left, plural(n, "object")+" without a finding")
+		left = append(left, lines.Count(n, "object")+" without a finding")
 	}
 	return shown, strings.Join(left, "; ")
 }
@@ -121,8 +121,7 @@ func (t *text) objects() {
 		width = max(width, len(o.Standing())+2)
 	}
 	for _, o := range shown {
-		lead := t.Paint(colorOf(string(o.severity())), lines.Pad(o.Standing(), width))
-		t.Lines(lead, strings.Repeat(" ", width), lines.Fill(strings.Fields(o.Place()), t.Width-width, t.Width-width))
+		t.Under(t.Paint(ColorOf(string(o.severity())), lines.Pad(o.Standing(), width)), strings.Repeat(" ", width), lines.Plain, o.Place())
 	}
 	if rest != "" {
 		t.Wrapped("", lines.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -20,46 +21,46 @@ import (
 // security policy allows no other. What stands in a report was read from machines and texts of others, so
 // that every value goes through html/template, which escapes it for its place.
 
-// PageStyle is the style sheet, which the page about a fleet extends.
-//
 //go:embed templates/page.css
-var PageStyle string
+var pageStyle string
 
 //go:embed templates/page.js
 var pageScript string
 
+//go:embed templates/head.html
+var headText string
+
 //go:embed templates/page.html
 var pageText string
 
-// compiled is the template.
+// PageTemplate is the template of a page: what its head loads, with a style beyond that of all pages, and what the functions
+// are called that the text has besides.
+func PageTemplate(text, style, script string, functions template.FuncMap) *template.Template {
+	style = pageStyle + style
+	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(style), sourceDigest(script))
+	head := template.New("page").Funcs(functions).Funcs(template.FuncMap{
+		"csp":    func() string { return policy },
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(script) },
+	})
+	return template.Must(template.Must(head.Parse(headText)).Parse(text))
+}
+
+// breakable is a piece of a command, behind which a line may break.
+var breakable = lazy.New(`[^ ,;]*[ ,;]*`)
+
+// compiled is the template of a report.
 var compiled = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"csp":    func() string { return pagePolicy },
-		"style":  func() template.CSS { return template.CSS(PageStyle) },
-		"script": func() template.JS { return template.JS(pageScript) },
+	return PageTemplate(pageText, "", pageScript, template.FuncMap{
 		"shell":  func(command string) block { return block{Language: "sh", Lines: []string{command}} },
 		"lines":  func(list []string) []string { return strings.SplitAfter(strings.Join(list, "\n"), "\n") },
-		"words":  func(line string) []string { return strings.Split(line, " ") },
+		"words":  func(line string) []string { return breakable.FindAllString(line, -1) },
 		"join":   func(list []string) string { return strings.Join(list, ", ") },
-		"parts":  parts,
 		"count":  lines.Count,
 		"spans":  spans,
 		"favour": func(c rules.Candidate) string { return inFavour(c, strings.TrimSpace, strings.TrimSpace) },
-	}).Parse(pageText))
+	})
 })
-
-// parts are those of a word of a command between which it may break: behind commas and
-// semicolons.
-func parts(word string) []string {
-	var list []string
-	for {
-		i := strings.IndexAny(word, ",;") + 1
-		if i == 0 || i == len(word) {
-			return append(list, word)
-		}
-		list, word = append(list, word[:i]), word[i:]
-	}
-}
 
 // spans are the pieces of a sentence, in which a number stays with its unit.
 func spans(s string) []lines.Span {
@@ -116,14 +117,6 @@ func (m matrix) Explained() string {
 		said += " " + m.Legend + "."
 	}
 	return said
-}
-
-// pagePolicy is the content security policy: nothing but the style and the script of the page.
-var pagePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(PageStyle), sourceDigest(pageScript))
-
-// PagePolicy is the content security policy of a page without a script.
-func PagePolicy(style string) string {
-	return fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", sourceDigest(style))
 }
 
 // sourceDigest names a text in a policy (Content Security Policy Level 3, 2.3.1).

@@ -177,7 +177,7 @@ func transfersLine(d *Document, all paths) (status, string) {
 		s, said = statusFail, said+"; "+othersFailed(d)
 	}
 	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
-		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
+		s, said = statusSlow, said+"; "+lines.Count(n, "other transfer")+" slow"
 	}
 	if s == statusOK && (d.Verdict.has(ReasonFailed) || d.Verdict.has(ReasonProbe) || d.Verdict.has(ReasonUntried)) {
 		s = statusOpen
@@ -239,7 +239,7 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 	case t.Outcome != probe.OK && t.Outcome != "":
 		return stopped(t, all)
 	case len(all) == 0:
-		return statusOpen, "no transfer was tried: the driver offers " + plural(len(t.Devices), "GPU") + " to this process"
+		return statusOpen, "no transfer was tried: the driver offers " + lines.Count(len(t.Devices), "GPU") + " to this process"
 	}
 	s, said := pathsLine(all)
 	if open := gaps(d, all.with(probe.Unknown)); len(open) > 0 {

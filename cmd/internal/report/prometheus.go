@@ -2,88 +2,83 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"text/template"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// metrics is what the template of the metrics shows.
-type metrics struct {
-	*ciReport
-	// Counting and NotCounting are the findings and those that are waived, the same ones together.
-	Counting, NotCounting []counted
-	Expiries              []expiry
-	// Gaps count what was not examined, by the code of the reason.
-	Gaps []pair
-	// Found counts the rules with findings.
-	Found   int
-	Seconds string
+// Metric begins a metric for the textfile collector of node_exporter, in the text format of Prometheus
+// (https://prometheus.io/docs/instrumenting/exposition_formats/), and returns what writes a sample of it: the value, and names
+// and values of labels.
+func Metric(b *bytes.Buffer, name, help string) func(value float64, labels ...string) {
+	name = "gpudoctor_" + name
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
+	return func(value float64, labels ...string) {
+		var pairs []string
+		for i := 0; i < len(labels); i += 2 {
+			pairs = append(pairs, labels[i]+`="`+labelEscaper.Replace(labels[i+1])+`"`)
+		}
+		fmt.Fprintf(b, "%s%s %s\n", name, after(behind("{", strings.Join(pairs, ",")), "}"), strconv.FormatFloat(value, 'f', -1, 64))
+	}
 }
 
-// counted is findings with the same labels.
-type counted struct {
-	Rule, Subject string
-	Severity      rules.Severity
-	Confidence    rules.Confidence
-	N             int
-}
+var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// expiry is when a waiver that is in use ends.
-type expiry struct {
-	Rule, Owner, Place string
-	Ends               int64
-}
-
-//go:embed templates/metrics.tmpl
-var metricsText string
-
-var metricsTemplate = sync.OnceValue(func() *template.Template {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	return template.Must(template.New("metrics").Funcs(template.FuncMap{"label": func(v any) string { return escape.Replace(fmt.Sprint(v)) }}).Parse(metricsText))
-})
-
-// writePrometheus writes metrics for the textfile collector of node_exporter, in the text
-// format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// writePrometheus writes metrics.
 func writePrometheus(b *bytes.Buffer, r *ciReport) {
-	m := metrics{ciReport: r, Found: len(r.rules), Seconds: strconv.FormatFloat(r.Timing.TotalMS/1000, 'f', -1, 64)}
-	for _, i := range r.issues {
-		list := &m.Counting
-		if i.waived() {
-			list = &m.NotCounting
-			m.addExpiry(i.waiver)
+	Metric(b, "info", "The version of gpudoctor, the digest of its rules and the profile; always 1.")(1, "version", r.Version, "rules_digest", string(r.RulesDigest), "profile", string(r.Profile))
+	put := Metric(b, "verdict", "1 for the state of the verdict, 0 for the others.")
+	for _, state := range []State{Healthy, Findings, Inconclusive} {
+		put(map[bool]float64{true: 1}[state == r.Verdict.State], "state", string(state))
+	}
+	Metric(b, "exit_code", "The exit code of the last run.")(float64(r.Verdict.ExitCode))
+	put = Metric(b, "findings", "Findings by severity, without their consequences.")
+	for i, n := range r.Verdict.Counts.list() {
+		put(float64(n), "severity", string(severities[i]))
+	}
+	counting, notCounting := r.issues[:len(r.Findings)], r.issues[len(r.Findings):]
+	countAlike(Metric(b, "finding", "Findings with this rule and subject, without their consequences."), counting)
+	countAlike(Metric(b, "waived_finding", "Waived findings with this rule and subject."), notCounting)
+	put = Metric(b, "waiver_expiry_timestamp_seconds", "The end of the last day on which a waiver is in force.")
+	for _, alike := range lines.Grouped(notCounting, func(i issue) string { return i.waiver.Place() }) {
+		w := lines.Clean(alike[0].waiver, r.ascii)
+		if end, err := time.Parse(waivers.DateForm, w.Expires); err == nil {
+			put(float64(end.AddDate(0, 0, 1).Unix()), "rule", w.Rule, "owner", w.Owner, "place", w.Place())
 		}
-		one := counted{Rule: i.Rule, Subject: i.Subject, Severity: i.Severity, Confidence: i.Confidence}
-		at := slices.IndexFunc(*list, func(o counted) bool { o.N = 0; return o == one })
-		if at < 0 {
-			at, *list = len(*list), append(*list, one)
-		}
-		(*list)[at].N++
+	}
+	put = Metric(b, "not_examined", "Reasons why the verdict is not healthy that are no findings, by code.")
+	gaps := map[ReasonCode]float64{}
+	for _, g := range r.gaps {
+		gaps[g.Code]++
 	}
 	for _, code := range reasonCodes {
 		if code != ReasonFinding && code != ReasonWaived {
-			n := len(slices.DeleteFunc(slices.Clone(r.gaps), func(g Reason) bool { return g.Code != code }))
-			m.Gaps = append(m.Gaps, pair{string(code), strconv.Itoa(n)})
+			put(gaps[code], "code", string(code))
 		}
 	}
-	if err := metricsTemplate().Execute(b, m); err != nil {
-		panic(fmt.Sprintf("write metrics: %v", err)) // The template is part of the program, and a buffer takes all.
+	put = Metric(b, "rules", "Rules by outcome.")
+	put(float64(len(r.Passed)), "outcome", "passed")
+	put(float64(len(r.Skipped)), "outcome", "not-judged")
+	put(float64(len(r.NotApplicable)), "outcome", "not-applicable")
+	put(float64(len(r.rules)), "outcome", "found")
+	put = Metric(b, "area", "1 for the state of each area of the machine.")
+	for _, l := range r.Areas {
+		put(1, "area", string(l.Name), "state", string(l.State))
 	}
+	Metric(b, "duration_seconds", "The duration of the last run.")(r.Timing.TotalMS / 1000)
 }
 
-// addExpiry adds when a waiver ends, once.
-func (m *metrics) addExpiry(w waivers.Waiver) {
-	end, err := time.Parse(waivers.DateForm, w.Expires)
-	e := lines.Clean(expiry{Rule: w.Rule, Owner: w.Owner, Place: w.Place(), Ends: end.AddDate(0, 0, 1).Unix()}, m.ascii)
-	if err == nil && !slices.ContainsFunc(m.Expiries, func(o expiry) bool { return o.Place == e.Place }) {
-		m.Expiries = append(m.Expiries, e)
+// countAlike counts the findings with the same labels.
+func countAlike(put func(value float64, labels ...string), all []issue) {
+	type labels struct{ rule, severity, confidence, subject string }
+	for _, alike := range lines.Grouped(all, func(i issue) labels {
+		return labels{i.Rule, string(i.Severity), string(i.Confidence), i.Subject}
+	}) {
+		i := alike[0]
+		put(float64(len(alike)), "rule", i.Rule, "severity", string(i.Severity), "confidence", string(i.Confidence), "subject", i.Subject)
 	}
 }

@@ -50,9 +50,6 @@ type Style struct {
 	ASCII bool
 	// Verbose adds the evidence, the transfers and what was not judged.
 	Verbose bool
-	// Tables adds a table for each test between two GPUs, as Verbose does
-	// for all tests.
-	Tables bool
 	// Example names a recorded machine to point to where there is no GPU.
 	Example string
 	// Quiet leaves only the findings that make the exit code 1.

@@ -46,7 +46,7 @@ func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	for _, i := range r.issues {
 		out.Results = append(out.Results, i.sarif())
 	}
-	encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
+	Encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
 // sarifDriver describes the program and the rules that the results name.
@@ -161,18 +161,11 @@ func (i issue) suppressions() []*garif.Suppression {
 // sarifURI is a file as a reference: absolute for a file of the machine, relative for one
 // that was named.
 func sarifURI(file string) string {
-	parts := strings.Split(file, "/")
-	for i, part := range parts {
-		parts[i] = url.PathEscape(part)
+	u := url.URL{Path: file}
+	if strings.HasPrefix(file, "/") {
+		u.Scheme = "file"
 	}
-	path := strings.Join(parts, "/")
-	if strings.HasPrefix(path, "/") {
-		return "file://" + path
-	}
-	if strings.Contains(parts[0], ":") { // It is no scheme.
-		return "./" + path
-	}
-	return path
+	return u.String()
 }
 
 // sarifText writes a text such that nothing in it is a placeholder (3.11.5) or a link

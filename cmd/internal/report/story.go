@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -59,7 +58,7 @@ func newStory(j *facts.Job) *story {
 		}
 	}
 	if len(hosts) > 0 {
-		s.Title += " on " + plural(len(hosts), "host")
+		s.Title += " on " + lines.Count(len(hosts), "host")
 	}
 	for _, label := range labels {
 		ours := slices.DeleteFunc(slices.Clone(j.Members), func(m facts.Member) bool { return labelOf(&m) != label })
@@ -171,9 +170,9 @@ func collective(p *facts.Progress) string {
 func ended(d *facts.Death) string {
 	switch {
 	case d.What == "exception":
-		return shortened(strings.TrimSuffix(d.Class+": "+d.Said, ": "))
+		return lines.Cut(maxSaid, strings.TrimSuffix(d.Class+": "+d.Said, ": "))
 	case d.What == "assertion":
-		return "failed assertion: " + shortened(d.Said)
+		return "failed assertion: " + lines.Cut(maxSaid, d.Said)
 	case d.Class != "":
 		return "ended by " + d.Class
 	case d.Code != nil:
@@ -182,14 +181,8 @@ func ended(d *facts.Death) string {
 	return "ended"
 }
 
-// shortened is the beginning of a program's words.
-func shortened(words string) string {
-	const most = 120
-	if len(words) <= most {
-		return words
-	}
-	return escape.Printable(words, most) + "..."
-}
+// maxSaid bounds the characters of a program's words.
+const maxSaid = 120
 
 // placeIn is the line that shows what a process did last.
 func placeIn(m *facts.Member) string {

@@ -37,7 +37,7 @@ func TestStory(t *testing.T) {
 					m.Host, m.PID, m.Device, m.End = "node7", 12, number(3), &facts.Death{What: "exit", Code: number(9), Source: "job.log", Line: 4}
 				}),
 			}},
-			`The job: 4 processes on one host
+			`The job: 4 processes on 1 host
 first rank 3 on node7 (process 12, CUDA device 3): exited with code 9 job.log:4
 waits ranks 0 to 2: in ALLREDUCE number 7 job.log:9`,
 		},

@@ -2,22 +2,16 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// usualDomain begins the address of every GPU of most machines. It is left out
-// where there is no room.
-const usualDomain = "0000:"
-
 // matrix writes the table of transfers where it says more than the line above it.
 func (t *text) matrix() {
 	m := t.v.Matrix
-	n, every := len(m.Devices), t.style.Verbose || t.style.Tables
+	n, every := len(m.Devices), t.style.Verbose
 	if n < 2 || !t.v.Uneven && (!every || len(t.v.Odd) > 0) {
 		return
 	}
@@ -29,9 +23,6 @@ func (t *text) matrix() {
 		return
 	}
 	for _, m := range t.v.Tests {
-		if m.Aside && !t.style.Verbose {
-			continue
-		}
 		t.Line()
 		if !t.table(m) {
 			t.Wrapped("      ", lines.Dim, m.Title+": too wide for this terminal; --format json holds it")
@@ -41,12 +32,6 @@ func (t *text) matrix() {
 
 // table writes a table, and reports whether it fits.
 func (t *text) table(m matrix) bool {
-	if m.width() > t.Width-6 {
-		m.Devices = slices.Clone(m.Devices)
-		for i, d := range m.Devices {
-			m.Devices[i] = strings.TrimPrefix(d, usualDomain)
-		}
-	}
 	if m.width() > t.Width-6 {
 		return false
 	}
@@ -87,9 +72,6 @@ func (t *text) folded() {
 		if i == maxPaths && !t.style.Verbose {
 			t.Wrapped("      ", lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(t.v.Odd)-i))
 			break
-		}
-		if utf8.RuneCountInString(said) > t.Width-6 {
-			said = strings.ReplaceAll(said, usualDomain, "")
 		}
 		t.Wrapped("      ", lines.Plain, said)
 	}

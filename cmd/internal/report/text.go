@@ -32,10 +32,11 @@ type text struct {
 	lines.Page
 	v     *view
 	style Style
+	all   bool // Each remedy is told in full, and what it is called.
 }
 
-// colorOf is the colour of a severity or a status.
-func colorOf(s string) lines.Color {
+// ColorOf is the colour of a severity or a status.
+func ColorOf(s string) lines.Color {
 	switch s {
 	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
 		return lines.Red
@@ -73,7 +74,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	for i := range t.v.Serious() {
 		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
 			t.Line()
-			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(t.v.Grave-i, "more finding")))
+			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", lines.Count(t.v.Grave-i, "more finding")))
 			break
 		}
 		t.finding(&t.v.Found[i])
@@ -86,7 +87,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	if b := t.v.Baseline; b != nil {
 		t.Head("Since " + b.Source)
 		for _, e := range b.Entries() {
-			t.entry(e.Label, e.Text, "")
+			t.entry(e.Lead, e.Text, "")
 		}
 	}
 	t.Line()
@@ -100,7 +101,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 func (t *text) quiet() {
 	for _, f := range t.v.Findings {
 		if t.v.FailOn.reaches(worst(f)) {
-			t.Line(t.Paint(colorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
+			t.Line(t.Paint(ColorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
 		}
 	}
 	if t.v.Verdict.ExitCode != 0 {
@@ -110,13 +111,8 @@ func (t *text) quiet() {
 
 // machine writes the machine, and the texts that were read.
 func (t *text) machine() {
-	name := "gpudoctor " + t.v.Version
-	first := utf8.RuneCountInString(name) + 3
-	indent := first
-	if indent > t.Width/3 {
-		indent = 6
-	}
-	t.Lines(t.Paint(lines.Bold, name)+"   ", strings.Repeat(" ", indent), lines.Fill(punctuated(t.v.Machine, ","), t.Width-first, t.Width-indent))
+	name := "gpudoctor " + t.v.Version + "   "
+	t.Under(t.Paint(lines.Bold, name), strings.Repeat(" ", utf8.RuneCountInString(name)), lines.Plain, strings.Join(t.v.Machine, ", "))
 	t.texts()
 }
 
@@ -141,7 +137,7 @@ func (t *text) transfers() {
 		return
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
-	t.items("      ", lines.Dim, t.v.Figures)
+	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
 	t.slowStart()
 	t.matrix()
 }
@@ -186,9 +182,7 @@ func (t *text) finding(f *finding) {
 	if f.Terms != "" {
 		t.hanging(margin, "terms", lines.Dim, f.Terms)
 	}
-	for _, c := range f.Candidates {
-		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
-	}
+	t.candidates(margin, f)
 	for _, e := range f.Effects {
 		said := "cause of " + e.Rule
 		if e.Rule == f.Rule {
@@ -206,7 +200,14 @@ func (t *text) finding(f *finding) {
 	t.cure(margin, f)
 }
 
-// title writes what a finding is called, and at the right edge, if there is room, which rule found it.
+// candidates writes what may lie behind a finding.
+func (t *text) candidates(margin string, f *finding) {
+	for _, c := range f.Candidates {
+		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
+	}
+}
+
+// title writes what a finding is called, and which rule found it.
 func (t *text) title(margin string, f *finding) {
 	about := f.Rule + ", " + f.Certainty
 	if n := len(f.Subjects); n > 1 {
@@ -214,12 +215,7 @@ func (t *text) title(margin string, f *finding) {
 	}
 	severity := string(f.Severity)
 	indent := margin + strings.Repeat(" ", len(severity)+2)
-	lead := t.Paint(lines.Bold, fmt.Sprint(f.Number)) + "  " + t.Paint(colorOf(severity), severity) + "  "
-	if gap := t.Width - len(indent) - utf8.RuneCountInString(f.Title) - len(about); gap >= 3 {
-		t.Line(lead, t.Paint(lines.Bold, f.Title), strings.Repeat(" ", gap), t.Paint(lines.Dim, about))
-		return
-	}
-	t.Under(lead, indent, lines.Bold, f.Title)
+	t.Under(t.Paint(lines.Bold, fmt.Sprint(f.Number))+"  "+t.Paint(ColorOf(severity), severity)+"  ", indent, lines.Bold, f.Title)
 	t.Line(indent, t.Paint(lines.Dim, about))
 }
 
@@ -228,7 +224,7 @@ func (t *text) some(names []string, most int) string {
 	if t.style.Verbose {
 		most = len(names)
 	}
-	return lines.Some(names, most)
+	return lines.First(names, most, ", ")
 }
 
 // evidence writes what led to a finding.
@@ -293,31 +289,20 @@ func topics(all []finding) []string {
 // conclusion is the verdict in a sentence.
 func (t *text) conclusion() string {
 	d := t.v
+	if d.Verdict.State == Findings {
+		return upper(d.Title) + "."
+	}
 	gaps := lines.First(d.Gaps, maxReasons, "; ")
-	if t.style.Verbose {
-		gaps = strings.Join(d.Gaps, "; ")
-	}
 	switch v := &d.Verdict; {
-	case v.State == Healthy && d.only == 1:
-		return t.noProblems() + " by the only rule judged (--only)."
-	case v.State == Healthy && d.only > 1:
-		return t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
-	case v.State == Healthy && d.Profile == rules.Image:
-		return t.noProblems() + " in this image."
-	case v.State == Healthy, v.State == Findings:
-		return upper(d.Title) + "."
+	case t.style.Verbose:
+		gaps = strings.Join(d.Gaps, "; ")
 	case v.has(ReasonFailed):
-		return upper(d.state()) + ": " + gaps + "."
-	case d.fromTexts() && v.has(ReasonCut):
-		return upper(d.state()) + ": " + v.text(ReasonCut) + "."
 	case d.fromTexts():
-		return upper(d.Title) + "."
-	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
-		return "No GPU to judge; no problems found."
+		gaps = v.text(ReasonCut)
 	case v.has(ReasonNoGPU):
-		return "No GPU to judge."
+		gaps = ""
 	}
-	return t.noProblems() + ", but not proven healthy: " + gaps + "."
+	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
 // conclusionColor is the color of the verdict.
@@ -328,9 +313,6 @@ func (t *text) conclusionColor() lines.Color {
 	case "bad":
 		return lines.Red
 	}
-	if v := &t.v.Verdict; v.State == Inconclusive && !v.has(ReasonCut) && (t.v.fromTexts() || v.has(ReasonNoGPU)) {
-		return lines.Plain // Nothing else was to be expected.
-	}
 	return lines.Yellow
 }
 
@@ -338,7 +320,8 @@ func (t *text) conclusionColor() lines.Color {
 func (t *text) closing() {
 	d := t.v
 	said := t.conclusion()
-	t.wrappedAfter(t.conclusionColor(), said, t.judged(said))
+	t.Wrapped("", t.conclusionColor(), said)
+	t.Wrapped("", lines.Plain, t.judged(said))
 	t.wanted()
 	t.remark("", lines.Dim, "", d.RedactedNote())
 	t.remark("", lines.Dim, "For more detail: ", d.hint())
@@ -355,18 +338,6 @@ func (t *text) exit() {
 	t.Wrapped("", lines.Dim, t.v.exit())
 }
 
-// noProblems says that no fault was found, or how bad the findings are at most that stand
-// above.
-func (t *text) noProblems() string {
-	switch {
-	case len(t.v.Findings)+len(t.v.Waived) == 0:
-		return "No problems found"
-	case len(t.v.Findings) == 0:
-		return "Nothing found that is not waived"
-	}
-	return "Nothing worse than " + string(t.v.Findings[0].Severity) + " found" // They are in order.
-}
-
 // besides counts the findings that do not decide the verdict; empty if there are none.
 func (d *Document) besides() string {
 	if said := d.Verdict.Tally(); said != "" {
@@ -375,46 +346,17 @@ func (d *Document) besides() string {
 	return ""
 }
 
-// judged says how many rules could be judged, and what the others lacked, but for
+// judged counts the rules by what became of them, and names those that are at fault themselves, but for
 // what was said of them already.
 func (t *text) judged(said string) string {
-	d := t.v
-	s := fmt.Sprintf("%d rules passed", len(d.Passed))
-	if len(d.Passed) == 1 {
-		s = "1 rule passed"
-	}
-	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.has(ReasonNoGPU) || t.style.Verbose) {
-		s += fmt.Sprintf(", %d %s not apply", n, map[bool]string{true: "does", false: "do"}[n == 1])
-	}
-	if len(d.Skipped) == 0 {
-		return s + "."
-	}
-	s += fmt.Sprintf(", %d could not be judged", len(d.Skipped))
-	if t.style.Verbose { // They are listed above, with what they lacked.
-		return s + "."
-	}
-	var all []string
-	var lacks []pair
-	for _, skipped := range d.Skipped {
-		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) {
-			all = append(all, text)
-		} else if !skipped.Fault && d.textsOnly { // Elsewhere their areas tell it.
-			lacks = append(lacks, pair{skipped.Rule, reasonOf(skipped)})
+	var faults []string
+	for _, skipped := range t.v.Skipped {
+		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) { // What facts lack, their areas tell.
+			faults = append(faults, text)
 		}
 	}
-	rows := commonest(lacks)
-	several := len(all)+len(rows) > 1
-	for _, r := range rows {
-		if several {
-			r.Text += fmt.Sprintf(" (%d)", len(r.Names))
-		}
-		all = append(all, r.Text)
-	}
-	const most = 3
-	if len(all) > most {
-		all = append(all[:most], "and other reasons")
-	}
-	return s + behind(": ", strings.Join(all, "; ")) + " (--verbose)."
+	more := map[bool]string{true: " (--verbose)"}[len(t.v.Skipped) > 0 && !t.style.Verbose]
+	return "Rules: " + t.v.rulesInNumbers() + behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
 }
 
 // hint is what would make known most of what is not.

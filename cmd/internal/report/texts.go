@@ -213,7 +213,7 @@ func (t *text) texts() {
 func (t *text) quotes(margin string, f *finding) {
 	for i, e := range f.Quotes {
 		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", lines.Dim, "and "+plural(len(f.Quotes)-i, "more line")+" (--verbose)")
+			t.hanging(margin, "", lines.Dim, "and "+lines.Count(len(f.Quotes)-i, "more line")+" (--verbose)")
 			break
 		}
 		t.hanging(margin, "seen", lines.Dim, quoted(e))

@@ -75,7 +75,7 @@ func (t *text) tree(m *topology.Machine) {
 		if detail != "" {
 			t.below(r, lines.Dim, detail)
 		}
-		t.faults(m, r)
+		t.faults(r)
 	}
 }
 
@@ -87,19 +87,17 @@ func (t *text) below(r topology.Row, c lines.Color, said string) {
 }
 
 // faults writes what is wrong at a node and on the link above it.
-func (t *text) faults(m *topology.Machine, r topology.Row) {
-	for _, f := range m.Faults {
+func (t *text) faults(r topology.Row) {
+	for _, f := range r.Marks() {
 		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
 		switch {
-		case slices.Contains(r.Faults, f.Number):
-		case r.Up != nil && slices.Contains(r.Up.Faults, f.Number) && slices.Contains(f.Places, r.Up.Port):
+		case slices.ContainsFunc(r.Faults, func(o topology.Fault) bool { return o.Number == f.Number }):
+		case slices.Contains(f.Places, r.Up.Port):
 			said += " at port " + r.Up.Port
-		case r.Up != nil && slices.Contains(r.Up.Faults, f.Number):
-			said += " on this link"
 		default:
-			continue
+			said += " on this link"
 		}
-		t.below(r, colorOf(f.Severity), said)
+		t.below(r, ColorOf(f.Severity), said)
 	}
 }
 
@@ -121,7 +119,7 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		t.Under(t.Paint(colorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
+		t.Under(t.Paint(ColorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
 	}
 	if len(m.Faults) > 0 {
 		t.Line()

@@ -35,9 +35,6 @@ func WriteTransfers(w io.Writer, format string, d *Document, s Style) error {
 	t := newText(&b, newView(d, s.ASCII), s)
 	t.machine()
 	t.transfers()
-	if s.Verbose {
-		t.times()
-	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

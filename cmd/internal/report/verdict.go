@@ -177,7 +177,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case v.has(ReasonUnread):
 		return 2, "nothing in the input was recognized"
 	case reaching > 0:
-		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
+		return 1, fmt.Sprintf("%s at or above %s", lines.Count(reaching, "finding"), d.FailOn)
 	case d.collectivesFailed(d.waivedFindings()):
 		return 3, "collectives failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonFailed), d.unwaivedFailures() > 0:
@@ -193,7 +193,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case len(d.Findings) > 0:
 		return 0, fmt.Sprintf("no finding at or above %s", d.FailOn)
 	case len(d.Waived) > 0:
-		return 0, plural(len(d.Waived), "finding") + " waived, and no other"
+		return 0, lines.Count(len(d.Waived), "finding") + " waived, and no other"
 	}
 	return 0, "no finding"
 }
@@ -291,7 +291,7 @@ func unreadTexts(texts []facts.Text) []Reason {
 	if unread > 1 {
 		which = "the first is " + which
 	}
-	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, plural(all, "text"), which)}}
+	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, lines.Count(all, "text"), which)}}
 }
 
 // notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
@@ -412,13 +412,13 @@ func inShort(rest *probe.Report) string {
 	failed, slow := countTransfers(rest, probe.Outcome.Failed), slowTransfers(rest)
 	var said []string
 	if failed > 0 {
-		said = append(said, plural(failed, "transfer")+" failed")
+		said = append(said, lines.Count(failed, "transfer")+" failed")
 	}
 	if slow > 0 {
-		said = append(said, plural(slow, "transfer")+" too slow")
+		said = append(said, lines.Count(slow, "transfer")+" too slow")
 	}
 	if n := len(rest.Devices); n > 0 {
-		said = append(said, plural(n, "GPU")+" could not be initialized")
+		said = append(said, lines.Count(n, "GPU")+" could not be initialized")
 	}
 	if rest.Outcome.Failed() {
 		said = append(said, "the probe failed")
@@ -462,7 +462,7 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
 		return one(false, "no pair of the GPUs was tried")
 	case len(t.Devices) == 0:
-		return one(false, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
+		return one(false, "the driver offers none of "+lines.Count(len(d.Host.GPUs), "GPU")+" to this process")
 	}
 	all := slices.Concat(d.untriedPaths(), d.untriedGPUs(), d.untriedTests())
 	for _, m := range lacks {
@@ -526,7 +526,7 @@ func (d *Document) untriedPaths() []Reason {
 	excused := !slices.ContainsFunc(unknown, func(p path) bool {
 		return p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain)
 	})
-	why := fmt.Sprintf("%d of %s could not be %s", len(unknown), plural(len(all), "peer path"), unknown.lacked())
+	why := fmt.Sprintf("%d of %s could not be %s", len(unknown), lines.Count(len(all), "peer path"), unknown.lacked())
 	r := untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))
 	r.short = "transfers (" + why + ")"
 	return []Reason{r}
@@ -596,6 +596,8 @@ func (d *Document) title() string {
 // state is a verdict without findings of medium severity or above in a few words.
 func (d *Document) state() string {
 	switch v := &d.Verdict; {
+	case v.State == Healthy && d.only > 0:
+		return "healthy by the " + lines.Count(d.only, "rule") + " judged (--only)"
 	case v.State == Healthy:
 		return "healthy"
 	case v.has(ReasonFailed):
@@ -609,9 +611,9 @@ func (d *Document) state() string {
 	case v.has(ReasonTexts):
 		return "no known fault found in the input"
 	case v.has(ReasonNoGPU):
-		return "no GPU"
+		return "no GPU to judge"
 	}
-	if len(d.Findings) > 0 {
+	if len(d.Findings)+len(d.Waived) > 0 {
 		return "not proven healthy"
 	}
 	return "no problems found, not proven healthy"
@@ -623,10 +625,7 @@ func (d *Document) fromTexts() bool { return d.Verdict.has(ReasonUnread) || d.Ve
 // verdictInWords is the verdict with what it rests on.
 func (d *Document) verdictInWords() string {
 	v := &d.Verdict
-	said := []string{v.Tally()}
-	if v.State != Findings {
-		said[0] = lines.Joined("; ", string(v.State), v.Tally())
-	}
+	said := []string{v.InShort()}
 	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
 		said = append(said, paths)
 	}

@@ -25,8 +25,6 @@ type view struct {
 	Accepted []finding
 	// Unused says of each waiver that matches no finding so.
 	Unused []string
-	// Others are the remedies that lead for no finding, by rank.
-	Others []remedy
 
 	// Status and Said sum up the transfers, Figures the tests beyond the plain copy. SlowStart is a remark on
 	// a driver that takes long to start.
@@ -69,12 +67,12 @@ type finding struct {
 	Terms   string
 	Effects []effect
 	// Candidates, Steps, Notes and Remedies are what may lie behind it, what to look at, what is not advised,
-	// and what to do, by rank. More are the ids of what else would help.
+	// and what to do, by rank. More are the names of what else would help, with what it is.
 	Candidates []rules.Candidate
 	Steps      []rules.Step
 	Notes      []string
 	Remedies   []remedy
-	More       []string
+	More       []pair
 	// Check is the command that shows whether it is gone, Fresh what that needs first.
 	Check, Fresh string
 	// Evidence is what led to it, Quotes those pieces of it that are lines of texts.
@@ -131,14 +129,6 @@ func (f *finding) has(label string) bool {
 	return slices.ContainsFunc(f.Remedies, func(r remedy) bool { return r.Label == label })
 }
 
-// Lead is the remedy that leads for a finding below medium severity; nil if there is none, or it is kept from it.
-func (f *finding) Lead() *remedy {
-	if len(f.Remedies) == 0 || f.Remedies[0].Kept {
-		return nil
-	}
-	return &f.Remedies[0]
-}
-
 // Alike are the messages of the consequences that are findings of the same rule, Consequences the rules of
 // the others.
 func (f *finding) Alike() []string {
@@ -172,13 +162,11 @@ type viewer struct {
 	shown map[string]int
 	// explained are the terms that were explained.
 	explained map[string]bool
-	// led are the remedies that lead for a finding; below medium severity only the first does.
-	led map[string]bool
-	n   int
+	n         int
 }
 
 func newViewer(d *Document) *viewer {
-	return &viewer{d: d, shown: map[string]int{}, explained: map[string]bool{}, led: map[string]bool{}}
+	return &viewer{d: d, shown: map[string]int{}, explained: map[string]bool{}}
 }
 
 // newView makes the view of a report.
@@ -196,7 +184,6 @@ func newView(d *Document, ascii bool) *view {
 	for _, g := range groups(d.Findings) {
 		v.Found = append(v.Found, made.finding(g))
 	}
-	v.Others = made.others()
 	v.Grave = len(v.Found)
 	if slight := slices.IndexFunc(v.Found, finding.slight); slight >= 0 {
 		v.Grave = slight
@@ -235,14 +222,11 @@ func (v *viewer) finding(g group) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, g.has):
 		case labels[a] == "":
-			f.More = append(f.More, a.ID())
+			f.More = append(f.More, pair{a.ID(), a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
 		default:
 			r := v.remedy(a, labels[a])
 			r.Kept = g.keeps(a, v.d.Withheld)
 			f.Remedies = append(f.Remedies, r)
-			if !f.slight() || len(f.Remedies) == 1 && !r.Kept {
-				v.led[keyOf(a)] = true
-			}
 		}
 	}
 	if !f.slight() {
@@ -325,14 +309,3 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 
 // keyOf is the same for advice that a reader cannot distinguish.
 func keyOf(a *remedies.Advice) string { return a.ID() + "\x00" + valueOf(a.Apply) }
-
-// others are the remedies that lead for no finding so far.
-func (v *viewer) others() []remedy {
-	var all []remedy
-	for i := range v.d.Advice {
-		if a := &v.d.Advice[i]; !v.led[keyOf(a)] {
-			all = append(all, v.remedy(a, ""))
-		}
-	}
-	return all
-}

@@ -42,6 +42,14 @@ func (v Verdict) Tally() string {
 	return lines.Joined(", ", v.Counts.String(), fmt.Sprintf("%d waived", v.Waived))
 }
 
+// InShort is the verdict with the findings: "inconclusive, 2 low", or their counts alone where they decide.
+func (v Verdict) InShort() string {
+	if v.State == Findings {
+		return v.Tally()
+	}
+	return lines.Joined(", ", string(v.State), v.Tally())
+}
+
 // unused says of a waiver that it matches no finding.
 func unused(w waivers.Waiver) string {
 	return w.Place() + ": the waiver of " + w.About() + " matches no finding"

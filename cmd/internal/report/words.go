@@ -1,18 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-)
 
-// plural counts a thing in words: "one finding", "2 findings".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "one " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
 
 // upper begins a sentence.
 func upper(s string) string {
@@ -69,12 +62,12 @@ type alike struct {
 // together gathers names of which the same is said, in order.
 func together(all []pair) []alike {
 	var rows []alike
-	for _, p := range all {
-		i := slices.IndexFunc(rows, func(r alike) bool { return r.Text == p.Text })
-		if i < 0 {
-			i, rows = len(rows), append(rows, alike{Text: p.Text})
+	for _, same := range lines.Grouped(all, func(p pair) string { return p.Text }) {
+		row := alike{Text: same[0].Text}
+		for _, p := range same {
+			row.Names = append(row.Names, p.Name)
 		}
-		rows[i].Names = append(rows[i].Names, p.Name)
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -16,6 +16,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -36,8 +37,6 @@ type Key struct {
 	Bool, List bool
 	// Own is true where only the user's own file may set it.
 	Own bool
-	// Check refuses a value; nil takes any.
-	Check func(value string) error
 }
 
 // Setting is what a file sets for one flag.
@@ -53,23 +52,12 @@ type Setting struct {
 // Place is where the setting is: "FILE:LINE".
 func (s Setting) Place() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
-// Error is a fault of a file.
-type Error struct {
-	File   string
-	Line   int // 0 where no line is at fault.
-	Reason string
-	Hints  []string
-	err    error
-}
-
-// Unwrap returns what the operating system said, where it said something.
-func (e *Error) Unwrap() error { return e.err }
-
-func (e *Error) Error() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+// Fault is a fault of a file, at a line of it unless that is 0.
+func Fault(file string, line int, err error, hints ...string) error {
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
 	}
-	return fmt.Sprintf("%s: %s", e.File, e.Reason)
+	return complaint.Hinted(fmt.Errorf("%s: %w", file, err), hints...)
 }
 
 // Settings are what the files set.
@@ -173,7 +161,7 @@ func read(name string, flags int) ([]byte, error) {
 	case err != nil:
 		return nil, missing(name, err)
 	case !info.Mode().IsRegular():
-		return nil, &Error{File: name, Reason: "not a regular file"}
+		return nil, Fault(name, 0, errors.New("not a regular file"))
 	case flags != 0 && !trusted(info): // It was exchanged after readHere looked.
 		return nil, &ignoredError{"it belongs to another user, or any user may write to it"}
 	}
@@ -182,7 +170,7 @@ func read(name string, flags int) ([]byte, error) {
 	case err != nil:
 		return nil, missing(name, err)
 	case len(raw) > maxBytes:
-		return nil, &Error{File: name, Reason: fmt.Sprintf("larger than %d KiB", maxBytes>>10)}
+		return nil, Fault(name, 0, fmt.Errorf("larger than %d KiB", maxBytes>>10))
 	}
 	return raw, nil
 }
@@ -191,7 +179,7 @@ func read(name string, flags int) ([]byte, error) {
 func Read(name string) ([]byte, error) {
 	raw, err := read(name, 0)
 	if err == nil && raw == nil {
-		return nil, &Error{File: name, Reason: "no such file", err: fs.ErrNotExist}
+		return nil, Fault(name, 0, fs.ErrNotExist)
 	}
 	return raw, err
 }
@@ -204,7 +192,7 @@ func missing(name string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	return &Error{File: name, Reason: err.Error(), err: err}
+	return Fault(name, 0, err)
 }
 
 // Root is the set of keys and values that a file's text holds; nil if it is empty.
@@ -214,10 +202,10 @@ func Root(file string, raw []byte) (*yaml.Node, error) {
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, nil //nolint:nilnil // Nothing is in it, and nothing is wrong with it.
 	} else if err != nil {
-		return nil, &Error{File: file, Reason: err.Error()}
+		return nil, Fault(file, 0, err)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, &Error{File: file, Reason: "more than one YAML document"}
+		return nil, Fault(file, 0, errors.New("more than one YAML document"))
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
@@ -231,7 +219,7 @@ func Root(file string, raw []byte) (*yaml.Node, error) {
 
 // fault is a fault at a line.
 func fault(file string, n *yaml.Node, hints []string, format string, args ...any) error {
-	return &Error{File: file, Line: n.Line, Reason: fmt.Sprintf(format, args...), Hints: hints}
+	return Fault(file, n.Line, fmt.Errorf(format, args...), hints...)
 }
 
 // parse reads a file's text: what it sets, and its list of waivers.
@@ -297,11 +285,6 @@ func valuesOf(n *yaml.Node, k Key) ([]string, error) {
 			return nil, fmt.Errorf("%q is neither true nor false", one.Value)
 		case one.Value == "" || one.Tag == "!!null":
 			return nil, errors.New("the value is empty")
-		}
-		if k.Check != nil {
-			if err := k.Check(one.Value); err != nil {
-				return nil, err
-			}
 		}
 		values = append(values, one.Value)
 	}

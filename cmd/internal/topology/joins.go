@@ -7,7 +7,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // Joins are the links between GPUs that are not PCIe, those that are alike as one.
@@ -154,14 +153,4 @@ func (b *builder) describeJoins(all []Join) {
 			}
 		}
 	}
-}
-
-// worst is the severity of the worst of faults, empty where there are none.
-func (m *Machine) worst(numbers []int) (worst string) {
-	for _, f := range m.Faults {
-		if slices.Contains(numbers, f.Number) && (worst == "" || rules.Severity(f.Severity).Rank() < rules.Severity(worst).Rank()) {
-			worst = f.Severity
-		}
-	}
-	return worst
 }

@@ -40,10 +40,11 @@ func (b *builder) nearby(m *Machine) {
 	slices.SortStableFunc(gpus, func(x, y affinity.GPU) int { return compareAddresses(b.names[x.Address], b.names[y.Address]) })
 	for _, g := range gpus {
 		if len(g.NICs)+len(g.Drives) > 0 {
+			b.nodes[g.Address].NICs = devices(g.NICs)
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.railNotes(gpus), b.sharedNotes(gpus), b.portNotes(gpus), b.socketNotes(gpus)} {
+	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.railNotes(gpus), b.portNotes(gpus)} {
 		m.Notes = append(m.Notes, notes...)
 	}
 }
@@ -73,7 +74,7 @@ func devices(near []affinity.Near) string {
 		names = append(names, n.Name())
 		slowest = min(slowest, n.GBps)
 	}
-	said := lines.Some(names, maxNear)
+	said := lines.First(names, maxNear, ", ")
 	if slowest == 0 {
 		return fmt.Sprintf("%s (%s)", said, near[0].Path)
 	}
@@ -131,7 +132,7 @@ func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 		if len(gpus) > len(places[what]) {
 			shared = ", which GPUs share"
 		}
-		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.Some(places[what], maxNear), shared)
+		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.First(places[what], maxNear, ", "), shared)
 	})
 }
 
@@ -239,29 +240,6 @@ func (b *builder) railNotes(gpus []affinity.GPU) []string {
 	return nil
 }
 
-// sharedNotes name the GPUs that share fewer NICs than they are.
-func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
-	var shared []remark
-	count := map[string]int{}
-	for _, g := range gpus {
-		if near(g) {
-			names := make([]string, 0, len(g.NICs))
-			for _, n := range g.NICs {
-				names = append(names, n.Name())
-			}
-			key := lines.Some(names, maxNear)
-			shared = append(shared, remark{key, b.names[g.Address]})
-			count[key] = len(names)
-		}
-	}
-	return slices.DeleteFunc(grouped(shared, func(nics string, gpus []string) string {
-		if len(gpus) <= count[nics] {
-			return ""
-		}
-		return fmt.Sprintf("%s share the rate of %s, the nearest NIC of each.", who(gpus), nics)
-	}), func(note string) bool { return note == "" })
-}
-
 // portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.
 func (b *builder) portNotes(gpus []affinity.GPU) []string {
 	var notes []string
@@ -288,32 +266,4 @@ func (b *builder) portName(device string, gbps float64) string {
 		}
 	}
 	return ""
-}
-
-// socketNotes name the GPUs between which PCIe traffic crosses the sockets, and that nothing
-// else joins.
-func (b *builder) socketNotes(gpus []affinity.GPU) []string {
-	crossing := map[string]bool{}
-	pairs := 0
-	for _, p := range b.facts.Links.Pairs {
-		if p.Kind == "gpu-gpu" && p.Path == "SYS" && p.LinkType != "xgmi" && p.NVLinks != nil && *p.NVLinks == 0 {
-			pairs++
-			crossing[p.A], crossing[p.B] = true, true
-		}
-	}
-	if pairs == 0 {
-		return nil
-	}
-	var nodes []remark
-	for _, g := range gpus {
-		if id := b.numaNode(g.Address); id != nil && crossing[g.Address] {
-			nodes = append(nodes, remark{fmt.Sprint(*id), b.names[g.Address]})
-		}
-	}
-	slices.SortStableFunc(nodes, func(a, b remark) int { return compareAddresses(a.what, b.what) })
-	sides := grouped(nodes, func(_ string, gpus []string) string { return who(gpus) })
-	if len(sides) < 2 {
-		return nil
-	}
-	return []string{fmt.Sprintf("Traffic between %s crosses the sockets (SYS).", strings.Join(sides, " and "))}
 }

@@ -57,8 +57,10 @@ type Node struct {
 	Links string
 	// Up is the way to the node above; nil where nothing is known of it.
 	Up *Link
-	// Faults are the numbers of the faults that lie here.
-	Faults []int
+	// NICs are those near a GPU.
+	NICs string
+	// Faults are those that lie here.
+	Faults []Fault
 	// Below are the nodes below it.
 	Below []*Node
 }
@@ -74,8 +76,8 @@ type Link struct {
 	Rate string
 	// Short is true where it has fewer lanes than both its ends can use.
 	Short bool
-	// Faults are the numbers of the faults that lie on it or at its port.
-	Faults []int
+	// Faults are those that lie on it or at its port.
+	Faults []Fault
 }
 
 // Join is GPUs that are joined beside PCIe, alike.
@@ -373,7 +375,7 @@ func (b *builder) descend(above, n *Node, port string) *Node {
 	}
 	for _, f := range b.faults {
 		if slices.Contains(f.Places, n.Address) && (!f.OnLink || n.Up == nil) {
-			n.Faults = append(n.Faults, f.Number)
+			n.Faults = append(n.Faults, f)
 		}
 	}
 	b.nodes[n.Address] = n
@@ -387,7 +389,7 @@ func (b *builder) link(address, port string, above *Node) *Link {
 	l := &Link{Port: port}
 	for _, f := range b.faults {
 		if port != "" && slices.Contains(f.Places, port) || f.OnLink && slices.Contains(f.Places, address) {
-			l.Faults = append(l.Faults, f.Number)
+			l.Faults = append(l.Faults, f)
 		}
 	}
 	b.describe(l, b.pcie(address), b.pcie(cmp.Or(port, above.Address)))

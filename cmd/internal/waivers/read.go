@@ -121,12 +121,12 @@ func CheckRules(all []Waiver, ids []string) error {
 		if near := rules.Nearest(w.Rule, ids); near != "" {
 			hints = append([]string{"did you mean " + near + "?"}, hints...)
 		}
-		return &settings.Error{File: w.File, Line: w.Line, Reason: fmt.Sprintf("the waiver names the unknown rule %q", w.Rule), Hints: hints}
+		return settings.Fault(w.File, w.Line, fmt.Errorf("the waiver names the unknown rule %q", w.Rule), hints...)
 	}
 	return nil
 }
 
 // fault is a fault of a file, with a hint.
 func fault(file string, n *yaml.Node, hint, format string, args ...any) error {
-	return &settings.Error{File: file, Line: n.Line, Reason: fmt.Sprintf(format, args...), Hints: []string{hint}}
+	return settings.Fault(file, n.Line, fmt.Errorf(format, args...), hint)
 }

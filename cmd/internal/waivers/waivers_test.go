@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -65,7 +66,7 @@ func TestFaults(t *testing.T) {
 		"a list of a list": {"- waivers\n", "f:1: not a list of keys and values", ""},
 	} {
 		_, err := parseText(tt.text)
-		fault, ok := errors.AsType[*settings.Error](err)
+		fault, ok := errors.AsType[complaint.Error](err)
 		if !ok || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			continue
@@ -74,7 +75,7 @@ func TestFaults(t *testing.T) {
 		expect.That(t, strings.HasPrefix(hints, tt.hint) && (tt.hint != "" || hints == "" || name == "a list of a list"), "%s: got the hints %q, want %q", name, hints, tt.hint)
 	}
 	err := CheckRules([]Waiver{{Rule: "acs-redirect"}, {Rule: "acs-rediect", File: "f", Line: 7}}, []string{"acs-redirect", "shm-too-small"})
-	fault, ok := errors.AsType[*settings.Error](err)
+	fault, ok := errors.AsType[complaint.Error](err)
 	expect.That(t, ok && err.Error() == `f:7: the waiver names the unknown rule "acs-rediect"` && fault.Hints[0] == "did you mean acs-redirect?", "an unknown rule: %v", err)
 }
 

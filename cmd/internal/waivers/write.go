@@ -25,7 +25,7 @@ func Add(file string, text []byte, w Waiver) (added []byte, line int, err error)
 		return nil, 0, err
 	}
 	if i := slices.IndexFunc(before, func(o Waiver) bool { return o.Rule == w.Rule && o.Subject == w.Subject }); i >= 0 {
-		return nil, 0, &settings.Error{File: file, Line: before[i].Line, Reason: w.About() + " is already waived", Hints: []string{"change or remove this waiver"}}
+		return nil, 0, settings.Fault(file, before[i].Line, errors.New(w.About()+" is already waived"), "change or remove this waiver")
 	}
 	entry := w.entry()
 	added = insert(text, list, next, entry)
@@ -36,7 +36,7 @@ func Add(file string, text []byte, w Waiver) (added []byte, line int, err error)
 			return added, after[len(after)-1].Line, nil
 		}
 	}
-	return nil, 0, &settings.Error{File: file, Reason: "the waiver cannot be added to this file", Hints: []string{"add it by hand, to a list with one waiver a line: " + example}}
+	return nil, 0, settings.Fault(file, 0, errors.New("the waiver cannot be added to this file"), "add it by hand, to a list with one waiver a line: "+example)
 }
 
 // isAdded reports whether a text has the keys and values of another, and an entry at the end of its waivers.

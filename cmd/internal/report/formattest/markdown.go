@@ -61,6 +61,10 @@ func MarkdownFaults(source []byte) []string {
 			if !links.Get().Match(n.URL(source)) || n.Parent().Kind() == ast.KindParagraph {
 				fault("a link to %s", n.URL(source))
 			}
+		case *ast.FencedCodeBlock:
+			if l := n.Lines(); l.Len() > 0 && l.At(l.Len()-1).Stop == len(source) {
+				fault("a block of code is not closed")
+			}
 		case *ast.Link, *ast.Image:
 			fault("a link or an image of %q", n.Kind())
 		case *east.TableRow, *east.TableHeader:
@@ -76,21 +80,9 @@ func MarkdownFaults(source []byte) []string {
 	}
 	lines := 0
 	columns := 0
-	fence := ""
 	for line := range strings.Lines(string(source)) {
 		line = strings.TrimRight(line, "\n")
-		inner := strings.TrimLeft(line, " ")
-		if mark := strings.TrimRight(inner, "abcdefghijklmnopqrstuvwxyz"); strings.HasPrefix(inner, "```") && strings.Trim(mark, "`") == "" {
-			switch {
-			case fence == "":
-				fence = mark
-				continue
-			case inner == fence:
-				fence = ""
-				continue
-			}
-		}
-		if fence != "" || !strings.HasPrefix(line, "|") {
+		if !strings.HasPrefix(line, "|") { // Code stands behind a margin.
 			columns = 0
 			continue
 		}
@@ -104,9 +96,6 @@ func MarkdownFaults(source []byte) []string {
 		if strings.Trim(line, "|-: ") != "" || !strings.Contains(line, "---") {
 			lines++
 		}
-	}
-	if fence != "" {
-		fault("a block of code is not closed")
 	}
 	if rows != lines {
 		fault("%d rows of tables are written, and %d are read", lines, rows)

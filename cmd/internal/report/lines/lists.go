@@ -62,14 +62,6 @@ func Ranges(numbers []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Some lists the first of several names, and counts the others.
-func Some(names []string, most int) string {
-	if rest := len(names) - most; rest > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", rest)
-	}
-	return strings.Join(names, ", ")
-}
-
 // NonEmpty are the texts that are not empty.
 func NonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })

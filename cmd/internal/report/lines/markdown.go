@@ -1,14 +1,6 @@
 package lines
 
-import (
-	"strings"
-
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
-)
-
-// Command matches a remark that can be typed as it is: behind a command, prose
-// begins with a comma or a semicolon, or goes on in a sentence.
-var Command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
+import "strings"
 
 // Inline makes a string from the machine safe inside a line or a table cell
 // of Markdown: nothing of it is taken for markup, HTML, a link or a mention.

@@ -2,6 +2,7 @@ package lines
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,8 +14,16 @@ type Page struct {
 	Color bool
 }
 
-// leastText is how wide a text is at least, however wide its margin is.
-const leastText = 12
+const (
+	mostColumns  = 100 // Where there is no terminal, and the most that are used on one.
+	leastColumns = 40  // Below which lines are left to the terminal to break.
+	leastText    = 12  // How wide a text is at least, however wide its margin is.
+)
+
+// NewPage is an empty page for a terminal with so many columns; 0 where there is none.
+func NewPage(columns int, color bool) Page {
+	return Page{B: &bytes.Buffer{}, Width: max(min(cmp.Or(columns, mostColumns), mostColumns), leastColumns), Color: color}
+}
 
 // Paint adds a color.
 func (p *Page) Paint(c Color, s string) string {
@@ -40,21 +49,13 @@ func (p *Page) Head(title string) {
 	p.Line(p.Paint(Bold, title))
 }
 
-// Lines writes lines, the first behind a lead and the others behind a margin.
-func (p *Page) Lines(lead, margin string, all []string) {
-	for _, l := range all {
-		p.Line(lead, l)
-		lead = margin
-	}
-}
-
 // Under writes a text in lines, the first behind a lead and the others behind a margin as wide as that.
 func (p *Page) Under(lead, margin string, c Color, said string) {
 	broken := Wrap(said, max(p.Width-utf8.RuneCountInString(margin), leastText))
-	for i, l := range broken {
-		broken[i] = p.Paint(c, l)
+	for _, l := range broken {
+		p.Line(lead, p.Paint(c, l))
+		lead = margin
 	}
-	p.Lines(lead, margin, broken)
 }
 
 // Wrapped writes a text in lines with a left margin.

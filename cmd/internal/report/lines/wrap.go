@@ -19,24 +19,18 @@ func KeepUnits(s string) string { return measured.ReplaceAllString(s, "$1"+unbre
 // Wrap breaks a text at its blanks into lines of at most width characters, not between a
 // number and its unit. A word that is longer gets a line of its own, unbroken.
 func Wrap(s string, width int) []string {
-	text := KeepUnits(strings.Join(strings.Fields(s), " "))
-	return Fill(strings.Split(text, " "), width, width)
-}
-
-// Fill fills lines with items, each unbroken: the first line up to a width, and the others up to another.
-func Fill(items []string, first, rest int) []string {
 	var all []string
-	line, room := "", first
-	for _, item := range items {
-		item = strings.ReplaceAll(item, unbreaking, " ")
+	line := ""
+	for word := range strings.SplitSeq(KeepUnits(strings.Join(strings.Fields(s), " ")), " ") {
+		word = strings.ReplaceAll(word, unbreaking, " ")
 		switch {
 		case line == "":
-			line = item
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(item) <= room:
-			line += " " + item
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
 		default:
 			all = append(all, line)
-			line, room = item, rest
+			line = word
 		}
 	}
 	return append(all, line)
@@ -55,6 +49,14 @@ func Paragraphs(s string, width int) []string {
 		}
 	}
 	return lines
+}
+
+// Cut shortens a text to the most characters that it may have.
+func Cut(most int, s string) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
 }
 
 // Pad fills a string up to a width with blanks, on its left if the width is
