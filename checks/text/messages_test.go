@@ -27,7 +27,7 @@ func TestStatementsNeed(t *testing.T) {
 			}
 			plain := withoutBlank(line)
 			want := like.MatchString(plain) && (row.Unlike == "" || !unlike.MatchString(plain))
-			if _, got := row.Match(line); got != want {
+			if _, got := row.Row.Match(line); got != want {
 				t.Errorf("%s: %q: got %t, want %t", row.ID, line, got, want)
 			}
 		}

@@ -149,6 +149,20 @@ absent_named if {
 	count(absent) > 0
 }
 
+# An operation of this number is among the first of a job: a barrier before the training.
+early := 10
+
+signs contains {
+	"id": "preparing",
+	"message": sprintf("The watchdog aborted operation %s, among the first of the job, while a process prepared the data: the others wait for it for as long as that takes. Prepare the data before the job, with more processes, or give the process group a longer timeout", [expired.fields.seq]),
+	"confidence": "likely",
+	"messages": {expired, preparing},
+	"remedies": ["nccl-timeout", "fix-application"],
+} if {
+	preparing := logs.first(logs.by_id["rank-loads"])
+	number(expired.fields.seq) <= early
+}
+
 signs contains {
 	"id": "waited",
 	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. A rank%s whose watchdog does not report it ended, is busy or waits elsewhere, or its output is not here. If none is missing, one loads, evaluates or writes for longer than that", [
@@ -196,8 +210,10 @@ signs contains {
 	"remedies": ["fix-application", "other"],
 } if {
 	l := sort(left)[0]
-	not input.logs.job.first
+	not died
 }
+
+died if input.logs.job.first
 
 # Each process of a test believes to be the only one.
 signs contains {

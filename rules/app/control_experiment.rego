@@ -75,6 +75,31 @@ findings contains {
 	causes := trials.causes(s.row)
 }
 
+# What somebody writes of another version of the library: the log shows which one failed.
+findings contains {
+	"id": "told-version",
+	"subject": "job",
+	"message": sprintf("The text says that it works with %s %s%s: the library is at fault.", [
+		upper(library), m.fields.version, concat("", [sprintf(", and the log is of %s", [concat(", ", sort(others))]) | count(others) > 0]),
+	]),
+	"candidates": [{"cause": {"nccl": "nccl-bug", "rccl": "rccl-bug"}[library], "for": "the text says which version helps"}],
+	"messages": {m},
+	"severity": "high",
+	"confidence": {true: "likely", false: "possible"}[count(others) > 0],
+	"remedies": [other_version(library, m.fields.version, others)],
+} if {
+	m := logs.first(logs.by_id["prose-version-helps"])
+	library := {true: "rccl", false: "nccl"}[contains(lower(m.fields.library), "rccl")]
+	others := object.get(logs.versions, library, set()) - {m.fields.version}
+}
+
+other_version("rccl", _, _) := "upgrade-rocm"
+
+other_version("nccl", better, others) := "downgrade-nccl" if {
+	some other in others
+	surroundings.version(better) < surroundings.version(other)
+} else := "upgrade-nccl"
+
 assigned(s) := sprintf("%s=%s", [s.name, s.value])
 
 # remedies are those of the row, and on AMD's GPUs those of the causes' own rules.

@@ -57,6 +57,26 @@ test_fires_for_what_somebody_writes if {
 	}
 }
 
+# of_versions is a text that says which version works, behind a log of the versions that failed.
+of_versions(library, better, failed) := object.union(
+	{"logs": {"messages": [{
+		"id": "prose-version-helps", "program": "people", "role": "category", "fields": {"library": library, "version": better},
+		"text": "x", "source": "a.md", "line": 1, "order": 0, "count": 1, "ranks": 1,
+	}]}},
+	{"software": [{"name": lower(library), "version": version, "source": "a.log", "line": 1} | some version in failed]},
+)
+
+test_fires_for_another_version_that_works if {
+	every t in [
+		["nccl", "2.21.5", ["2.20.5"], "nccl-bug", "upgrade-nccl", "likely"], ["nccl", "2.19.3", ["2.20.5"], "nccl-bug", "downgrade-nccl", "likely"],
+		["NCCL", "2.19.3", ["2.19.3"], "nccl-bug", "upgrade-nccl", "possible"], ["rccl", "2.22.3", [], "rccl-bug", "upgrade-rocm", "possible"],
+	] {
+		fs := found(of_versions(t[0], t[1], t[2]))
+		causes(fs) == {t[3]}
+		{[f.remedies, f.confidence] | some f in fs} == {[[t[4]], t[5]]}
+	}
+}
+
 test_fires_for_what_a_variable_breaks if {
 	fs := found(with_and_without("NCCL_P2P_DISABLE", "1", "ok", "failed"))
 	causes(fs) == {"env-misconfig"}

@@ -23,6 +23,13 @@ test_bind_to_foreign_address if {
 	not holds("bind_to_foreign_address", given([{"id": "nccl-bind-failed", "fields": {"error": "Address already in use"}}]))
 }
 
+test_ucx_tls_without_gpus if {
+	holds("ucx_tls_without_gpus", set_to("UCX_TLS", "tcp,self,sm"))
+	every setting in ["tcp,cuda_copy", "^tcp", "all", "rc,gdr_copy", "rocm"] {
+		not holds("ucx_tls_without_gpus", set_to("UCX_TLS", setting))
+	}
+}
+
 test_launcher_lost_host if {
 	every id in ["openmpi-daemon-lost", "mpi-agent-failed"] {
 		holds("launcher_lost_host", given([{"id": id}]))
