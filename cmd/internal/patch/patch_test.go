@@ -287,6 +287,9 @@ func TestLarge(t *testing.T) {
 		"job.sh":    {"#!/bin/bash\ntorchrun a.py\n", "export NCCL_P2P_DISABLE=1\n"},
 		"blocks.sh": {"#!/bin/bash\ntorchrun a.py\n", "if a; then export NCCL_P2P_DISABLE=1; fi\n"},
 	} {
+		if expect.FewRows() && name != "pod.yaml" {
+			continue
+		}
 		for _, n := range []int{10, (MaxBytes - len(parts[0])) / len(parts[1])} {
 			begun := time.Now()
 			got, err := Make(t.Context(), Request{Name: name, Text: parts[0] + strings.Repeat(parts[1], n), Wants: settings(), GPUs: 8, Vendor: "nvidia"})
