@@ -52,6 +52,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		"fails.rego":      ruleText("fails", high, fires),
 		"passes.rego":     ruleText("passes", high, "findings contains {} if false\n"),
 		"skips.rego":      ruleText("skips", high, "findings contains {} if false\nmissing contains {\"fact\": \"pci.devices[].acs\", \"words\": \"hidden\"}\nnot_applicable contains \"no GPU\"\n"),
+		"needs.rego":      ruleText("needs", high+"#   needs: [\"gpus.devices[].ecc\"]\n", "findings contains {} if false\n"),
 		"not_here.rego":   ruleText("not-here", high, "findings contains {} if false\nnot_applicable contains \"no GPU\"\n"),
 		"image_only.rego": ruleText("image-only", high+"#   profiles: [image]\n", "findings contains {} if false\n"),
 		"breaks.rego":     ruleText("breaks", high, "findings contains {} if x == 1\nx := 1 if input.schema\nx := 2 if input.schema\n"),
@@ -68,6 +69,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		Passed: []string{"passes"},
 		Skipped: []Skipped{
 			faulty("breaks", "the rule failed: breaks.rego:12: eval_conflict_error: rule data.gpudoctor.rules.breaks.x produced conflicting values"),
+			{Rule: "needs", Missing: []Missing{{Fact: "gpus", Words: "the GPUs are not known"}}},
 			{Rule: "skips", Missing: []Missing{{Fact: "pci.devices[].acs", Reason: "config space beyond 64 bytes needs root", Words: "hidden"}}},
 		},
 		NotApplicable: map[string]string{"not-here": "no GPU"},

@@ -26,62 +26,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestNeedsAreNeeded checks, by mutation, that a rule passes only if what it needs is known: for every rule and every
-// healthy document in which it passes, each of its needs is taken away in turn. By day that is one document for each
-// need of each rule, and every eighth.
-func TestNeedsAreNeeded(t *testing.T) {
-	t.Parallel()
-	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	set := compiledSet(t)
-	tried, passing, try := 0, map[string]int{}, expect.EachNth(8)
-	for _, d := range documents(t) {
-		if !d.healthy {
-			continue
-		}
-		v := expect.Value(set.Evaluate(t.Context(), reread[*facts.Facts](t, d.document), Options{Profile: d.profile}))(t)
-		users := map[string][]string{} // The rules that pass, by need.
-		for _, id := range v.Passed {
-			rule, _ := set.Rule(id)
-			passing[id]++
-			for _, need := range rule.Needs {
-				key := strings.Join(need, "|")
-				users[key] = append(users[key], id)
-			}
-		}
-		for _, need := range slices.Sorted(maps.Keys(users)) {
-			ids := users[need]
-			classes := expect.Map(ids, func(id string) string { return id + " " + need })
-			if !try(classes...) {
-				continue
-			}
-			mutant := reread[map[string]any](t, d.document)
-			for n := range strings.SplitSeq(need, "|") {
-				switch n {
-				case "job-told-if-given": // A text that tells nothing of a job.
-					remove(mutant, []string{"logs"})
-					mutant["texts"] = []any{map[string]any{"name": "notes.txt"}}
-				case "texts-given":
-					for _, section := range textSections {
-						remove(mutant, []string{section})
-					}
-					remove(mutant, []string{"texts"})
-				default:
-					remove(mutant, keysOf(pathOf(n)))
-				}
-			}
-			v := expect.Value(set.Evaluate(t.Context(), reread[*facts.Facts](t, mutant), Options{Profile: d.profile, Only: ids}))(t)
-			tried += len(ids)
-			for _, id := range v.Passed {
-				t.Errorf("%s: %s passes without %s", d.name, id, need)
-			}
-		}
-	}
-	for _, rule := range set.Rules() {
-		expect.That(t, passing[rule.ID] != 0, "%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
-	}
-	t.Logf("%d needs of %d rules taken away", tried, len(passing))
-}
-
 func TestConditions(t *testing.T) {
 	made := facts.Communicator{Ranks: 8, Started: 8, Completed: 8}
 	begun := facts.Communicator{Ranks: 8, Started: 8, Completed: 7}
