@@ -155,22 +155,6 @@ func pathOf(need string) string {
 	return need
 }
 
-// remove takes away what stands at a path, in every element of a list.
-func remove(v any, path []string) {
-	switch v := v.(type) {
-	case map[string]any:
-		if len(path) == 1 {
-			delete(v, path[0])
-			return
-		}
-		remove(v[path[0]], path[1:])
-	case []any:
-		for _, element := range v {
-			remove(element, path[1:])
-		}
-	}
-}
-
 // TestHealthyCasesPass checks that a rule is not skipped in its own healthy case:
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
