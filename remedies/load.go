@@ -32,13 +32,16 @@ type Set struct {
 }
 
 // Load returns the built-in remedies.
-func Load() (*Set, error) {
+func Load() (*Set, error) { return loaded() }
+
+// loaded are the built-in remedies. Nothing changes a set, so all share one.
+var loaded = sync.OnceValues(func() (*Set, error) {
 	files, err := builtinFiles()
 	if err != nil {
 		return nil, err
 	}
 	return load(files, nil)
-}
+})
 
 // LoadWith returns the built-in remedies and the user's own in the folder
 // dir: *.yaml files, in folders of any depth, one remedy a file. The error

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -19,10 +18,8 @@ var spare = map[string]string{}
 
 func builtin(tb testing.TB) *Set {
 	tb.Helper()
-	return expect.Value(loaded())(tb)
+	return expect.Value(Load())(tb)
 }
-
-var loaded = sync.OnceValues(Load)
 
 // TestRemediesAndRulesMeet checks that every remedy that a rule names exists,
 // and that every remedy is named by a rule, or is spare for a reason.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -170,20 +171,12 @@ func TestReadFaults(t *testing.T) {
 			}
 		}
 	}
-	var wait sync.WaitGroup
-	for i, r := range all {
-		if testing.Short() && i%4 > 0 {
-			continue // The race detector makes all of them at once slow.
-		}
-		system := newTree(t, map[string]string{"d/a": known, "d/sub/b": forms[r.form], "d/c": known}, r.fault)
-		wait.Go(func() {
-			// Long enough for a busy machine to answer from memory.
+	for _, r := range all {
+		synctest.Test(t, func(t *testing.T) { // What hangs takes no time.
+			system := newTree(t, map[string]string{"d/a": known, "d/sub/b": forms[r.form], "d/c": known}, r.fault)
 			got, err := text.Read(t.Context(), r.paths, text.Options{Files: system, Silence: 10 * time.Second})
 			name := fmt.Sprintf("%s, %s, %+v", r.what, r.form, r.fault)
-			if got.Facts == nil {
-				t.Errorf("%s: no facts: %v", name, err)
-				return
-			}
+			expect.Must(t, got.Facts != nil, "%s: no facts: %v", name, err)
 			kinds := kindsOf(got.Facts)
 			if r.what == "alone" {
 				if len(kinds) == 1 && !slices.Contains([]bool{kinds["d/sub/b"], kinds["in.log"]}, true) && (err == nil || strings.Contains(err.Error(), "\n")) {
@@ -199,7 +192,6 @@ func TestReadFaults(t *testing.T) {
 			}
 		})
 	}
-	wait.Wait()
 	t.Logf("%d faults", len(all))
 }
 

@@ -62,6 +62,7 @@ var shownOutput = regexp.MustCompile("(?ms)^(\\$ [^\n]*\n).*?^```$")
 // each start leaves the reports of its nodes, which fleet then reads.
 func TestClusterCommands(t *testing.T) {
 	expect.NotShort(t, "TestScripts runs the same commands")
+	expect.NotByDay(t, "it starts some thirty programs, one after the other")
 	t.Parallel()
 	folder, bin := t.TempDir(), t.TempDir()
 	for name, script := range map[string]string{

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,7 +172,8 @@ func TestUnreadableEntries(t *testing.T) {
 	pod := expect.Value(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar"))(t).Files[0].Data
 	makers := map[string]func(at string) error{"": func(at string) error { return os.Symlink("pod.yaml", at) }}
 	maps.Copy(makers, unreadable)
-	for said, maker := range makers {
+	for _, said := range expect.SomeRows(4, slices.Sorted(maps.Keys(makers))) {
+		maker := makers[said]
 		folder, err := os.MkdirTemp(dir, "") //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
 		expect.NoError(t, err)
 		at := filepath.Join(folder, "x.yaml")

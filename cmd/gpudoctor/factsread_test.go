@@ -1,3 +1,5 @@
+//go:build ci
+
 package main
 
 import (
@@ -104,7 +106,6 @@ var forPeople = map[string]string{
 // is not followed, so that a name which two types share, or which a rule uses for something of its own, counts as read.
 // Go code reads a field where it selects it in a file that does not set it: a file that does both is the check.
 func TestFactsAreRead(t *testing.T) {
-	slowWithRace(t)
 	fields := factsFields(reflect.TypeFor[facts.Facts](), map[string]string{})
 	inGo, inRego, inReport := goReads(t), regoReads(t), reportFields(t)
 	expect.Must(t, len(fields) >= 300 && len(inGo) >= 100 && len(inRego) >= 100 && len(inReport) >= 50, "%d fields; %d are read by Go, %d names by rules, %d are in the report", len(fields), len(inGo), len(inRego), len(inReport))

@@ -374,7 +374,7 @@ func TestStoppedRules(t *testing.T) {
 	memory := ruleMemory
 	ruleLimit, ruleMemory = 200*time.Millisecond, 0
 	defer func() { ruleLimit, ruleMemory = 0, memory }()
-	for _, tt := range []struct {
+	for _, tt := range expect.SomeRows(3, []struct {
 		name   string
 		honest string // The body of a third rule.
 		args   []string
@@ -385,7 +385,7 @@ func TestStoppedRules(t *testing.T) {
 		{"beside a finding", "true", nil, 1, report.Findings, []string{"honest"}},
 		{"alone", "false", nil, 0, report.Inconclusive, nil},
 		{"alone and strict", "false", []string{"--strict", "--only", "honest,memory-bomb"}, 3, report.Inconclusive, nil},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeRule(t, dir, "honest", tt.honest)

@@ -17,7 +17,7 @@ import (
 // process whose root folder is that of the image.
 func TestImagesInside(t *testing.T) {
 	exe := expect.Value(os.Executable())(t)
-	for _, c := range expect.SomeRows(3, slices.Concat(faultyImages, goodImages)) {
+	for _, c := range expect.SomeRows(9, slices.Concat(faultyImages, goodImages)) {
 		if c.target != nil {
 			continue // A file of the image is not the target.
 		}

@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	names := []string{"*"}
 	if expect.FewRows() { // The others have little side by side that the race detector could look at.
-		names = []string{"pipe", "signal", "terminal", "usage"}
+		names = []string{"pipe", "signal", "terminal"}
 	}
 	var files []string
 	for _, name := range names {

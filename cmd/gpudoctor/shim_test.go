@@ -37,66 +37,39 @@ type shimmed struct {
 	// open where it is the probe's to decide whether they are.
 	unseen, open bool
 	short        bool
-	// anywhere is a crash while both GPUs are made ready: it is put down to the second
-	// where the first was ready by then, and else to neither.
-	anywhere bool
 }
 
+// shimmedFaults are faults of each kind: of what becomes of data, of time, of the process, and of calls of each kind.
 func shimmedFaults() []shimmed {
 	list := []shimmed{
 		{fault: "error-peer=217", short: true},
-		{fault: "error-launch=209", short: true},
 		{fault: "error-launch-verify=0", short: true},
-		{fault: "error-launch-verify=0@1"},
-		{fault: "error-launch-fill=0@1"},
-		{fault: "error-to-host=0"},
 		{fault: "error-to-device=0@1"},
-		{fault: "error-memset=0@1"},
+		{fault: "error-query=700@1#5"},
 		{fault: "exit-init=0", short: true},
-		{fault: "exit-copy=0@0>1"},
-		{fault: "exit-context=0@1"},
-		{fault: "elapsed=0", open: true, short: true},
-		{fault: "elapsed=-3", open: true},
-		{fault: "elapsed=nan", open: true},
-		{fault: "elapsed=inf", open: true},
+		{fault: "elapsed=nan", open: true, short: true},
 		{fault: "dropped-from=3", open: true, short: true},
-		{fault: "late-from=3", open: true},
 		{fault: "late-from=1@0>1", open: true},
-		{fault: "lost-copy=719@0>1"},
 		{fault: "refused@0>1"},
 		{fault: "slow=20@0>1"},
 		{fault: "no-ipc", mode: probe.Full},
 		{fault: "crash-init"},
-		{fault: "crash-context@1", anywhere: true},
-		{fault: "error-query=700@1#5"},
-		{fault: "error-launch-verify=700@1"},
 		{fault: "flood-init=1", unseen: true},
-		{fault: "flood-stdout-init"},
-		{fault: "flood-stderr-init"},
-		{fault: "flood-copy=1@0>1", unseen: true},
 		{fault: "flood-messages-init"},
 
 		{fault: "crash-copy@0>1", copies: true},
-		{fault: "dropped@0>1", copies: true},
 		{fault: "zeros", copies: true},
 		{fault: "corrupt-first-page@1>0", copies: true},
-		{fault: "corrupt-word@1>0", copies: true},
 
 		{fault: "hang-init", steps: 1},
-		{fault: "hang-contexts@1", steps: 1},
-		{fault: "hang-context@1", steps: 1},
 		{fault: "hang-copy-call@0>1", steps: 4},
 		{fault: "hang-copy@0>1", steps: 3, copies: true},
 		{fault: "hang-cleanup", steps: 1, open: true},
 	}
-	// An error of calls of each kind, on the second GPU where it is of one.
-	for _, call := range []string{
-		"init", "count", "address", "name", "can-access", "p2p-attribute", "context@1", "current@1", "peer@0>1", "alloc@1", "host-alloc@1",
-		"copy@0>1", "to-host@1", "memset@1", "stream@1", "query@1", "record@1", "elapsed@1", "module@1", "launch-verify@1", "free",
-	} {
+	for _, call := range []string{"count", "name", "context@1", "alloc@1", "copy@0>1", "to-host@1", "module@1", "free"} {
 		list = append(list, errorOf(call, probe.Quick))
 	}
-	for _, call := range []string{"register", "wait@1", "launch-handshake@1", "launch-chase@1", "ipc-open", "export", "import"} {
+	for _, call := range []string{"register", "wait@1", "ipc-open"} {
 		list = append(list, errorOf(call, probe.Full))
 	}
 	return list
@@ -112,7 +85,7 @@ func errorOf(call string, mode probe.Mode) shimmed {
 }
 
 // harmless are errors of calls without which transfers are still examined.
-var harmless = []string{"version", "total", "name", "attribute", "p2p-attribute", "free", "register"}
+var harmless = []string{"name", "free", "register"}
 
 func (f shimmed) harmless() bool {
 	return f.unseen || slices.ContainsFunc(harmless, func(call string) bool { return f.fault == "error-"+call+"=999" })
@@ -121,6 +94,7 @@ func (f shimmed) harmless() bool {
 // TestShim checks that each fault that the shim shows is the one that the simulated driver shows, by what the program
 // makes of it; that it is not a healthy machine's; and that no process is left. Without an order the shim does nothing.
 func TestShim(t *testing.T) {
+	expect.NotByDay(t, "the simulated driver shows the same faults by day")
 	t.Parallel()
 	needsNoGPU(t)
 	shim := drivers.BuildShim(t)
@@ -148,13 +122,6 @@ func TestShim(t *testing.T) {
 			want, _ := observed(t, s)
 			if f.copies {
 				got, want = ofCopies(got), ofCopies(want)
-			}
-			if f.anywhere {
-				for _, list := range [][]string{got.findings, want.findings} {
-					for i := range list {
-						list[i] = strings.TrimSuffix(strings.TrimSuffix(list[i], " gpu1"), " host")
-					}
-				}
 			}
 			diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{}))
 			expect.That(t, diff == "", "(-simulated +shim):\n%s", diff)

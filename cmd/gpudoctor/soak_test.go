@@ -164,10 +164,11 @@ type soakVerdict struct {
 // TestSoak checks that whatever disturbs the program on a healthy machine, it names no fault that is not there, leaves
 // no process and no file behind, writes its files whole or not at all, and tells a person in one line what went wrong.
 func TestSoak(t *testing.T) {
+	expect.NotByDay(t, "its runs are others each time")
 	t.Parallel()
 	needsNoGPU(t)
 	usual := 30
-	if expect.FewRows() {
+	if testing.Short() {
 		usual = 8
 	}
 	runs, atOnce := stdcmp.Or(*soakRuns, usual), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())

@@ -124,10 +124,10 @@ func TestArms(t *testing.T) {
 // of the data.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	for _, judge := range []string{
+	for _, judge := range expect.SomeRows(4, []string{
 		"error-launch=0", "error-launch-fill=0@1", "error-launch-verify=0", "error-launch-verify=0@1", "error-launch-verify=0#4", "error-to-host=0",
 		"error-to-host=0@1", "zeros-to-host", "error-to-device=0", "zeros-to-device@1", "partial-launch", "blind-verify@1", "error-query=0",
-	} {
+	}) {
 		for _, data := range []string{"", "wrong-any@1", "lost-any"} {
 			t.Run(judge+" "+data, func(t *testing.T) {
 				t.Parallel()

@@ -27,13 +27,13 @@ func simulate(t *testing.T, gpus, faults string, flags ...string) *probe.Report 
 	return simulateAPI(t, drive.CUDA, probe.Quick, gpus, faults, nil, flags...)
 }
 
-// eachAPI runs a test for the simulated libcuda and the simulated libamdhip64. With
-// -short only the one named.
-func eachAPI(t *testing.T, short string, run func(t *testing.T, api string)) {
+// eachAPI runs a test for the simulated libcuda and the simulated libamdhip64. By day only for the one named: the
+// session, the steps and the outcomes are the same for both.
+func eachAPI(t *testing.T, byDay string, run func(t *testing.T, api string)) {
 	t.Helper()
 	for _, api := range []string{drive.CUDA, drive.HIP} {
-		if testing.Short() && api != short {
-			continue // What runs side by side is the same for both.
+		if expect.FewRows() && api != byDay {
+			continue
 		}
 		t.Run(api, func(t *testing.T) { run(t, api) })
 	}

@@ -1,3 +1,5 @@
+//go:build ci
+
 package report_test
 
 import (
@@ -85,7 +87,6 @@ type seen struct {
 const leastPasses = 15
 
 func TestInBrowser(t *testing.T) {
-	expect.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
 	axe := axeSource(t)
 	program := build(t)
 	folder := t.TempDir()
