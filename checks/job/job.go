@@ -306,7 +306,9 @@ func (s *story) preceded(d *facts.Death) bool {
 
 // crashed reports whether a signal ended a process that did not send it itself: the others lose the connection before
 // the launcher or the shell tells of it.
-func crashed(d *facts.Death) bool { return d.What == "signal" && d.PID != 0 && d.Class != "SIGABRT" && d.Class != "SIGTERM" }
+func crashed(d *facts.Death) bool {
+	return d.What == "signal" && d.PID != 0 && d.Class != "SIGABRT" && d.Class != "SIGTERM"
+}
 
 // awaited reports whether an exception is one that a rank which waited did not raise itself: another
 // rank did, or nobody says which, and only a mistake of the program raises it.

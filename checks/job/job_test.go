@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -70,6 +71,11 @@ func TestFirst(t *testing.T) {
 	denied, wait := of(raised("PermissionError", "[Errno 13] Permission denied: '/dev/x'"), 1), said("torch-watchdog-timeout", "category", 30)
 	interrupted := of(raised("KeyboardInterrupt", ""), 1)
 	wait.Rank, other.Line = new(int), 35
+	gone, follows := lost, said("nccl-system-error", "category", 6)
+	gone.Rank, follows.Rank = new(int), new(int)
+	killedProcess := func(class string) facts.Death {
+		return with(ended("signal", class, -1, 1), func(d *facts.Death) { d.PID = 12 })
+	}
 	for name, c := range map[string]struct {
 		deaths   []facts.Death
 		messages []facts.Message
@@ -88,6 +94,9 @@ func TestFirst(t *testing.T) {
 		"SIGHUP first":                        {deaths: []facts.Death{with(ended("signal", "SIGHUP", -1, 1), first)}, class: "SIGHUP", rank: 1},
 		"SIGBUS first":                        {deaths: []facts.Death{with(ended("signal", "SIGBUS", -1, 1), first)}},
 		"exit behind communication":           {deaths: []facts.Death{raised("DistBackendError", "NCCL"), ended("exit", "", 1, 1)}},
+		"SIGKILL told after the loss":         {deaths: []facts.Death{killedProcess("SIGKILL")}, messages: []facts.Message{gone, follows}, class: "SIGKILL", rank: 1},
+		"SIGABRT told after the loss":         {deaths: []facts.Death{killedProcess("SIGABRT")}, messages: []facts.Message{gone, follows}},
+		"SIGKILL told after other trouble":    {deaths: []facts.Death{killedProcess("SIGKILL")}, messages: []facts.Message{follows}},
 		"an assertion of its own":             {deaths: []facts.Death{{What: "assertion", Class: "-", File: "Loss.cu"}}, class: "-", rank: -1},
 		"an assertion of a library":           {deaths: []facts.Death{{What: "assertion", Class: "-", File: "src/nccl_net.c"}}},
 		"trouble before":                      {deaths: []facts.Death{key}, messages: []facts.Message{trouble}},
@@ -169,6 +178,33 @@ func TestWentOn(t *testing.T) {
 }
 
 // TestLost checks that a process is lost where others only say that it is gone.
+// TestPassed checks that a complaint without a cause needs none where a benchmark went on to its end with right results,
+// and no other began in between.
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		benchmarks []facts.Benchmark
+		role       string
+		settled    int
+	}{
+		"passed":          {benchmarks: []facts.Benchmark{table(10, true, 0)}, settled: 1},
+		"a cause":         {benchmarks: []facts.Benchmark{table(10, true, 0)}, role: "cause"},
+		"wrong values":    {benchmarks: []facts.Benchmark{table(10, true, 3)}},
+		"not complete":    {benchmarks: []facts.Benchmark{table(10, false, 0)}},
+		"over before":     {benchmarks: []facts.Benchmark{table(1, true, 0)}},
+		"that of another": {benchmarks: []facts.Benchmark{{Source: "a.log", Line: 8}, table(10, true, 0)}},
+	} {
+		m := said("nccl-system-error", cmp.Or(c.role, "category"), 5)
+		f := &facts.Facts{Benchmarks: c.benchmarks, Logs: &facts.LogFacts{Messages: []facts.Message{m}}}
+		expect.Equal(t, c.settled, len(Of(f).Settled), "%s", name)
+	}
+}
+
+// table is the table of a benchmark with one row, two lines below its first.
+func table(line int, complete bool, wrong int64) facts.Benchmark {
+	return facts.Benchmark{Source: "a.log", Line: line, Complete: complete, Wrong: &wrong, Points: []facts.BenchmarkPoint{{Line: line + 2}}}
+}
+
 func TestLost(t *testing.T) {
 	t.Parallel()
 	gone := said("gloo-peer-closed", "consequence", 5)

@@ -15,7 +15,7 @@
 #   confidence: likely
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [fix-application, free-memory, nccl-p2p-disable, other]
+#   remedies: [fix-application, free-memory, nccl-p2p-disable, reset-gpu, correct-launch, other]
 #   explains:
 #     - oom/ended
 #     - app-mismatch/waited

@@ -16,7 +16,7 @@
 #   confidence: confirmed
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [fix-application, correct-launch, nccl-timeout, other]
+#   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.app_mismatch
@@ -187,7 +187,7 @@ lost[m.rank] contains m if {
 left contains {"words": sprintf("Rank %d", [w.rank]), "by": rank, "messages": ms, "confidence": "likely"} if {
 	some w in logs.by_id["torch-not-destroyed"]
 	is_number(w.rank)
-	not w.rank in {d.rank | some d in input.logs.deaths}
+	count([d | some d in input.logs.deaths; d.rank == w.rank]) == 0
 	some rank, ms in lost
 	rank != w.rank
 	logs.first(ms).order > w.order

@@ -36,6 +36,45 @@ gave_up_early := [message("torch-watchdog-timeout", {"seq": "7", "op": "ALLREDUC
 
 together := [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]
 
+# leaves is a job of which one rank ends without destroying its process group, and another loses it.
+leaves(rank, more) := {"logs": object.union(
+	{"messages": [
+		object.union(message("torch-not-destroyed", {}), {"rank": rank, "order": 1, "role": "setting"}),
+		object.union(message("nccl-remote-error", {}), {"rank": 0, "order": 4, "role": "consequence"}),
+	]},
+	more,
+)}
+
+# lost_first is a job of which a launcher saw one rank fail, which had lost another.
+lost_first(rank, deaths) := {"logs": {
+	"messages": [object.union(message("gloo-peer-closed", {}), {"rank": 0, "role": "consequence"}), message("torch-first-failure", {"rank": rank})],
+	"deaths": deaths,
+}}
+
+left(document) := {[f.id, f.confidence] | some f in app_mismatch.findings with input as document; f.id == "left"}
+
+test_fires_for_a_rank_that_leaves if {
+	left(leaves(1, {})) == {["left", "likely"]}
+	left(lost_first("0", [{"what": "exception", "rank": 0}])) == {["left", "possible"]}
+	every document in [
+		leaves(0, {}), leaves(1, {"deaths": [{"what": "exception", "rank": 1}]}), leaves(1, {"job": {"first": {"what": "exception"}}}),
+		lost_first("1", [{"what": "exception", "rank": 0}]), lost_first("0", [{"what": "exception", "rank": 0}, {"what": "exit", "rank": 1}]),
+	] {
+		left(document) == set()
+	}
+}
+
+# prepares is a job whose watchdog gave up an operation while a rank prepared data.
+prepares(seq) := log([
+	message("torch-watchdog-timeout", {"seq": seq, "op": "ALLREDUCE", "timeout_ms": "1800000"}),
+	object.union(message("rank-loads", {}), {"role": "setting"}),
+])
+
+test_fires_for_data_that_is_prepared if {
+	"preparing" in {f.id | some f in app_mismatch.findings with input as prepares("3")}
+	not "preparing" in {f.id | some f in app_mismatch.findings with input as prepares("300")}
+}
+
 # waiting is a job of which the first n ranks wait.
 waiting(n, size) := {"logs": {"job": {"size": size, "members": [{"rank": r, "role": "waits"} | some r in numbers.range(0, n - 1)]}}}
 

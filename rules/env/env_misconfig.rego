@@ -13,7 +13,7 @@
 #   severity: low
 #   confidence: likely
 #   needs: [env.variables]
-#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, other]
 #   explains:
 #     - restricts > collective-slow
 #     - differs > nccl-version-mismatch

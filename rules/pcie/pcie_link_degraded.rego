@@ -18,7 +18,7 @@
 #     - pci.devices[].link.max_width
 #     - pci.devices[].link.max_speed_gts
 #     - host.virtualization
-#   remedies: [reseat-or-fix-pcie-link, bind-numa, update-bios]
+#   remedies: [reseat-or-fix-pcie-link, bind-numa, update-bios, replace-hardware]
 #   explains: [p2p-slow]
 #   since: "0.1"
 #   grades:
