@@ -306,16 +306,16 @@ var sentenceEnd = lazy.New(`[.!?]["')\x60]*\s+(?:["'(\x60]*\p{Lu}|-\s)`)
 
 // Match is as that of a row. What people write is matched sentence by sentence, because what one asks or denies says
 // nothing of the others.
-func (s *Statement) Match(line string) (fields map[string]string, ok bool) {
-	if s.Program != people {
-		return s.Row.Match(line)
+func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
+	if t.Program != people {
+		return t.Row.Match(line)
 	}
 	for from := 0; ; {
 		to := len(line)
 		if m := sentenceEnd.Get().FindStringIndex(line[from:]); m != nil {
 			to = from + m[0] + 1
 		}
-		if fields, ok = s.Row.Match(line[from:to]); ok || to == len(line) {
+		if fields, ok = t.Row.Match(line[from:to]); ok || to == len(line) {
 			return fields, ok
 		}
 		from = to

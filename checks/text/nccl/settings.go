@@ -80,7 +80,8 @@ func (t *settings) unequal() []facts.Unequal {
 			of := t.ranks[p]
 			set, known := t.values[name][p]
 			started := of.comm.seen[int32(of.rank)]&completed != 0 //nolint:gosec // nine digits fit
-			if !known && !started && !(t.networked[p] && slices.Contains(readForNetwork, name)) {
+			wasRead := started || t.networked[p] && slices.Contains(readForNetwork, name)
+			if !known && !wasRead {
 				continue
 			}
 			u := byComm[of.comm]
