@@ -204,6 +204,9 @@ func (c *reader) readProcess(ctx context.Context) {
 	if l, ok := limits["nofile"]; ok {
 		c.f.NOFILESoft = &l.Soft
 	}
+	if l, ok := limits["as"]; ok {
+		c.f.AddressSpaceSoftBytes = &l.Soft
+	}
 	c.readAttempts(ctx)
 }
 

@@ -816,6 +816,8 @@ type ContainerFacts struct {
 	MemlockHardBytes *int64 `json:"memlock_hard_bytes,omitempty"`
 	// NOFILESoft is RLIMIT_NOFILE, which counts file descriptors.
 	NOFILESoft *int64 `json:"nofile_soft,omitempty"`
+	// AddressSpaceSoftBytes is RLIMIT_AS; -1 is unlimited.
+	AddressSpaceSoftBytes *int64 `json:"address_space_soft_bytes,omitempty"`
 	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff
 	// of /proc/self/status; nil when not shown.
 	Capabilities []string `json:"capabilities"`

@@ -113,7 +113,7 @@ func access(name string) (string, error) {
 // inherited it.
 func (l *live) limits() (map[string]Limit, error) {
 	limits := make(map[string]Limit)
-	for name, resource := range map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE} {
+	for name, resource := range map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE, "as": unix.RLIMIT_AS} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return nil, fmt.Errorf("getrlimit %s: %w", name, err)

@@ -72,7 +72,7 @@ const (
 	AskStatfs = "statfs:"
 	// AskClock is answered with a Clock.
 	AskClock = "clock"
-	// AskLimits is answered with a map from "memlock", "nofile" to
+	// AskLimits is answered with a map from "memlock", "nofile", "as" to
 	// a Limit. An unknown one is left out.
 	AskLimits = "limits"
 	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to

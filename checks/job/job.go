@@ -112,16 +112,18 @@ func newStory(f *facts.Facts) *story {
 	for _, m := range f.Logs.Messages {
 		if waits[m.ID] && m.Role == "category" {
 			pending++
-			if m.StepsAfter >= manySteps {
+			if m.StepsAfter >= manySteps || m.StepsAfter > 0 && m.ID == "vllm-workers-stuck" { // It generates.
 				outlived++
 			}
 		}
 	}
 	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
 	waited, lost := map[speaker]bool{}, map[speaker]bool{}
+	ending := false // A process whose communicators were not destroyed aborts them as it ends.
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
-		if s.wentOn && waits[m.ID] || m.Role == "category" && passed(f, m) {
+		ending = ending || m.ID == "torch-not-destroyed"
+		if s.wentOn && waits[m.ID] || m.Role == "category" && passed(f, m) || ending && m.ID == "nccl-trace" && len(s.complaints) == 0 {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}

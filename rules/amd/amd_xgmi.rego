@@ -58,9 +58,9 @@ findings contains {
 	count(lacking) > 0
 }
 
-lacking := ({a | some p in split_pairs; some a in [p.a, p.b]} | unlinked) | unhived
+lacking := (({a | some p in split_pairs; some a in [p.a, p.b]} | unlinked) | severed) | unhived
 
-gaps := split_pairs | {p | some p in links; count({p.a, p.b} & unlinked) > 0}
+gaps := split_pairs | {p | some p in links; p.link_type == "pcie"; count({p.a, p.b} & (unlinked | severed)) > 0}
 
 split_pairs := {p |
 	some p in links
@@ -73,6 +73,14 @@ unlinked contains a if {
 	some a in (ends & meshed)
 	not joined[a]
 	comparable
+}
+
+# severed are the accelerators of a board of 8 (16 with two dies each) that xGMI joins to fewer than it joins others to:
+# they form a hive of their own. Halves of the same size are cards with bridges.
+severed contains a if {
+	count(ends) in {8, 16}
+	some a in ends
+	count(joined[a]) < max({count(joined[b]) | some b in ends})
 }
 
 comparable if count(joined) > 0

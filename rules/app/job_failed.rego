@@ -40,5 +40,5 @@ observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): sta
 
 first := logs.first(complaints)
 
-# complaints are those of a job: collective-failed reports what fails in the probe.
-complaints := {m | some m in logs.complaints; not logs.own(m)}
+# complaints are those of a job: collective-failed reports what fails in the probe, and the kernel's are of the machine.
+complaints := {m | some m in logs.complaints; not logs.own(m); m.program != "kernel"}

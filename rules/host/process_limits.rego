@@ -16,6 +16,7 @@
 #     - job-told-if-given
 #     - [texts-given, container.nofile_soft]
 #   remedies: [raise-process-limits, other]
+#   explains: [address-space > oom, address-space > gpu-visibility]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 
@@ -41,6 +42,25 @@ findings contains {
 	soft < thresholds.open_files
 	not logs.given
 }
+
+# CUDA and ROCm reserve address space for the memory of all GPUs and of the host when they start, and say that memory ran
+# out where they cannot: under a limit of 16 GB, PyTorch 2.11 on an H200 with 141 GB free did.
+findings contains {
+	"id": "address-space",
+	"subject": "RLIMIT_AS",
+	"message": sprintf("The address space of the job's processes is limited to %d GiB (ulimit -v, or h_vmem of a scheduler), and a GPU reported that memory ran out: CUDA and ROCm need address space for the memory of all GPUs and of the host", [round(limited / ((1024 * 1024) * 1024))]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": [{"fact": "container.address_space_soft_bytes", "value": limited, "source": "/proc/self/limits"}],
+	"messages": exhausted,
+	"remedies": ["raise-process-limits"],
+} if {
+	limited := input.container.address_space_soft_bytes
+	limited >= 0
+	count(exhausted) > 0
+}
+
+exhausted := logs.by_id["torch-out-of-memory"]
 
 findings contains object.union({"subject": "network"}, found) if some found in own_connection.limited
 

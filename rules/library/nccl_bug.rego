@@ -19,7 +19,8 @@
 #     - [software, libraries.files]
 #     - [texts-given, "libraries.files[].version"]
 #     - [texts-given, "gpus.devices[].name"]
-#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env]
+#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env, fix-application]
+#   explains: [crash > app-failure/signal]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nccl_bug

@@ -18,6 +18,7 @@
 #   confidence: likely
 #   needs: [job-told-if-given, [software, libraries.files], [texts-given, "libraries.files[].version"]]
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
+#   explains: [app-mismatch/rank-count]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:

@@ -16,7 +16,8 @@
 #     - [software, libraries.files]
 #     - [texts-given, "gpus.devices[].architecture"]
 #     - [texts-given, gpus.amd.rocm]
-#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, nccl-p2p-disable, fix-visible-devices]
+#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, nccl-p2p-disable, fix-visible-devices, fix-application]
+#   explains: [crash > app-failure/signal]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_bug

@@ -25,7 +25,7 @@ func NewLimits(*parse.Sink) parse.Family {
 var limitsKind = &parse.Kind{
 	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
 	Anchors: []string{
-		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "memlock",
+		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "memlock", "virtual memory", "Max address space", "address space limit",
 	},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		for _, form := range limitsForms {
@@ -40,7 +40,7 @@ var limitsKind = &parse.Kind{
 // limitsForm is one spelling of a limit.
 type limitsForm struct {
 	pattern *lazy.Regexp
-	// what is "memlock" or "nofile".
+	// what is "memlock", "as" or "nofile".
 	what string
 	// unit multiplies the figure.
 	unit int64
@@ -56,6 +56,9 @@ var limitsForms = []limitsForm{
 	{lazy.New(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
 	{lazy.New(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
 	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
+	{lazy.New(`^\s*virtual memory\s+\((kbytes), -v\)\s+(\d+|unlimited)\s*$`), "as", 1024},
+	{lazy.New(`^\s*(M)ax address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "as", 1},
+	{lazy.New(`^\s*(AS)\s+address space limit\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "as", 1},
 	{lazy.New(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
 	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
 }
@@ -74,9 +77,12 @@ func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 	}
 	var softAt, hardAt **int64
 	var fact string
-	if form.what == "memlock" {
+	switch form.what {
+	case "memlock":
 		softAt, hardAt, fact = &c.MemlockSoftBytes, &c.MemlockHardBytes, "container.memlock_soft_bytes"
-	} else {
+	case "as":
+		softAt, fact = &c.AddressSpaceSoftBytes, "container.address_space_soft_bytes"
+	default:
 		softAt, fact = &c.NOFILESoft, "container.nofile_soft"
 	}
 	limitsLower(softAt, soft)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -150,7 +150,7 @@ func (r *Reading) node(ctx context.Context, folder string, read []*Reading) {
 }
 
 // standInName is what a snapshot has instead of the name of its host.
-var standInName = regexp.MustCompile(`^host-\d+$`)
+var standInName = lazy.New(`^host-\d+$`)
 
 // judged adds the node that a recording, texts or a folder of these is of.
 func (r *Reading) judged(ctx context.Context, of input, file string, in io.Reader) error {

@@ -66,7 +66,7 @@ func outlinedText(n *facts.Node) string {
 		return ""
 	case n.Value.Len() == 0:
 		return "none"
-	case !n.IsLeaf():
+	case !n.IsLeaf() || n.Value.Type().Elem().Kind() == reflect.Struct: // Texts and origins, which the report tells elsewhere.
 		return ""
 	}
 	return strings.Trim(fmt.Sprint(n.Value.Interface()), "[]")
