@@ -64,13 +64,21 @@ findings contains {
 	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s); an unused port may have no link", [logs.at(m)]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
-	"severity": {true: "critical", false: {true: "medium", false: "low"}[count(logs.complaints - ports_down) > 0]}[count(broken) > 0],
+	"severity": weight(m),
 	"confidence": {true: "likely", false: "possible"}[count(broken) > 0],
 	"remedies": ["bring-port-up"],
 } if {
 	some m in ports_down
 	not harmless(m)
 }
+
+# weight: nothing but a link that is down may be an unused port.
+weight(m) := "critical" if {
+	count(broken) > 0
+} else := "low" if {
+	m.id == "mlx5-link-down"
+	count(logs.complaints - ports_down) == 0
+} else := "medium"
 
 ports_down := logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
 

@@ -25,6 +25,7 @@ test_findings if {
 		[[log([port_error, said("x-y", 2, {"host": "node5"})])], "", "critical"],
 		[[log([cable("unplugged"), given_up])], "0000:5e:00.0", "critical"],
 		[[log([cable("error, Bad or shorted cable/module")])], "0000:5e:00.0", "medium"],
+		[[log([kernel("mlx5-link-down", {"address": "0000:5e:00.0"})])], "0000:5e:00.0", "low"],
 		[[ports([up, down])], "mlx5_0:1", "info"],
 		[[ports([up, initialized])], "mlx5_0:1", "info"],
 		[[ports([{"state": "down", "physical_state": "Disabled"}])], "mlx5_0:1", "low"],
