@@ -310,7 +310,7 @@ func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
 	if t.Program != people {
 		return t.Row.Match(line)
 	}
-	for from := 0; ; {
+	for from := 0; t.like == nil || t.like.May(line); {
 		to := len(line)
 		if m := sentenceEnd.Get().FindStringIndex(line[from:]); m != nil {
 			to = from + m[0] + 1
@@ -320,4 +320,5 @@ func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
 		}
 		from = to
 	}
+	return nil, false
 }
