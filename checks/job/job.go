@@ -82,9 +82,10 @@ type story struct {
 	lines    map[string]int
 }
 
-// waits are the rows that say that something does not end. With TORCH_NCCL_ASYNC_ERROR_HANDLING=0 the
-// watchdog of PyTorch only says so, as the server of vLLM does.
-var waits = map[string]bool{"torch-watchdog-timeout": true, "torch-work-status": true, "torch-other-rank-failed": true, "vllm-workers-stuck": true}
+// waits are the rows that say that something does not end, with how many steps of work behind one show that it did.
+// With TORCH_NCCL_ASYNC_ERROR_HANDLING=0 the watchdog of PyTorch only says so, as the server of vLLM does, whose
+// first step is an answer.
+var waits = map[string]int{"torch-watchdog-timeout": manySteps, "torch-work-status": manySteps, "torch-other-rank-failed": manySteps, "vllm-workers-stuck": 1}
 
 // speaker is a rank in one text.
 type speaker struct {
@@ -110,9 +111,9 @@ func newStory(f *facts.Facts) *story {
 	}
 	pending, outlived := 0, 0
 	for _, m := range f.Logs.Messages {
-		if waits[m.ID] && m.Role == "category" {
+		if waits[m.ID] > 0 && m.Role == "category" {
 			pending++
-			if m.StepsAfter >= manySteps || m.StepsAfter > 0 && m.ID == "vllm-workers-stuck" { // It generates.
+			if m.StepsAfter >= waits[m.ID] {
 				outlived++
 			}
 		}
@@ -123,7 +124,9 @@ func newStory(f *facts.Facts) *story {
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		ending = ending || m.ID == "torch-not-destroyed"
-		if s.wentOn && waits[m.ID] || m.Role == "category" && passed(f, m) || ending && m.ID == "nccl-trace" && len(s.complaints) == 0 {
+		waits, follows := waits[m.ID] > 0, m.Role == "consequence"
+		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
+		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}
@@ -131,10 +134,10 @@ func newStory(f *facts.Facts) *story {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
-		s.waiting[m], s.bereft[m] = waits[m.ID], m.Role == "consequence"
+		s.waiting[m], s.bereft[m] = waits, follows
 		if m.Rank != nil {
 			who := speaker{m.Source, *m.Rank}
-			waited[who], lost[who] = waited[who] || waits[m.ID], lost[who] || m.Role == "consequence"
+			waited[who], lost[who] = waited[who] || waits, lost[who] || follows
 			s.waiting[m], s.bereft[m] = waited[who], lost[who]
 		}
 		if m.Role != "consequence" && !message.OfProcess(m.ID) {

@@ -210,10 +210,8 @@ signs contains {
 	"remedies": ["fix-application", "other"],
 } if {
 	l := sort(left)[0]
-	not died
+	not logs.rank_failed
 }
-
-died if input.logs.job.first
 
 # Each process of a test believes to be the only one.
 signs contains {

@@ -50,7 +50,7 @@ findings contains {
 }
 
 # explained: a process died, or a message states what the collective hangs of.
-explained if input.logs.job.first
+explained if logs.rank_failed
 explained if "cause" in {m.role | some m in logs.complaints}
 
 stuck := sort(collectives.standing)[0]

@@ -50,15 +50,15 @@ holds contains "gpus_expected" if count(visible.chosen) > 0
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
 holds contains "cause_stated" if {
-	some m in logs.complaints
-	m.role == "cause"
+	some m in causes
 	m.id != "rocblas-no-kernels"
 }
 
+causes := {m | some m in logs.complaints; m.role == "cause"}
+
 # The same before the scheduler ended the job at its limit: what programs say after that is a consequence.
 holds contains "cause_stated_in_time" if {
-	some m in logs.complaints
-	m.role == "cause"
+	some m in causes
 	count([end | some end in logs.by_id["job-time-limit"]; end.order < m.order]) == 0
 }
 

@@ -6,6 +6,9 @@ by_id[m.id] contains m if some m in input.logs.messages
 
 went_on if input.logs.job.went_on
 
+# rank_failed is true where it is known which process of the job failed first.
+rank_failed if input.logs.job.first
+
 said(id) if count(by_id[id]) > 0
 
 messages(ids) := {m | some id in ids; some m in by_id[id]}

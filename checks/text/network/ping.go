@@ -36,10 +36,13 @@ func (p *pings) read(s *parse.Sink, l parse.Line) bool {
 		return true
 	}
 	m := pingEnds.FindStringSubmatch(l.Text)
+	if m == nil {
+		return false
+	}
 	if typed := pingTyped.FindStringSubmatch(s.Prompt().Command); p.to == "" && typed != nil {
 		p.to, p.size = typed[2], parse.Number(typed[1])
 	}
-	if m == nil || p.to == "" || len(p.arrived)+len(p.lost) > maxAddresses {
+	if p.to == "" || len(p.arrived)+len(p.lost) > maxAddresses {
 		return false
 	}
 	switch m[1] {

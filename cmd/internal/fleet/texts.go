@@ -107,7 +107,7 @@ func (r *Reading) single(ctx context.Context, one *Reading) {
 	r.take(one)
 }
 
-// node adds what was read of a folder that may be of one node. The report in it counts, and if there is none, all of it is judged.
+// node adds what was read in a folder that may belong to one node. A report in it counts; without one, everything in it is judged together.
 func (r *Reading) node(ctx context.Context, folder string, read []*Reading) {
 	reports, recordings, texts := 0, 0, 0
 	of := input{source: folder, name: filepath.Base(folder)}

@@ -20,7 +20,7 @@ const (
 	leastText    = 12  // How wide a text is at least, however wide its margin is.
 )
 
-// NewPage is an empty page for a terminal with so many columns; 0 where there is none.
+// NewPage returns an empty page for a terminal of that many columns, 0 if there is no terminal.
 func NewPage(columns int, color bool) Page {
 	return Page{B: &bytes.Buffer{}, Width: max(min(cmp.Or(columns, mostColumns), mostColumns), leastColumns), Color: color}
 }
