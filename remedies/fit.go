@@ -112,7 +112,7 @@ type fitting struct {
 
 // hold notes what is withheld.
 func (f *fitting) hold(w Withheld) {
-	w.Remedy = f.advisedAs()
+	w.Remedy = f.remedy.ID
 	w.Cures = f.curesOf()
 	f.withheld = append(f.withheld, w)
 	f.changed = true

@@ -81,7 +81,7 @@ func TestCases(t *testing.T) {
 			advice := s.Rank(v.Findings, Situation{Facts: c.Facts, Proofs: s.Proofs(c.Facts.Transfers)}).Advice
 			got := ""
 			if len(advice) > 0 {
-				got = advice[0].ID()
+				got = advice[0].Remedy
 			}
 			expect.That(t, got == c.Want.FirstRemedy || c.Want.FirstRemedy == "" && len(c.Want.Findings) != 0, "first remedy = %q, want %q", got, c.Want.FirstRemedy)
 		})

@@ -318,7 +318,7 @@ func effort(of []Need) int {
 func (c *candidate) advice() Advice {
 	r, text := c.remedy, c.filler.text
 	a := Advice{
-		Remedy: r.ID, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
+		Remedy: r.ID, FormOf: r.FormOf, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
 		Description: text(r.Description), Cost: text(r.Cost), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
 		Caution: text(r.Caution), Apply: c.apply.WithForms(), Undo: text(r.Undo), Verify: text(r.Verify),
 		Proof: c.proof, MeasuredCost: c.cost, Links: r.Sources,
@@ -326,15 +326,9 @@ func (c *candidate) advice() Advice {
 	if c.cost != nil {
 		a.Cost = c.cost.String()
 	}
-	if r.FormOf != "" {
-		a.Remedy, a.Form = r.FormOf, r.ID
-	}
 	a.Cures = c.curesOf()
 	return a
 }
-
-// advisedAs is the id by which programs refer to the remedy.
-func (c *candidate) advisedAs() string { return cmp.Or(c.remedy.FormOf, c.remedy.ID) }
 
 // curesOf names the findings that it cures.
 func (c *candidate) curesOf() []Cure {
@@ -453,7 +447,7 @@ func (a *Advice) cures(f rules.Finding) bool {
 
 // equal reports whether two advices are the same: of one remedy, for the same
 // findings.
-func (a *Advice) equal(b *Advice) bool { return a.ID() == b.ID() && slices.Equal(a.Cures, b.Cures) }
+func (a *Advice) equal(b *Advice) bool { return a.Remedy == b.Remedy && slices.Equal(a.Cures, b.Cures) }
 
 func risky(a *Advice) int { return slices.Index(risks, a.Risk) }
 

@@ -365,7 +365,7 @@ func TestSuiting(t *testing.T) {
 		f := finding("gpu-visibility", rules.High, rules.Likely, tt.remedy)
 		f.Params = map[string]any{"variable": "CUDA_VISIBLE_DEVICES"}
 		got := builtin(t).Suiting(tt.facts).Rank([]rules.Finding{f}, Situation{Facts: tt.facts}).Advice
-		expect.That(t, len(got) == 1 && got[0].ID() == tt.want, "%s: got %v", name, got)
+		expect.That(t, len(got) == 1 && got[0].Remedy == tt.want, "%s: got %v", name, got)
 	}
 }
 

@@ -3,8 +3,6 @@
 package remedies
 
 import (
-	"cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -110,11 +108,12 @@ type Apply struct {
 
 // Advice is a remedy for what was found here, with its rank.
 type Advice struct {
+	// Remedy is the id that "gpudoctor explain" takes, of the form that fits here if there are several.
 	Remedy string `json:"remedy"`
-	// Form is the id of the form that fits here, if there are several.
-	Form  string `json:"form,omitempty"`
-	Title string `json:"title"`
-	Kind  Kind   `json:"kind"`
+	// FormOf is the remedy of which this is a form.
+	FormOf string `json:"form_of,omitempty"`
+	Title  string `json:"title"`
+	Kind   Kind   `json:"kind"`
 	// Cures are the findings that it cures: rule and subject.
 	Cures []Cure `json:"cures"`
 	// Why explains its rank.
@@ -135,9 +134,6 @@ type Advice struct {
 	MeasuredCost *MeasuredCost `json:"measured_cost,omitempty"`
 	Links        []string      `json:"links"`
 }
-
-// ID is the id that "gpudoctor explain" takes: that of the form, if there is one.
-func (a *Advice) ID() string { return cmp.Or(a.Form, a.Remedy) }
 
 // Withheld is something that a finding's remedy would do, and that is not advised
 // here.

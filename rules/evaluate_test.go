@@ -234,7 +234,7 @@ func TestFold(t *testing.T) {
 		"of the whole host":    {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
 		"through another rule": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/confirmed(slow)"}},
 		"at two removes":       {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
-		"the higher cause":     {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"bios/critical/possible(broken)", "acs/high/likely()"}},
+		"the surer cause":      {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"acs/high/likely(broken)", "bios/critical/possible()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

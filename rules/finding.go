@@ -301,12 +301,15 @@ func numbered(v any) any {
 	return v
 }
 
-// Compare orders findings: the worst severity first, then the surest, then what has
-// an effect before what has no effect, then by rule, subject and message.
+// Compare orders findings: critical and high ones first, the surest before the possible, since what is
+// measured explains a failure better than a guess at something worse. The others follow by
+// severity, then confidence. Of two alike, what has an effect comes before what has none, then by rule, subject and message.
 func (f Finding) Compare(other Finding) int {
+	urgent := func(of Finding) int { return max(of.Severity.Rank(), High.Rank()) }
 	return cmp.Or(
-		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
+		cmp.Compare(urgent(f), urgent(other)),
 		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
+		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
 		compareInert(f, other),
 		compareOrder(f.Order, other.Order),
 		cmp.Compare(f.Scope().File, other.Scope().File),

@@ -282,11 +282,11 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 	removed := map[string]string{}
 	for _, a := range d.Advice {
 		for _, name := range a.Apply.Unset {
-			removed[name] = a.ID()
+			removed[name] = a.Remedy
 		}
 		for _, e := range a.Apply.Edits {
 			name, _, _ := strings.Cut(e.Remove, "=")
-			removed[name] = a.ID()
+			removed[name] = a.Remedy
 		}
 	}
 	for _, f := range d.Findings {
@@ -357,7 +357,7 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 		expect.That(t, !slices.Contains(commandLine, parameter), "%s adds %s, which is on the kernel's command line already", a.Remedy, parameter)
 	}
 	balancing := a.Apply.Sysctl["kernel.numa_balancing"]
-	expect.That(t, balancing == "" || f.NUMA == nil || f.NUMA.Balancing == nil || strconv.Itoa(*f.NUMA.Balancing) != balancing, "%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
+	expect.That(t, balancing == "" || f.NUMA == nil || f.NUMA.Balancing == nil || strconv.Itoa(*f.NUMA.Balancing) != balancing, "%s sets kernel.numa_balancing=%s, which it is already", a.Remedy, balancing)
 	for _, flag := range a.Apply.Docker {
 		seen["docker flags"]++
 		started, changed := 0, 0
@@ -380,15 +380,15 @@ func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 	set, unset := map[string]string{}, map[string]string{}
 	for _, a := range all {
 		for name := range a.Apply.Environment {
-			set[name] = a.ID()
+			set[name] = a.Remedy
 		}
 		for _, name := range a.Apply.Unset {
-			unset[name] = a.ID()
+			unset[name] = a.Remedy
 			seen["unset"]++
 		}
 		for _, e := range a.Apply.Edits {
 			name, _, _ := strings.Cut(e.Remove, "=")
-			unset[name] = a.ID()
+			unset[name] = a.Remedy
 			seen["edits"]++
 		}
 	}
@@ -408,13 +408,13 @@ func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
 		found := gap.FindString(text)
-		expect.That(t, found == "", "%s has a gap: %s in %q", a.ID(), found, text)
+		expect.That(t, found == "", "%s has a gap: %s in %q", a.Remedy, found, text)
 	}
 	seen["commands"] += len(a.Apply.Commands)
 	seen["steps"] += len(a.Apply.Steps)
 	for _, line := range slices.Concat(a.Apply.Commands, a.Apply.KernelCommandLine, a.Apply.Unset) {
 		found := capital.FindString(line)
-		expect.That(t, found == "", "%s: %q leaves %s to be filled in", a.ID(), line, found)
+		expect.That(t, found == "", "%s: %q leaves %s to be filled in", a.Remedy, line, found)
 	}
 }
 
@@ -517,7 +517,7 @@ func lastsAsSaid(t *testing.T, a remedies.Advice, seen adviceTally) {
 	apply := a.Apply
 	takes := func(n remedies.Need) bool { return slices.Contains(a.Needs, n) }
 	fault := func(format string, args ...any) {
-		t.Errorf("%s takes %v and lasts %s: %s", a.ID(), a.Needs, a.Lasts, fmt.Sprintf(format, args...))
+		t.Errorf("%s takes %v and lasts %s: %s", a.Remedy, a.Needs, a.Lasts, fmt.Sprintf(format, args...))
 	}
 	seen["lasting "+a.Lasts]++
 	if len(apply.KernelCommandLine) > 0 && (a.Lasts != "forever" || !takes(remedies.NeedReboot) || !takes(remedies.NeedRoot)) {
@@ -548,10 +548,10 @@ func repeatsNothing(t *testing.T, all []remedies.Advice) {
 		}
 		for _, c := range a.Cures {
 			key := fmt.Sprintf("%+v %+v %s %s", c, act, a.Kind, a.Lasts)
-			if other, ok := seen[key]; ok && other != a.ID() { // One stands once for each band of findings.
-				t.Errorf("%s and %s do the same for %s: %+v", other, a.ID(), c.Rule, act)
+			if other, ok := seen[key]; ok && other != a.Remedy { // One stands once for each band of findings.
+				t.Errorf("%s and %s do the same for %s: %+v", other, a.Remedy, c.Rule, act)
 			}
-			seen[key] = a.ID()
+			seen[key] = a.Remedy
 		}
 	}
 }
@@ -565,7 +565,7 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 	}
 	want += " --only "
 	for _, a := range d.Advice {
-		expect.That(t, strings.HasPrefix(a.Verify, want), "%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
+		expect.That(t, strings.HasPrefix(a.Verify, want), "%s: verify = %q, want it to begin with %q", a.Remedy, a.Verify, want)
 	}
 	for _, format := range []string{"text", "markdown"} {
 		for _, style := range []report.Style{{}, {Verbose: true}} {

@@ -42,7 +42,7 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	add(d.Findings, "")
 	slices.Sort(found) // The findings of one rule stand in order of their subjects.
 	for _, a := range d.Advice {
-		out = append(out, "advice "+a.ID())
+		out = append(out, "advice "+a.Remedy)
 	}
 	slices.Sort(out)
 	skipped := make([]string, 0, len(d.Skipped))

@@ -638,7 +638,7 @@ func judged(exit int, d *report.Document) judgement {
 		j.findings = append(j.findings, line)
 	}
 	if len(d.Advice) > 0 {
-		j.remedy = d.Advice[0].ID()
+		j.remedy = d.Advice[0].Remedy
 	}
 	return j
 }

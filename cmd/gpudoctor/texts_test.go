@@ -50,7 +50,7 @@ func TestTexts(t *testing.T) {
 				expect.That(t, !healthy || f.Severity.Rank() > rules.Medium.Rank(), "a false alarm: %s: %s", got, f.Message)
 			}
 			expect.That(t, want == "" || got == want, "got %q, want %q", got, want)
-			expect.That(t, first == "" || len(d.Advice) != 0 && d.Advice[0].ID() == first, "advice = %v, want %s first", d.Advice, first)
+			expect.That(t, first == "" || len(d.Advice) != 0 && d.Advice[0].Remedy == first, "advice = %v, want %s first", d.Advice, first)
 		})
 	}
 }

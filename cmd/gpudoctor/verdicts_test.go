@@ -102,7 +102,7 @@ func asItSays(t *testing.T, file string, d *report.Document) {
 		got = fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Confidence)
 	}
 	if len(d.Advice) > 0 {
-		first = d.Advice[0].ID()
+		first = d.Advice[0].Remedy
 	}
 	for line := range strings.Lines(string(expect.Value(txtar.ParseFile(file))(t).Comment)) {
 		line = strings.TrimSpace(line)

@@ -218,11 +218,11 @@ func (p *Plan) take(f *facts.Facts, a *remedies.Advice, until string, cured rule
 	*taken = append(*taken, a)
 	settings := settingsOf(a.Apply)
 	if len(settings) == 0 {
-		p.Steps = append(p.Steps, Step{Remedy: a.ID(), Title: a.Title, Cures: a.Cures, Needs: a.Needs, Caution: a.Caution})
+		p.Steps = append(p.Steps, Step{Remedy: a.Remedy, Title: a.Title, Cures: a.Cures, Needs: a.Needs, Caution: a.Caution})
 		return
 	}
 	for _, s := range settings {
-		s.Reason, s.Remedy, s.Cures, s.Proof, s.Until, s.Caution = cured.Message, a.ID(), a.Cures, a.Proof, until, a.Caution
+		s.Reason, s.Remedy, s.Cures, s.Proof, s.Until, s.Caution = cured.Message, a.Remedy, a.Cures, a.Proof, until, a.Caution
 		if s.Kind == Unset {
 			s.Was = inForce(f, s.Name)
 		}

@@ -14,7 +14,6 @@
 # custom:
 #   severity: high
 #   confidence: confirmed
-#   cause: app-failure
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [install-matching-wheels, fix-application, fix-visible-devices, other]

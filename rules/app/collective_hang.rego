@@ -15,7 +15,6 @@
 #   severity: high
 #   confidence: likely
 #   symptom: true
-#   cause: other
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [other]

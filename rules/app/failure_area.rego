@@ -12,7 +12,6 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   cause: other
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [other]

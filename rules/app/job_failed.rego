@@ -11,7 +11,6 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   cause: other
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [other]

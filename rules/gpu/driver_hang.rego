@@ -12,7 +12,6 @@
 #   severity: critical
 #   confidence: confirmed
 #   symptom: true
-#   cause: gpu-fault
 #   needs:
 #     - transfers.outcome
 #   explains: [transfer-failed, collective-failed]

@@ -14,7 +14,6 @@
 #   confidence: confirmed
 #   symptom: true
 #   own_log: true
-#   cause: other
 #   needs: [collectives.outcome]
 #   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, raise-process-limits, raise-memlock, raise-memlock-limits, set-socket-ifname, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
 #   profiles: [training]

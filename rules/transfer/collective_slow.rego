@@ -13,7 +13,6 @@
 #   severity: medium
 #   confidence: confirmed
 #   symptom: true
-#   cause: p2p-broken-platform
 #   needs: ["collectives.arms[].operations[].expected_gbps", "collectives.arms[].operations[].threshold"]
 #   remedies: [upgrade-nccl, upgrade-driver, update-bios, reset-gpu, other]
 #   profiles: [training]

@@ -12,7 +12,6 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   cause: other
 #   needs: [transfers.outcome]
 #   remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, upgrade-driver, start-fabric-manager, free-memory, fix-visible-devices, pass-device-nodes, grant-device-access, replace-hardware, other]
 #   unexplained: true

@@ -73,8 +73,8 @@ func advisedFor(d *report.Document, f report.Compared) []string {
 	for i := range d.Advice {
 		a := &d.Advice[i]
 		cures := func(c remedies.Cure) bool { return c.Rule == f.Rule && c.Object.About(c.Subject) == f.Subject }
-		if slices.ContainsFunc(a.Cures, cures) && !slices.Contains(ids, a.ID()) {
-			ids = append(ids, a.ID())
+		if slices.ContainsFunc(a.Cures, cures) && !slices.Contains(ids, a.Remedy) {
+			ids = append(ids, a.Remedy)
 		}
 	}
 	return ids

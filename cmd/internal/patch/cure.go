@@ -53,7 +53,7 @@ func Cure(s plan.Setting, findings []rules.Finding, advice []remedies.Advice, fi
 		w.Lines = nil
 	}
 	for i := range advice {
-		if advice[i].ID() != s.Remedy {
+		if advice[i].Remedy != s.Remedy {
 			continue
 		}
 		w.Comment = advice[i].Description

@@ -222,7 +222,7 @@ func (v *viewer) finding(g group) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, g.has):
 		case labels[a] == "":
-			f.More = append(f.More, pair{a.ID(), a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
+			f.More = append(f.More, pair{a.Remedy, a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
 		default:
 			r := v.remedy(a, labels[a])
 			r.Kept = g.keeps(a, v.d.Withheld)
@@ -286,7 +286,7 @@ func shownEvidence(e rules.Evidence) evidence {
 // remedy describes one of the advice.
 func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	r := remedy{
-		Label: label, Title: a.Title, ID: a.ID(), Workaround: a.Kind == remedies.Workaround,
+		Label: label, Title: a.Title, ID: a.Remedy, Workaround: a.Kind == remedies.Workaround,
 		Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof), Cost: a.Cost, Caution: a.Caution, Description: a.Description,
 		Why: a.Why, Undo: a.Undo, Verify: a.Verify,
 	}
@@ -308,4 +308,4 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 }
 
 // keyOf is the same for advice that a reader cannot distinguish.
-func keyOf(a *remedies.Advice) string { return a.ID() + "\x00" + valueOf(a.Apply) }
+func keyOf(a *remedies.Advice) string { return a.Remedy + "\x00" + valueOf(a.Apply) }
