@@ -85,7 +85,10 @@ type story struct {
 // waits are the rows that say that something does not end, with how many steps of work behind one show that it did.
 // With TORCH_NCCL_ASYNC_ERROR_HANDLING=0 the watchdog of PyTorch only says so, as the server of vLLM does, whose
 // first step is an answer.
-var waits = map[string]int{"torch-watchdog-timeout": manySteps, "torch-work-status": manySteps, "torch-other-rank-failed": manySteps, "vllm-workers-stuck": 1}
+var waits = map[string]int{"torch-watchdog-timeout": manySteps, "torch-work-status": manySteps, "torch-other-rank-failed": manySteps, "vllm-workers-stuck": 1, "xla-collective-stuck": 1}
+
+// unbound are the rows that say that memory is not bound to a NUMA node: most programs work without it.
+var unbound = setOf("numa-call-refused", "numa-bind-refused")
 
 // speaker is a rank in one text.
 type speaker struct {
@@ -126,7 +129,7 @@ func newStory(f *facts.Facts) *story {
 		ending = ending || m.ID == "torch-not-destroyed"
 		waits, follows := waits[m.ID] > 0, m.Role == "consequence"
 		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
-		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts {
+		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || unbound[m.ID] && m.StepsAfter > 0 {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}

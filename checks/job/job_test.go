@@ -177,7 +177,17 @@ func TestWentOn(t *testing.T) {
 	expect.That(t, of(nil, 8, 8) && !of(nil, 8, 3) && !of(nil) && !of([]facts.Death{ended("exit", "", 1, -1)}, 8, 8), "a job went on, or did not, in another case")
 }
 
-// TestLost checks that a process is lost where others only say that it is gone.
+// TestUnbound checks that memory that is not bound to a NUMA node is no complaint of a job that works.
+func TestUnbound(t *testing.T) {
+	t.Parallel()
+	of := func(steps int) int {
+		m := said("numa-call-refused", "cause", 5)
+		m.StepsAfter = steps
+		return len(Of(&facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{m}}}).Settled)
+	}
+	expect.That(t, of(1) == 1 && of(0) == 0, "a refused NUMA call counts, or not, in the wrong case")
+}
+
 // TestPassed checks that a complaint without a cause needs none where a benchmark went on to its end with right results,
 // and no other began in between.
 func TestPassed(t *testing.T) {
@@ -205,6 +215,7 @@ func table(line int, complete bool, wrong int64) facts.Benchmark {
 	return facts.Benchmark{Source: "a.log", Line: line, Complete: complete, Wrong: &wrong, Points: []facts.BenchmarkPoint{{Line: line + 2}}}
 }
 
+// TestLost checks that a process is lost where others only say that it is gone.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	gone := said("gloo-peer-closed", "consequence", 5)

@@ -204,7 +204,7 @@ full := logs.messages({"no-space-left"})
 told contains ["full", "full", full] if small
 told contains ["full", "full-alone", full] if not small
 
-in_nccl := logs.messages({"bus-error-in-nccl"})
+in_nccl := logs.messages({"stack-in-nccl"})
 
 implied if small
 implied if count(in_nccl) > 0

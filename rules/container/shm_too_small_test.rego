@@ -66,7 +66,7 @@ test_told if {
 		[[cause("ray-shm-too-small", {"bytes": "17179869184"})], set()],
 		[[category(["nccl-shm-create-failed"])], {"unnamed"}],
 		[[cause("nccl-shm-create-failed", {"error": "Permission denied"})], set()],
-		[[category(["process-bus-error", "bus-error-in-nccl"])], {"bus-error"}],
+		[[category(["process-bus-error", "stack-in-nccl"])], {"bus-error"}],
 		[[category(["process-bus-error", "no-space-left"])], {"bus-error", "full-alone"}],
 		[[category(["no-space-left"]), started([run])], {"full"}],
 		# A failed call of the system without a word is shared memory where that is known to be

@@ -14,6 +14,7 @@ import data.tables.thresholds
 holds contains "guest" if facts.is_guest == true
 holds contains "launch_described" if count(logs.launches) > 0
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
+holds contains "process_crashed" if input.logs.deaths[_].class in {"SIGSEGV", "SIGFPE", "SIGILL"}
 
 values contains ["iommu_vendor", iommu.vendor]
 

@@ -110,7 +110,7 @@ func (m *messageLog) message(row *message.Statement, fields map[string]string, w
 func (m *messageLog) settle(all []facts.Message) {
 	for i := range all {
 		all[i].Ranks = max(len(m.heard[i].speakers), 1)
-		if all[i].Role == "category" {
+		if all[i].Role == "category" || all[i].Role == "cause" {
 			all[i].StepsAfter = m.sink.processes.after(m.heard[i].last)
 		}
 	}
