@@ -82,13 +82,17 @@ type story struct {
 	lines    map[string]int
 }
 
-// waits are the rows that say that something does not end, with how many steps of work behind one show that it did.
-// With TORCH_NCCL_ASYNC_ERROR_HANDLING=0 the watchdog of PyTorch only says so, as the server of vLLM does, whose
-// first step is an answer.
-var waits = map[string]int{"torch-watchdog-timeout": manySteps, "torch-work-status": manySteps, "torch-other-rank-failed": manySteps, "vllm-workers-stuck": 1, "xla-collective-stuck": 1}
+// waits reports whether a row says that a rank waits for others.
+func waits(row string) bool {
+	r := message.StatementOf(row)
+	return r != nil && r.Waits
+}
 
-// unbound are the rows that say that memory is not bound to a NUMA node: most programs work without it.
-var unbound = setOf("numa-call-refused", "numa-bind-refused")
+// hasPassed reports whether the steps of work behind a message show that what it says has passed.
+func hasPassed(m *facts.Message) bool {
+	steps := message.Passes(m.ID)
+	return steps > 0 && m.StepsAfter >= steps
+}
 
 // speaker is a rank in one text.
 type speaker struct {
@@ -113,10 +117,10 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	pending, outlived := 0, 0
-	for _, m := range f.Logs.Messages {
-		if waits[m.ID] > 0 && m.Role == "category" {
+	for i := range f.Logs.Messages {
+		if m := &f.Logs.Messages[i]; waits(m.ID) {
 			pending++
-			if m.StepsAfter >= waits[m.ID] {
+			if hasPassed(m) {
 				outlived++
 			}
 		}
@@ -127,9 +131,9 @@ func newStory(f *facts.Facts) *story {
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		ending = ending || m.ID == "torch-not-destroyed"
-		waits, follows := waits[m.ID] > 0, m.Role == "consequence"
+		waits, follows := waits(m.ID), m.Role == "consequence"
 		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
-		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || unbound[m.ID] && m.StepsAfter > 0 {
+		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}

@@ -195,7 +195,7 @@ func role(j *facts.Job, m *facts.Member) facts.Role {
 		return facts.RoleAlike
 	case m.Rank != nil && j.Lost != nil && j.Lost.Rank == strconv.Itoa(*m.Rank):
 		return facts.RoleLost
-	case m.Waits != nil, waits[m.Said] > 0:
+	case m.Waits != nil, waits(m.Said):
 		return facts.RoleWaits
 	case m.End != nil, m.Said != "":
 		return facts.RoleAfter

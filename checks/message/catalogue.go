@@ -67,6 +67,13 @@ type Statement struct {
 	// PeerGone is true if the message says that another process is gone; its field peer_rank
 	// is that one's rank.
 	PeerGone bool `yaml:"peer_gone,omitempty"`
+	// Waits is true if the message says that a rank waits for others.
+	Waits bool `yaml:"waits,omitempty"`
+	// Passes is how many steps of work behind the message show that what it says has passed; 0 where
+	// it does not pass.
+	Passes int `yaml:"passes,omitempty"`
+	// Step is true if the message is itself a step of work: a server answers, a wait ended.
+	Step bool `yaml:"step,omitempty"`
 }
 
 // KernelForm is one row of the catalogue of kernel messages: a form of line that tells
@@ -248,6 +255,14 @@ func OfProcess(id string) bool {
 func PeerGone(id string) bool {
 	row := StatementOf(id)
 	return row != nil && row.PeerGone
+}
+
+// Passes is how many steps of work behind a row's message show that what it says has passed; 0 where it does not pass.
+func Passes(id string) int {
+	if row := StatementOf(id); row != nil {
+		return row.Passes
+	}
+	return 0
 }
 
 // Says is what a row states, in one phrase.

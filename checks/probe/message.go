@@ -35,9 +35,8 @@ type Message struct {
 	// Count is how often it occurred, Ranks how many processes printed it.
 	Count int `json:"count"`
 	Ranks int `json:"ranks"`
-	// StepsAfter counts, for a cause or a category, the lines after the last such statement, up to 8,
-	// in which the same process, or one that the lines do not name, reports another step
-	// of its work.
+	// StepsAfter counts, where what the message says can pass, the lines after the last such statement, up to 8,
+	// in which a process of the same text reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
 }
 

@@ -60,6 +60,9 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
+	if row.Step {
+		m.sink.Step(l)
+	}
 	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
 	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
@@ -110,8 +113,9 @@ func (m *messageLog) message(row *message.Statement, fields map[string]string, w
 func (m *messageLog) settle(all []facts.Message) {
 	for i := range all {
 		all[i].Ranks = max(len(m.heard[i].speakers), 1)
-		if all[i].Role == "category" || all[i].Role == "cause" {
-			all[i].StepsAfter = m.sink.processes.after(m.heard[i].last)
+		if message.Passes(all[i].ID) > 0 {
+			last := m.heard[i].last // Where one rank reports the steps, the others take them too.
+			all[i].StepsAfter = m.sink.processes.after(line{source: last.source, line: last.line})
 		}
 	}
 	if !slices.ContainsFunc(all, func(said facts.Message) bool { return said.Time == "" }) {

@@ -10,8 +10,8 @@ import (
 // The forms in which launchers say who wrote a line.
 var (
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
-	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
-	rankSpeaker = lazy.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
+	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)"; not XLA's "for rank 3".
+	rankSpeaker = lazy.New(`\bfor rank \d|\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
 	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:", since 5.0
 	// "[prterun-node7-4021@1,3]<stdout>:"; SageMaker has "[1,mpirank:3,algo-1]<stdout>:".
 	mpiSpeaker = lazy.New(`\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>`)
@@ -58,7 +58,7 @@ func (s Speaker) Device() *int { return s.device }
 // better than its launcher does, of which there may be one on each host.
 func rankOf(line string) *int {
 	for _, form := range []*lazy.Regexp{torchSpeaker, mpiSpeaker, rankSpeaker} {
-		if m := form.FindStringSubmatch(line); m != nil {
+		if m := form.FindStringSubmatch(line); m != nil && strings.Join(m[1:], "") != "" {
 			return Optional(strings.Join(m[1:], ""))
 		}
 	}

@@ -15,8 +15,7 @@ const maxProgressText = 300
 
 // NewProgress makes, for one reading, the reader of how far each rank of a job came in its process
 // groups, from what the watchdogs of PyTorch print when a collective times out. It has no kind of
-// text of its own: the catalogue of messages knows the lines. That a server answers, or that a wait
-// of XLA ended, is a step as well.
+// text of its own: the catalogue of messages knows the lines.
 func NewProgress(s *parse.Sink) parse.Family {
 	w := &watchdogs{sink: s}
 	s.Listen(w.hear)
@@ -30,9 +29,6 @@ type watchdogs struct {
 }
 
 func (w *watchdogs) hear(e parse.Event) {
-	if e.Kind == parse.MessageSaid && (e.Name == "server-ready" || e.Name == "xla-collective-ended") {
-		w.sink.Step(e.Line)
-	}
 	if e.Kind != parse.MessageSaid || e.Name != "torch-watchdog-timeout" && e.Name != "torch-work-status" {
 		return
 	}
