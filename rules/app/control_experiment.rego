@@ -198,7 +198,13 @@ experiments contains {
 	"conclusion": "the library is at fault",
 	"causes": [{"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]],
 	"remedies": [change(r)],
-} if some r in trials.releases
+} if {
+	some library in {r.library | some r in trials.releases}
+
+	# Of many, that with the newest version that works.
+	ranked := sort([[surroundings.version(r.better.version), surroundings.version(r.worse.version), r] | some r in trials.releases; r.library == library])
+	r := ranked[count(ranked) - 1][2]
+}
 
 change(r) := "upgrade-rocm" if {
 	r.library == "rccl"

@@ -34,6 +34,12 @@
 #       text: >-
 #         NCCL's own check finds that processes on one host cannot map each other's GPU memory ({handles}, {pairs}). The
 #         usual cause is ranks in containers with separate namespaces or GPUs
+#     secluded:
+#       severity: high
+#       confidence: likely
+#       text: >-
+#         Two processes on {host} with different GPUs have the same process id, {pid}, and NCCL opens the memory of the one
+#         in the other: they run in containers with separate PID namespaces, over which CUDA's IPC handles do not reach
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts
@@ -112,6 +118,26 @@ findings contains {
 	"remedies": ["share-ipc"],
 	"messages": walled,
 } if count(walled) > 0
+
+# secluded are processes of one host with one process id, where NCCL opens memory by a handle, as it does only between
+# processes (P2P/IPC, src/transport/p2p.cc), and something failed.
+secluded contains [p.host, p.pid, t] if {
+	logs.failed
+	some t in input.logs.transports
+	t.kind == "p2p-ipc"
+	some p in input.logs.processes
+	some other in input.logs.processes
+	[p.host, p.pid] == [other.host, other.pid]
+	p.device < other.device
+}
+
+findings contains {
+	"grade": "secluded",
+	"subject": "PID namespace",
+	"about": {"host": host, "pid": pid},
+	"evidence": [{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)}],
+	"remedies": ["share-ipc", "nccl-p2p-disable"],
+} if some [host, pid, t] in secluded
 
 asks contains "gpus.devices" if facts.in_container
 

@@ -29,7 +29,7 @@ var nvsmiCSVKind = &parse.Kind{
 		if columns, ok := nvsmiCSVHeader(l.Text); ok {
 			return len(columns) > 1 || in.After("nvidia-smi")
 		}
-		if !in.After("nvidia-smi") {
+		if !in.After("nvidia-smi") || nvsmiSorted.MatchString(in.Prompt().Command) {
 			return false
 		}
 		columns := nvsmiCSVAsked(in.Prompt().Command)
@@ -68,6 +68,9 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 	}
 	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
 }
+
+// nvsmiSorted is a command after which a line is not that of the GPU at its position.
+var nvsmiSorted = lazy.New(`\| *(?:sort|uniq)\b`)
 
 var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
 

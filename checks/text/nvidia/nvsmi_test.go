@@ -204,7 +204,7 @@ func TestNvsmiCSV(t *testing.T) {
 			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
 		}
 	}
-	for _, text := range []string{"name, age\nBob, 12\n", "index, value\n0, 1\n", "Dear name, you\n"} {
+	for _, text := range []string{"name, age\nBob, 12\n", "$ nvidia-smi --query-gpu=name,ecc.errors.uncorrected.volatile.total --format=csv,noheader | sort | uniq -c\n      8 NVIDIA H200, 0\n", "index, value\n0, 1\n", "Dear name, you\n"} {
 		f := texttest.Parse("mail.txt", text)
 		expect.That(t, f.GPUs == nil, "%q: got %+v, want nothing", text, f.GPUs)
 	}

@@ -129,6 +129,8 @@ var prefixForms = []prefixForm{
 	// "3: " (srun --label), "12:" (grep -n), "    12\t" (cat -n), "[0] " (Hydra
 	// -prepend-rank) and "[node7:1234] " (Open MPI).
 	{may: beginsWith(" [0123456789"), form: lazy.New(`^(?: {0,6}\d{1,6}(?::(?: |$)|\t| [|](?: |$))| {1,6}\d{1,6}$|\d{1,6}:|\[\d{1,6}\](?: |$)|\[[\w.-]{1,64}:\d{1,8}\](?: |$))`)},
+	// "      8 " (uniq -c) before words or a list, and no row of a table of numbers.
+	{may: mayBeCounted, form: lazy.New(`^ +\d+ `)},
 	// The marks of Markdown, of e-mail and of HTML: of a quote, an item of a list, code,
 	// words in bold, a cell of a table.
 	{may: beginsWith(" \t>-*+\u2022`|<0123456789"), form: lazy.New("^(?:\\s*>+ ?|\\s*(?:[-*+\u2022]|\\d{1,2}[.)])(?: |$)|```|`|\\*\\*|\\| |<(?:pre|code|p|td|li)>)"), ends: map[string]string{
@@ -144,6 +146,16 @@ var labels, names = &prefixForms[1], &prefixForms[len(prefixForms)-1]
 // beginsWith is the may of a form that begins with one of some bytes.
 func beginsWith(signs string) func(line string) bool {
 	return func(line string) bool { return strings.IndexByte(signs, line[0]) >= 0 }
+}
+
+// mayBeCounted is the may of counts, which GNU uniq writes in seven columns.
+func mayBeCounted(line string) bool {
+	const columns = 7
+	if len(line) < columns+2 || line[0] != ' ' || !IsDigit(line[columns-1]) || line[columns] != ' ' {
+		return false
+	}
+	said := strings.TrimLeft(line[columns+1:], " \t")
+	return said != "" && (!IsDigit(said[0]) && said[0] != '-' || strings.Contains(said, ", "))
 }
 
 // mayBeTime is the may of times.

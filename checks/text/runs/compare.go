@@ -35,6 +35,7 @@ func (r *recorder) finish() {
 			all = append(all, r)
 		}
 	}
+	all = append(all, r.tabled...)
 	all = all[:min(len(all), maxRuns)]
 	if len(all) < 2 || !slices.ContainsFunc(all, func(r *run) bool { return r.Outcome != unknown }) {
 		return
@@ -80,6 +81,8 @@ func ofMachine(c facts.Comparison) bool {
 // shows is taken for the same within a text, and in files that are named after what differs.
 func alike(a, b *run) bool {
 	switch {
+	case (a.By == "table") != (b.By == "table"):
+		return false
 	case a.Host != "" && b.Host != "" && a.Host != b.Host:
 		return false
 	case a.quoted != b.quoted:

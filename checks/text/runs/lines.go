@@ -71,6 +71,7 @@ func (r *recorder) line(l parse.Line) {
 		m.quoted, m.indented = l.Quoted()
 		r.note(m)
 	}
+	r.headed(l)
 	if strings.Contains(l.Text, " - Init COMPLETE") {
 		note(mark{kind: made})
 		return

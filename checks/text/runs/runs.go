@@ -18,9 +18,9 @@ import (
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	r := &recorder{sink: s, texts: map[string]*session{}}
+	r := &recorder{sink: s, texts: map[string]*session{}, headers: map[caption]string{}}
 	s.Listen(r.hear)
-	return parse.Family{Kinds: []*parse.Kind{runsKind(r)}, Finish: r.finish}
+	return parse.Family{Kinds: []*parse.Kind{runsKind(r), matrixKind(r)}, Finish: r.finish}
 }
 
 // runsKind sees the lines that separate runs or tell the outcome of one. Other kinds read
@@ -36,6 +36,7 @@ func runsKind(r *recorder) *parse.Kind {
 			// The outcome of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
+			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
 		Prefilter: prefilter,
@@ -108,6 +109,9 @@ type recorder struct {
 	sink  *parse.Sink
 	texts map[string]*session
 	order []*session
+	// headers are lines that may be headers of tables, and tabled the runs of tables.
+	headers map[caption]string
+	tabled  []*run
 }
 
 const (

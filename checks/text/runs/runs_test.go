@@ -447,3 +447,31 @@ func FuzzRuns(f *testing.F) {
 		}
 	})
 }
+
+// TestMatrix checks that a table of what was tried gives a run for each outcome, and compares rows that differ in one thing.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	rows := func(header string, rows ...string) string {
+		ruler := strings.Repeat("|---", strings.Count(header, "|")-1) + "|\n"
+		return "What I tried:\n\n" + header + "\n" + ruler + strings.Join(rows, "\n") + "\n\nAny ideas?\n"
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"versions":           {rows("| NCCL | 8 ranks | 32 ranks |", "| 2.26.5 | ok | ok |", "| 2.27.3 | ok | **hang at step 41** |"), "version nccl"},
+		"files of a library": {rows("| ROCm | librccl.so.1 | graph |", "| 6.2.0 | 2.20.5 of 6.2.0 | hangs 20/20 |", "| 6.2.0 | 2.18.6 copied in | ok 20/20 |"), "version rccl"},
+		"a variable":         {rows("| NCCL_P2P_DISABLE | result |", "| 0 | ❌ |", "| 1 | ✅ |"), "variable NCCL_P2P_DISABLE"},
+		"words":              {rows("| setting | result |", "| baseline | hangs |", "| `NCCL_P2P_DISABLE=1` | works |"), "variable NCCL_P2P_DISABLE"},
+		"rates":              {rows("| ACS | busbw (GB/s) |", "| on | 8.7 |", "| off | 26.1 |"), "variable acs"},
+		"attempts":           {rows("| NCCL | runs |", "| 2.26.5 | 5/5 ok |", "| 2.27.3 | 0/5 ok |"), "version nccl"},
+		"two differences":    {rows("| NCCL | driver | result |", "| 2.26.5 | 550 | ok |", "| 2.27.3 | 570 | hangs |"), ""},
+		"not tried":          {rows("| NCCL | result |", "| 2.26.5 | ok |", "| 2.27.3 | - |"), ""},
+		"no outcomes":        {rows("| NCCL | size |", "| 2.26.5 | 300 MB |", "| 2.27.3 | 301 MB |"), ""},
+		"no table":           {"| NCCL | result |\n| 2.26.5 | ok |\n| 2.27.3 | hangs |\n", ""},
+	} {
+		f := texttest.Parse("issue.md", c.text)
+		var got []string
+		for _, o := range f.Comparisons {
+			got = append(got, strings.TrimSpace(o.Kind+" "+o.Name))
+		}
+		expect.Equal(t, c.want, strings.Join(slices.Compact(got), ", "), "%s: %+v", name, f.Runs)
+	}
+}
