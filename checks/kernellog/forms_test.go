@@ -61,6 +61,7 @@ func TestFields(t *testing.T) {
 	for line, want := range map[string]map[string]string{
 		"pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)": {
 			"driver": "pci", "width": "2", "port": "0000:55:00.0", "best_width": "16",
+			"gbps": "31.504", "best_gbps": "504.112",
 		},
 		"NVRM: Xid (PCI:0000:3b:00): 13, pid=1, Graphics Exception: SKEDCHECK06_REGISTER_COUNT failed":      {"check": "SKEDCHECK06_REGISTER_COUNT"},
 		"NVRM: Xid (PCI:0000:3b:00): 45, pid=1, name=python, Ch 00000008, caused by previous Xid 145":       {"previous": "145"},

@@ -217,6 +217,9 @@ small if count(launches.small_shm) > 0
 # NVIDIA's image found the default of 64 MB there at startup.
 small if logs.said("ngc-shm-default")
 
+# Semaphores are files there, and nowhere else (glibc sem_open).
+small if logs.said("python-semaphore-refused")
+
 # A machine's own /dev/shm is remounted; a large one is full because of files of ended jobs.
 told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 	input.container.inside == false

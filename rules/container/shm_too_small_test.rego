@@ -69,6 +69,7 @@ test_told if {
 		[[category(["process-bus-error", "stack-in-nccl"])], {"bus-error"}],
 		[[category(["process-bus-error", "no-space-left"])], {"bus-error", "full-alone"}],
 		[[category(["no-space-left"]), started([run])], {"full"}],
+		[[category(["no-space-left", "python-semaphore-refused"])], {"full"}],
 		# A failed call of the system without a word is shared memory where that is known to be
 		# small or full, and nothing where another line tells more.
 		[[category(["nccl-unhandled-system-error"]), started([run])], {"wordless"}],

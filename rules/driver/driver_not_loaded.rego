@@ -18,7 +18,7 @@
 #     - [texts-given, container.inside]
 #     - [texts-given, gpus.driver.kernel_version, "pci.devices[].driver"]
 #   explains: [transfer-failed]
-#   remedies: [reboot-or-reload-driver, upgrade-driver, configure-container-runtime, pass-device-nodes]
+#   remedies: [reboot-or-reload-driver, upgrade-driver, configure-container-runtime, pass-device-nodes, other]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.driver_not_loaded

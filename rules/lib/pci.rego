@@ -110,6 +110,10 @@ refused contains e if {
 	some e in events[kind]
 }
 
+# of_nic is true of an event at a NIC, by the PCI tree or by the driver that logged it.
+of_nic(e) if device[e.address].kind == "nic"
+of_nic(e) if e.fields.driver in {"mlx5_core", "mlx4_core", "bnxt_en", "ice", "irdma", "i40e", "efa", "ionic", "hfi1"}
+
 # no_room are the events of memory that found no address space. amdgpu ends with ENOMEM (12) where it cannot map the BAR
 # of its registers, the first that it tries (amdgpu_device.c, amdgpu_device_init).
 no_room contains e if some e in events.bar

@@ -35,6 +35,9 @@
 #       text: >-
 #         The IOMMU blocked accesses by NVIDIA GPUs ({n} in the kernel log), so it translates their addresses:
 #         peer-to-peer transfers hang or lose data
+#     blocked-nic: >-
+#       The IOMMU blocked accesses by NICs ({n} in the kernel log), as those to the memory of a GPU (GPUDirect RDMA)
+#       through a translating IOMMU: transfers between hosts fail or hang
 #     suspected: >-
 #       The IOMMU translates unless something exempts the GPUs ({signs}), and {what}. NVIDIA does not support
 #       peer-to-peer transfers over PCIe through a translating IOMMU on bare metal: they may hang or deliver wrong data
@@ -85,25 +88,41 @@ type_evidence(gpus) := [{
 ]
 
 # One GPU that reads where it may not has a fault of its own.
-found contains {
-	"id": "in-force",
+found contains object.union(blocked(refused), {
 	"grade": "blocked",
-	"subject": peers.shorten(addresses),
-	"affects": [address | some address in sort(addresses); address in facts.gpus],
-	"about": {"n": sum([e.count | some e in refused])},
-	"evidence": pci.event_evidence(refused),
-	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
+	"affects": [address | some address in sort({e.address | some e in refused}); address in facts.gpus],
 	"confidence": {true: "confirmed", false: "likely"}[count([address | some address in facts.gpus]) > 1],
 	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
-} if {
-	addresses := {e.address | some e in refused}
-	count(addresses) > 0
+}) if count(refused) > 0
+
+# A NIC needs no GPU to do so, so a job that failed makes it likely.
+found contains object.union(blocked(refused_nics), {
+	"grade": "blocked-nic",
+	"severity": {true: "high", false: "medium"}[count(failed) > 0],
+	"confidence": {true: "likely", false: "possible"}[count(failed) > 0],
+	"remedies": lasting,
+}) if count(refused_nics) > 0
+
+blocked(events) := {
+	"id": "in-force",
+	"subject": peers.shorten({e.address | some e in events}),
+	"about": {"n": sum([e.count | some e in events])},
+	"evidence": pci.event_evidence(events),
+	"params": {"vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in events}]},
 }
+
+failed contains true if logs.failed
 
 # refused are the accesses of NVIDIA GPUs, to a peer's address for which there is no mapping.
 refused contains e if {
 	some e in pci.refused
 	of_nvidia(e)
+	not facts.is_guest == true
+}
+
+refused_nics contains e if {
+	some e in pci.refused
+	pci.of_nic(e)
 	not facts.is_guest == true
 }
 

@@ -65,6 +65,11 @@ hung := {
 	"logs": {"messages": [], "transports": [{"kind": "p2p-direct", "channels": 2, "source": "a", "line": 4}]},
 }
 
+nic_fault := object.union(
+	logged({"kind": "dmar-fault", "address": "0000:31:00.0"}),
+	{"pci": {"devices": [{"address": "0000:31:00.0", "kind": "nic", "vendor": "0x15b3"}]}},
+)
+
 command_line(words) := {"host": {"command_line": words}}
 
 test_findings if {
@@ -75,6 +80,11 @@ test_findings if {
 		[[intel_fault], {["", "confirmed"]}],
 		[[logged({"kind": "amd-vi-fault", "address": "0000:00:14.0"})], set()],
 		[[refused, guest], set()],
+		# A NIC's access to the memory of a GPU.
+		[[logged({"kind": "amd-vi-fault", "address": "0000:21:00.0", "fields": {"driver": "bnxt_en"}})], {["medium", "possible"]}],
+		[[nic_fault, hung], {["medium", "possible"]}],
+		[[nic_fault, complaint], {["high", "likely"]}],
+		[[nic_fault, guest], set()],
 		[[boot], {["high", "likely"]}],
 		[[listing(["ivhd0"], [])], {["medium", "possible"]}],
 		[[listing([], [])], set()],

@@ -166,6 +166,16 @@ signs[e.address] contains sign(5, lanes, best, "%d lanes", false, pci.event_evid
 	not pcie_links.best(e.address)
 }
 
+# A NIC does not lower the speed of its link, and a quarter of what it can do is no matter of the board's generation.
+signs[e.address] contains sign(5, gbps, best, "%v Gb/s", false, pci.event_evidence({e})) if {
+	some e in pci.events["pcie-link"]
+	pci.of_nic(e)
+	gbps := to_number(e.fields.gbps)
+	best := to_number(e.fields.best_gbps)
+	gbps * 4 <= best
+	not facts.is_guest == true
+}
+
 a_gpu(e) if e.address in facts.gpus
 
 a_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}

@@ -47,6 +47,10 @@ at_boot(driver, width) := {"kernel_log": {"source": "dmesg.txt", "events": [{
 	"fields": {"driver": driver, "width": width, "best_width": "16", "port": root},
 }]}}
 
+nic_at_boot(gbps) := {"kernel_log": {"source": "dmesg.txt", "events": [object.union(at_boot("mlx5_core", "8").kernel_log.events[0], {"fields": {
+	"gbps": gbps, "best_gbps": "252.048",
+}})]}}
+
 # shown is one function as lspci writes it.
 shown(kind, class, width) := {
 	"texts": [{"name": "lspci.txt"}],
@@ -94,6 +98,9 @@ test_findings if {
 		[object.union_n([at_boot("pci", "4"), cards([{}]), guest]), {}],
 		[at_boot("pci", "4"), {}],
 		[at_boot("amdgpu", "2"), {gpu: ["medium", "possible"]}],
+		[nic_at_boot("63.008"), {gpu: ["medium", "possible"]}],
+		[nic_at_boot("126.024"), {}],
+		[object.union(nic_at_boot("63.008"), guest), {}],
 		[shown("", "", 2), {gpu: ["medium", "possible"]}],
 		[shown("gpu", "0x030200", 16), {}],
 		[shown("nic", "0x020700", 2), {}],

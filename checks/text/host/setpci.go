@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -27,9 +28,23 @@ var setpciKind = &parse.Kind{
 		return read
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
+		port := ""
 		for range setpciLooped(in) {
 			l, _ := in.Next()
-			if word, err := strconv.ParseUint(strings.TrimSpace(l.Text), 16, 16); err == nil && word != 0xffff {
+			m := setpciEchoed.FindStringSubmatch(strings.TrimSpace(l.Text))
+			if m == nil {
+				continue
+			}
+			if m[1] != "" {
+				port = facts.Address(m[1])
+			}
+			word, err := strconv.ParseUint(m[2], 16, 16)
+			switch {
+			case err != nil || word == 0xffff:
+			case port != "":
+				setpciACS(s, port, int(word), l)
+				port = ""
+			default:
 				lspciPortless(s, l, append([]string{}, pci.ACSWord(int(word))...))
 			}
 		}
@@ -43,13 +58,17 @@ var setpciKind = &parse.Kind{
 				return
 			}
 			in.Next()
-			d := s.Device(address, l)
-			if d.ACS == nil {
-				on := pci.ACSWord(word)
-				d.ACS = &facts.ACS{Capability: on, Control: on}
-			}
+			setpciACS(s, address, word, l)
 		}
 	},
+}
+
+func setpciACS(s *parse.Sink, address string, word int, l parse.Line) {
+	d := s.Device(address, l)
+	if d.ACS == nil {
+		on := pci.ACSWord(word)
+		d.ACS = &facts.ACS{Capability: on, Control: on}
+	}
 }
 
 var (
@@ -59,10 +78,12 @@ var (
 	setpciWord = lazy.New(`^([0-9a-f]{4})$`)
 	// setpciLoop is a shell loop that reads it of one port after the other, as
 	// NCCL's and PyTorch's threads show it: "for p in ...; do sudo setpci -s $p
-	// f2a.w; done". Whose value is whose the output does not tell.
-	setpciLoop = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
-	setpciSudo = lazy.New(`^\[sudo\] password for `)
-	setpciLong = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
+	// f2a.w; done". Whose value is whose the output tells only if the loop prints
+	// the address too, in the same line or before it.
+	setpciLoop   = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\||\))`)
+	setpciEchoed = lazy.New(`^(?:((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: ?[:=])?(?: +|$))?([0-9a-f]{4})?$`)
+	setpciSudo   = lazy.New(`^\[sudo\] password for `)
+	setpciLong   = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
 	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the
 	// capability and then that of the register: "(ecap 000d @2a0) @2a6 = 001d".
 	setpciAt = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
@@ -76,7 +97,7 @@ func setpciLooped(in *parse.Lines) int {
 	}
 	lines := in.Ahead(200)
 	n := 0
-	for n < len(lines) && (setpciWord.MatchString(strings.TrimSpace(lines[n].Text)) || n == 0 && setpciSudo.MatchString(lines[n].Text)) {
+	for n < len(lines) && (setpciEchoed.MatchString(cmp.Or(strings.TrimSpace(lines[n].Text), "end")) || n == 0 && setpciSudo.MatchString(lines[n].Text)) {
 		n++
 	}
 	if n == 1 && setpciSudo.MatchString(lines[0].Text) {

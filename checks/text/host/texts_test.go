@@ -207,6 +207,15 @@ func TestSetpciLoop(t *testing.T) {
 		}
 		expect.That(t, cmp.Equal(want, got), "%q: got %v, want %v", text, got, want)
 	}
+	for _, text := range []string{
+		"$ for d in $(lspci -d ::604 | cut -d' ' -f1); do echo $d; sudo setpci -s $d ECAP_ACS+0x6.w; done\n16:00.0\n001d\n17:00.0\n17:01.0\n0000\n",
+		"$ for d in 16:00.0 17:01.0; do echo \"$d $(sudo setpci -s $d ECAP_ACS+0x6.w)\"; done\n16:00.0 001d\n17:01.0 0000\n",
+	} {
+		f := texttest.Parse("x", text)
+		on, off := texttest.PCIDevice(t, f, "0000:16:00.0"), texttest.PCIDevice(t, f, "0000:17:01.0")
+		expect.That(t, on.ACS != nil && len(on.ACS.Control) == 4 && off.ACS != nil && len(off.ACS.Control) == 0, "%q: got %+v and %+v", text, on, off)
+		expect.That(t, len(f.PCI.Devices) == 2 && f.PCI.UnnamedACS == nil, "%q: got %+v", text, f.PCI)
+	}
 }
 
 func TestSysfs(t *testing.T) {
