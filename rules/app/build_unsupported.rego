@@ -17,7 +17,7 @@
 #   cause: app-failure
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [install-matching-wheels, fix-application, fix-visible-devices, other]
+#   remedies: [install-matching-wheels, fix-application, fix-visible-devices, hsa-env, other]
 #   explains: [architecture > nccl-bug]
 #   profiles: [training]
 #   since: "0.2"

@@ -124,6 +124,13 @@ func TestDeaths(t *testing.T) {
 			"../a/Loss.cu:242: kernel: block: [0,0,0], thread: [4,0,0] Assertion `t < n` failed.\n../a/Loss.cu:242: kernel: block: [0,0,0], thread: [5,0,0] Assertion `t < n` failed.\n",
 			[]string{`assertion rank - pid 0 host "": : t < n at ../a/Loss.cu:242 kernel line 1-1`},
 		},
+		"fortran": {
+			"forrtl: severe (24): end-of-file during read, unit 10\nforrtl: severe (174): SIGSEGV, segmentation fault occurred\nforrtl: severe (41): insufficient virtual memory\nFortran runtime error: End of file\n",
+			[]string{
+				`exit rank - pid 0 host "": : end-of-file during read, unit 10 code 24 line 1-1`, `signal rank - pid 0 host "": SIGSEGV:  code 174 line 2-2`,
+				`exit rank - pid 0 host "": : End of file line 4-4`,
+			},
+		},
 		"ended well": {"Process 1 exit with status code 0\nsrun: error: node7: task 3: Requested node configuration is not available\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
