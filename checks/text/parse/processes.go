@@ -56,8 +56,13 @@ func (s *Sink) process(who Speaker) *process {
 }
 
 // Step notes a line in which a process reports another step of its work.
-func (s *Sink) Step(l Line) {
-	p := s.process(s.identify(l))
+func (s *Sink) Step(l Line) { s.stepOf(s.identify(l), l) }
+
+// StepOfAll notes a line in which one process reports work of all, as a server does.
+func (s *Sink) StepOfAll(l Line) { s.stepOf(Speaker{}, l) }
+
+func (s *Sink) stepOf(who Speaker, l Line) {
+	p := s.process(who)
 	if p == nil {
 		return
 	}

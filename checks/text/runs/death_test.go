@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -171,6 +172,20 @@ func TestDeathsOfOthers(t *testing.T) {
 	}
 	if d := one("a.log", value+value+value); d.Count != 3 || d.Line != 21 {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// TestWaitsThatEnd checks that a job goes on where XLA or a server says that a wait is over.
+func TestWaitsThatEnd(t *testing.T) {
+	const stuck = "E0312 10:11:02.881000 12345 rendezvous.cc:102] [id=3] This thread has been waiting for `run_id=7` for 20 seconds and may be stuck.\n"
+	const unstuck = "E0312 10:11:32.881000 12345 rendezvous.cc:108] [id=3] This thread is unstuck waiting for `run_id=7` after 50.3s.\n"
+	const waits = "(EngineCore_DP0 pid=6120) INFO [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n"
+	for text, want := range map[string]bool{
+		stuck: false, stuck + unstuck: true, stuck + unstuck + stuck: false,
+		waits: false, waits + "(APIServer pid=1) INFO:     Application startup complete.\n": true,
+	} {
+		f := texttest.Parse("job.log", text)
+		expect.That(t, f.Logs != nil && job.Of(f).WentOn == want, "went on: %v, want %v:\n%s", !want, want, text)
 	}
 }
 

@@ -30,12 +30,20 @@ type watchdogs struct {
 }
 
 func (w *watchdogs) hear(e parse.Event) {
-	if e.Kind == parse.MessageSaid && (e.Name == "server-ready" || e.Name == "xla-collective-ended") {
-		w.sink.Step(e.Line)
-	}
-	if e.Kind != parse.MessageSaid || e.Name != "torch-watchdog-timeout" && e.Name != "torch-work-status" {
+	if e.Kind != parse.MessageSaid {
 		return
 	}
+	switch e.Name {
+	case "server-ready":
+		w.sink.StepOfAll(e.Line)
+	case "xla-collective-ended":
+		w.sink.Step(e.Line)
+	case "torch-watchdog-timeout", "torch-work-status":
+		w.stuck(e)
+	}
+}
+
+func (w *watchdogs) stuck(e parse.Event) {
 	rank := w.sink.RankOf(e.Line)
 	if rank == nil {
 		return
@@ -115,15 +123,22 @@ func (w *watchdogs) finish() {
 // process went on behind an exception.
 var stepsKind = &parse.Kind{
 	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
-	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch", "Avg generation throughput: "},
+	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch", throughput},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		if len(l.Whole()) > maxStep || !progressForm.MatchString(l.Whole()) {
 			return false
 		}
-		s.Step(l)
+		if strings.Contains(l.Text, throughput) {
+			s.StepOfAll(l)
+		} else {
+			s.Step(l)
+		}
 		return true
 	},
 }
+
+// throughput is what a server of vLLM reports.
+const throughput = "Avg generation throughput: "
 
 // maxStep is longer than a line of a step.
 const maxStep = 600
