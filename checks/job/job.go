@@ -5,6 +5,7 @@ package job
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -378,7 +379,7 @@ func itsOwn(printed string) bool {
 // ofCommunication reports whether an exception speaks of communication between ranks or of GPUs.
 func ofCommunication(printed string) bool {
 	class, said := parts(printed)
-	return communicationClass.MatchString(class) || communicationWords.MatchString(said)
+	return communicationClass.MatchString(class) || communicationWords.MatchString(withoutPaths(said))
 }
 
 // parts are the class of a printed exception, without its modules, and its words, without those that only say where it was.
@@ -390,6 +391,19 @@ func parts(printed string) (class, said string) {
 // wrapper is what says where an exception of the program was: on a GPU, or in a process whose exceptions PyTorch
 // raises again (torch/_utils.py, ExceptionWrapper).
 var wrapper = lazy.New(`cuda:\d+|Caught \w+ in (?:DataLoader worker process|replica|pin memory thread)`)
+
+// withoutPaths are the words of an exception without the files that they name, whose folders may have any name. A file of
+// a library's source says whose words they are.
+func withoutPaths(said string) string {
+	return namedPath.Get().ReplaceAllStringFunc(said, func(file string) string {
+		if slices.Contains([]string{".cc", ".cpp", ".cu", ".h"}, path.Ext(file)) {
+			return file
+		}
+		return ""
+	})
+}
+
+var namedPath = lazy.New(`[\w.+-]*(?:/[\w.+-]+){2,}`)
 
 // elsewhere are libraries that have nothing to do with communication between ranks, whatever words they use: they load
 // data and models.

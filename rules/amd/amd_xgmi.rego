@@ -83,6 +83,17 @@ severed contains a if {
 	count(joined[a]) < max({count(joined[b]) | some b in ends})
 }
 
+# Hives have 2, 4, 8 or 16 accelerators: one that is next to a meshed hive of an odd number belongs to it.
+severed contains a if {
+	some a in ends
+	not joined[a]
+	others := ends - {a}
+	count(others) in {3, 7, 15}
+	every b in others {
+		count(joined[b]) == count(others) - 1
+	}
+}
+
 comparable if count(joined) > 0
 
 comparable if count(ends - meshed) == 0

@@ -35,6 +35,7 @@ test_findings if {
 	every row in [
 		[board("AMD Instinct MI300X", 4, {"1-3": "pcie"}), ["host", "incomplete"]],
 		[board("AMD Instinct MI325X", 2, {"1-2": "pcie"}), ["host", "incomplete"]],
+		[board("", 4, {sprintf("%d-4", [i]): "pcie" | some i in [1, 2, 3]}), ["host", "incomplete"]],
 		[devices([{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}, {"address": "GPU1", "vendor": "amd", "xgmi_errors": 0}]), ["GPU0", "counted"]],
 		[wafl(3), [address(1), "counted"]],
 		[alone, ["host", "incomplete"]],
@@ -49,6 +50,7 @@ test_silent if {
 		# Two bridged pairs of cards, and cards without bridges.
 		board("AMD Instinct MI210", 4, {"1-3": "pcie", "1-4": "pcie", "2-3": "pcie", "2-4": "pcie"}),
 		board("AMD Instinct MI100", 2, {"1-2": "pcie"}),
+		board("AMD Instinct MI210", 3, {"1-3": "pcie", "2-3": "pcie"}),
 		wafl(0),
 		object.union(alone, {"host": {"virtualization": {"kind": "kvm", "guest": true, "source": "x"}}}),
 		driven(""),

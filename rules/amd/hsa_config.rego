@@ -41,7 +41,7 @@
 #     override:
 #       remedies: [unset-env]
 #       text: >-
-#         {subject}={value} makes every GPU of the process report another architecture[, including {misfits}]: programs
+#         {subject}={value} makes {whose} report another architecture[, including {misfits}]: programs
 #         then run code that is not for it, and fail or crash
 #     legacy: >-
 #       HIP could not share a GPU's memory between processes ({at}), and RCCL, which does not test this first, fails with
@@ -94,9 +94,11 @@ findings contains on(grade, variable, value, {m | some [_, m, _] in ms}, {}) if 
 needless("advised", variable, _) if named.demanded[variable]
 needless("advised", variable, value) if facts.env[variable] == value
 
-# override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs: "10.3.0" is gfx1030, "9.0.10" gfx90a.
-override := sprintf("gfx%s%s%s", [parts[0], hex(parts[1]), hex(parts[2])]) if {
-	parts := split(facts.env.HSA_OVERRIDE_GFX_VERSION, ".")
+# overrides are the architectures that variables give to all GPUs or, with the number of a node of KFD (libhsakmt,
+# src/topology.c), to one: "10.3.0" is gfx1030, "9.0.10" gfx90a.
+overrides[name] := sprintf("gfx%s%s%s", [parts[0], hex(parts[1]), hex(parts[2])]) if {
+	some name in amd.overrides
+	parts := split(facts.env[name], ".")
 	count(parts) == 3
 	every part in parts {
 		regex.match(`^[0-9]{1,2}$`, part)
@@ -107,27 +109,40 @@ hex(digits) := sprintf("%x", [to_number(regex.replace(digits, `^0+([0-9])`, "$1"
 
 # misfits are the GPUs that the faked architecture does not fit: their own has
 # another major number, or their model is of the other family.
-misfits contains g.address if {
+misfits[name] contains g.address if {
+	some name, override in overrides
 	some g in amd.gpus
 	generation(g.architecture) != generation(override)
 }
 
-misfits contains g.address if {
+misfits[name] contains g.address if {
+	some name, override in overrides
 	some g in amd.gpus
 	contains(g.name, "Instinct")
 	generation(override) != "gfx9"
 }
 
+# wrong are the GPUs that a variable fits badly. Which GPU a number means is not known: it may be one that fits.
+wrong(name) := misfits[name] if {
+	name == "HSA_OVERRIDE_GFX_VERSION"
+} else := misfits[name] if {
+	count(misfits[name]) == count(amd.gpus)
+} else := set()
+
 # generation is an architecture without its last two digits: gfx9, gfx10.
 generation(name) := substring(name, 0, count(name) - 2)
 
-findings contains on("override", "HSA_OVERRIDE_GFX_VERSION", facts.env.HSA_OVERRIDE_GFX_VERSION, amd.crashes | failures, {
+findings contains on("override", name, facts.env[name], amd.crashes | failures, {
 	"id": "override",
-	"affects": sort(misfits),
-	"about": {"misfits": misfits},
+	"affects": sort(wrong(name)),
+	"about": {
+		"value": facts.env[name], "misfits": {g | name == "HSA_OVERRIDE_GFX_VERSION"; some g in wrong(name)},
+		"whose": object.get({"HSA_OVERRIDE_GFX_VERSION": "every GPU of the process"}, name, "one GPU"),
+	},
 	"severity": {true: "critical", false: "medium"}[count(amd.crashes | failures) > 0],
 }) if {
-	count(misfits) + count(failures) > 0
+	some name in amd.overrides
+	count(wrong(name)) + count(failures) > 0
 }
 
 failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"}) | {m |
@@ -161,11 +176,12 @@ findings contains on("legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0", unshared, {
 # (https://llvm.org/docs/AMDGPUUsage.html#processors lists them by generation). If the architecture is that of an
 # integrated GPU, gpu-visibility reports it.
 findings contains on("unbuilt", architecture, value, ms, {"severity": severity, "params": {"variable": "HSA_OVERRIDE_GFX_VERSION"}}) if {
-	not facts.env.HSA_OVERRIDE_GFX_VERSION
+	count(amd.overrides) == 0
 	some [architecture, severity, ms] in unbuilt
 	not architecture in gpu_models.amd_integrated
 	regex.match(`^gfx1[0-2]`, architecture)
 	value := {true: "10.3.0", false: sprintf("%s.%s.0", [substring(architecture, 3, 2), substring(architecture, 5, 1)])}[startswith(architecture, "gfx101")]
+	architecture != concat("", array.concat(["gfx"], split(value, "."))) # A fake of itself.
 }
 
 unbuilt contains [m.fields.architecture, "medium", {m}] if some m in logs.by_id["rocblas-no-kernels"]

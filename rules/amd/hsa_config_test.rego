@@ -45,6 +45,7 @@ test_findings if {
 		[[override, cards(["gfx1032", "gfx1200"]), log([message("rocr-memory-fault", 0, {})])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
 		[[override, machine([{"architecture": "gfx1030", "name": "AMD Instinct MI210"}])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
 		[[override, unmatched, cards(["gfx1032"])], ["override", "HSA_OVERRIDE_GFX_VERSION", "10.3.0"]],
+		[[set_to("HSA_OVERRIDE_GFX_VERSION_1", "10.3.0"), cards(["gfx1100", "gfx1101"])], ["override", "HSA_OVERRIDE_GFX_VERSION_1", "10.3.0"]],
 		# Memory that could not be shared.
 		[[legacy("1"), unshared], ["legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0"]],
 		[[unmapped("HIP", "transport/p2p.cc")], ["legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0"]],
@@ -59,6 +60,8 @@ test_silent if {
 	every documents in [
 		[advice, set_to("HSA_FORCE_FINE_GRAIN_PCIE", "1")],
 		[log([message("hsa-variable-required", 0, nameless), message("hsa-variable-advised", 1, nameless)])],
+		[unmatched, cards(["gfx1100"])],
+		[set_to("HSA_OVERRIDE_GFX_VERSION_2", "10.3.0"), cards(["gfx1100", "gfx1031"])],
 		[set_to("HSA_OVERRIDE_GFX_VERSION", "9.0.10"), machine([{"architecture": "gfx90a", "name": "AMD Instinct MI210"}])],
 		[legacy("1")],
 		[legacy("0"), unshared],

@@ -17,6 +17,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
+#   explains: [left > app-failure/lost]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.app_mismatch

@@ -16,7 +16,7 @@
 #   confidence: confirmed
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [install-matching-wheels, fix-application, fix-visible-devices, other]
+#   remedies: [install-matching-wheels, fix-application, fix-visible-devices, hsa-env, other]
 #   explains: [architecture > nccl-bug]
 #   profiles: [training]
 #   since: "0.2"

@@ -22,7 +22,7 @@
 #   confidence: likely
 #   areas: [gpus, environment]
 #   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
-#   explains: [app-mismatch/missing, build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another]
+#   explains: [app-mismatch/missing, build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another, ranks-on-one > oom]
 #   remedies: [fix-visible-devices, share-ipc, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]
@@ -57,6 +57,9 @@
 #         A rank accesses the GPU of another ({said}) that its process does not see, as when each task or container gets
 #         only one GPU (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its
 #         GPUs, and select by local rank
+#     ranks-on-one: >-
+#       Ranks {ranks} on {host} use the same GPU: each says that it takes device {device} of the list {list}. Each
+#       must select its own by local rank, or be given a list of its own
 #     no-driver:
 #       severity: critical
 #       text: >-
@@ -97,6 +100,21 @@ findings contains setting("hides", name, {
 	some name, left in visible.kept
 	count(left) == 0
 	entry := visible.entries[name][0]
+}
+
+# mates are what ranks of one host say that take the same entry of the same list.
+mates[[m.fields.on, m.fields.list, m.fields.local]] contains m if some m in logs.by_id["rank-chooses-gpu"]
+
+findings contains finding("ranks-on-one", host, visible.chooser, {
+	"id": "ranks-on-one",
+	"about": {"ranks": ranks, "host": host, "device": device, "list": list},
+	"severity": {true: "high", false: "medium"}[count(logs.complaints) > 0],
+	"messages": ms,
+}) if {
+	not logs.said("nccl-duplicate-gpu")
+	some [host, list, device], ms in mates
+	ranks := {m.fields.of | some m in ms}
+	count(ranks) > 1
 }
 
 probe_evidence := array.concat(

@@ -93,6 +93,16 @@ desktop(first, second) := {"gpus": {"devices": [
 	{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201", "kfd": {"node": second}},
 ]}}
 
+# Ranks that name the GPU that they take: a list of GPUs, or a host, of its own makes it another.
+test_ranks_on_one_gpu if {
+	says := {"id": "rank-chooses-gpu", "role": "setting", "text": "rank 0", "order": 0, "fields": {"on": "node7", "of": "0", "list": "0,1", "local": "0"}}
+	found := {fields: gs |
+		some fields in [{}, {"local": "1"}, {"list": "1,0"}, {"on": "node8"}, {"of": "0"}]
+		gs := grades(log([says, object.union(says, {"order": 1, "fields": object.union({"of": "1"}, fields)})]))
+	}
+	{fields | some fields, gs in found; gs == {"ranks-on-one"}} == {{}}
+}
+
 test_integrated_gpu if {
 	severities(log(listed)) == {"low"}
 	severities(log(array.concat(listed, [crash]))) == {"critical"}

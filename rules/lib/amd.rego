@@ -2,12 +2,16 @@
 # accelerators need IOMMU pass-through, Radeon cards need remapping. None of this has been tested on AMD hardware.
 package gpudoctor.lib.amd
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.tables.gpu_models as table
 
 # gpus are the AMD GPUs that any text shows, including those with only a known index.
 gpus := [g | some g in input.gpus.devices; g.vendor == "amd"]
+
+# overrides are the variables by which GPUs, or one of them, report another architecture.
+overrides := {name | some name, _ in facts.env; regex.match(`^HSA_OVERRIDE_GFX_VERSION(_[0-9]+)?$`, name)}
 
 is_instinct(g) if contains(g.name, "Instinct")
 is_instinct(g) if g.architecture in table.amd_instinct

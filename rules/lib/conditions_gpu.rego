@@ -68,11 +68,20 @@ values contains ["mig_gpus", sort({g.address | some g in facts.named; g.mig == t
 # AMD's GPUs. RCCL answers to NCCL's names.
 holds contains "amd_present" if amd.present
 holds contains "on_amd" if library_versions.on_amd
-holds contains "architecture_faked" if facts.env.HSA_OVERRIDE_GFX_VERSION
+holds contains "architecture_faked" if count(amd.overrides) > 0
 holds contains "amd_peer_access" if amd.peer_access
 holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0
 
-holds contains "architecture_known" if {
-	some g in amd.gpus
-	g.architecture != ""
+# No NVLink is active between NVIDIA GPUs, where nvidia-smi topo -m or the state of each link tells.
+holds contains "nvlinks_none" if max(nvlinks) == 0
+holds contains "nvlinks_none" if count(logs.by_id["nvlink-all-inactive"]) > 0
+
+nvlinks contains p.nvlinks if {
+	some p in input.links.pairs
+	p.kind == "gpu-gpu"
+}
+
+nvlinks contains count([l | some l in g.nvlinks; l.active == true]) if {
+	some g in input.gpus.devices
+	count(g.nvlinks) > 0
 }

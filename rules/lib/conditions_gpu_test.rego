@@ -15,7 +15,15 @@ test_driver_versions if {
 
 test_architectures if {
 	holds_with("architecture_faked", {"env": {"variables": [{"name": "HSA_OVERRIDE_GFX_VERSION", "value": "10.3.0", "source": "a.txt", "effective": true}]}})
-	holds_with("architecture_known", {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1032"}]}})
+	holds_with("architecture_faked", {"env": {"variables": [{"name": "HSA_OVERRIDE_GFX_VERSION_1", "value": "10.3.0", "source": "a.txt", "effective": true}]}})
+}
+
+test_nvlinks if {
+	dark := {"gpus": {"devices": [{"address": "0000:03:00.0", "nvlinks": [{"link": 0, "active": false}]}]}}
+	pair := {"a": "0000:03:00.0", "b": "0000:06:00.0", "kind": "gpu-gpu", "nvlinks": 4}
+	holds_with("nvlinks_none", dark)
+	holds_with("nvlinks_none", {"logs": {"messages": [{"id": "nvlink-all-inactive"}]}})
+	not "nvlinks_none" in conditions_gpu.holds with input as object.union(dark, {"links": {"pairs": [pair]}})
 }
 
 test_amd_peer_access if {

@@ -48,6 +48,8 @@ holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
+holds contains "platform_chosen" if facts.env.JAX_PLATFORMS
+
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
 holds contains "cause_stated" if {
 	some m in causes

@@ -33,6 +33,8 @@ test_container_without_imex if {
 	fact.source == "pod.yaml:1"
 }
 
+test_platform if "platform_chosen" in conditions_job.holds with input as setting("JAX_PLATFORMS", "cpu")
+
 # Which GPUs a program may use.
 
 # setting is a variable in force.

@@ -17,7 +17,7 @@
 #     - [texts-given, "gpus.devices[].architecture"]
 #     - [texts-given, gpus.amd.rocm]
 #   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, nccl-p2p-disable, fix-visible-devices, fix-application]
-#   explains: [crash > app-failure/signal]
+#   explains: [crash > app-failure/signal, codeless > build-unsupported/no-kernels]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_bug
@@ -76,6 +76,7 @@ of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
 of_rccl(_) if logs.by_id["xla-nccl-failed"][_].fields.error == "unhandled cuda error"
 
 findings contains {
+	"id": "codeless",
 	"subject": "rccl",
 	"message": "RCCL has no code for a GPU here (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU",
 	"confidence": "possible",

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -124,6 +125,13 @@ func TestDeaths(t *testing.T) {
 			"../a/Loss.cu:242: kernel: block: [0,0,0], thread: [4,0,0] Assertion `t < n` failed.\n../a/Loss.cu:242: kernel: block: [0,0,0], thread: [5,0,0] Assertion `t < n` failed.\n",
 			[]string{`assertion rank - pid 0 host "": : t < n at ../a/Loss.cu:242 kernel line 1-1`},
 		},
+		"fortran": {
+			"forrtl: severe (24): end-of-file during read, unit 10\nforrtl: severe (174): SIGSEGV, segmentation fault occurred\nforrtl: severe (41): insufficient virtual memory\nFortran runtime error: End of file\n",
+			[]string{
+				`exit rank - pid 0 host "": : end-of-file during read, unit 10 code 24 line 1-1`, `signal rank - pid 0 host "": SIGSEGV:  code 174 line 2-2`,
+				`exit rank - pid 0 host "": : End of file line 4-4`,
+			},
+		},
 		"ended well": {"Process 1 exit with status code 0\nsrun: error: node7: task 3: Requested node configuration is not available\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +172,20 @@ func TestDeathsOfOthers(t *testing.T) {
 	}
 	if d := one("a.log", value+value+value); d.Count != 3 || d.Line != 21 {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// TestWaitsThatEnd checks that a job goes on where XLA or a server says that a wait is over.
+func TestWaitsThatEnd(t *testing.T) {
+	const stuck = "E0312 10:11:02.881000 12345 rendezvous.cc:102] [id=3] This thread has been waiting for `run_id=7` for 20 seconds and may be stuck.\n"
+	const unstuck = "E0312 10:11:32.881000 12345 rendezvous.cc:108] [id=3] This thread is unstuck waiting for `run_id=7` after 50.3s.\n"
+	const waits = "(EngineCore_DP0 pid=6120) INFO [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n"
+	for text, want := range map[string]bool{
+		stuck: false, stuck + unstuck: true, stuck + unstuck + stuck: false,
+		waits: false, waits + "(APIServer pid=1) INFO:     Application startup complete.\n": true,
+	} {
+		f := texttest.Parse("job.log", text)
+		expect.That(t, f.Logs != nil && job.Of(f).WentOn == want, "went on: %v, want %v:\n%s", !want, want, text)
 	}
 }
 

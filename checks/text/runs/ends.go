@@ -24,8 +24,8 @@ type endForm struct {
 // Intel's Hydra; HPE's PALS; torch/multiprocessing/spawn.py; torch/csrc/DataLoader.cpp; horovod/runner/gloo_run.py; vLLM's
 // multiproc_executor.py; sglang's srt/entrypoints/engine.py; UCX (src/ucs/debug/debug.c) and Open MPI
 // (opal/util/stacktrace.c), which catch signals in the process itself; bash (jobs.c); Linux (arch/x86/mm/fault.c,
-// arch/x86/kernel/traps.c), of the names that processes of jobs have; a
-// kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
+// arch/x86/kernel/traps.c), of the names that processes of jobs have; Intel's and
+// GNU's libraries of Fortran (for_diags_intel.c, libgfortran's runtime/error.c), but for 41, which is memory; a kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
 var endForms = []endForm{
 	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
 	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`)},
@@ -48,6 +48,8 @@ var endForms = []endForm{
 	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
 	{"kernel", []string{": segfault at ", " general protection fault ", " invalid opcode ", " divide error "}, lazy.New(
 		`\b(?:python[\d.]*|pt_\w+|ray::\w+|VLLM::\w+|sglang::\w+|\w+_perf)\[(?P<pid>\d+)\]:? (?:trap )?(?P<name>segfault|general protection fault|invalid opcode|divide error)\b.*? in (?P<file>[\w.+-]+)\[`)},
+	{"fortran", []string{"forrtl: severe ("}, lazy.New(`forrtl: severe \((?P<code>[1-35-9]\d*|4[02-9]\d*)\): (?:(?P<name>SIG[A-Z]+), |(?P<said>.+))`)},
+	{"fortran", []string{"Fortran runtime error: "}, lazy.New(`^Fortran runtime error: (?P<said>.+)`)},
 	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`)},
 	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
@@ -130,6 +132,7 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 		return false
 	}
 	d := ended(code, signal)
+	d.Said = g["said"]
 	if g["words"] != "" {
 		d = facts.Death{What: "assertion", Said: g["words"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
