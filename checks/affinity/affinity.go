@@ -86,7 +86,6 @@ func nearer(have []Near, n Near) []Near {
 
 // machine is what the facts say of devices, by address.
 type machine struct {
-	facts *facts.Facts
 	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
 	// and name of one that can carry the traffic of GPUs.
 	rdma     map[string]string
@@ -96,7 +95,7 @@ type machine struct {
 }
 
 func newMachine(f *facts.Facts) *machine {
-	m := &machine{facts: f, rdma: map[string]string{}, carrying: map[string]bool{}, gpus: map[string]*GPU{}}
+	m := &machine{rdma: map[string]string{}, carrying: map[string]bool{}, gpus: map[string]*GPU{}}
 	if f.NICs == nil {
 		return m
 	}

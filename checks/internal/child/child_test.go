@@ -42,8 +42,8 @@ func init() {
 			return err
 		}
 		for range 2 {
-			var word string
-			if err := Receive(ctx, &word); err != nil {
+			word, err := Receive[string](ctx)
+			if err != nil {
 				return err
 			}
 			if err := send("heard " + word); err != nil {

@@ -21,22 +21,13 @@ type Result int32
 // The results that gpudoctor distinguishes (cuda.h, enum cudaError_enum).
 const (
 	Success          Result = 0
-	InvalidValue     Result = 1
 	OutOfMemory      Result = 2
 	StubLibrary      Result = 34
 	DeviceUnavail    Result = 46
 	NoDevice         Result = 100
 	InvalidDevice    Result = 101
-	InvalidImage     Result = 200
-	NoBinaryForGPU   Result = 209
-	PeerUnsupported  Result = 217
-	InvalidPTX       Result = 218
-	NoJITCompiler    Result = 221
-	UnsupportedPTX   Result = 222
 	NotReady         Result = 600
 	PeerAlready      Result = 704
-	TooManyPeers     Result = 711
-	NotPermitted     Result = 800
 	NotSupported     Result = 801
 	SystemNotReady   Result = 802
 	DriverMismatch   Result = 803

@@ -28,7 +28,6 @@ type group struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	remains bool
-	begun   bool
 
 	operations []probe.Operation
 	// failed are the ranks that failed, in the order in which that was noticed.
@@ -353,7 +352,6 @@ func (g *group) work(ctx context.Context, todo plan) {
 	if g.await(ctx, s.options.Start+s.options.Join, ready) != nil {
 		return
 	}
-	g.begun = true
 	for _, r := range g.ranks {
 		r.answered = true
 	}

@@ -409,7 +409,7 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 // in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
 	// The kernels are compiled on the first GPU while the next one's context is made.
-	e.several = e.willing() > 1
+	e.several = len(e.alive()) > 1
 	e.stage(stageContexts)
 	e.forAll(func(g *gpu) error {
 		return cmp.Or(
@@ -426,17 +426,6 @@ func (e *engine) ready() {
 	for _, g := range e.gpus {
 		e.send(message{Device: &g.Device})
 	}
-}
-
-// willing are the GPUs that nothing keeps from taking part so far.
-func (e *engine) willing() int {
-	n := 0
-	for _, g := range e.gpus {
-		if g.Outcome == probe.OK {
-			n++
-		}
-	}
-	return n
 }
 
 // step tells the parent what is being done for which GPU, so that a call that does

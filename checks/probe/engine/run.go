@@ -22,22 +22,10 @@ import (
 const probeTask = "probe"
 
 func init() {
-	child.Register(probeTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
-		var o order
-		if err := json.Unmarshal(args, &o); err != nil {
-			return err
-		}
+	child.Register(probeTask, func(ctx context.Context, o order, send func(any) error) error {
 		e := newEngine(o, numbered(send))
-		e.askBusy = func() (map[string]probe.User, error) {
-			var busy map[string]probe.User
-			err := child.Receive(ctx, &busy)
-			return busy, err
-		}
-		e.askSlow = func() ([]string, error) {
-			var slow []string
-			err := child.Receive(ctx, &slow)
-			return slow, err
-		}
+		e.askBusy = func() (map[string]probe.User, error) { return child.Receive[map[string]probe.User](ctx) }
+		e.askSlow = func() ([]string, error) { return child.Receive[[]string](ctx) }
 		whole := e.run()
 		e.send(message{Ended: &whole})
 		return nil
