@@ -158,6 +158,33 @@ func (g *Gathering) Add(u facts.Unknown) {
 	}
 }
 
+// Gaps are facts that are not known of some devices. What is said of several is noted once, with
+// their names.
+type Gaps struct {
+	mu sync.Mutex
+	of map[facts.Unknown][]string
+}
+
+// Add notes a fact of a device that could not be established.
+func (m *Gaps) Add(device, section, fact, reason, hint string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = make(map[facts.Unknown][]string)
+	}
+	u := facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
+	m.of[u] = append(m.of[u], device)
+}
+
+// Report notes them all.
+func (m *Gaps) Report(g *Gathering) {
+	for u, devices := range m.of {
+		slices.Sort(devices)
+		u.Reason += ": " + SomeOf(slices.Compact(devices))
+		g.Add(u)
+	}
+}
+
 // Run runs one check within its deadline and turns a panic into an error.
 func (c *Check) Run(ctx context.Context, g *Gathering) error {
 	if !c.Patient {
