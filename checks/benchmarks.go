@@ -112,10 +112,7 @@ func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 
 // weakestHost is the rate of the GPU whose way to its processor is the narrowest.
 func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
-	if f.GPUs == nil {
-		return 0, 0, ""
-	}
-	for _, d := range f.GPUs.Devices {
+	for _, d := range f.GPUs.All() {
 		r, least, why := hostRate(f, d.Address, "", data.Rates().Shares[probe.TestHostToDevice])
 		if r == 0 {
 			return 0, 0, "" // The one of which nothing is known may be the narrowest.
@@ -124,7 +121,7 @@ func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
 			rate, threshold, basis = r, least, why
 		}
 	}
-	if uplink := affinity.Uplink([]string{basis}); uplink != "" && len(f.GPUs.Devices) > 1 {
+	if uplink := affinity.Uplink([]string{basis}); uplink != "" && len(f.GPUs.All()) > 1 {
 		basis = fmt.Sprintf("the %s of the switch above a GPU", uplink)
 	}
 	return rate, threshold, basis
@@ -133,10 +130,8 @@ func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
 // integrated reports whether a GPU of a table, or of the machine, is a part of its processor.
 func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 	names := slices.Clone(b.GPUNames)
-	if f.GPUs != nil {
-		for _, g := range f.GPUs.Devices {
-			names = append(names, g.Name)
-		}
+	for _, g := range f.GPUs.All() {
+		names = append(names, g.Name)
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return data.GPUModelOf(name).Form == "superchip" })
 }
@@ -144,10 +139,7 @@ func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
 // is the slowest, of those that take part.
 func weakestPair(f *facts.Facts, test string, takesPart func(gpu string) bool) (rate, threshold float64, basis string) {
-	if f.Links == nil {
-		return 0, 0, ""
-	}
-	for _, p := range f.Links.Pairs {
+	for _, p := range f.Links.All() {
 		if !between(&p, takesPart) {
 			continue
 		}

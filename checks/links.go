@@ -128,13 +128,11 @@ func newTopology(f *facts.Facts) *topology {
 
 		addresses: make(map[string][]string),
 	}
-	if f.PCI != nil {
-		for i := range f.PCI.Devices {
-			d := &f.PCI.Devices[i]
-			t.devices[d.Address] = d
-			if !lent(d) {
-				t.addresses[d.Kind] = append(t.addresses[d.Kind], d.Address)
-			}
+	for i := range f.PCI.All() {
+		d := &f.PCI.Devices[i]
+		t.devices[d.Address] = d
+		if !lent(d) {
+			t.addresses[d.Kind] = append(t.addresses[d.Kind], d.Address)
 		}
 	}
 	if f.GPUs != nil {
