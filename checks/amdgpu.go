@@ -176,8 +176,8 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 		gpu.Name = name
 	}
 	gpu.VBIOS = c.amdText(dir + "/vbios_version")
-	gpu.ComputePartition = partitionMode(c.amdText(dir + "/current_compute_partition"))
-	gpu.MemoryPartition = partitionMode(c.amdText(dir + "/current_memory_partition"))
+	gpu.ComputePartition = partitionMode.FindString(c.amdText(dir + "/current_compute_partition"))
+	gpu.MemoryPartition = partitionMode.FindString(c.amdText(dir + "/current_memory_partition"))
 	if gpu.KFD != nil && gpu.KFD.Hive == "" {
 		if text := c.amdText(dir + "/xgmi_hive_info/xgmi_hive_id"); text != "" {
 			if hive, err := strconv.ParseUint(text, 10, 64); err == nil && hive != 0 {
@@ -211,22 +211,12 @@ func (c *gpuGathering) noteMemory() {
 
 // amdText is the text of a small file, or empty.
 func (c *gpuGathering) amdText(name string) string {
-	text, err := c.Host.Text(name)
-	if err != nil {
-		return ""
-	}
+	text, _ := c.Host.Text(name)
 	return escape.Printable(text, gather.MaxShown)
 }
 
-var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
-
-// partitionMode is a mode as amdgpu writes it; empty for UNKNOWN.
-func partitionMode(text string) string {
-	if partitionName.MatchString(text) {
-		return text
-	}
-	return ""
-}
+// partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
+var partitionMode = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // readRAS reads the error counters. The driver shows a file for each block that
 // can count, on the accelerators and some professional cards.

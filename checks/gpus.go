@@ -191,10 +191,7 @@ func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 // nameOf returns a process's name, or "" where it is not visible: NVML may
 // know it by its process ID outside this container.
 func (c *gpuGathering) nameOf(pid int) string {
-	name, err := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
-	if err != nil {
-		return ""
-	}
+	name, _ := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
 	return strings.ToValidUTF8(name, "?")
 }
 

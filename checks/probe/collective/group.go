@@ -290,8 +290,7 @@ func (g *group) gone(m *member, e event) {
 		if s.member == m && !s.left {
 			s.signal = r.Signal
 			if r.Exited {
-				code := r.Code
-				s.exit = &code
+				s.exit = new(r.Code)
 			}
 		}
 	}
@@ -449,16 +448,14 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		slowest, clock = max(slowest, r.Seconds), clock && r.Seconds > 0
 		g.ranks[x.Rank].corrupt = g.ranks[x.Rank].corrupt || r.BadWords > 0
 		if r.BadWords > 0 && (op.Rank == nil || x.Rank < *op.Rank) {
-			rank, first := x.Rank, int64(8*r.First)
-			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, &rank, int64(8*r.BadWords), &first, found(r.Found)
+			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, new(x.Rank), int64(8*r.BadWords), new(int64(8*r.First)), found(r.Found)
 		}
 		return true
 	})
 	us, rate := roundTo(slowest*1e6, 100), roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
 	switch {
 	case f != nil && op.Outcome != probe.Corrupt:
-		i := g.failed[0]
-		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, &i
+		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, new(g.failed[0])
 		return op, false
 	case op.Outcome == probe.Corrupt:
 		op.Reason = fmt.Sprintf("the library reported success, but %d of %d bytes at rank %d are wrong, from offset %d on", op.BadBytes, op.Bytes, *op.Rank, *op.FirstBad)
@@ -506,8 +503,7 @@ func (g *group) describe(a *probe.Arm) {
 		l := read(g.log, len(g.session.report.Arms) == 0 && a.Outcome.Failed())
 		a.Transports, a.Channels, a.Network = l.Transports, l.Channels, l.Network
 		if l.Channels != nil {
-			is := l.Channels["nvls"] > 0
-			a.NVLS = &is
+			a.NVLS = new(l.Channels["nvls"] > 0)
 		}
 		for _, w := range l.Warnings[:min(len(l.Warnings), maxWarnings)] {
 			a.Warnings = append(a.Warnings, printable(w))
@@ -522,8 +518,7 @@ func (g *group) placed(arm string, messages []probe.Message) []probe.Message {
 		m := &messages[i]
 		m.Source, m.Order, m.Count, m.Ranks = probe.LogSource+arm, i, 1, 1
 		if at := slices.IndexFunc(g.session.places, func(p place) bool { return m.Device != nil && p.Ordinal == *m.Device }); at >= 0 {
-			rank := g.session.places[at].Rank
-			m.Rank = &rank
+			m.Rank = new(g.session.places[at].Rank)
 		}
 		m.Device = nil
 	}

@@ -286,8 +286,7 @@ func (s *session) leaveBusy(ctx context.Context) {
 		return
 	}
 	busy := s.options.Busy(ctx)
-	var places []place
-	var gpus []string
+	places, gpus := []place{}, []string{}
 	for i, address := range s.report.GPUs {
 		if user, is := busy[address]; is {
 			s.report.Left = append(s.report.Left, probe.LeftOut{GPU: address, Reason: user.String(), Cause: probe.CauseBusy})
@@ -295,9 +294,6 @@ func (s *session) leaveBusy(ctx context.Context) {
 		}
 		places = append(places, place{Rank: len(places), Ordinal: s.places[i].Ordinal})
 		gpus = append(gpus, address)
-	}
-	if gpus == nil {
-		gpus = []string{}
 	}
 	s.places, s.report.GPUs = places, gpus
 }

@@ -326,7 +326,7 @@ func (e *engine) devices() *drive.Failure {
 		return fail(err)
 	}
 	for i, h := range handles {
-		g := &gpu{handle: h, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
+		g := &gpu{handle: h, peers: map[int]bool{}, unasked: map[int]error{}, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
 		if g.Address, err = e.d.Address(h); err != nil {
 			return fail(err)
 		}
@@ -373,14 +373,8 @@ func (e *engine) queryPeers() {
 			can, err := e.d.CanAccessPeer(a.handle, b.handle)
 			switch {
 			case err != nil:
-				if a.unasked == nil {
-					a.unasked = make(map[int]error)
-				}
 				a.unasked[j] = err
 			case can:
-				if a.peers == nil {
-					a.peers = make(map[int]bool)
-				}
 				a.peers[j] = false // Possible, not yet on.
 			}
 			if err == nil {
@@ -401,8 +395,7 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 	if err != nil {
 		return nil
 	}
-	yes := v != 0
-	return &yes
+	return new(v != 0)
 }
 
 // ready initializes every GPU if possible. Each step is done for all GPUs,

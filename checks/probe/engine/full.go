@@ -84,8 +84,7 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 	}
 	one := *t.GBps
 	if setRate(t, bothTimes*n, andBack, most(a, b)); t.GBps != nil {
-		sum := one + *t.GBps
-		t.GBps = &sum
+		t.GBps = new(one + *t.GBps)
 	}
 	return nil
 }
