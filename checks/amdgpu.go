@@ -88,16 +88,12 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		gpu := c.gpuOfNode(n)
-		if gpu.Architecture == "" {
-			gpu.Architecture = n.architecture()
-		}
+		gpu.Architecture = cmp.Or(gpu.Architecture, n.architecture())
 		if n.properties["cpu_cores_count"] > 0 {
 			gpu.Integrated = new(true)
 		}
 		if gpu.KFD == nil {
-			gpu.KFD = &facts.KFDNode{
-				Node: n.number, GPUID: n.id,
-			}
+			gpu.KFD = &facts.KFDNode{Node: n.number, GPUID: n.id}
 			if hive := n.properties["hive_id"]; hive != 0 {
 				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
 			}
@@ -123,9 +119,7 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	}
 	address := n.address()
 	if _, told := n.properties["domain"]; !told { // Linux before 5.8.
-		place := address[len("0000"):]
-		gpu := find(func(a string) bool { return strings.HasSuffix(a, place) })
-		if gpu != nil {
+		if gpu := find(func(a string) bool { return strings.HasSuffix(a, address[len("0000"):]) }); gpu != nil {
 			return gpu
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,18 +97,19 @@ func (g *group) start(ctx context.Context, each [][]place) {
 func (g *group) startOne(ctx context.Context, m *member) {
 	o := g.order
 	o.Mine = m.places
+	env := g.env
+	if env == nil && g.unset == nil {
+		env = g.session.options.Env
+	}
 	spec := child.Spec{
 		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
-		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.session.options.Env),
+		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, env),
 		Receive: func(raw json.RawMessage) {
 			select {
 			case g.events <- event{from: m, raw: slices.Clone(raw)}:
 			case <-ctx.Done():
 			}
 		},
-	}
-	if g.env != nil || g.unset != nil {
-		spec.Env = slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.env)
 	}
 	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
 		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
@@ -127,7 +129,7 @@ func (g *group) startOne(ctx context.Context, m *member) {
 
 // isLogVariable reports whether a setting is one of those of logLevel.
 func isLogVariable(s string) bool {
-	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return len(s) >= len(p) && s[:len(p)] == p })
+	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // end ends all processes and waits until they are gone.

@@ -120,13 +120,7 @@ func (e *engine) allAtOnce() {
 
 // alive are the GPUs that take part.
 func (e *engine) alive() []*gpu {
-	var alive []*gpu
-	for _, g := range e.gpus {
-		if g.Outcome == probe.OK {
-			alive = append(alive, g)
-		}
-	}
-	return alive
+	return slices.DeleteFunc(slices.Clone(e.gpus), func(g *gpu) bool { return g.Outcome != probe.OK })
 }
 
 // lanes divides the buffers so that each ordered pair has a part of its own at
@@ -548,10 +542,5 @@ func (e *engine) control() {
 }
 
 func (e *engine) index(address string) int {
-	for i, g := range e.gpus {
-		if g.Address == address {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(e.gpus, func(g *gpu) bool { return g.Address == address })
 }
