@@ -20,16 +20,7 @@ func linkedModel(name string) float64 {
 	return data.GPUModelOf(name).NVLinkGBps
 }
 
-// expectOfBenchmarks notes with each measured value what the links allow.
-// A table does not always identify its GPUs, so the weakest pair of the
-// machine sets the expectation.
-func expectOfBenchmarks(f *facts.Facts) {
-	for i := range f.Benchmarks {
-		expectOfBenchmark(f, &f.Benchmarks[i])
-	}
-}
-
-// CompareBenchmarks does the same for the tables that had nothing to be compared with, as the
+// CompareBenchmarks compares the tables that had nothing to be compared with, as the
 // links are of a machine that the texts do not show.
 func CompareBenchmarks(f *facts.Facts) {
 	f.Benchmarks = slices.Clone(f.Benchmarks)
@@ -42,6 +33,8 @@ func CompareBenchmarks(f *facts.Facts) {
 	}
 }
 
+// expectOfBenchmark notes with each measured value what the links allow. A table does not always identify its
+// GPUs, so the weakest pair of the machine sets the expectation.
 func expectOfBenchmark(f *facts.Facts, b *facts.Benchmark) {
 	if b.P2P != nil && !*b.P2P {
 		return // It was measured without peer access on purpose.

@@ -27,7 +27,9 @@ func Derive(f *facts.Facts) {
 	}
 	deriveNVLinks(f)
 	derivePairs(f)
-	expectOfBenchmarks(f)
+	for i := range f.Benchmarks {
+		expectOfBenchmark(f, &f.Benchmarks[i])
+	}
 }
 
 // deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a

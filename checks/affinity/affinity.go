@@ -224,7 +224,8 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 		}
 		rate, why := p.RateGbps/8, "the port of "+device
 		if rate == 0 {
-			rate = efaRate(f, p.Address) / 8
+			d, _ := pci.DeviceAt(f, p.Address)
+			rate = data.Rates().EFA[d.Device] / 8
 		}
 		if b := bondOf(f, p.Netdev); b != nil && queuePairs == 1 {
 			if one := slowestMember(f, b) / 8; one > 0 && (rate == 0 || one <= rate) {
@@ -237,12 +238,6 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 		}
 	}
 	return gbps, basis
-}
-
-// efaRate is the rate in Gb/s of an EFA device at a PCI address.
-func efaRate(f *facts.Facts, address string) float64 {
-	d, _ := pci.DeviceAt(f, address)
-	return data.Rates().EFA[d.Device]
 }
 
 // bondOf is the bond of that name, if it has several links.

@@ -267,7 +267,7 @@ func (r *reader) readModules(f *facts.NICFacts) {
 		r.Failed("modules", err)
 		return
 	}
-	f.Modules = modulesAmong(names)
+	f.Modules = slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return !slices.Contains(Modules, name) })
 }
 
 // DeriveMTU adds to the RoCE ports the path MTU that their interfaces allow.

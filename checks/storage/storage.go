@@ -79,12 +79,6 @@ type reader struct{ gather.Section }
 
 // matching are those of some names that a function accepts, at most so many.
 func matching(names []string, most int, accept func(string) bool) []string {
-	var list []string
-	for _, name := range names {
-		if accept(name) && len(list) < most {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	list := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !accept(name) })
+	return list[:min(len(list), most)]
 }

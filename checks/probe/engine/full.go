@@ -536,7 +536,7 @@ func (e *engine) control() {
 		if e.skip[transferKey(t)] || i < 0 || j < 0 || e.gpus[i].Outcome != probe.OK || e.gpus[j].Outcome != probe.OK {
 			continue
 		}
-		e.attempt(t, test{name: probe.TestStaged, run: e.staged}, i, j)
+		e.attempt(t, test{name: probe.TestStaged, run: (*engine).staged}, i, j)
 		e.report(t)
 	}
 }

@@ -199,7 +199,7 @@ func (e *engine) interprocess() {
 
 // onEachPair records the same outcome of the test between processes for every pair.
 func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
-	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(t *probe.Transfer, _, _ *gpu, _ uint64) error {
+	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(_ *engine, t *probe.Transfer, _, _ *gpu, _ uint64) error {
 		t.Outcome, t.Reason = outcome, reason
 		return nil
 	}})
