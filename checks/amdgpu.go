@@ -209,7 +209,7 @@ func (c *gpuGathering) amdText(name string) string {
 	return escape.Printable(text, gather.MaxShown)
 }
 
-// partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
+// partitionMode is a mode as amdgpu writes it; UNKNOWN does not match.
 var partitionMode = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // readRAS reads the error counters. The driver shows a file for each block that
