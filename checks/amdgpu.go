@@ -88,16 +88,12 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		gpu := c.gpuOfNode(n)
-		if gpu.Architecture == "" {
-			gpu.Architecture = n.architecture()
-		}
+		gpu.Architecture = cmp.Or(gpu.Architecture, n.architecture())
 		if n.properties["cpu_cores_count"] > 0 {
 			gpu.Integrated = new(true)
 		}
 		if gpu.KFD == nil {
-			gpu.KFD = &facts.KFDNode{
-				Node: n.number, GPUID: n.id,
-			}
+			gpu.KFD = &facts.KFDNode{Node: n.number, GPUID: n.id}
 			if hive := n.properties["hive_id"]; hive != 0 {
 				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
 			}
@@ -123,9 +119,7 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	}
 	address := n.address()
 	if _, told := n.properties["domain"]; !told { // Linux before 5.8.
-		place := address[len("0000"):]
-		gpu := find(func(a string) bool { return strings.HasSuffix(a, place) })
-		if gpu != nil {
+		if gpu := find(func(a string) bool { return strings.HasSuffix(a, address[len("0000"):]) }); gpu != nil {
 			return gpu
 		}
 	}
@@ -176,8 +170,8 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 		gpu.Name = name
 	}
 	gpu.VBIOS = c.amdText(dir + "/vbios_version")
-	gpu.ComputePartition = partitionMode(c.amdText(dir + "/current_compute_partition"))
-	gpu.MemoryPartition = partitionMode(c.amdText(dir + "/current_memory_partition"))
+	gpu.ComputePartition = partitionMode.FindString(c.amdText(dir + "/current_compute_partition"))
+	gpu.MemoryPartition = partitionMode.FindString(c.amdText(dir + "/current_memory_partition"))
 	if gpu.KFD != nil && gpu.KFD.Hive == "" {
 		if text := c.amdText(dir + "/xgmi_hive_info/xgmi_hive_id"); text != "" {
 			if hive, err := strconv.ParseUint(text, 10, 64); err == nil && hive != 0 {
@@ -211,22 +205,12 @@ func (c *gpuGathering) noteMemory() {
 
 // amdText is the text of a small file, or empty.
 func (c *gpuGathering) amdText(name string) string {
-	text, err := c.Host.Text(name)
-	if err != nil {
-		return ""
-	}
+	text, _ := c.Host.Text(name)
 	return escape.Printable(text, gather.MaxShown)
 }
 
-var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
-
-// partitionMode is a mode as amdgpu writes it; empty for UNKNOWN.
-func partitionMode(text string) string {
-	if partitionName.MatchString(text) {
-		return text
-	}
-	return ""
-}
+// partitionMode is a mode as amdgpu writes it; UNKNOWN does not match.
+var partitionMode = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // readRAS reads the error counters. The driver shows a file for each block that
 // can count, on the accelerators and some professional cards.

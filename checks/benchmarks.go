@@ -20,16 +20,7 @@ func linkedModel(name string) float64 {
 	return data.GPUModelOf(name).NVLinkGBps
 }
 
-// expectOfBenchmarks notes with each measured value what the links allow.
-// A table does not always identify its GPUs, so the weakest pair of the
-// machine sets the expectation.
-func expectOfBenchmarks(f *facts.Facts) {
-	for i := range f.Benchmarks {
-		expectOfBenchmark(f, &f.Benchmarks[i])
-	}
-}
-
-// CompareBenchmarks does the same for the tables that had nothing to be compared with, as the
+// CompareBenchmarks compares the tables that had nothing to be compared with, as the
 // links are of a machine that the texts do not show.
 func CompareBenchmarks(f *facts.Facts) {
 	f.Benchmarks = slices.Clone(f.Benchmarks)
@@ -42,6 +33,8 @@ func CompareBenchmarks(f *facts.Facts) {
 	}
 }
 
+// expectOfBenchmark notes with each measured value what the links allow. A table does not always identify its
+// GPUs, so the weakest pair of the machine sets the expectation.
 func expectOfBenchmark(f *facts.Facts, b *facts.Benchmark) {
 	if b.P2P != nil && !*b.P2P {
 		return // It was measured without peer access on purpose.
@@ -112,10 +105,7 @@ func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 
 // weakestHost is the rate of the GPU whose way to its processor is the narrowest.
 func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
-	if f.GPUs == nil {
-		return 0, 0, ""
-	}
-	for _, d := range f.GPUs.Devices {
+	for _, d := range f.GPUs.All() {
 		r, least, why := hostRate(f, d.Address, "", data.Rates().Shares[probe.TestHostToDevice])
 		if r == 0 {
 			return 0, 0, "" // The one of which nothing is known may be the narrowest.
@@ -124,7 +114,7 @@ func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
 			rate, threshold, basis = r, least, why
 		}
 	}
-	if uplink := affinity.Uplink([]string{basis}); uplink != "" && len(f.GPUs.Devices) > 1 {
+	if uplink := affinity.Uplink([]string{basis}); uplink != "" && len(f.GPUs.All()) > 1 {
 		basis = fmt.Sprintf("the %s of the switch above a GPU", uplink)
 	}
 	return rate, threshold, basis
@@ -133,10 +123,8 @@ func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
 // integrated reports whether a GPU of a table, or of the machine, is a part of its processor.
 func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 	names := slices.Clone(b.GPUNames)
-	if f.GPUs != nil {
-		for _, g := range f.GPUs.Devices {
-			names = append(names, g.Name)
-		}
+	for _, g := range f.GPUs.All() {
+		names = append(names, g.Name)
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return data.GPUModelOf(name).Form == "superchip" })
 }
@@ -144,10 +132,7 @@ func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
 // is the slowest, of those that take part.
 func weakestPair(f *facts.Facts, test string, takesPart func(gpu string) bool) (rate, threshold float64, basis string) {
-	if f.Links == nil {
-		return 0, 0, ""
-	}
-	for _, p := range f.Links.Pairs {
+	for _, p := range f.Links.All() {
 		if !between(&p, takesPart) {
 			continue
 		}

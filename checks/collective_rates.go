@@ -119,11 +119,8 @@ func largeSums(a *probe.Arm) []*probe.Operation {
 
 // modelsOf are the models of the GPUs that take part; nil where one of them is not known.
 func modelsOf(f *facts.Facts, takesPart func(gpu string) bool) []string {
-	if f.GPUs == nil {
-		return nil
-	}
 	var all []string
-	for _, d := range f.GPUs.Devices {
+	for _, d := range f.GPUs.All() {
 		if takesPart(d.Address) {
 			all = append(all, d.Name)
 		}
@@ -136,23 +133,20 @@ func modelsOf(f *facts.Facts, takesPart func(gpu string) bool) []string {
 // that it sends 2(n-1)/n times. 0 where nothing is known; a model alone tells what its links carry.
 func mostOfCollective(f *facts.Facts, c *probe.Collectives, rate float64, takesPart func(gpu string) bool) float64 {
 	of := map[string]float64{}
-	if f.Links != nil {
-		for i := range f.Links.Pairs {
-			p := &f.Links.Pairs[i]
-			if !between(p, takesPart) {
-				continue
-			}
-			r, _, _ := pairRate(f, &probe.Transfer{Test: probe.TestStore, Source: p.A, Destination: p.B}, 2, data.Rates().Shares[probe.TestStore])
-			if r == 0 {
-				clear(of) // Unknown links carry an unknown rate.
-				break
-			}
-			for _, gpu := range []string{p.A, p.B} {
-				if p.NVSwitch || p.LinkType != linkXGMI && (p.NVLinks == nil || *p.NVLinks == 0) {
-					of[gpu] = max(of[gpu], r) // One link to all peers.
-				} else {
-					of[gpu] += r
-				}
+	for _, p := range f.Links.All() {
+		if !between(&p, takesPart) {
+			continue
+		}
+		r, _, _ := pairRate(f, &probe.Transfer{Test: probe.TestStore, Source: p.A, Destination: p.B}, 2, data.Rates().Shares[probe.TestStore])
+		if r == 0 {
+			clear(of) // Unknown links carry an unknown rate.
+			break
+		}
+		for _, gpu := range []string{p.A, p.B} {
+			if p.NVSwitch || p.LinkType != linkXGMI && (p.NVLinks == nil || *p.NVLinks == 0) {
+				of[gpu] = max(of[gpu], r) // One link to all peers.
+			} else {
+				of[gpu] += r
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 )
@@ -163,10 +164,8 @@ func candidates(g *gather.Gathering) []probe.Candidate {
 
 // amdAlone reports whether all GPUs are AMD's.
 func amdAlone(f *facts.Facts) bool {
-	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return !isAMD(f, d.Address) })
+	all := f.GPUs.All()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(d facts.GPU) bool { return d.Vendor != pci.WordAMD })
 }
 
 // collectives runs the collectives. A recording returns whatever it holds.

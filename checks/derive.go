@@ -27,7 +27,9 @@ func Derive(f *facts.Facts) {
 	}
 	deriveNVLinks(f)
 	derivePairs(f)
-	expectOfBenchmarks(f)
+	for i := range f.Benchmarks {
+		expectOfBenchmark(f, &f.Benchmarks[i])
+	}
 }
 
 // deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a
@@ -38,7 +40,7 @@ func deriveOffered(f *facts.Facts) {
 		return
 	}
 	for _, d := range f.Transfers.Devices {
-		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
+		if f.GPUs.At(d.Address) == nil {
 			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: pci.WordAMD, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
@@ -56,12 +58,10 @@ func deriveGPUs(f *facts.Facts) {
 		if f.GPUs == nil {
 			f.GPUs = &facts.GPUFacts{}
 		}
-		i := slices.IndexFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address })
-		if i < 0 {
+		if f.GPUs.At(d.Address) == nil {
 			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address})
-			i = len(f.GPUs.Devices) - 1
 		}
-		g := &f.GPUs.Devices[i]
+		g := f.GPUs.At(d.Address)
 		g.InPCI, g.Vendor = true, cmp.Or(g.Vendor, vendor)
 	}
 }
@@ -69,26 +69,21 @@ func deriveGPUs(f *facts.Facts) {
 // deriveNVLinks notes the GPUs that have no NVLink, by their model or because a
 // text that shows each pair of the GPUs by index shows none.
 func deriveNVLinks(f *facts.Facts) {
-	if f.GPUs == nil {
-		return
-	}
 	pairs, joined := 0, false
-	if f.Links != nil {
-		for _, p := range f.Links.Pairs {
-			if p.Kind == pairGPUs && p.NVLinks != nil {
-				pairs++
-				joined = joined || *p.NVLinks > 0
-			}
+	for _, p := range f.Links.All() {
+		if p.Kind == pairGPUs && p.NVLinks != nil {
+			pairs++
+			joined = joined || *p.NVLinks > 0
 		}
 	}
 	n := 0
-	for i := range f.GPUs.Devices {
-		if f.GPUs.Devices[i].Index != nil {
+	for _, g := range f.GPUs.All() {
+		if g.Index != nil {
 			n++
 		}
 	}
 	none := !joined && pairs > 0 && pairs == n*(n-1)/2
-	for i := range f.GPUs.Devices {
+	for i := range f.GPUs.All() {
 		g := &f.GPUs.Devices[i]
 		if g.NVLinks == nil && g.Vendor != pci.WordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
 			g.NVLinks = []facts.NVLink{}

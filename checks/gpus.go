@@ -127,11 +127,9 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 // be read.
 func (c *gpuGathering) noteUnclassed() {
 	unclassed := 0
-	if c.Facts.PCI != nil {
-		for _, d := range c.Facts.PCI.Devices {
-			if d.Kind == "" {
-				unclassed++
-			}
+	for _, d := range c.Facts.PCI.All() {
+		if d.Kind == "" {
+			unclassed++
 		}
 	}
 	if unclassed > 0 {
@@ -193,10 +191,7 @@ func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 // nameOf returns a process's name, or "" where it is not visible: NVML may
 // know it by its process ID outside this container.
 func (c *gpuGathering) nameOf(pid int) string {
-	name, err := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
-	if err != nil {
-		return ""
-	}
+	name, _ := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
 	return strings.ToValidUTF8(name, "?")
 }
 
@@ -376,16 +371,14 @@ func parseDriverParams(text string) map[string]string {
 // by address. If links connect to switches that a virtual machine hides, or
 // if a link does not report its remote end, the number is not known.
 func (c *gpuGathering) countNVSwitches() *int {
-	if c.Facts.PCI != nil {
-		n := 0
-		for _, d := range c.Facts.PCI.Devices {
-			if d.Kind == "nvswitch" {
-				n++
-			}
+	n := 0
+	for _, d := range c.Facts.PCI.All() {
+		if d.Kind == "nvswitch" {
+			n++
 		}
-		if n > 0 {
-			return &n
-		}
+	}
+	if n > 0 {
+		return &n
 	}
 	addresses := make(map[string]bool)
 	sure := c.Facts.PCI != nil && c.out.NVML == nvml.OK

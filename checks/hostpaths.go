@@ -11,7 +11,7 @@ import (
 // hosts are the ways between each GPU and its processor, as far as the tree shows their links.
 func (t *topology) hosts() []facts.HostPath {
 	var all []facts.HostPath
-	for _, address := range t.gpuAddresses {
+	for _, address := range t.addresses[pci.KindGPU] {
 		if d := t.devices[address]; d != nil && d.RootBus != "" {
 			if h := t.host(d); h != nil {
 				all = append(all, *h)

@@ -87,11 +87,9 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 		return nil, err
 	}
 	devices := map[int][]string{}
-	if g.Facts.PCI != nil {
-		for _, d := range g.Facts.PCI.Devices {
-			if d.IOMMUGroup != nil {
-				devices[*d.IOMMUGroup] = append(devices[*d.IOMMUGroup], d.Address)
-			}
+	for _, d := range g.Facts.PCI.All() {
+		if d.IOMMUGroup != nil {
+			devices[*d.IOMMUGroup] = append(devices[*d.IOMMUGroup], d.Address)
 		}
 	}
 	groups := []facts.IOMMUGroup{}
@@ -127,7 +125,7 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 			return "", "there is no IOMMU group, and the list of IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
-		case tree != nil && slices.ContainsFunc(tree.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
+		case slices.ContainsFunc(tree.All(), func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
 			return "", "devices belong to IOMMU groups, but the groups are hidden"
 		}
 		return iommuOff, ""

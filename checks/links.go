@@ -88,11 +88,10 @@ func (t *topology) pairs(included func(address string) bool) iter.Seq[facts.Pair
 	return func(yield func(facts.Pair) bool) {
 		n := 0
 		for _, kind := range []struct {
-			name   string
-			others []string
-		}{{pairGPUs, t.gpuAddresses}, {pairNIC, t.nicAddresses}, {pairNVMe, t.nvmeAddresses}} {
-			for i, a := range t.gpuAddresses {
-				others := kind.others
+			name, other string
+		}{{pairGPUs, pci.KindGPU}, {pairNIC, pci.KindNIC}, {pairNVMe, pci.KindNVMe}} {
+			for i, a := range t.addresses[pci.KindGPU] {
+				others := t.addresses[kind.other]
 				if kind.name == pairGPUs {
 					others = others[i+1:]
 				}
@@ -112,15 +111,13 @@ func (t *topology) pairs(included func(address string) bool) iter.Seq[facts.Pair
 
 // topology is what the other sections say about the devices, by address.
 type topology struct {
-	devices       map[string]*facts.PCIDevice
-	gpus          map[string]*facts.GPU
-	peers         map[[2]string]*facts.GPUPeer
-	amd           *amdLinks
-	nodes         int // NUMA nodes; 0 where not known.
-	switches      int // NVSwitches; 0 where none or not known.
-	gpuAddresses  []string
-	nicAddresses  []string
-	nvmeAddresses []string
+	devices   map[string]*facts.PCIDevice
+	gpus      map[string]*facts.GPU
+	peers     map[[2]string]*facts.GPUPeer
+	amd       *amdLinks
+	nodes     int                 // NUMA nodes; 0 where not known.
+	switches  int                 // NVSwitches; 0 where none or not known.
+	addresses map[string][]string // By kind, sorted.
 }
 
 func newTopology(f *facts.Facts) *topology {
@@ -128,20 +125,14 @@ func newTopology(f *facts.Facts) *topology {
 		devices: make(map[string]*facts.PCIDevice),
 		gpus:    make(map[string]*facts.GPU),
 		peers:   make(map[[2]string]*facts.GPUPeer),
+
+		addresses: make(map[string][]string),
 	}
-	if f.PCI != nil {
-		for i := range f.PCI.Devices {
-			d := &f.PCI.Devices[i]
-			t.devices[d.Address] = d
-			switch {
-			case lent(d):
-			case d.Kind == pci.KindGPU:
-				t.gpuAddresses = append(t.gpuAddresses, d.Address)
-			case d.Kind == pci.KindNIC:
-				t.nicAddresses = append(t.nicAddresses, d.Address)
-			case d.Kind == pci.KindNVMe:
-				t.nvmeAddresses = append(t.nvmeAddresses, d.Address)
-			}
+	for i := range f.PCI.All() {
+		d := &f.PCI.Devices[i]
+		t.devices[d.Address] = d
+		if !lent(d) {
+			t.addresses[d.Kind] = append(t.addresses[d.Kind], d.Address)
 		}
 	}
 	if f.GPUs != nil {
@@ -152,7 +143,7 @@ func newTopology(f *facts.Facts) *topology {
 			}
 			t.gpus[gpu.Address] = gpu
 			if t.devices[gpu.Address] == nil {
-				t.gpuAddresses = append(t.gpuAddresses, gpu.Address) // Where /sys hides it.
+				t.addresses[pci.KindGPU] = append(t.addresses[pci.KindGPU], gpu.Address) // Where /sys hides it.
 			}
 		}
 		for i := range f.GPUs.P2P {
@@ -166,10 +157,10 @@ func newTopology(f *facts.Facts) *topology {
 	if f.NUMA != nil {
 		t.nodes = len(f.NUMA.Nodes)
 	}
-	slices.Sort(t.gpuAddresses)
-	t.gpuAddresses = slices.Compact(t.gpuAddresses)
-	slices.Sort(t.nicAddresses)
-	slices.Sort(t.nvmeAddresses)
+	for kind, all := range t.addresses {
+		slices.Sort(all)
+		t.addresses[kind] = slices.Compact(all)
+	}
 	return t
 }
 
@@ -186,7 +177,7 @@ func lent(d *facts.PCIDevice) bool {
 // ones; nil if there are not several, or the tree is not known.
 func (t *topology) virtual() *bool {
 	flat, placed := true, 0
-	for _, address := range t.gpuAddresses {
+	for _, address := range t.addresses[pci.KindGPU] {
 		if d := t.devices[address]; d != nil && d.RootBus != "" {
 			placed++
 			flat = flat && len(d.Ancestors) == 0
@@ -297,31 +288,14 @@ func (t *topology) wayBetween(a, b string) *way {
 		return w
 	}
 	w.common = da.Ancestors[shared-1]
-	if switchesCrossed(rolesA[shared-1], rolesA[shared:], rolesB[shared:]) > 1 {
+	// Each switch has one upstream port, be it on a riser or on the card itself; a bridge to conventional PCI
+	// counts as one.
+	below := slices.DeleteFunc(slices.Concat(rolesA[shared-1:], rolesB[shared:]), func(r role) bool { return r != roleUp && r != roleOther })
+	w.path = pathPIX
+	if len(below) > 1 {
 		w.path = pathPXB
-	} else {
-		w.path = pathPIX
 	}
 	return w
-}
-
-// switchesCrossed counts the switches on the path of a pair that turns below
-// the root complex. Each switch has one upstream port, be it on a riser or on
-// the card itself; a bridge to conventional PCI counts as one.
-func switchesCrossed(common role, below ...[]role) int {
-	n := 0
-	count := func(r role) {
-		if r == roleUp || r == roleOther {
-			n++
-		}
-	}
-	count(common)
-	for _, side := range below {
-		for _, r := range side {
-			count(r)
-		}
-	}
-	return n
 }
 
 // throughRoot names the path of a pair that meets in the root complex.
@@ -508,7 +482,7 @@ func (t *topology) joined(a, b *facts.GPU) (n int, through, known bool) {
 		return 0, false, false
 	case t.switches > 0 || inFabric(a) && inFabric(b):
 		return links, true, true
-	case len(t.gpuAddresses) == 2:
+	case len(t.addresses[pci.KindGPU]) == 2:
 		return links, false, true // There is nowhere else for them to lead.
 	}
 	return 0, false, false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
@@ -143,7 +144,7 @@ func (a amdMachine) build() *host.Memory {
 	m.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
 	m.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
 	m.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	m.Answer(host.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	m.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
 	m.Answer(host.AskKernelLog, "")
 	return m
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -136,7 +137,7 @@ func (m model) memory() *host.Memory {
 	mem.Answer(host.AskEnviron, []string{})
 	mem.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
 	mem.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	mem.Answer(host.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	mem.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
 	mem.Answer(host.AskKernelLog, "")
 	mem.Answer(host.AskNVML, m.nvml())
 	mem.Answer(host.AskProbe+"quick", m.probe())

@@ -115,7 +115,7 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}
-	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
+	return !slices.ContainsFunc(f.GPUs.All(), func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
 }
 
 // judgeSpeed records what a transfer should have reached, and judges its speed.
@@ -160,15 +160,11 @@ func judgeSpeed(f *facts.Facts, devices int, t *probe.Transfer) {
 // FirstUser is the first of these GPUs that processes other than gpudoctor use, and who
 // uses it; nil if none is known to be in use.
 func FirstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
-	if f.GPUs == nil {
-		return "", nil
-	}
-	for i := range f.GPUs.Devices {
-		d := &f.GPUs.Devices[i]
+	for _, d := range f.GPUs.All() {
 		if !slices.Contains(addresses, d.Address) {
 			continue
 		}
-		if u := userOf(d, ownBytes); u != nil {
+		if u := userOf(&d, ownBytes); u != nil {
 			return d.Address, u
 		}
 	}
@@ -233,7 +229,8 @@ func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 
 // isAMD is true for a GPU that is AMD's.
 func isAMD(f *facts.Facts, address string) bool {
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == pci.WordAMD })
+	d := f.GPUs.At(address)
+	return d != nil && d.Vendor == pci.WordAMD
 }
 
 // pcieRate is the rate of the narrowest PCIe link between two GPUs, or, if
@@ -252,15 +249,11 @@ func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 // ownLinkRate is the best rate of a GPU's own PCIe link in its slot, according to
 // NVML.
 func ownLinkRate(f *facts.Facts, address string) float64 {
-	if f.GPUs == nil {
+	d := f.GPUs.At(address)
+	if d == nil || d.PCIe == nil {
 		return 0
 	}
-	for _, d := range f.GPUs.Devices {
-		if d.Address == address && d.PCIe != nil && data.PCIeSpeedGTs(d.PCIe.MaxGeneration) > 0 {
-			return data.PCIeGBps(data.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
-		}
-	}
-	return 0
+	return data.PCIeGBps(data.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
 }
 
 // hostRate is what a GPU's way to the host's memory could carry: its own link, or a narrower

@@ -183,10 +183,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 			return nil, nil, nil, &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
 		}
 	}
-	profile := opts.Profile
-	if profile == "" {
-		profile = Training
-	}
+	profile := cmp.Or(opts.Profile, Training)
 	left = map[string]string{}
 	for _, rule := range s.rules {
 		inProfile := rule.judges(profile)

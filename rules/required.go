@@ -68,11 +68,9 @@ func probed(f *facts.Facts) bool { return f.Transfers != nil && len(f.Transfers.
 // gpusOf are the addresses of a vendor's GPUs that the PCI tree or NVML shows.
 func gpusOf(f *facts.Facts, vendor string) []string {
 	var all []string
-	if f.GPUs != nil {
-		for _, g := range f.GPUs.Devices {
-			if g.Vendor == vendor && (g.InPCI || g.InNVML) {
-				all = append(all, g.Address)
-			}
+	for _, g := range f.GPUs.All() {
+		if g.Vendor == vendor && (g.InPCI || g.InNVML) {
+			all = append(all, g.Address)
 		}
 	}
 	return all

@@ -86,7 +86,6 @@ func nearer(have []Near, n Near) []Near {
 
 // machine is what the facts say of devices, by address.
 type machine struct {
-	facts *facts.Facts
 	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
 	// and name of one that can carry the traffic of GPUs.
 	rdma     map[string]string
@@ -96,11 +95,8 @@ type machine struct {
 }
 
 func newMachine(f *facts.Facts) *machine {
-	m := &machine{facts: f, rdma: map[string]string{}, carrying: map[string]bool{}, gpus: map[string]*GPU{}}
-	if f.NICs == nil {
-		return m
-	}
-	for _, p := range f.NICs.RDMA {
+	m := &machine{rdma: map[string]string{}, carrying: map[string]bool{}, gpus: map[string]*GPU{}}
+	for _, p := range f.NICs.Ports() {
 		m.carrying[p.Device] = true
 		if p.Address != "" {
 			m.carrying[p.Address] = true
@@ -153,12 +149,8 @@ func NodeOf(f *facts.Facts, address string) *int {
 	if d, ok := pci.DeviceAt(f, address); ok {
 		return d.NUMANode
 	}
-	if f.GPUs != nil {
-		for i := range f.GPUs.Devices {
-			if d := &f.GPUs.Devices[i]; d.Address == address {
-				return d.NUMANode
-			}
-		}
+	if d := f.GPUs.At(address); d != nil {
+		return d.NUMANode
 	}
 	return nil
 }
@@ -183,13 +175,10 @@ func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
 // prints it, the domain is looked up.
 func gpuNames(f *facts.Facts, gpu string) []string {
 	names := []string{gpu}
-	if f.GPUs == nil {
-		return names
-	}
 	if _, tail, ok := strings.Cut(gpu, ":"); ok {
-		names = append(names, inDomains(f.GPUs.Devices, tail)...)
+		names = append(names, inDomains(f.GPUs.All(), tail)...)
 	}
-	for _, d := range f.GPUs.Devices {
+	for _, d := range f.GPUs.All() {
 		if d.Index != nil && fmt.Sprintf("GPU%d", *d.Index) == gpu {
 			names = append(names, d.Address)
 		}
@@ -217,11 +206,9 @@ func inDomains(devices []facts.GPU, tail string) []string {
 // nicNames are the names of an RDMA device in pairs.
 func nicNames(f *facts.Facts, device string) []string {
 	names := []string{device}
-	if f.NICs != nil {
-		for _, p := range f.NICs.RDMA {
-			if p.Device == device && p.Address != "" {
-				names = append(names, p.Address)
-			}
+	for _, p := range f.NICs.Ports() {
+		if p.Device == device && p.Address != "" {
+			names = append(names, p.Address)
 		}
 	}
 	return names
@@ -231,16 +218,14 @@ func nicNames(f *facts.Facts, device string) []string {
 // of its ports; of a bond that distributes by connection, with one queue pair, that of one of
 // its links.
 func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basis string) {
-	if f.NICs == nil {
-		return 0, ""
-	}
-	for _, p := range f.NICs.RDMA {
+	for _, p := range f.NICs.Ports() {
 		if p.Device != device {
 			continue
 		}
 		rate, why := p.RateGbps/8, "the port of "+device
 		if rate == 0 {
-			rate = efaRate(f, p.Address) / 8
+			d, _ := pci.DeviceAt(f, p.Address)
+			rate = data.Rates().EFA[d.Device] / 8
 		}
 		if b := bondOf(f, p.Netdev); b != nil && queuePairs == 1 {
 			if one := slowestMember(f, b) / 8; one > 0 && (rate == 0 || one <= rate) {
@@ -253,12 +238,6 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 		}
 	}
 	return gbps, basis
-}
-
-// efaRate is the rate in Gb/s of an EFA device at a PCI address.
-func efaRate(f *facts.Facts, address string) float64 {
-	d, _ := pci.DeviceAt(f, address)
-	return data.Rates().EFA[d.Device]
 }
 
 // bondOf is the bond of that name, if it has several links.

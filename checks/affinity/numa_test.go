@@ -86,20 +86,6 @@ func TestParseCPUList(t *testing.T) {
 	}
 }
 
-func TestCPUListCommon(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"0-15", "0-15", 16}, {"0-15,32-47", "8-39", 16}, {"0-3", "4-7", 0}, {"", "0-7", 0}, {"0,2,4,6", "0-6", 4},
-	} {
-		a, _ := parseCPUList(test.a)
-		b, _ := parseCPUList(test.b)
-		ab, ba := a.common(b), b.common(a)
-		expect.That(t, ab == test.want && ba == test.want, "%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
-	}
-}
-
 func FuzzCPUList(f *testing.F) {
 	f.Add("0-15,64-79", "8-71")
 	f.Add("", "0")

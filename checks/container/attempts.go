@@ -2,25 +2,18 @@ package container
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 )
 
 // readAttempts takes over what a child of gpudoctor tried.
 func (c *reader) readAttempts(ctx context.Context) {
 	var answer attempt.Answer
-	err := c.g.Attempts(ctx, &answer)
-	if errors.Is(err, host.ErrNotRecorded) {
-		c.readCalls(ctx) // The recording is older.
-		return
-	}
-	if err != nil {
+	if err := c.g.Attempts(ctx, &answer); err != nil {
 		c.unknown("get_mempolicy", err)
 		c.unknown("attempts", err)
 		return
@@ -41,16 +34,6 @@ func (c *reader) readAttempts(ctx context.Context) {
 	} {
 		*field = c.attempt(name, answer.Results[name])
 	}
-}
-
-// readCalls reads the calls that were tried when the recording was made.
-func (c *reader) readCalls(ctx context.Context) {
-	var calls map[string]string
-	if err := c.h.Ask(ctx, host.AskSyscalls, &calls); err != nil {
-		c.unknown("get_mempolicy", err)
-	}
-	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], gather.MaxShown)
-	c.f.Mlock = escape.Printable(calls["mlock"], gather.MaxShown)
 }
 
 // word is an outcome as one word: "ok" or the name of an error.

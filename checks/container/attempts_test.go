@@ -5,14 +5,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // attempted is a machine that recorded an answer.
 func attempted(answer any) aMachine {
-	return aMachine{answers: map[string]any{attempt.Question: answer, host.AskSyscalls: map[string]string{"get_mempolicy": "EPERM", "mlock": "EPERM"}}}
+	return aMachine{answers: map[string]any{attempt.Question: answer}}
 }
 
 func TestAttempts(t *testing.T) {
@@ -41,24 +40,6 @@ func reasonOf(f *facts.Facts, fact string) string {
 		}
 	}
 	return ""
-}
-
-// TestAttemptsWithoutProbe checks that what was not requested is unknown for that reason.
-func TestAttemptsWithoutProbe(t *testing.T) {
-	got := checktest.One(t, Check, attempted(attempt.Answer{Results: map[string]attempt.Result{
-		attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK},
-	}}).build())
-	if got.Container.Attempts != nil || got.Container.GetMempolicy != "ok" || reasonOf(got, "attempts") != "the probe was not requested" {
-		t.Errorf("got %+v, and %v", got.Container, got.Unknown)
-	}
-}
-
-// TestAttemptsOfOlderRecordings checks that a recording without them still gives the calls that it holds.
-func TestAttemptsOfOlderRecordings(t *testing.T) {
-	m := attempted(nil)
-	delete(m.answers, attempt.Question)
-	c := checktest.One(t, Check, m.build()).Container
-	expect.That(t, c.GetMempolicy == "EPERM" && c.Mlock == "EPERM" && c.Attempts == nil, "got %+v", c)
 }
 
 // TestAttemptsAreUntrusted checks that no answer of a recording becomes an outcome that attempts cannot have, and

@@ -122,8 +122,7 @@ func (c *reader) readNamespaces() {
 			c.g.Unknown("container", fact, fmt.Sprintf("/proc/self/ns/%s does not name a namespace", name), "")
 			return nil
 		}
-		other := link != initial
-		return &other
+		return new(link != initial)
 	}
 	c.f.PrivateIPC = private("ipc", initialIPC, "private_ipc")
 	c.f.PrivatePID = private("pid", initialPID, "private_pid")
@@ -220,9 +219,7 @@ func (c *reader) readShm(ctx context.Context) {
 		at = shm
 	}
 	m := mountAt(c.mounts, at)
-	mounted := m != nil
-	c.f.SHMMounted = &mounted
-	if !mounted {
+	if c.f.SHMMounted = new(m != nil); m == nil {
 		return
 	}
 	var size host.Statfs
@@ -240,16 +237,14 @@ func (c *reader) readShm(ctx context.Context) {
 func (c *reader) readSys() {
 	if c.mounts != nil {
 		m := mountAt(c.mounts, "/sys")
-		mounted := m != nil && m.FSType == "sysfs"
-		c.f.SysMounted = &mounted
+		c.f.SysMounted = new(m != nil && m.FSType == "sysfs")
 	}
 	names, err := c.h.Dir("/sys/bus/pci/devices")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.unknown("pci_visible", err)
 		return
 	}
-	visible := len(names) > 0
-	c.f.PCIVisible = &visible
+	c.f.PCIVisible = new(len(names) > 0)
 }
 
 // readNodes lists the nodes of GPUs and RDMA devices, and checks what this

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -85,7 +86,7 @@ func TestContainerDocker(t *testing.T) {
 			host.AskEnviron:                                 []string{"PATH=/bin"},
 			host.AskStatfs + "/dev/shm":                     host.Statfs{Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
 			host.AskLimits:                                  map[string]host.Limit{"memlock": {Soft: 65536, Hard: -1}, "nofile": {Soft: 1024, Hard: 4096}},
-			host.AskSyscalls:                                map[string]string{"get_mempolicy": "EPERM", "mlock": "ok"},
+			attempt.Question:                                attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.Refused, Errno: "EPERM"}, attempt.Mlock: {Outcome: attempt.OK}}},
 			host.AskAccess + "/dev/nvidia3":                 "rw",
 			host.AskAccess + "/dev/nvidiactl":               "rw",
 			host.AskAccess + "/dev/nvidia-caps/nvidia-cap1": "none",
@@ -118,7 +119,7 @@ func TestContainerDocker(t *testing.T) {
 		},
 		MissingNodes: []string{"/dev/nvidia2"}, PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
 	}, got.Container, "container")
-	expect.Len(t, 0, got.Unknown, "unknown")
+	expect.NoDiff(t, []string{"attempts: the probe was not requested"}, checktest.UnknownOf(got, "container"), "unknown")
 }
 
 func TestContainerInside(t *testing.T) {
@@ -208,7 +209,7 @@ func TestContainerUnreadable(t *testing.T) {
 	m.AnswerError(host.AskLimits, errors.New("no limits"))
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.ContainerFacts{}, got.Container, "container")
-	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy pci_visible device_nodes driver_devices inside "
+	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy attempts pci_visible device_nodes driver_devices inside "
 	expect.Equal(t, want, factsOf(got.Unknown), "unknown facts")
 }
 

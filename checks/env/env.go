@@ -115,12 +115,9 @@ func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string
 	if err := h.Ask(ctx, host.AskIDs, &ids); err != nil {
 		return ""
 	}
-	b, err := h.Read("/etc/passwd")
-	if err != nil {
-		return ""
-	}
+	users, _ := h.Text("/etc/passwd")
 	uid := strconv.Itoa(ids.UID)
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(users) {
 		// name:password:uid:gid:comment:home:shell, passwd(5).
 		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= 6 && f[2] == uid && path.IsAbs(f[5]) {
 			return path.Clean(f[5])

@@ -29,12 +29,7 @@ func TestEnvSources(t *testing.T) {
 		unknown []facts.Unknown
 	}{
 		{"nothing set", nil, nil, "", nil},
-		{
-			"only names that steer communication",
-			environ{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"},
-			nil,
-			"LD_PRELOAD= environment*, NCCL_DEBUG=INFO environment*", nil,
-		},
+		{"only names that steer communication", environ{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"}, nil, "LD_PRELOAD= environment*, NCCL_DEBUG=INFO environment*", nil},
 		{
 			"the environment wins, then the home folder, then /etc",
 			environ{"HOME=/home/ada", "NCCL_P2P_DISABLE=0"},
@@ -73,12 +68,7 @@ func TestEnvSources(t *testing.T) {
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: all of "NCCL_ALGO " is taken as the variable's name; the line has no effect`, Hint: "correct or remove the line"},
 			},
 		},
-		{
-			"control characters are escaped",
-			environ{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"},
-			nil,
-			`NCCL_SOCKET_IFNAME=eth0\x1b[31m\n�` + " environment*", nil,
-		},
+		{"control characters are escaped", environ{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"}, nil, `NCCL_SOCKET_IFNAME=eth0\x1b[31m\n�` + " environment*", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m host.Memory

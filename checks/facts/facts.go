@@ -183,6 +183,14 @@ type PCIFacts struct {
 	UnnamedACS []UnnamedACS `json:"unnamed_acs,omitempty"`
 }
 
+// All are the devices; none of a tree that is not known.
+func (f *PCIFacts) All() []PCIDevice {
+	if f == nil {
+		return nil
+	}
+	return f.Devices
+}
+
 // UnnamedACS is the ACS control of functions that a text does not name.
 type UnnamedACS struct {
 	// Control lists the controls that are switched on, as ACS.Control does.
@@ -413,6 +421,24 @@ type GPUFacts struct {
 	// AMD is AMD's driver and what it needs from the kernel; nil if there is
 	// neither an AMD GPU nor its driver.
 	AMD *AMDDriver `json:"amd,omitempty"`
+}
+
+// All are the GPUs; none where they are not known.
+func (f *GPUFacts) All() []GPU {
+	if f == nil {
+		return nil
+	}
+	return f.Devices
+}
+
+// At is the GPU at an address; nil where none is known.
+func (f *GPUFacts) At(address string) *GPU {
+	for i := range f.All() {
+		if g := &f.Devices[i]; g.Address == address {
+			return g
+		}
+	}
+	return nil
 }
 
 // AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it
@@ -681,13 +707,18 @@ type LinkFacts struct {
 	VirtualTopology *bool `json:"virtual_topology,omitempty"`
 }
 
-// Between returns the path between two devices, named in either order, or nil
-// if there is no path.
-func (l *LinkFacts) Between(a, b string) *Pair {
+// All are the paths; none of links that are not known.
+func (l *LinkFacts) All() []Pair {
 	if l == nil {
 		return nil
 	}
-	for i := range l.Pairs {
+	return l.Pairs
+}
+
+// Between returns the path between two devices, named in either order, or nil
+// if there is no path.
+func (l *LinkFacts) Between(a, b string) *Pair {
+	for i := range l.All() {
 		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
 			return p
 		}

@@ -32,6 +32,14 @@ type NICFacts struct {
 	Providers []string `json:"providers"`
 }
 
+// Ports are those of RDMA devices; none where they are not known.
+func (f *NICFacts) Ports() []RDMAPort {
+	if f == nil {
+		return nil
+	}
+	return f.RDMA
+}
+
 // RDMAPort is one port of an RDMA device. Its files are below
 // /sys/class/infiniband/DEVICE/ports/PORT.
 type RDMAPort struct {

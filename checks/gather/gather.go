@@ -158,6 +158,63 @@ func (g *Gathering) Add(u facts.Unknown) {
 	}
 }
 
+// Section notes what could not be established of a section, and reads the small files of its devices.
+type Section struct {
+	*Gathering
+	Name string
+}
+
+// Failed notes why a fact is not known. What a recording lacks is no failure.
+func (s Section) Failed(fact string, err error) {
+	if !errors.Is(err, host.ErrNotRecorded) {
+		s.Unknown(s.Name, fact, Cause(err), HintFor(err))
+	}
+}
+
+// Missing notes what is not known of one device. A file that its driver does not offer, or of a device that is gone
+// by now, as a pod's, is no gap.
+func (s Section) Missing(fact string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.Failed(fact, err)
+	}
+}
+
+// Text is a file that says a fact of a device, empty if that is missing.
+func (s Section) Text(fact, file string) string {
+	text, err := s.Host.Text(file)
+	if err != nil {
+		s.Missing(fact, err)
+	}
+	return text
+}
+
+// Gaps are facts that are not known of some devices. What is said of several is noted once, with
+// their names.
+type Gaps struct {
+	mu sync.Mutex
+	of map[facts.Unknown][]string
+}
+
+// Add notes a fact of a device that could not be established.
+func (m *Gaps) Add(device, section, fact, reason, hint string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = make(map[facts.Unknown][]string)
+	}
+	u := facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
+	m.of[u] = append(m.of[u], device)
+}
+
+// Report notes them all.
+func (m *Gaps) Report(g *Gathering) {
+	for u, devices := range m.of {
+		slices.Sort(devices)
+		u.Reason += ": " + SomeOf(slices.Compact(devices))
+		g.Add(u)
+	}
+}
+
 // Run runs one check within its deadline and turns a panic into an error.
 func (c *Check) Run(ctx context.Context, g *Gathering) error {
 	if !c.Patient {

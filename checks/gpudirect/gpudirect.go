@@ -57,6 +57,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	d := &facts.GPUDirectFacts{}
 	r.registrations(ctx, d)
 	r.reads(ctx, d)
+	r.gaps.Report(g)
 	if d.NICs != nil || d.Reads != nil {
 		f.GPUDirect = d
 	}
@@ -68,6 +69,7 @@ type reader struct {
 	gpus   []string
 	nics   []nic
 	mounts []facts.Mount
+	gaps   gather.Gaps
 }
 
 var errLate = errors.New("too little time was left for it")
@@ -121,9 +123,8 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 		return
 	}
 	d.NICs = []facts.DirectNIC{}
-	reasons := map[gap][]string{}
 	for _, t := range a.Tried {
-		outcome := r.outcome(t, reasons)
+		outcome := r.outcome("nics", t)
 		device, address := escape.Printable(t.Device, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
 		n := entry(&d.NICs, func(n facts.DirectNIC) bool { return n.Device == device }, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
 		switch t.Way {
@@ -138,25 +139,14 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 			}
 		}
 	}
-	r.noteGaps("nics", reasons)
-}
-
-// gap is something whose outcome is unknown, and why.
-type gap struct{ way, reason string }
-
-// noteGaps notes each reason once, with where it holds.
-func (r *reader) noteGaps(fact string, reasons map[gap][]string) {
-	for g, where := range reasons {
-		r.g.Unknown(section, fact+"."+g.way, g.reason+": "+gather.SomeOf(slices.Compact(where)), "")
-	}
 }
 
 // outcome is a result as a fact; nil for one that is not known.
-func (r *reader) outcome(t Tried, reasons map[gap][]string) *facts.Attempt {
+func (r *reader) outcome(fact string, t Tried) *facts.Attempt {
 	o := t.Result
 	if o.Outcome != attempt.OK && o.Outcome != attempt.Refused || o.Bytes < 0 {
-		g := gap{escape.Printable(t.Way, gather.MaxShown), escape.Printable(cmp.Or(o.Reason, "it has no outcome"), gather.MaxShown)}
-		reasons[g] = append(reasons[g], escape.Printable(t.Device, gather.MaxShown))
+		shown := func(s string) string { return escape.Printable(s, gather.MaxShown) }
+		r.gaps.Add(shown(cmp.Or(t.Device, t.Mount)), section, fact+"."+shown(t.Way), shown(cmp.Or(o.Reason, "it has no outcome")), "")
 		return nil
 	}
 	return &facts.Attempt{
@@ -193,27 +183,24 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 		return
 	}
 	d.Reads = []facts.DirectRead{}
-	reasons := map[gap][]string{}
 	for _, t := range a.Tried {
 		mount, gpu := escape.Printable(t.Mount, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
 		o := entry(&d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu }, facts.DirectRead{Mount: mount, GPU: gpu})
 		switch t.Way {
 		case wayDirect:
-			o.Direct = r.read(t, reasons)
+			o.Direct = r.read(t)
 		case wayConfigured:
-			o.Configured = r.read(t, reasons)
+			o.Configured = r.read(t)
 		}
 	}
-	r.noteGaps("reads", reasons)
 }
 
 // read is the result of a read as a fact; nil for one that is not known.
-func (r *reader) read(t Tried, reasons map[gap][]string) *facts.CuFileRead {
+func (r *reader) read(t Tried) *facts.CuFileRead {
 	if t.Result.Outcome == attempt.Corrupt {
 		return &facts.CuFileRead{Outcome: attempt.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
 	}
-	t.Device = t.Mount
-	a := r.outcome(t, reasons)
+	a := r.outcome("reads", t)
 	if a == nil {
 		return nil
 	}

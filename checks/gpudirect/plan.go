@@ -44,10 +44,7 @@ type nic struct{ name, address string }
 // nicsOf are the RDMA devices of this machine that have an active port.
 func nicsOf(f *facts.Facts) []nic {
 	var list []nic
-	if f.NICs == nil {
-		return nil
-	}
-	for _, p := range f.NICs.RDMA {
+	for _, p := range f.NICs.Ports() {
 		n := nic{p.Device, p.Address}
 		if p.Device != "" && p.Host == "" && p.State == "active" && !slices.Contains(list, n) {
 			list = append(list, n)

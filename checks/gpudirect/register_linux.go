@@ -85,14 +85,10 @@ func (r *registrar) domain(name string) domain {
 	if ok {
 		return d
 	}
-	fail := func(call string, err error) {
-		result := outcome(call, err)
-		d.refused = &result
-	}
+	fail := func(call string, err error) { d.refused = new(outcome(call, err)) }
 	device := r.names[name]
 	if device == 0 {
-		result := attempt.NotKnown(verbsLibrary + " does not list the device here")
-		d.refused = &result
+		d.refused = new(attempt.NotKnown(verbsLibrary + " does not list the device here"))
 	} else if context, err := r.verbs.call(func() uintptr { return r.verbs.calls.OpenDevice(device) }); err != nil {
 		fail("ibv_open_device", err)
 	} else if d.pd, err = r.verbs.call(func() uintptr { return r.verbs.calls.AllocPD(context) }); err != nil {

@@ -20,6 +20,9 @@ import (
 
 const gpu0, gpu1 = "0000:06:00.0", "0000:07:00.0"
 
+// allWays are the ways to register memory of one GPU with one NIC, the control first.
+var allWays = []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}
+
 // simulated is a runner on the simulated libraries.
 func simulated(t *testing.T, task string, libraries []string, env ...string) *runner {
 	t.Helper()
@@ -53,7 +56,6 @@ func TestRegister(t *testing.T) {
 		},
 		wayPeermem: {{want: "ok"}, {verbs: "error-peermem=14", want: "refused ibv_reg_mr EFAULT"}, {verbs: "exit-peermem=3", want: "unknown"}},
 	}
-	tries := []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}
 	for _, h := range ways[wayHost] {
 		for _, d := range ways[wayDMABuf] {
 			for _, p := range ways[wayPeermem] {
@@ -62,10 +64,10 @@ func TestRegister(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+d.cuda)
-					a := expect.Value(r.run(t.Context(), tries))(t)
+					a := expect.Value(r.run(t.Context(), allWays))(t)
 					for i, want := range []string{h.want, d.want, p.want} {
 						if got := brief(a.Tried[i].Result); got != want {
-							t.Errorf("%s: got %s (%s), want %s", tries[i].Way, got, a.Tried[i].Result.Reason, want)
+							t.Errorf("%s: got %s (%s), want %s", allWays[i].Way, got, a.Tried[i].Result.Reason, want)
 						}
 					}
 				})
@@ -87,7 +89,7 @@ func TestRegisterHangs(t *testing.T) {
 			t.Parallel()
 			r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+tt.cuda)
 			r.limits.Step = 3 * time.Second
-			a := expect.Value(r.run(t.Context(), []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}))(t)
+			a := expect.Value(r.run(t.Context(), allWays))(t)
 			for _, tried := range a.Tried {
 				want := attempt.OK
 				if tried.Way == tt.way {
@@ -124,9 +126,7 @@ func TestRegisterWithout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := expect.Value(simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), []Try{
-				{Way: wayHost, Device: "mlx5_0"}, {Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0},
-			}))(t)
+			a := expect.Value(simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), allWays))(t)
 			for i, want := range tt.want {
 				r := a.Tried[i].Result
 				if got := brief(r); got != want || want == "unknown" && !strings.Contains(r.Reason, tt.why) {

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"slices"
-	"strings"
+
+	kjson "sigs.k8s.io/json"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -23,8 +22,7 @@ var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 // OpenRecording reads a snapshot or a facts file and returns the one that it is. It is
 // recognized by its content, not by its name. A file that is neither gives
 // ErrUnrecognized. A facts file is read strictly: a field that is not
-// known is an error, which names its line and column, unless it is retired: then
-// it is dropped.
+// known, or that stands twice, is an error, which names its path.
 func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
@@ -116,17 +114,16 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	if err := checkSchema(head.Schema); err != nil {
 		return nil, at(int64(offset), err)
 	}
-	walk := fieldWalk{decoder: json.NewDecoder(bytes.NewReader(data)), data: data}
-	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
-		return nil, at(walk.at, err)
-	}
 	f := &facts.Facts{}
-	err = json.Unmarshal(data, f) // What it does not know now is retired.
+	unfit, err := kjson.UnmarshalStrict(data, f)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
 	}
 	if err != nil {
 		return nil, at(0, err)
+	}
+	if len(unfit) > 0 {
+		return nil, fmt.Errorf("%s: %w", name, unfit[0])
 	}
 	return f, nil
 }
@@ -151,91 +148,4 @@ func checkSchema(schema *string) error {
 func lineAndColumn(data []byte, offset int64) (line, column int) {
 	head := data[:min(max(offset, 0), int64(len(data)))]
 	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
-}
-
-// fieldWalk goes through a document beside the Go type that it is decoded
-// into and finds the fields that the type does not have, and those that stand
-// twice. Package encoding/json does not tell where they are.
-type fieldWalk struct {
-	decoder *json.Decoder
-	data    []byte
-	at      int64 // Where the last token begins.
-}
-
-// next returns the next token.
-func (w *fieldWalk) next() (json.Token, error) {
-	before := w.data[w.decoder.InputOffset():]
-	w.at = int64(len(w.data) - len(bytes.TrimLeft(before, " \t\r\n,:")))
-	return w.decoder.Token()
-}
-
-// value walks through one value of type t; path is where it stands.
-func (w *fieldWalk) value(t reflect.Type, path string) error {
-	token, err := w.next()
-	if err != nil {
-		return err
-	}
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch token {
-	case json.Delim('{'):
-		return w.object(t, path)
-	case json.Delim('['):
-		var element reflect.Type
-		if t != nil && t.Kind() == reflect.Slice {
-			element = t.Elem()
-		}
-		for w.decoder.More() {
-			if err := w.value(element, path); err != nil {
-				return err
-			}
-		}
-		_, err = w.next()
-	}
-	return err
-}
-
-// object walks through the fields of an object. A t of nil is a type that
-// cannot hold one: the decoder says so.
-func (w *fieldWalk) object(t reflect.Type, path string) error {
-	seen := make(map[string]bool)
-	for w.decoder.More() {
-		token, err := w.next()
-		if err != nil {
-			return err
-		}
-		name, _ := token.(string)
-		full := strings.TrimPrefix(path+"."+name, ".")
-		if seen[name] {
-			return fmt.Errorf("duplicate field %q", full)
-		}
-		seen[name] = true
-		var field reflect.Type
-		switch {
-		case t == nil:
-		case t.Kind() == reflect.Map:
-			field = t.Elem()
-		case t.Kind() == reflect.Struct:
-			var ok bool
-			if field, ok = fieldType(t, name); !ok && !slices.Contains(facts.Retired, full) {
-				return fmt.Errorf("unknown field %q", full)
-			}
-		}
-		if err := w.value(field, full); err != nil {
-			return err
-		}
-	}
-	_, err := w.next()
-	return err
-}
-
-// fieldType returns the type of the field that JSON calls name.
-func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
-	for field := range t.Fields() {
-		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && tag != "-" {
-			return field.Type, true
-		}
-	}
-	return nil, false
 }

@@ -75,10 +75,6 @@ const (
 	// AskLimits is answered with a map from "memlock", "nofile", "as" to
 	// a Limit. An unknown one is left out.
 	AskLimits = "limits"
-	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
-	// "ok" or an errno name, in recordings only: a live machine is asked by
-	// package attempt.
-	AskSyscalls = "syscalls"
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"
 	// AskLibraryText takes the path of an NCCL or RCCL and is answered with

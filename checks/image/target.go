@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,31 +22,24 @@ var rdmaDevice = lazy.New(`^(mlx4|mlx5|efa|bnxt_re|irdma|ionic|hns|qedr|cxgb4)_`
 func Target(source string, f *facts.Facts) *facts.TargetFacts {
 	t := &facts.TargetFacts{Source: source}
 	if f.GPUs != nil {
-		t.Driver, t.CUDA = f.GPUs.Driver.KernelVersion, f.GPUs.Driver.CUDAVersion
-		if t.Driver == "" {
-			t.Driver = f.GPUs.Driver.Version
-		}
-		for _, g := range f.GPUs.Devices {
-			if g.Name != "" {
-				t.GPUs = append(t.GPUs, g.Name)
-			}
+		t.Driver, t.CUDA = cmp.Or(f.GPUs.Driver.KernelVersion, f.GPUs.Driver.Version), f.GPUs.Driver.CUDAVersion
+	}
+	for _, g := range f.GPUs.All() {
+		if g.Name != "" {
+			t.GPUs = append(t.GPUs, g.Name)
 		}
 	}
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			switch {
-			case d.Vendor == "0x1d0f" && strings.HasPrefix(d.Device, "0xefa"):
-				t.RDMA = append(t.RDMA, "efa")
-			case d.Vendor == "0x15b3" && d.Kind == "nic":
-				t.RDMA = append(t.RDMA, "mlx5")
-			}
+	for _, d := range f.PCI.All() {
+		switch {
+		case d.Vendor == "0x1d0f" && strings.HasPrefix(d.Device, "0xefa"):
+			t.RDMA = append(t.RDMA, "efa")
+		case d.Vendor == "0x15b3" && d.Kind == "nic":
+			t.RDMA = append(t.RDMA, "mlx5")
 		}
 	}
-	if f.NICs != nil {
-		for _, p := range f.NICs.RDMA {
-			if found := rdmaDevice.FindStringSubmatch(p.Device); found != nil {
-				t.RDMA = append(t.RDMA, found[1])
-			}
+	for _, p := range f.NICs.Ports() {
+		if found := rdmaDevice.FindStringSubmatch(p.Device); found != nil {
+			t.RDMA = append(t.RDMA, found[1])
 		}
 	}
 	t.GPUs = slices.Compact(slices.Sorted(slices.Values(t.GPUs)))

@@ -1,8 +1,6 @@
 package network
 
 import (
-	"slices"
-
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -68,17 +66,6 @@ var Modules = []string{
 	"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem", "ib_peer_mem", "gdrdrv", "nvidia_fs", "nvidia", "nvidia_uvm", "amdgpu",
 	"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "ib_ipoib", "iw_cm", "rdma_cm", "rdma_ucm", "mlx4_core", "mlx4_ib", "mlx5_core", "mlx5_ib",
 	"efa", "irdma", "bnxt_re", "ionic_rdma", "qedr", "hns_roce", "siw", "rdma_rxe", "mlx_compat",
-}
-
-// modulesAmong are those of some names that affect RDMA.
-func modulesAmong(names []string) []string {
-	list := []string{}
-	for _, name := range names {
-		if slices.Contains(Modules, name) {
-			list = append(list, name)
-		}
-	}
-	return list
 }
 
 // firstWord is the first of the words of a file of bonding: "802.3ad 4".

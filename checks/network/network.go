@@ -52,8 +52,8 @@ const (
 var errNoNetwork = errors.New("/sys/class/net is not visible here")
 
 func collect(ctx context.Context, g *gather.Gathering) error {
-	r := &reader{g: g, host: g.Host}
-	names, err := r.host.Dir(interfaces)
+	r := &reader{Section: gather.Section{Gathering: g, Name: section}}
+	names, err := r.Host.Dir(interfaces)
 	switch {
 	case errors.Is(err, host.ErrNotRecorded):
 		return host.ErrNotRecorded // The recording is older than this check.
@@ -69,7 +69,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if f.RDMA, err = readPorts(g); errors.Is(err, fs.ErrNotExist) {
 		f.RDMA = []facts.RDMAPort{} // The kernel has no RDMA device: ib_core is not loaded.
 	} else if err != nil {
-		r.unknown("rdma", err)
+		r.Failed("rdma", err)
 	}
 	DeriveMTU(f)
 	r.readFlowControl(ctx, f)
@@ -79,17 +79,9 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 
 // reader reads the interfaces.
 type reader struct {
-	g         *gather.Gathering
-	host      *host.Host
+	gather.Section
 	addresses map[string][]string
 	hangs     bool
-}
-
-// unknown notes why a fact is not known.
-func (r *reader) unknown(fact string, err error) {
-	if !errors.Is(err, host.ErrNotRecorded) {
-		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
-	}
 }
 
 // ask puts a question of rtnetlink. The kernel answers one after the other, under one lock: where one
@@ -100,23 +92,23 @@ func (r *reader) ask(ctx context.Context, question string, by host.Answerer, ans
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline.File, host.ErrSlow)
 	defer cancel()
-	err := r.host.AskBy(ctx, question, by, answer)
+	err := r.Host.AskBy(ctx, question, by, answer)
 	r.hangs = errors.Is(err, host.ErrSlow)
 	return err
 }
 
 func (r *reader) readAddresses(ctx context.Context) {
 	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
-		r.unknown("interfaces.addresses", err)
+		r.Failed("interfaces.addresses", err)
 	}
 }
 
 // readInterfaces reads all interfaces of hardware, and of the others those that a program is most
 // likely to take: first those with an address.
 func (r *reader) readInterfaces(f *facts.NICFacts, names []string) {
-	virtual, err := r.host.Dir(virtualFolder)
+	virtual, err := r.Host.Dir(virtualFolder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.unknown("interfaces", err)
+		r.Failed("interfaces", err)
 	}
 	var hardware []string
 	var ranked [ranks][]string
@@ -166,19 +158,19 @@ func (r *reader) rank(name string) int {
 func (r *reader) read(name string, hardware bool) facts.Interface {
 	dir := path.Join(interfaces, name)
 	n := facts.Interface{Name: name, Source: dir, Kind: r.kind(dir, name, hardware)}
-	if mtu, err := r.host.Int(dir + "/mtu"); err != nil {
-		r.missing("interfaces.mtu", err)
+	if mtu, err := r.Host.Int(dir + "/mtu"); err != nil {
+		r.Missing("interfaces.mtu", err)
 	} else if mtu > 0 && mtu < 1<<20 {
 		n.MTU = int(mtu)
 	}
 	r.readState(&n, dir)
 	if hardware || n.Kind == bond {
 		// Without a link, a driver gives EINVAL or -1.
-		if mbps, err := r.host.Int(dir + "/speed"); err == nil && mbps > 0 && mbps < 1<<30 {
+		if mbps, err := r.Host.Int(dir + "/speed"); err == nil && mbps > 0 && mbps < 1<<30 {
 			n.SpeedGbps = float64(mbps) / 1000
 		}
 	}
-	if target, err := r.host.Link(dir + "/master"); err == nil && IsName(path.Base(target)) {
+	if target, err := r.Host.Link(dir + "/master"); err == nil && IsName(path.Base(target)) {
 		n.Master = path.Base(target)
 	}
 	for _, a := range r.addresses[name] {
@@ -189,19 +181,11 @@ func (r *reader) read(name string, hardware bool) facts.Interface {
 	return n
 }
 
-// missing notes what is not known of an interface or a bond. One that is gone by now, as a pod's, is
-// no gap.
-func (r *reader) missing(fact string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		r.unknown(fact, err)
-	}
-}
-
 func (r *reader) kind(dir, name string, hardware bool) string {
-	if n, err := r.host.Int(dir + "/type"); err == nil && types[n] != "" {
+	if n, err := r.Host.Int(dir + "/type"); err == nil && types[n] != "" {
 		return types[n]
 	}
-	if uevent, err := r.host.Text(dir + "/uevent"); err == nil {
+	if uevent, err := r.Host.Text(dir + "/uevent"); err == nil {
 		for line := range strings.Lines(uevent) {
 			if kind, found := strings.CutPrefix(strings.TrimSpace(line), "DEVTYPE="); found && kindsOfDevices[kind] != "" {
 				return kindsOfDevices[kind]
@@ -218,9 +202,9 @@ func (r *reader) kind(dir, name string, hardware bool) string {
 // kernel makes of it (operstate; "unknown" is that of interfaces which have none, and work).
 // The carrier of an interface that is switched off cannot be read.
 func (r *reader) readState(n *facts.Interface, dir string) {
-	state, err := r.host.Text(dir + "/operstate")
+	state, err := r.Host.Text(dir + "/operstate")
 	if err != nil {
-		r.missing("interfaces.state", err)
+		r.Missing("interfaces.state", err)
 		return
 	}
 	switch state {
@@ -230,14 +214,14 @@ func (r *reader) readState(n *facts.Interface, dir string) {
 		n.State = "up"
 	default:
 		const up = 1
-		if flags, err := r.host.Int(dir + "/flags"); err == nil {
+		if flags, err := r.Host.Int(dir + "/flags"); err == nil {
 			n.State = map[bool]string{true: "up", false: "down"}[flags&up == up]
 		}
 	}
 	if n.Kind == loopback {
 		return
 	}
-	if carrier, err := r.host.Int(dir + "/carrier"); err == nil {
+	if carrier, err := r.Host.Int(dir + "/carrier"); err == nil {
 		n.Carrier = new(carrier == 1)
 	}
 }
@@ -247,13 +231,7 @@ func (r *reader) readState(n *facts.Interface, dir string) {
 func (r *reader) bond(name string) facts.Bond {
 	dir := path.Join(interfaces, name, "bonding")
 	b := facts.Bond{Name: name, Source: dir}
-	text := func(file string) string {
-		s, err := r.host.Text(dir + "/" + file)
-		if err != nil {
-			r.missing("bonds."+file, err)
-		}
-		return s
-	}
+	text := func(file string) string { return r.Text("bonds."+file, dir+"/"+file) }
 	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
 	if status := text("mii_status"); status != "" {
 		b.Up = new(status == "up")
@@ -262,9 +240,9 @@ func (r *reader) bond(name string) facts.Bond {
 		if !IsName(member) || len(b.Members) == maxMembers {
 			continue
 		}
-		status, err := r.host.Text(path.Join(interfaces, member, "bonding_slave", "mii_status"))
+		status, err := r.Host.Text(path.Join(interfaces, member, "bonding_slave", "mii_status"))
 		if err != nil { // Members whose state is not known would count as up.
-			r.unknown("bonds.members", err)
+			r.Failed("bonds.members", err)
 			b.Members, b.Down = nil, nil
 			break
 		}
@@ -275,7 +253,7 @@ func (r *reader) bond(name string) facts.Bond {
 	}
 	if b.Mode == "802.3ad" {
 		b.Partner = escape.Printable(text("ad_partner_mac"), 32)
-		if n, err := r.host.Int(dir + "/ad_num_ports"); err == nil && n >= 0 && n <= maxMembers {
+		if n, err := r.Host.Int(dir + "/ad_num_ports"); err == nil && n >= 0 && n <= maxMembers {
 			b.Aggregated = new(int(n))
 		}
 	}
@@ -284,12 +262,12 @@ func (r *reader) bond(name string) facts.Bond {
 
 // readModules reads which modules are loaded: each has a folder.
 func (r *reader) readModules(f *facts.NICFacts) {
-	names, err := r.host.Dir(modules)
+	names, err := r.Host.Dir(modules)
 	if err != nil {
-		r.unknown("modules", err)
+		r.Failed("modules", err)
 		return
 	}
-	f.Modules = modulesAmong(names)
+	f.Modules = slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return !slices.Contains(Modules, name) })
 }
 
 // DeriveMTU adds to the RoCE ports the path MTU that their interfaces allow.
@@ -346,7 +324,7 @@ func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string
 	var answer FlowControl
 	q := facts.QoS{Interface: name, Source: path.Join(interfaces, name)}
 	if err := r.ask(ctx, AskFlowControl+name, func(context.Context) (any, error) { return flowControlOf(name) }, &answer); err != nil {
-		r.unknown("qos.pfc", err)
+		r.Failed("qos.pfc", err)
 	} else {
 		q.PFC = append([]int{}, answer.Priorities...)
 	}
@@ -359,7 +337,7 @@ func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string
 // congestionControl lists the priorities for which a NIC tells senders of congestion, nil if that is
 // not shown.
 func (r *reader) congestionControl(dir string) []int {
-	names, err := r.host.Dir(dir)
+	names, err := r.Host.Dir(dir)
 	if err != nil {
 		return nil
 	}
@@ -369,9 +347,9 @@ func (r *reader) congestionControl(dir string) []int {
 		if !slices.Contains(names, name) {
 			return nil
 		}
-		on, err := r.host.Int(path.Join(dir, name))
+		on, err := r.Host.Int(path.Join(dir, name))
 		if err != nil {
-			r.unknown("qos.ecn", err)
+			r.Failed("qos.ecn", err)
 			return nil
 		}
 		if on == 1 {

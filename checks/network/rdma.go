@@ -44,7 +44,7 @@ func readPorts(g *gather.Gathering) ([]facts.RDMAPort, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &portReader{host: g.Host, gaps: make(map[portGap][]string)}
+	r := &portReader{host: g.Host}
 	names = slices.DeleteFunc(names, func(n string) bool { return !rdmaName.MatchString(n) })
 	if len(names) > maxDevices {
 		g.Unknown("nics", "rdma", fmt.Sprintf("only the first %d of %d RDMA devices were read", maxDevices, len(names)), "")
@@ -60,10 +60,7 @@ func readPorts(g *gather.Gathering) ([]facts.RDMAPort, error) {
 		})
 	}
 	wg.Wait()
-	for gap, where := range r.gaps {
-		slices.Sort(where)
-		g.Unknown("nics", "rdma."+gap.fact, gap.reason+": "+gather.SomeOf(where), gap.hint)
-	}
+	r.gaps.Report(g)
 	return append([]facts.RDMAPort{}, slices.Concat(ports...)...), nil
 }
 
@@ -74,24 +71,15 @@ var rdmaName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 // portReader reads devices and collects what could not be read.
 type portReader struct {
 	host *host.Host
-
-	mu   sync.Mutex
-	gaps map[portGap][]string // Ports.
+	gaps gather.Gaps // Of ports.
 }
-
-// portGap is something that could not be read, and why.
-type portGap struct{ fact, reason, hint string }
 
 // missing notes why a fact of a port is not known. A file that a driver does not offer, and one
 // that a recording lacks, is no failure.
 func (r *portReader) missing(port, fact string, err error) {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotRecorded) {
-		return
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
+		r.gaps.Add(port, section, "rdma."+fact, gather.Cause(err), gather.HintFor(err))
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g := portGap{fact, gather.Cause(err), gather.HintFor(err)}
-	r.gaps[g] = append(r.gaps[g], port)
 }
 
 // device reads the ports of one device.
@@ -133,10 +121,7 @@ func addressIn(target string) string {
 
 // word reads a small file, empty if that fails.
 func (r *portReader) word(file string) string {
-	s, err := r.host.Text(file)
-	if err != nil {
-		return ""
-	}
+	s, _ := r.host.Text(file)
 	return escape.Printable(s, maxWord)
 }
 

@@ -18,15 +18,14 @@ const (
 // PortState gives a port's state in one word, whichever program printed it:
 // "PORT_ACTIVE (4)", "Active", "4: ACTIVE", "Initializing".
 func PortState(text string) string {
-	text = strings.ToLower(text)
-	for _, form := range []struct{ word, state string }{
-		{"active", "active"},
-		{"down", "down"},
-		{"init", "init"},
-		{"arm", "armed"},
-	} {
-		if strings.Contains(text, form.word) {
-			return form.state
+	return stateIn(strings.ToLower(text), [][2]string{{"active", "active"}, {"down", "down"}, {"init", "init"}, {"arm", "armed"}})
+}
+
+// stateIn is the state of the first of some words that is in a text; empty if none is.
+func stateIn(text string, states [][2]string) string {
+	for _, s := range states {
+		if strings.Contains(text, s[0]) {
+			return s[1]
 		}
 	}
 	return ""
@@ -36,7 +35,7 @@ func PortState(text string) string {
 // (rdma-core@691953d8d infiniband-diags/ibstat.c, libibverbs/examples/devinfo.c).
 func PhysicalState(text string) string {
 	plain := strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(text))
-	for _, form := range []struct{ word, state string }{
+	return stateIn(plain, [][2]string{
 		{"linkup", "LinkUp"},
 		{"polling", "Polling"},
 		{"disabled", "Disabled"},
@@ -44,12 +43,7 @@ func PhysicalState(text string) string {
 		{"linkerrorrecovery", "LinkErrorRecovery"},
 		{"configuration", "PortConfigurationTraining"},
 		{"phytest", "PhyTest"},
-	} {
-		if strings.Contains(plain, form.word) {
-			return form.state
-		}
-	}
-	return ""
+	})
 }
 
 // LinkLayer gives the link layer, or nothing.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,10 +73,8 @@ type configState struct {
 // the others.
 func readConfig(d *facts.PCIDevice, config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
-	state := configState{
-		offBus: len(c) > 0 && allBytes(c, 0xff),
-		empty:  len(c) > 0 && allBytes(c[:min(len(c), configHeader)], 0),
-	}
+	all := func(part []byte, b byte) bool { return len(c) > 0 && bytes.Count(part, []byte{b}) == len(part) }
+	state := configState{offBus: all(c, 0xff), empty: all(c[:min(len(c), configHeader)], 0)}
 	d.OffBus = state.offBus
 	if state.offBus {
 		return state
@@ -91,15 +91,6 @@ func readConfig(d *facts.PCIDevice, config []byte) configState {
 	readExpress(d, c, at)
 	d.Extended, state.hidden = readExtended(d, c)
 	return state
-}
-
-func allBytes(b []byte, v byte) bool {
-	for _, x := range b {
-		if x != v {
-			return false
-		}
-	}
-	return true
 }
 
 // capability returns where a capability begins, 0 if it is not there, and
@@ -158,14 +149,7 @@ var portTypes = map[int]string{
 
 // linkSpeeds are the speed codes of Link Capabilities and Link Status:
 // PCI_EXP_LNKCAP_SLS_2_5GB to PCI_EXP_LNKCAP_SLS_64_0GB.
-var linkSpeeds = [...]float64{1: 2.5, 2: 5, 3: 8, 4: 16, 5: 32, 6: 64}
-
-func linkSpeed(code int) float64 {
-	if code < 0 || code >= len(linkSpeeds) {
-		return 0
-	}
-	return linkSpeeds[code]
-}
+var linkSpeeds = map[int]float64{1: 2.5, 2: 5, 3: 8, 4: 16, 5: 32, 6: 64}
 
 // maxLinkWidth is the widest link in the specification.
 const maxLinkWidth = 32
@@ -196,9 +180,9 @@ func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 		return
 	}
 	link := facts.PCIeLink{
-		SpeedGTs:    linkSpeed(lnksta & 0xf),
+		SpeedGTs:    linkSpeeds[lnksta&0xf],
 		Width:       linkWidth(lnksta >> 4 & 0x3f),
-		MaxSpeedGTs: linkSpeed(int(lnkcap & 0xf)),
+		MaxSpeedGTs: linkSpeeds[int(lnkcap&0xf)],
 		MaxWidth:    linkWidth(int(lnkcap >> 4 & 0x3f)),
 		Source:      "config",
 	}
@@ -393,15 +377,10 @@ func parseResource(b []byte) []facts.BAR {
 func parseLinkSpeed(s string) float64 {
 	number, _, _ := strings.Cut(s, " ")
 	speed, err := facts.ParseFloat(number)
-	if err != nil {
+	if err != nil || !slices.Contains(slices.Collect(maps.Values(linkSpeeds)), speed) {
 		return 0
 	}
-	for _, known := range linkSpeeds {
-		if speed == known {
-			return speed
-		}
-	}
-	return 0
+	return speed
 }
 
 // parseLinkWidth reads current_link_width or max_link_width. A device that is

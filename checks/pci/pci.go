@@ -53,7 +53,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	// each word of it is a transaction of its own; some at a time hide that.
 	const readers = 4
 	devices := make([]facts.PCIDevice, len(names))
-	r := &reader{host: g.Host}
+	r := &reader{g: g, host: g.Host}
 	var wg sync.WaitGroup
 	for first := range min(readers, len(names)) {
 		wg.Go(func() {
@@ -67,7 +67,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		return fmt.Errorf("read PCI devices: %w", err)
 	}
 	r.lendLinks(devices)
-	r.report(g)
+	r.gaps.Report(g)
 	g.Facts.PCI = &facts.PCIFacts{Devices: devices}
 	return nil
 }
@@ -84,40 +84,18 @@ func IsAddress(s string) bool {
 
 // reader reads devices and collects what could not be read.
 type reader struct {
+	g    *gather.Gathering
 	host *host.Host
+	gaps gather.Gaps
 
-	mu   sync.Mutex
-	gaps map[pciGap][]string // Addresses.
+	mu sync.Mutex
 	// physical maps a virtual function to its physical one.
 	physical map[string]string
 }
 
-// pciGap is something that could not be read.
-type pciGap struct {
-	fact, reason, hint string
-	// all is true if naming the devices would add nothing.
-	all bool
-}
-
-func (r *reader) gap(address string, gap pciGap) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gaps == nil {
-		r.gaps = make(map[pciGap][]string)
-	}
-	r.gaps[gap] = append(r.gaps[gap], address)
-}
-
-// report notes each gap once, whatever the number of devices.
-func (r *reader) report(g *gather.Gathering) {
-	for gap, addresses := range r.gaps {
-		reason := gap.reason
-		if !gap.all {
-			slices.Sort(addresses)
-			reason += ": " + gather.SomeOf(addresses)
-		}
-		g.Unknown("pci", gap.fact, reason, gap.hint)
-	}
+// gap notes what could not be read of a device.
+func (r *reader) gap(address, fact, reason, hint string) {
+	r.gaps.Add(address, "pci", fact, reason, hint)
 }
 
 // noNUMANode is the value of numa_node if the firmware names no node (NUMA_NO_NODE of
@@ -134,7 +112,7 @@ func (r *reader) device(address string) facts.PCIDevice {
 		Device:  r.id(dir+"/device", 4),
 	}
 	if d.Class == "" || d.Vendor == "" || d.Device == "" {
-		r.gap(address, pciGap{fact: "devices.class", reason: "class, vendor or device cannot be read"})
+		r.gap(address, "devices.class", "class, vendor or device cannot be read", "")
 	}
 	r.place(&d, dir)
 	d.Kind = KindOf(&d)
@@ -306,7 +284,7 @@ func (r *reader) look(d *facts.PCIDevice, dir string) {
 	if b, err := r.host.Read(dir + "/resource"); err == nil {
 		d.BARs = parseResource(b)
 	} else {
-		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", gather.Cause(err))})
+		r.gap(d.Address, "devices.bars", fmt.Sprintf("the file resource cannot be read (%s)", gather.Cause(err)), "")
 	}
 	if d.AER != nil || !d.Extended {
 		r.counters(d, dir)
@@ -317,40 +295,27 @@ func (r *reader) look(d *facts.PCIDevice, dir string) {
 func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", gather.Cause(err))})
+		r.gap(d.Address, "devices.config", fmt.Sprintf("config space cannot be read (%s)", gather.Cause(err)), "")
 		return configState{}, err
 	}
 	state := readConfig(d, b)
 	switch {
 	case state.offBus:
-		r.gap(d.Address, pciGap{
-			fact:   "devices.config",
-			reason: "config space reads as all ones: the device has fallen off the bus or has no power",
-			hint:   "look for Xid 79 in the kernel log; a power cycle may bring the device back",
-		})
+		r.gap(d.Address, "devices.config", "config space reads as all ones: the device has fallen off the bus or has no power",
+			"look for Xid 79 in the kernel log; a power cycle may bring the device back")
 	case len(b) == configHeader:
-		r.gap(d.Address, pciGap{
-			fact:   "devices.config",
-			reason: "config space beyond 64 bytes needs root",
-			hint:   "run as root (in a container with --cap-add SYS_ADMIN)",
-			all:    true,
-		})
+		// It is so for all: their names would add nothing.
+		r.g.Unknown("pci", "devices.config", "config space beyond 64 bytes needs root", "run as root (in a container with --cap-add SYS_ADMIN)")
 	case state.empty:
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is all zeros"})
+		r.gap(d.Address, "devices.config", "config space is all zeros", "")
 	case len(b) != configLegacy && len(b) != configExtended || !state.whole:
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is truncated, or its capability list is invalid"})
+		r.gap(d.Address, "devices.config", "config space is truncated, or its capability list is invalid", "")
 	case state.hidden:
-		r.gap(d.Address, pciGap{
-			fact:   "devices.extended",
-			reason: "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
-			hint:   "run gpudoctor on the host of this virtual machine",
-		})
+		r.gap(d.Address, "devices.extended", "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
+			"run gpudoctor on the host of this virtual machine")
 	case state.express && !d.Extended:
-		r.gap(d.Address, pciGap{
-			fact:   "devices.extended",
-			reason: "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
-			hint:   "in a virtual machine, run gpudoctor on the host; otherwise check that the kernel uses MMCONFIG",
-		})
+		r.gap(d.Address, "devices.extended", "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
+			"in a virtual machine, run gpudoctor on the host; otherwise check that the kernel uses MMCONFIG")
 	}
 	return state, nil
 }
@@ -358,10 +323,7 @@ func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 // sysfsLink reads the link from the files that the kernel makes for everyone.
 func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 	text := func(name string) string {
-		s, err := r.host.Text(dir + "/" + name)
-		if err != nil {
-			return ""
-		}
+		s, _ := r.host.Text(dir + "/" + name) // What cannot be read is not known.
 		return s
 	}
 	link := facts.PCIeLink{

@@ -61,11 +61,9 @@ func VendorName(id string) string { return gpuVendors[id] }
 
 // DeviceAt is the entry of an address in the PCI tree.
 func DeviceAt(f *facts.Facts, address string) (facts.PCIDevice, bool) {
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			if d.Address == address {
-				return d, true
-			}
+	for _, d := range f.PCI.All() {
+		if d.Address == address {
+			return d, true
 		}
 	}
 	return facts.PCIDevice{}, false

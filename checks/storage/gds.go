@@ -40,9 +40,9 @@ type Settings struct {
 // readGDS reads what is known of GPUDirect Storage.
 func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 	d := &facts.GDS{Source: nvidiaFS}
-	names, err := r.host.Dir(modules)
+	names, err := r.Host.Dir(modules)
 	if err != nil {
-		r.unknown("gds.loaded", err)
+		r.Failed("gds.loaded", err)
 	} else {
 		d.Loaded = new(slices.Contains(names, "nvidia_fs"))
 	}
@@ -58,13 +58,13 @@ func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 
 // readModule reads the version of the module, and the drivers that are registered with it.
 func (r *reader) readModule(d *facts.GDS) {
-	if text, err := r.host.Text(nvidiaFS + "/version"); err != nil {
-		r.unknown("gds.version", err)
+	if text, err := r.Host.Text(nvidiaFS + "/version"); err != nil {
+		r.Failed("gds.version", err)
 	} else {
 		d.Version = parseVersion(text)
 	}
-	if b, err := r.host.Read(nvidiaFS + "/modules"); err != nil {
-		r.unknown("gds.drivers", err)
+	if b, err := r.Host.Read(nvidiaFS + "/modules"); err != nil {
+		r.Failed("gds.drivers", err)
 	} else {
 		d.Drivers = parseModules(b)
 	}
@@ -73,9 +73,9 @@ func (r *reader) readModule(d *facts.GDS) {
 // readSettings reads the settings of cuFile: those of its file, then those of variables, which take
 // precedence (GPUDirect Storage Troubleshooting Guide, environment variables).
 func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
-	variables, err := env.Environment(ctx, r.host)
+	variables, err := env.Environment(ctx, r.Host)
 	if err != nil {
-		r.unknown("gds.properties", err)
+		r.Failed("gds.properties", err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -87,8 +87,8 @@ func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
 	defer cancel()
 	var s Settings
 	named := variables[fileVariable]
-	if err := r.host.AskBy(ctx, AskSettings, func(context.Context) (any, error) { return settings(host.Live(), named) }, &s); err != nil {
-		r.unknown("gds.properties", err)
+	if err := r.Host.AskBy(ctx, AskSettings, func(context.Context) (any, error) { return settings(host.Live(), named) }, &s); err != nil {
+		r.Failed("gds.properties", err)
 		return
 	}
 	d.Config, d.Properties = escape.Printable(s.Path, gather.MaxShown), map[string]string{}
@@ -130,8 +130,8 @@ func settings(h *host.Host, named string) (*Settings, error) {
 // readKernel reads whether the kernel can do what cuFile is set up for.
 func (r *reader) readKernel(ctx context.Context, d *facts.GDS) {
 	var config host.KernelConfig
-	if err := r.host.Ask(ctx, host.AskKernelConfig, &config); err != nil {
-		r.unknown("gds.kernel_p2pdma", err)
+	if err := r.Host.Ask(ctx, host.AskKernelConfig, &config); err != nil {
+		r.Failed("gds.kernel_p2pdma", err)
 	} else if value := config.Options["CONFIG_PCI_P2PDMA"]; value != "" {
 		d.KernelP2PDMA = new(value == "y")
 	}

@@ -17,9 +17,9 @@ import (
 // readMounts reads the file systems that hold data. Their roots come first, so that of several mounts
 // of one file system the whole is listed.
 func (r *reader) readMounts(f *facts.StorageFacts) {
-	all, err := container.ReadMounts(r.host)
+	all, err := container.ReadMounts(r.Host)
 	if err != nil {
-		r.unknown("mounts", err)
+		r.Failed("mounts", err)
 		return
 	}
 	f.Mounts = []facts.Mount{}
@@ -66,7 +66,7 @@ func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount
 		return o
 	}
 	if m.FSType == ext4 {
-		o.Data = word(option(m.VFSOptions, "data"))
+		o.Data = oneWord.FindString(option(m.VFSOptions, "data"))
 	}
 	o.Device = r.device(m)
 	if o.Device != "" {
@@ -84,8 +84,8 @@ func (r *reader) device(m *container.Mount) string {
 		if path.Dir(m.Source) != "/dev" {
 			return ""
 		}
-	} else if target, err := r.host.Link(fmt.Sprintf("%s/%d:%d", numbers, m.Major, m.Minor)); err != nil {
-		r.missing("mounts.device", err)
+	} else if target, err := r.Host.Link(fmt.Sprintf("%s/%d:%d", numbers, m.Major, m.Minor)); err != nil {
+		r.Missing("mounts.device", err)
 	} else {
 		name = path.Base(target)
 	}
@@ -125,9 +125,9 @@ func (r *reader) namespacesBelow(device string) (names []string, known bool) {
 		if plainDisk.MatchString(name) {
 			continue
 		}
-		slaves, err := r.host.Dir(path.Join(blocks, name, "slaves"))
+		slaves, err := r.Host.Dir(path.Join(blocks, name, "slaves"))
 		if err != nil {
-			r.missing("mounts.drives", err)
+			r.Missing("mounts.drives", err)
 			known = known && errors.Is(err, fs.ErrNotExist)
 		}
 		for _, slave := range slaves {

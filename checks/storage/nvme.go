@@ -11,13 +11,13 @@ import (
 
 // readDrives reads the NVMe controllers (drivers/nvme/host/sysfs.c).
 func (r *reader) readDrives(f *facts.StorageFacts) {
-	names, err := r.host.Dir(drives)
+	names, err := r.Host.Dir(drives)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // The driver is not loaded.
 		f.Drives = []facts.NVMeDrive{}
 		return
 	case err != nil:
-		r.unknown("drives", err)
+		r.Failed("drives", err)
 		return
 	}
 	f.Drives = []facts.NVMeDrive{}
@@ -29,30 +29,24 @@ func (r *reader) readDrives(f *facts.StorageFacts) {
 // drive reads one controller.
 func (r *reader) drive(name string) facts.NVMeDrive {
 	dir := path.Join(drives, name)
-	text := func(file string) string {
-		s, err := r.host.Text(path.Join(dir, file))
-		if err != nil {
-			r.missing("drives."+file, err)
-		}
-		return s
-	}
+	text := func(file string) string { return r.Text("drives."+file, path.Join(dir, file)) }
 	d := facts.NVMeDrive{
 		Name: name, Model: shown(text("model")), Firmware: shown(text("firmware_rev")),
-		Transport: word(text("transport")), State: word(text("state")),
+		Transport: oneWord.FindString(text("transport")), State: oneWord.FindString(text("state")),
 	}
 	if address := text("address"); pci.IsAddress(address) { // Of fabrics, it is a network's.
 		d.Address = address
 	}
-	entries, err := r.host.Dir(dir)
+	entries, err := r.Host.Dir(dir)
 	if err != nil {
-		r.missing("drives.namespaces", err)
+		r.Missing("drives.namespaces", err)
 		return d
 	}
 	d.Namespaces = []facts.NVMeNamespace{}
 	for _, entry := range matching(entries, maxNamespaces, namespace.MatchString) {
 		n := facts.NVMeNamespace{Name: plainNamespace(entry)}
-		if sectors, err := r.host.Int(path.Join(dir, entry, "size")); err != nil {
-			r.missing("drives.namespaces.size", err)
+		if sectors, err := r.Host.Int(path.Join(dir, entry, "size")); err != nil {
+			r.Missing("drives.namespaces.size", err)
 		} else {
 			n.SizeBytes = bytesOf(sectors)
 		}

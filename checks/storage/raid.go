@@ -12,12 +12,12 @@ func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 	f.Arrays = []facts.RAIDArray{}
 	for _, name := range matching(names, maxArrays, arrayName.MatchString) {
 		dir := path.Join(disks, name, "md")
-		state, err := r.host.Text(dir + "/array_state")
+		state, err := r.Host.Text(dir + "/array_state")
 		if err != nil {
-			r.missing("arrays.state", err) // Without the folder, it is no array.
+			r.Missing("arrays.state", err) // Without the folder, it is no array.
 			continue
 		}
-		if state = word(state); state != "clear" { // That of a device without an array.
+		if state = oneWord.FindString(state); state != "clear" { // That of a device without an array.
 			f.Arrays = append(f.Arrays, r.array(name, dir, state))
 		}
 	}
@@ -25,14 +25,8 @@ func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 
 // array reads one array.
 func (r *reader) array(name, dir, state string) facts.RAIDArray {
-	text := func(file string) string {
-		s, err := r.host.Text(path.Join(dir, file))
-		if err != nil {
-			r.missing("arrays."+file, err)
-		}
-		return s
-	}
-	a := facts.RAIDArray{Name: name, State: state, Level: word(text("level")), Container: isContainer(text("metadata_version")), Sync: word(text("sync_action"))}
+	text := func(file string) string { return r.Text("arrays."+file, path.Join(dir, file)) }
+	a := facts.RAIDArray{Name: name, State: state, Level: oneWord.FindString(text("level")), Container: isContainer(text("metadata_version")), Sync: oneWord.FindString(text("sync_action"))}
 	disks, _, _ := strings.Cut(text("raid_disks"), " ") // While it is reshaped: "5 (4)".
 	a.Disks, _ = smallNumber(disks)
 	if n, ok := smallNumber(text("degraded")); ok {
@@ -47,20 +41,17 @@ func (r *reader) array(name, dir, state string) facts.RAIDArray {
 
 // members reads the devices of an array.
 func (r *reader) members(dir string) []facts.RAIDMember {
-	entries, err := r.host.Dir(dir)
+	entries, err := r.Host.Dir(dir)
 	if err != nil {
-		r.missing("arrays.members", err)
+		r.Missing("arrays.members", err)
 		return nil
 	}
 	list := []facts.RAIDMember{}
 	for _, entry := range matching(entries, maxMembers, func(name string) bool {
 		return strings.HasPrefix(name, "dev-") && deviceName.MatchString(name[len("dev-"):])
 	}) {
-		state, err := r.host.Text(path.Join(dir, entry, "state"))
-		if err != nil {
-			r.missing("arrays.members.state", err)
-		}
-		list = append(list, facts.RAIDMember{Device: strings.TrimPrefix(entry, "dev-"), State: memberState(state)})
+		state := r.Text("arrays.members.state", path.Join(dir, entry, "state"))
+		list = append(list, facts.RAIDMember{Device: strings.TrimPrefix(entry, "dev-"), State: memberStates.FindString(state)})
 	}
 	return list
 }

@@ -52,9 +52,9 @@ const (
 var errNoBlocks = errors.New("/sys/block is not visible here")
 
 func collect(ctx context.Context, g *gather.Gathering) error {
-	r := &reader{g: g, host: g.Host}
-	names, err := r.host.Dir(disks)
-	_, driveErr := r.host.Dir(drives)
+	r := &reader{gather.Section{Gathering: g, Name: section}}
+	names, err := r.Host.Dir(disks)
+	_, driveErr := r.Host.Dir(drives)
 	switch {
 	case errors.Is(err, host.ErrNotRecorded) && errors.Is(driveErr, host.ErrNotRecorded):
 		return host.ErrNotRecorded // The recording is older than this check.
@@ -75,33 +75,10 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 }
 
 // reader reads the section part by part.
-type reader struct {
-	g    *gather.Gathering
-	host *host.Host
-}
-
-// unknown notes why a fact is not known. What a recording lacks is no failure.
-func (r *reader) unknown(fact string, err error) {
-	if !errors.Is(err, host.ErrNotRecorded) {
-		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
-	}
-}
-
-// missing notes what is not known of one device. A file that a driver does not offer is no gap.
-func (r *reader) missing(fact string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		r.unknown(fact, err)
-	}
-}
+type reader struct{ gather.Section }
 
 // matching are those of some names that a function accepts, at most so many.
 func matching(names []string, most int, accept func(string) bool) []string {
-	var list []string
-	for _, name := range names {
-		if accept(name) && len(list) < most {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	list := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !accept(name) })
+	return list[:min(len(list), most)]
 }

@@ -28,40 +28,14 @@ var (
 )
 
 // plainNamespace is the name that programs use: without the controller, if it is one way of several.
-func plainNamespace(name string) string {
-	if m := namespace.FindStringSubmatch(name); m != nil {
-		return m[1] + m[2]
-	}
-	return name
-}
+func plainNamespace(name string) string { return namespace.ReplaceAllString(name, "$1$2") }
 
 // wholeDevice is the device that a partition belongs to.
-func wholeDevice(name string) string {
-	if m := partition.FindStringSubmatch(name); m != nil {
-		return m[1]
-	}
-	return name
-}
-
-// word is a word of the kernel, or nothing.
-func word(s string) string {
-	if oneWord.MatchString(s) {
-		return s
-	}
-	return ""
-}
+func wholeDevice(name string) string { return partition.ReplaceAllString(name, "$1") }
 
 // shown is a name that a device gives itself.
 func shown(s string) string {
 	return escape.Printable(strings.Join(strings.Fields(s), " "), gather.MaxShown)
-}
-
-// memberState is the state of an array's device: words with commas between.
-func memberState(s string) string {
-	if memberStates.MatchString(s) {
-		return s
-	}
-	return ""
 }
 
 // bytesOf turns sectors of sysfs, which have 512 bytes whatever the device has, into bytes.

@@ -4,6 +4,7 @@ package system
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -71,8 +72,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if err := h.Ask(ctx, host.AskIDs, &ids); err != nil {
 		g.Unknown("host", "root", err.Error(), "")
 	} else {
-		root := ids.UID == 0
-		f.Root = &root
+		f.Root = new(ids.UID == 0)
 	}
 	f.Virtualization = virtualization(h, &f, cpu, strings.Join(f.CommandLine, " "))
 	if f.Virtualization == nil {
@@ -213,13 +213,17 @@ func parseCPUInfo(b []byte) cpuInfo {
 		case "processor":
 			c.Threads++
 		case "vendor_id":
-			c.Vendor = firstFound(c.Vendor, value)
+			c.Vendor = cmp.Or(c.Vendor, escape.Printable(value, gather.MaxShown))
 		case "model name":
-			c.Model = firstFound(c.Model, value)
+			c.Model = cmp.Or(c.Model, escape.Printable(value, gather.MaxShown))
 		case "cpu family":
-			c.Family = firstNumber(c.Family, value)
+			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+				c.Family = cmp.Or(c.Family, int(n))
+			}
 		case "model":
-			c.ModelNumber = firstNumber(c.ModelNumber, value)
+			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+				c.ModelNumber = cmp.Or(c.ModelNumber, int(n))
+			}
 		case "physical id":
 			sockets[value] = true
 		case "flags":
@@ -231,24 +235,6 @@ func parseCPUInfo(b []byte) cpuInfo {
 	}
 	c.Sockets = len(sockets)
 	return c
-}
-
-func firstFound(have, next string) string {
-	if have != "" {
-		return have
-	}
-	return escape.Printable(next, gather.MaxShown)
-}
-
-func firstNumber(have int, next string) int {
-	if have != 0 {
-		return have
-	}
-	n, err := strconv.Atoi(next)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }
 
 // EmulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the

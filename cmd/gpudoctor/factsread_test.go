@@ -36,7 +36,7 @@ const (
 )
 
 // forPeople are the fields that no program reads and that people look for in the facts document of a GPU machine, with
-// the reason. All others that nobody reads are deleted, and named in facts.Retired.
+// the reason. All others that nobody reads are deleted.
 var forPeople = map[string]string{
 	"facts.ACS.Capability":                     setting,
 	"facts.ImageFacts.Entrypoint":              "what a container of the image runs",
@@ -115,7 +115,7 @@ func TestFactsAreRead(t *testing.T) {
 		case read && reason != "":
 			t.Errorf("%s is read: take it from forPeople", field)
 		case !read && reason == "":
-			t.Errorf("nobody reads %s: delete it and name it in facts.Retired, or name it in forPeople with the reason why people need it", field)
+			t.Errorf("nobody reads %s: delete it, or name it in forPeople with the reason why people need it", field)
 		}
 	}
 	for field := range forPeople {

@@ -199,9 +199,6 @@ var nameForm = lazy.New(`^[A-Za-z0-9._:,-]+$`)
 // numbered are the GPUs that a job can use, in its order: those that the driver offers, where it
 // was asked.
 func numbered(f *facts.Facts) []facts.GPU {
-	if f.GPUs == nil {
-		return nil
-	}
 	ordinal := map[string]int{}
 	if f.Transfers != nil {
 		for _, d := range f.Transfers.Devices {
@@ -209,7 +206,7 @@ func numbered(f *facts.Facts) []facts.GPU {
 		}
 	}
 	var all []facts.GPU
-	for _, g := range f.GPUs.Devices {
+	for _, g := range f.GPUs.All() {
 		_, offered := ordinal[g.Address]
 		if offered || len(ordinal) == 0 && (g.Integrated == nil || !*g.Integrated) {
 			all = append(all, g)

@@ -1,6 +1,9 @@
 package data
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Variables returns the table of variables of communication libraries.
 var Variables = reader("variables", func(t *VariableTable) {
@@ -87,10 +90,5 @@ type VariableRow struct {
 
 // IsBeside reports whether a variable changes nothing about how NCCL and RCCL communicate.
 func (t VariableTable) IsBeside(name string) bool {
-	for _, b := range t.Beside {
-		if name == b || strings.HasSuffix(b, "_") && strings.HasPrefix(name, b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Beside, func(b string) bool { return name == b || strings.HasSuffix(b, "_") && strings.HasPrefix(name, b) })
 }

@@ -8,6 +8,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -114,10 +115,9 @@ func runAll(ctx context.Context, names []string, sizes Sizes) (map[string]Result
 }
 
 // filtered is the result of an attempt for which a seccomp filter ended the child.
-func filtered(t try) Result { return Result{Outcome: Refused, Call: calls[t.Name], Errno: "SIGSYS"} }
-
-// calls are the calls by which the attempts begin.
-var calls = map[string]string{
-	GetMempolicy: "get_mempolicy", Mlock: "mlock", SetMempolicy: "set_mempolicy", Mbind: "mbind", MovePages: "move_pages",
-	LockedMemory: "mlock2", SharedMemory: "open", Connection: "socket",
+func filtered(t try) Result {
+	return Result{Outcome: Refused, Call: cmp.Or(calls[t.Name], t.Name), Errno: "SIGSYS"}
 }
+
+// calls are the calls by which those attempts begin that are not named after it.
+var calls = map[string]string{LockedMemory: "mlock2", SharedMemory: "open", Connection: "socket"}

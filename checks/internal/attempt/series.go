@@ -33,11 +33,7 @@ type message struct {
 
 // Register names the task of a child. begin prepares it, and what it returns tries one thing.
 func Register[T any](task string, begin func() func(T) Result) {
-	child.Register(task, func(_ context.Context, args json.RawMessage, send func(any) error) error {
-		var tries []T
-		if err := json.Unmarshal(args, &tries); err != nil {
-			return err
-		}
+	child.Register(task, func(_ context.Context, tries []T, send func(any) error) error {
 		if err := send(message{At: -1}); err != nil {
 			return err
 		}

@@ -407,7 +407,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	}
 	defer shut(null)
 	attr := &os.ProcAttr{
-		Env:   environment(without(os.Environ(), spec.Unset), spec.Env),
+		Env:   environment(os.Environ(), spec.Unset, spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 	}
 	attr.Files = append(attr.Files, spec.Files...)
@@ -450,25 +450,13 @@ func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process,
 	return proc, err
 }
 
-// without returns an environment without variables.
-func without(env, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		return slices.Contains(names, name)
-	})
-}
-
-// environment returns base with the variables of extra instead of those of
-// the same name: of two, libc and Go would take the first.
-func environment(base, extra []string) []string {
-	env := slices.Clone(extra)
-	for _, old := range base {
+// environment returns base without some variables, and with those of extra instead of
+// those of the same name: of two, libc and Go would take the first.
+func environment(base, unset, extra []string) []string {
+	return append(slices.Clone(extra), slices.DeleteFunc(slices.Clone(base), func(old string) bool {
 		name, _, _ := strings.Cut(old, "=")
-		if !slices.ContainsFunc(extra, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
-			env = append(env, old)
-		}
-	}
-	return env
+		return slices.Contains(unset, name) || slices.ContainsFunc(extra, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	})...)
 }
 
 // pipe is a pipe of which the child gets one end.

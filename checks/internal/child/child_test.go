@@ -42,8 +42,8 @@ func init() {
 			return err
 		}
 		for range 2 {
-			var word string
-			if err := Receive(ctx, &word); err != nil {
+			word, err := Receive[string](ctx)
+			if err != nil {
 				return err
 			}
 			if err := send("heard " + word); err != nil {
@@ -179,27 +179,9 @@ func TestRun(t *testing.T) {
 		{"a task that fails", Spec{Task: "fail"}, "", Result{Finished: true, Failure: "no luck", Exited: true}, ""},
 		{"no such task", Spec{Task: "nonsense"}, "", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}, ""},
 		{"a library that exits", Spec{Task: "exit"}, "", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}, "the library gave up"},
-		{
-			"a panic keeps what was sent",
-			Spec{Task: "panic"},
-			`"before" `,
-			Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"},
-			"panic: a bug",
-		},
-		{
-			"SIGSEGV",
-			Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
-			`"before" `,
-			Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent},
-			"SIGSEGV",
-		},
-		{
-			"SIGKILL",
-			Spec{Task: "signal", Args: int(syscall.SIGKILL)},
-			`"before" `,
-			Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"},
-			"",
-		},
+		{"a panic keeps what was sent", Spec{Task: "panic"}, `"before" `, Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"}, "panic: a bug"},
+		{"SIGSEGV", Spec{Task: "signal", Args: int(syscall.SIGSEGV)}, `"before" `, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent}, "SIGSEGV"},
+		{"SIGKILL", Spec{Task: "signal", Args: int(syscall.SIGKILL)}, `"before" `, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}, ""},
 		{"SIGTERM", Spec{Task: "signal", Args: int(syscall.SIGTERM)}, `"before" `, Result{Signal: "SIGTERM", Death: DeathByOther, Why: sent}, ""},
 		{
 			"a nil pointer",

@@ -166,7 +166,7 @@ var roots = map[string]func(){
 		if err := other.Start(); err != nil {
 			panic(err)
 		}
-		env := environment(os.Environ(), []string{asRoot + "=inherited", inheritedVariable + "=" + strconv.Itoa(other.Process.Pid)})
+		env := environment(os.Environ(), nil, []string{asRoot + "=inherited", inheritedVariable + "=" + strconv.Itoa(other.Process.Pid)})
 		panic(syscall.Exec("/proc/self/exe", os.Args, env))
 	},
 	"inherited": func() {

@@ -13,20 +13,26 @@ import (
 	"sync/atomic"
 )
 
-// Task is what a child does. It gets the arguments of its Spec and sends
+// task is what a child does. It gets the arguments of its Spec and sends
 // messages as it goes; an error that it returns becomes Result.Failure.
-type Task func(ctx context.Context, args json.RawMessage, send func(message any) error) error
+type task func(ctx context.Context, args json.RawMessage, send func(message any) error) error
 
 // tasks are the registered tasks, by name.
-var tasks = map[string]Task{}
+var tasks = map[string]task{}
 
-// Register names a task. Call it before Main, from an init
+// Register names a task, which gets the arguments of its Spec. Call it before Main, from an init
 // function; a duplicate name is a bug and panics.
-func Register(task string, f Task) {
+func Register[T any](task string, f func(ctx context.Context, args T, send func(message any) error) error) {
 	if _, taken := tasks[task]; taken {
 		panic("child: task " + task + " is registered twice")
 	}
-	tasks[task] = f
+	tasks[task] = func(ctx context.Context, raw json.RawMessage, send func(message any) error) error {
+		var args T
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return err
+		}
+		return f(ctx, args, send)
+	}
 }
 
 // Root prepares a program that starts processes only by Run. Call it after Main, before any
@@ -120,15 +126,15 @@ func hold(lifeline *os.File) {
 var incoming = make(chan json.RawMessage, 1024)
 
 // Receive waits for the next of the parent's Spec.Input.
-func Receive(ctx context.Context, v any) error {
+func Receive[T any](ctx context.Context) (message T, err error) {
 	select {
 	case raw := <-incoming:
-		if err := json.Unmarshal(raw, v); err != nil {
-			return fmt.Errorf("decode the parent's message: %w", err)
+		if err = json.Unmarshal(raw, &message); err != nil {
+			err = fmt.Errorf("decode the parent's message: %w", err)
 		}
-		return nil
+		return message, err
 	case <-ctx.Done():
-		return ctx.Err()
+		return message, ctx.Err()
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 // signatures are the same in both libraries, and the methods that call them.
 type Base struct {
 	Calls Calls
-	// QueryCall is the name of Calls.StreamQuery.
-	QueryCall string
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
 	// FirstPeerAttribute is the number of the first attribute of a pair.
@@ -22,8 +20,12 @@ type Base struct {
 	// it enables peer access where the memory needs it.
 	LazyPeerAccess uint32
 
+	names   Names
 	missing []string
 }
+
+// Names are those of the library.
+func (b *Base) Names() Names { return b.names }
 
 // Calls are the functions that both libraries have, as BindAll binds them. A stream is polled too often
 // for an error each time.
@@ -66,6 +68,14 @@ const (
 	// (CU_STREAM_NON_BLOCKING, hipStreamNonBlocking).
 	streamNonBlocking = 1
 )
+
+// except drops an error that does no harm.
+func except(err, harmless error) error {
+	if errors.Is(err, harmless) {
+		return nil
+	}
+	return err
+}
 
 // Bind looks the functions of structs up in a library (see BindAll).
 func (b *Base) Bind(handle uintptr, api string, structs ...any) {
@@ -215,7 +225,7 @@ func (b *Base) Done(s Stream) (bool, error) {
 	case Success:
 		return true, nil
 	default:
-		return false, b.Fail(b.QueryCall, int32(r))
+		return false, b.Fail(b.names.Query, int32(r))
 	}
 }
 

@@ -82,7 +82,8 @@ const (
 )
 
 func newCUDA(handle uintptr) *CUDA {
-	d := &CUDA{Base: Base{QueryCall: "cuStreamQuery", FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
+	names := Names{API: "cuda", Library: cudaLibrary, Init: "cuInit", Query: "cuStreamQuery", IPC: "cudaIpc"}
+	d := &CUDA{Base: Base{names: names, FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
@@ -90,15 +91,6 @@ func newCUDA(handle uintptr) *CUDA {
 
 // cudaLibrary is the name by which programs load the driver's library.
 const cudaLibrary = "libcuda.so.1"
-
-// API is the name of the interface, as reports give it.
-func (d *CUDA) API() string { return "cuda" }
-
-// Library is the name of the library that was loaded.
-func (d *CUDA) Library() string { return cudaLibrary }
-
-// InitCall is the function that starts the library.
-func (d *CUDA) InitCall() string { return "cuInit" }
 
 // LoadCUDA loads the library.
 func LoadCUDA() (*CUDA, error) {
@@ -173,11 +165,7 @@ func (d *CUDA) SetCurrent(c Context) error {
 
 // EnablePeer lets the current context access the memory of peer.
 func (d *CUDA) EnablePeer(peer Context) error {
-	err := d.c.CtxEnablePeerAccess(peer, 0)
-	if errors.Is(err, PeerAlready) {
-		return nil
-	}
-	return err
+	return except(d.c.CtxEnablePeerAccess(peer, 0), PeerAlready)
 }
 
 // AllocShared is Alloc: running kernels can share all device memory.
@@ -252,9 +240,6 @@ func (d *CUDA) compile(ptx []byte) []byte {
 	}
 	return code
 }
-
-// IPCWay is the name of this mechanism to share memory with another process.
-func (d *CUDA) IPCWay() string { return "cudaIpc" }
 
 // posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 const posixHandle = 1

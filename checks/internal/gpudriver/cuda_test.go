@@ -14,7 +14,7 @@ func TestCUDANames(t *testing.T) {
 	word := append([]byte("CUDA_ERROR_OUT_OF_MEMORY"), make([]byte, 300)...)
 	name := func(r Result, s *uintptr) Result {
 		if r != OutOfMemory {
-			return InvalidValue
+			return InvalidDevice
 		}
 		*s = uintptr(unsafe.Pointer(&word[0]))
 		return Success

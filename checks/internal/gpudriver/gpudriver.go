@@ -21,22 +21,13 @@ type Result int32
 // The results that gpudoctor distinguishes (cuda.h, enum cudaError_enum).
 const (
 	Success          Result = 0
-	InvalidValue     Result = 1
 	OutOfMemory      Result = 2
 	StubLibrary      Result = 34
 	DeviceUnavail    Result = 46
 	NoDevice         Result = 100
 	InvalidDevice    Result = 101
-	InvalidImage     Result = 200
-	NoBinaryForGPU   Result = 209
-	PeerUnsupported  Result = 217
-	InvalidPTX       Result = 218
-	NoJITCompiler    Result = 221
-	UnsupportedPTX   Result = 222
 	NotReady         Result = 600
 	PeerAlready      Result = 704
-	TooManyPeers     Result = 711
-	NotPermitted     Result = 800
 	NotSupported     Result = 801
 	SystemNotReady   Result = 802
 	DriverMismatch   Result = 803
@@ -130,13 +121,18 @@ const (
 	PeerArrayAccess
 )
 
+// Names are those that a driver API has.
+type Names struct {
+	// API is "cuda" or "hip", Library the file that was loaded.
+	API, Library string
+	// Init and Query are the calls by which it starts and by which a stream is polled, IPC is the
+	// mechanism of IPCHandle and OpenIPC: "cudaIpc".
+	Init, Query, IPC string
+}
+
 // Driver is a vendor's driver API. A function that the library lacks gives an error that wraps ErrMissing.
 type Driver interface {
-	// API is "cuda" or "hip", Library the name of the file that was loaded, and
-	// InitCall the name of the call by which it starts.
-	API() string
-	Library() string
-	InitCall() string
+	Names() Names
 	// Missing are the functions that the library lacks and without which the probe
 	// cannot run.
 	Missing() []string
@@ -200,9 +196,7 @@ type Driver interface {
 	Function(m Module, name string) (Function, error)
 	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
 
-	// IPCHandle and OpenIPC share memory of Alloc with another process. IPCWay is
-	// the name of the mechanism: "cudaIpc".
-	IPCWay() string
+	// IPCHandle and OpenIPC share memory of Alloc with another process.
 	IPCHandle(p Pointer) (IPCHandle, error)
 	OpenIPC(h IPCHandle) (Pointer, error)
 	// CanExport reports whether Exportable and Import can work: memory of the

@@ -59,9 +59,8 @@ type hipCompiler struct {
 type HIP struct {
 	Base
 
-	c       hipCalls
-	rtc     hipCompiler
-	library string
+	c   hipCalls
+	rtc hipCompiler
 	// kernels are compiled once for each model: it takes a second.
 	kernels Compiled
 }
@@ -73,7 +72,8 @@ const hipLazyPeerAccess = 1
 // newHIP binds the library of a name.
 func newHIP(handle uintptr, name string) *HIP {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &HIP{Base: Base{QueryCall: "hipStreamQuery", LazyPeerAccess: hipLazyPeerAccess}, library: name}
+	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
+	d := &HIP{Base: Base{names: names, LazyPeerAccess: hipLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -85,8 +85,9 @@ func (d *HIP) bindCompiler(handle uintptr) {
 	if BindAll(handle, "hip", &d.rtc, hipCompilerError) == nil {
 		return
 	}
-	dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
-	_, version, _ := strings.Cut(d.library, ".so")
+	library := d.names.Library
+	dir := library[:strings.LastIndexByte(library, '/')+1]
+	_, version, _ := strings.Cut(library, ".so")
 	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
 		if own, err := Open(name); err == nil {
 			BindAll(own, "hip", &d.rtc, hipCompilerError)
@@ -118,15 +119,6 @@ func LoadHIP() (*HIP, error) {
 	}
 	return nil, fmt.Errorf("load libamdhip64: %w", first)
 }
-
-// API is the name of the interface, as reports give it.
-func (d *HIP) API() string { return "hip" }
-
-// InitCall is the function that starts the library.
-func (d *HIP) InitCall() string { return "hipInit" }
-
-// Library is the name of the library that was loaded.
-func (d *HIP) Library() string { return d.library }
 
 // describe returns the name and the description of a result.
 func (d *HIP) describe(r Result) (name, text string) {
@@ -196,11 +188,7 @@ func (d *HIP) SetCurrent(c Context) error {
 
 // EnablePeer lets the current device access the memory of peer.
 func (d *HIP) EnablePeer(peer Context) error {
-	err := d.c.EnablePeerAccess(hipDevice(peer), 0)
-	if errors.Is(err, PeerAlready) {
-		return nil
-	}
-	return err
+	return except(d.c.EnablePeerAccess(hipDevice(peer), 0), PeerAlready)
 }
 
 // AllocShared allocates fine-grained memory: what a peer's kernel stores into
@@ -309,9 +297,6 @@ func hipCompilerError(call string, code int32) error {
 	}[code]
 	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
 }
-
-// IPCWay is the name of this mechanism to share memory with another process.
-func (d *HIP) IPCWay() string { return "hipIpc" }
 
 // CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
 // configured otherwise, and that is what the probe tries.

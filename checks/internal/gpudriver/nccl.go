@@ -2,7 +2,6 @@ package gpudriver
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 )
@@ -144,14 +143,6 @@ func (l *NCCL) fail(call string, code int32) error {
 	return e
 }
 
-// ncclPresent drops the error that the library lacks a function that nothing depends on.
-func ncclPresent(err error) error {
-	if errors.Is(err, ErrMissing) {
-		return nil
-	}
-	return err
-}
-
 // UniqueID makes the id of a new communicator.
 func (l *NCCL) UniqueID() (id NCCLUniqueID, err error) {
 	err = l.calls.GetUniqueID(&id)
@@ -164,14 +155,14 @@ func (l *NCCL) Init(ranks int, id NCCLUniqueID, rank int) (c NCCLComm, err error
 	return c, err
 }
 
-// Destroy leaves a communicator.
-func (l *NCCL) Destroy(c NCCLComm) error { return ncclPresent(l.calls.CommDestroy(c)) }
+// Destroy leaves a communicator. A library that lacks the call needs none.
+func (l *NCCL) Destroy(c NCCLComm) error { return except(l.calls.CommDestroy(c), ErrMissing) }
 
 // Async returns the error that a communicator met since its last call, if any.
 func (l *NCCL) Async(c NCCLComm) error {
 	var r NCCLResult
 	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
-		return ncclPresent(err)
+		return except(err, ErrMissing)
 	}
 	if r == ncclInProgress || r == ncclSuccess {
 		return nil
@@ -198,17 +189,10 @@ func (l *NCCL) Exchange(c NCCLComm, sends, receives []NCCLMessage, s Stream) err
 	}
 	var first error
 	for _, m := range sends {
-		if err := l.calls.Send(m.At, m.N, ncclUint64, int32(m.Peer), c, s); first == nil {
-			first = err
-		}
+		first = cmp.Or(first, l.calls.Send(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
 	}
 	for _, m := range receives {
-		if err := l.calls.Recv(m.At, m.N, ncclUint64, int32(m.Peer), c, s); first == nil {
-			first = err
-		}
+		first = cmp.Or(first, l.calls.Recv(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
 	}
-	if err := l.calls.GroupEnd(); first == nil {
-		first = err
-	}
-	return first
+	return cmp.Or(first, l.calls.GroupEnd())
 }

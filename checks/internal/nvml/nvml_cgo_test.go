@@ -80,7 +80,8 @@ func healthy() *Answer {
 	}
 }
 
-// TestAsk runs the door against the simulated library through every fault that lets it answer to the end.
+// TestAsk runs the door against the simulated library through every fault that lets it answer to the end, and
+// against older ones.
 func TestAsk(t *testing.T) {
 	fails := func(name string) func(*Answer) {
 		return func(a *Answer) {
@@ -151,9 +152,33 @@ func TestAsk(t *testing.T) {
 			a.Devices[1].Own = 1
 		}},
 		{"p2p-blocked", func(a *Answer) { a.P2P[0].Read = "chipset-not-supported" }},
+		// A library that lacks every newer function: none of them may be called, and what older ones tell is there.
+		{"-DOLD_DRIVER", func(a *Answer) {
+			a.Driver = facts.GPUDriver{Version: "450.80.02", NVMLVersion: "13.450.80.02", CUDAVersion: "11.0"}
+			for i := range a.Devices {
+				d := &a.Devices[i]
+				d.MemoryUsedBytes = new(int64(616 << 20)) // With the driver's reserve.
+				d.PCIe.DeviceMaxGeneration = 0
+				d.ECC.SRAMThresholdExceeded, d.ECC.UnrepairableMemory, d.ECC.ChannelRepairIsPending = nil, nil, nil
+				d.RecoveryAction, d.Fabric = "", nil
+				for j := range d.NVLinks {
+					d.NVLinks[j].RemoteType = ""
+				}
+			}
+		}},
+		// One that lacks only the functions that are looked up by hand.
+		{"-DNVML_12", func(a *Answer) {
+			for _, d := range a.Devices {
+				d.ECC.UnrepairableMemory, d.ECC.ChannelRepairIsPending = nil, nil
+			}
+		}},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
-			simulate(t, tt.fault)
+			if strings.HasPrefix(tt.fault, "-D") {
+				simulate(t, "", tt.fault)
+			} else {
+				simulate(t, tt.fault)
+			}
 			want := healthy()
 			tt.change(want)
 			expect.NoDiff(t, want, answer(t), "answer")
@@ -188,35 +213,6 @@ func TestAskStopped(t *testing.T) {
 			expect.NoDiff(t, &want, answer(t), "answer")
 		})
 	}
-}
-
-// TestOldDriver asks a library that lacks every newer function: none of them
-// may be called, and what older ones tell is there.
-func TestOldDriver(t *testing.T) {
-	simulate(t, "", "-DOLD_DRIVER")
-	want := healthy()
-	want.Driver = facts.GPUDriver{Version: "450.80.02", NVMLVersion: "13.450.80.02", CUDAVersion: "11.0"}
-	for i := range want.Devices {
-		d := &want.Devices[i]
-		d.MemoryUsedBytes = new(int64(616 << 20)) // With the driver's reserve.
-		d.PCIe.DeviceMaxGeneration = 0
-		d.ECC.SRAMThresholdExceeded, d.ECC.UnrepairableMemory, d.ECC.ChannelRepairIsPending = nil, nil, nil
-		d.RecoveryAction, d.Fabric = "", nil
-		for j := range d.NVLinks {
-			d.NVLinks[j].RemoteType = ""
-		}
-	}
-	expect.NoDiff(t, want, answer(t), "answer")
-}
-
-// TestNVML12 asks a library that lacks only the functions that are looked up by hand.
-func TestNVML12(t *testing.T) {
-	simulate(t, "", "-DNVML_12")
-	want := healthy()
-	for i := range want.Devices {
-		want.Devices[i].ECC.UnrepairableMemory, want.Devices[i].ECC.ChannelRepairIsPending = nil, nil
-	}
-	expect.NoDiff(t, want, answer(t), "answer")
 }
 
 func TestManyGPUs(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -120,10 +121,7 @@ func apply(forms []*form, s string, standIn func(what, name, s string, from, to 
 
 // hinted reports whether a text holds a hint often enough. Most lines hold none.
 func (f *form) hinted(s string) bool {
-	for _, hint := range f.Hints {
-		if f.Least == 0 && strings.Contains(s, hint) || f.Least > 0 && strings.Count(s, hint) >= f.Least {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Hints, func(hint string) bool {
+		return strings.Contains(s, hint) && (f.Least == 0 || strings.Count(s, hint) >= f.Least)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,6 @@ type group struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	remains bool
-	begun   bool
 
 	operations []probe.Operation
 	// failed are the ranks that failed, in the order in which that was noticed.
@@ -97,18 +97,19 @@ func (g *group) start(ctx context.Context, each [][]place) {
 func (g *group) startOne(ctx context.Context, m *member) {
 	o := g.order
 	o.Mine = m.places
+	env := g.env
+	if env == nil && g.unset == nil {
+		env = g.session.options.Env
+	}
 	spec := child.Spec{
 		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
-		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.session.options.Env),
+		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, env),
 		Receive: func(raw json.RawMessage) {
 			select {
 			case g.events <- event{from: m, raw: slices.Clone(raw)}:
 			case <-ctx.Done():
 			}
 		},
-	}
-	if g.env != nil || g.unset != nil {
-		spec.Env = slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.env)
 	}
 	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
 		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
@@ -128,7 +129,7 @@ func (g *group) startOne(ctx context.Context, m *member) {
 
 // isLogVariable reports whether a setting is one of those of logLevel.
 func isLogVariable(s string) bool {
-	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return len(s) >= len(p) && s[:len(p)] == p })
+	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // end ends all processes and waits until they are gone.
@@ -291,8 +292,7 @@ func (g *group) gone(m *member, e event) {
 		if s.member == m && !s.left {
 			s.signal = r.Signal
 			if r.Exited {
-				code := r.Code
-				s.exit = &code
+				s.exit = new(r.Code)
 			}
 		}
 	}
@@ -353,7 +353,6 @@ func (g *group) work(ctx context.Context, todo plan) {
 	if g.await(ctx, s.options.Start+s.options.Join, ready) != nil {
 		return
 	}
-	g.begun = true
 	for _, r := range g.ranks {
 		r.answered = true
 	}
@@ -451,16 +450,14 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		slowest, clock = max(slowest, r.Seconds), clock && r.Seconds > 0
 		g.ranks[x.Rank].corrupt = g.ranks[x.Rank].corrupt || r.BadWords > 0
 		if r.BadWords > 0 && (op.Rank == nil || x.Rank < *op.Rank) {
-			rank, first := x.Rank, int64(8*r.First)
-			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, &rank, int64(8*r.BadWords), &first, found(r.Found)
+			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, new(x.Rank), int64(8*r.BadWords), new(int64(8*r.First)), found(r.Found)
 		}
 		return true
 	})
 	us, rate := roundTo(slowest*1e6, 100), roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
 	switch {
 	case f != nil && op.Outcome != probe.Corrupt:
-		i := g.failed[0]
-		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, &i
+		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, new(g.failed[0])
 		return op, false
 	case op.Outcome == probe.Corrupt:
 		op.Reason = fmt.Sprintf("the library reported success, but %d of %d bytes at rank %d are wrong, from offset %d on", op.BadBytes, op.Bytes, *op.Rank, *op.FirstBad)
@@ -508,8 +505,7 @@ func (g *group) describe(a *probe.Arm) {
 		l := read(g.log, len(g.session.report.Arms) == 0 && a.Outcome.Failed())
 		a.Transports, a.Channels, a.Network = l.Transports, l.Channels, l.Network
 		if l.Channels != nil {
-			is := l.Channels["nvls"] > 0
-			a.NVLS = &is
+			a.NVLS = new(l.Channels["nvls"] > 0)
 		}
 		for _, w := range l.Warnings[:min(len(l.Warnings), maxWarnings)] {
 			a.Warnings = append(a.Warnings, printable(w))
@@ -524,8 +520,7 @@ func (g *group) placed(arm string, messages []probe.Message) []probe.Message {
 		m := &messages[i]
 		m.Source, m.Order, m.Count, m.Ranks = probe.LogSource+arm, i, 1, 1
 		if at := slices.IndexFunc(g.session.places, func(p place) bool { return m.Device != nil && p.Ordinal == *m.Device }); at >= 0 {
-			rank := g.session.places[at].Rank
-			m.Rank = &rank
+			m.Rank = new(g.session.places[at].Rank)
 		}
 		m.Device = nil
 	}

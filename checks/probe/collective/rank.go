@@ -2,7 +2,6 @@ package collective
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -122,13 +121,8 @@ type result struct {
 }
 
 func init() {
-	child.Register(rankTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
-		var o order
-		if err := json.Unmarshal(args, &o); err != nil {
-			return err
-		}
-		p := &process{order: o, send: send}
-		return p.work(ctx)
+	child.Register(rankTask, func(ctx context.Context, o order, send func(any) error) error {
+		return (&process{order: o, send: send}).work(ctx)
 	})
 }
 
@@ -182,7 +176,7 @@ func (p *process) work(ctx context.Context) error {
 		p.version, err = p.library.Version()
 	}
 	if p.order.Ranks == 0 {
-		s := &survey{API: p.driver.API(), Version: p.version}
+		s := &survey{API: p.driver.Names().API, Version: p.version}
 		if p.library != nil {
 			s.Path = p.library.Path
 		}
@@ -252,8 +246,8 @@ func (p *process) runRanks(ctx context.Context) error {
 	commands := make(chan command)
 	go func() {
 		for {
-			var c command
-			if child.Receive(ctx, &c) != nil {
+			c, err := child.Receive[command](ctx)
+			if err != nil {
 				return
 			}
 			commands <- c

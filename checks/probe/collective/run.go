@@ -75,7 +75,6 @@ var libraryNames = map[string]string{"nccl": "libnccl.so.2", "rccl": "librccl.so
 type session struct {
 	options Options
 	report  *probe.Collectives
-	begun   time.Time
 	env     map[string]string
 	api     string
 	places  []place
@@ -114,7 +113,7 @@ func newSession(o Options) *session {
 	o.Start = cmp.Or(o.Start, deadline.Start)
 	o.Join = cmp.Or(o.Join, deadline.Join)
 	o.Whole = cmp.Or(o.Whole, deadline.Full)
-	s := &session{options: o, begun: time.Now(), env: environment(o.Env), report: &probe.Collectives{
+	s := &session{options: o, env: environment(o.Env), report: &probe.Collectives{
 		Mode: o.Mode, Outcome: probe.Unknown, GPUs: []string{}, Arms: []probe.Arm{}, Candidates: o.Candidates,
 	}}
 	for name, value := range o.Files {
@@ -287,8 +286,7 @@ func (s *session) leaveBusy(ctx context.Context) {
 		return
 	}
 	busy := s.options.Busy(ctx)
-	var places []place
-	var gpus []string
+	places, gpus := []place{}, []string{}
 	for i, address := range s.report.GPUs {
 		if user, is := busy[address]; is {
 			s.report.Left = append(s.report.Left, probe.LeftOut{GPU: address, Reason: user.String(), Cause: probe.CauseBusy})
@@ -296,9 +294,6 @@ func (s *session) leaveBusy(ctx context.Context) {
 		}
 		places = append(places, place{Rank: len(places), Ordinal: s.places[i].Ordinal})
 		gpus = append(gpus, address)
-	}
-	if gpus == nil {
-		gpus = []string{}
 	}
 	s.places, s.report.GPUs = places, gpus
 }

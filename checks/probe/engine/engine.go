@@ -326,7 +326,7 @@ func (e *engine) devices() *drive.Failure {
 		return fail(err)
 	}
 	for i, h := range handles {
-		g := &gpu{handle: h, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
+		g := &gpu{handle: h, peers: map[int]bool{}, unasked: map[int]error{}, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
 		if g.Address, err = e.d.Address(h); err != nil {
 			return fail(err)
 		}
@@ -373,14 +373,8 @@ func (e *engine) queryPeers() {
 			can, err := e.d.CanAccessPeer(a.handle, b.handle)
 			switch {
 			case err != nil:
-				if a.unasked == nil {
-					a.unasked = make(map[int]error)
-				}
 				a.unasked[j] = err
 			case can:
-				if a.peers == nil {
-					a.peers = make(map[int]bool)
-				}
 				a.peers[j] = false // Possible, not yet on.
 			}
 			if err == nil {
@@ -401,15 +395,14 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 	if err != nil {
 		return nil
 	}
-	yes := v != 0
-	return &yes
+	return new(v != 0)
 }
 
 // ready initializes every GPU if possible. Each step is done for all GPUs,
 // in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
 	// The kernels are compiled on the first GPU while the next one's context is made.
-	e.several = e.willing() > 1
+	e.several = len(e.alive()) > 1
 	e.stage(stageContexts)
 	e.forAll(func(g *gpu) error {
 		return cmp.Or(
@@ -426,17 +419,6 @@ func (e *engine) ready() {
 	for _, g := range e.gpus {
 		e.send(message{Device: &g.Device})
 	}
-}
-
-// willing are the GPUs that nothing keeps from taking part so far.
-func (e *engine) willing() int {
-	n := 0
-	for _, g := range e.gpus {
-		if g.Outcome == probe.OK {
-			n++
-		}
-	}
-	return n
 }
 
 // step tells the parent what is being done for which GPU, so that a call that does
@@ -571,7 +553,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(drive.PairKernels(e.d.API()))
+	m, err := e.d.LoadModule(drive.PairKernels(e.d.Names().API))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {

@@ -84,8 +84,7 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 	}
 	one := *t.GBps
 	if setRate(t, bothTimes*n, andBack, most(a, b)); t.GBps != nil {
-		sum := one + *t.GBps
-		t.GBps = &sum
+		t.GBps = new(one + *t.GBps)
 	}
 	return nil
 }
@@ -121,13 +120,7 @@ func (e *engine) allAtOnce() {
 
 // alive are the GPUs that take part.
 func (e *engine) alive() []*gpu {
-	var alive []*gpu
-	for _, g := range e.gpus {
-		if g.Outcome == probe.OK {
-			alive = append(alive, g)
-		}
-	}
-	return alive
+	return slices.DeleteFunc(slices.Clone(e.gpus), func(g *gpu) bool { return g.Outcome != probe.OK })
 }
 
 // lanes divides the buffers so that each ordered pair has a part of its own at
@@ -543,16 +536,11 @@ func (e *engine) control() {
 		if e.skip[transferKey(t)] || i < 0 || j < 0 || e.gpus[i].Outcome != probe.OK || e.gpus[j].Outcome != probe.OK {
 			continue
 		}
-		e.attempt(t, test{name: probe.TestStaged, run: e.staged}, i, j)
+		e.attempt(t, test{name: probe.TestStaged, run: (*engine).staged}, i, j)
 		e.report(t)
 	}
 }
 
 func (e *engine) index(address string) int {
-	for i, g := range e.gpus {
-		if g.Address == address {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(e.gpus, func(g *gpu) bool { return g.Address == address })
 }

@@ -117,14 +117,12 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		if err := e.verify(t, areaOf(g, g.in, n, s, guardBytes)); err != nil {
 			return err
 		}
-		setRate(t, hostTimes*n, seconds, most(g))
-		return nil
-	}
-	t.Verified = "host"
-	if c := drive.CompareHost(b, s); c.Bad > 0 {
-		first := int64(8 * c.First)
-		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), &first, nil, foundOther
-		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
+	} else {
+		t.Verified = "host"
+		if c := drive.CompareHost(b, s); c.Bad > 0 {
+			t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), new(int64(8*c.First)), nil, foundOther
+			t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
+		}
 	}
 	setRate(t, hostTimes*n, seconds, most(g))
 	return nil

@@ -57,11 +57,7 @@ type demand struct {
 }
 
 func init() {
-	child.Register(ownerTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
-		var o order
-		if err := json.Unmarshal(args, &o); err != nil {
-			return err
-		}
+	child.Register(ownerTask, func(ctx context.Context, o order, send func(any) error) error {
 		e := newEngine(o, func(message) {}) // What it sees of the GPUs, the other process has already told.
 		return e.own(ctx, func(m ownerMessage) { _ = send(m) })
 	})
@@ -78,7 +74,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	var list []shared
 	var at []gpudriver.Pointer
 	for _, g := range e.alive() {
-		for _, way := range []string{wayVMM, e.d.IPCWay()} {
+		for _, way := range []string{wayVMM, e.d.Names().IPC} {
 			s, p, fd, err := e.share(g, way)
 			if err == nil {
 				err = e.blank(g, p, s.Size, 0)
@@ -101,8 +97,8 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	}
 	send(ownerMessage{Shared: list})
 	for {
-		var d demand
-		if err := child.Receive(ctx, &d); err != nil {
+		d, err := child.Receive[demand](ctx)
+		if err != nil {
 			return err
 		}
 		t := &probe.Transfer{Outcome: probe.OK}
@@ -110,8 +106,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			return fmt.Errorf("no memory %d", d.Index)
 		}
 		g := e.gpus[e.index(list[d.Index].Address)]
-		err := e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
-		if err == nil {
+		if err = e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0)); err == nil {
 			err = e.blank(g, at[d.Index], d.Bytes, 0)
 		}
 		if err != nil {
@@ -168,7 +163,7 @@ func (o *ownerProcess) lost() error {
 func (e *engine) interprocess() {
 	o, err := e.startOwner()
 	if err != nil {
-		e.unknownBetween(err.Error())
+		e.onEachPair(probe.Unknown, err.Error())
 		return
 	}
 	defer o.close()
@@ -177,18 +172,18 @@ func (e *engine) interprocess() {
 		err = errors.New(first.Failed)
 	}
 	if err != nil {
-		e.unknownBetween(fmt.Sprintf("the second process could not start: %v", err))
+		e.onEachPair(probe.Unknown, fmt.Sprintf("the second process could not start: %v", err))
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.IPCWay())
+		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names().IPC)
 		return
 	}
 	for index, s := range first.Shared {
 		fd := -1
 		if s.Way == wayVMM && s.Failed == nil {
 			if fd, err = receiveFile(o.socket); err != nil {
-				e.unknownBetween(err.Error())
+				e.onEachPair(probe.Unknown, err.Error())
 				return
 			}
 		}
@@ -202,12 +197,9 @@ func (e *engine) interprocess() {
 	}
 }
 
-// unknownBetween records for every pair that the test could not be run.
-func (e *engine) unknownBetween(reason string) { e.onEachPair(probe.Unknown, reason) }
-
 // onEachPair records the same outcome of the test between processes for every pair.
 func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
-	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(t *probe.Transfer, _, _ *gpu, _ uint64) error {
+	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(_ *engine, t *probe.Transfer, _, _ *gpu, _ uint64) error {
 		t.Outcome, t.Reason = outcome, reason
 		return nil
 	}})
@@ -292,7 +284,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		var err error
 		o.end, err = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.API(), Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names().API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {

@@ -22,24 +22,11 @@ import (
 const probeTask = "probe"
 
 func init() {
-	child.Register(probeTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
-		var o order
-		if err := json.Unmarshal(args, &o); err != nil {
-			return err
-		}
+	child.Register(probeTask, func(ctx context.Context, o order, send func(any) error) error {
 		e := newEngine(o, numbered(send))
-		e.askBusy = func() (map[string]probe.User, error) {
-			var busy map[string]probe.User
-			err := child.Receive(ctx, &busy)
-			return busy, err
-		}
-		e.askSlow = func() ([]string, error) {
-			var slow []string
-			err := child.Receive(ctx, &slow)
-			return slow, err
-		}
-		whole := e.run()
-		e.send(message{Ended: &whole})
+		e.askBusy = func() (map[string]probe.User, error) { return child.Receive[map[string]probe.User](ctx) }
+		e.askSlow = func() ([]string, error) { return child.Receive[[]string](ctx) }
+		e.send(message{Ended: new(e.run())})
 		return nil
 	})
 }
@@ -109,11 +96,8 @@ func environment() []string {
 // Run runs the probe. A driver that hangs, crashes or refuses is part of the
 // report; an error means that the probe could not be started.
 func Run(ctx context.Context, o Options) (*probe.Report, error) {
-	s := &session{options: o, report: &probe.Report{Mode: o.Mode, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}}}
-	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
-	s.options.Start = cmp.Or(o.Start, deadline.Start)
-	s.options.Whole = cmp.Or(o.Whole, deadline.Full)
-	s.begun = time.Now()
+	o.Patience, o.Start, o.Whole = cmp.Or(o.Patience, deadline.Transfer), cmp.Or(o.Start, deadline.Start), cmp.Or(o.Whole, deadline.Full)
+	s := newSession(o)
 	for n := range maxChildren {
 		if n > 0 && s.left() <= 0 {
 			s.outOfTime()
@@ -139,6 +123,13 @@ func Run(ctx context.Context, o Options) (*probe.Report, error) {
 	return s.report, nil
 }
 
+func newSession(o Options) *session {
+	return &session{
+		options: o, begun: time.Now(), at: map[string]int{}, users: map[string]probe.User{},
+		report: &probe.Report{Mode: o.Mode, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}},
+	}
+}
+
 // left is the time that is left for the whole.
 func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
 
@@ -148,8 +139,7 @@ type session struct {
 	options  Options
 	report   *probe.Report
 	begun    time.Time
-	tried    []string       // Keys of the transfers that are known.
-	at       map[string]int // Where each of them is in the report.
+	at       map[string]int // Where each transfer that is known is in the report, by its key.
 	suspects [][2]string
 	lost     []string // GPUs that could not be made ready.
 	useless  int      // How many processes a transfer made useless.
@@ -192,7 +182,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	result, err := child.Run(life, child.Spec{
 		Task: probeTask,
 		Args: order{
-			Mode: s.options.Mode, API: s.options.API, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
+			Mode: s.options.Mode, API: s.options.API, Patience: s.options.Patience, Skip: keysOf(s.report.Transfers), Suspects: s.suspects,
 			Await: s.options.Busy != nil && !resumed, Leave: s.lost, Control: s.control, Judge: s.options.Slow != nil,
 		},
 		Env:      append(environment(), s.options.Env...),
@@ -393,11 +383,7 @@ func (s *session) record(t probe.Transfer) {
 	if i, known := s.at[transferKey(&t)]; known {
 		s.report.Transfers[i] = better(s.report.Transfers[i], t) // It was timed again.
 	} else {
-		if s.at == nil {
-			s.at = make(map[string]int)
-		}
 		s.at[transferKey(&t)] = len(s.report.Transfers)
-		s.tried = append(s.tried, transferKey(&t))
 		s.report.Transfers = append(s.report.Transfers, t)
 	}
 	if t.Outcome.Failed() && t.Test != probe.TestStaged {
@@ -449,9 +435,14 @@ func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	case <-s.ctx.Done():
 	}
 	s.rounds++
-	keys := make([]string, 0, len(slow))
-	for i := range slow {
-		keys = append(keys, transferKey(&slow[i]))
+	return keysOf(slow)
+}
+
+// keysOf are the keys of transfers.
+func keysOf(all []probe.Transfer) []string {
+	keys := make([]string, 0, len(all))
+	for i := range all {
+		keys = append(keys, transferKey(&all[i]))
 	}
 	return keys
 }
@@ -464,9 +455,6 @@ func (s *session) look() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.left()/4)
 	defer cancel()
 	for address, u := range s.options.Users(ctx) {
-		if s.users == nil {
-			s.users = make(map[string]probe.User)
-		}
 		if _, known := s.users[address]; !known {
 			s.users[address] = u
 		}

@@ -22,16 +22,14 @@ import (
 // healthyMessages are what the child says of two healthy GPUs.
 func healthyMessages() []message {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	ended := true
-	yes := true
 	list := []message{
 		{Stage: stageLibrary},
 		{Library: &drive.Library{API: drive.CUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
 		{Stage: stageInit},
 		{Stage: stageDevices},
 		{Stage: stageQuery},
-		{Peer: &probe.Peer{Source: a, Destination: b, Access: &yes}},
-		{Peer: &probe.Peer{Source: b, Destination: a, Access: &yes}},
+		{Peer: &probe.Peer{Source: a, Destination: b, Access: new(true)}},
+		{Peer: &probe.Peer{Source: b, Destination: a, Access: new(true)}},
 		{Stage: stageContexts},
 		{Step: &step{Name: stageContexts, GPU: a}},
 		{Step: &step{Name: stageContexts, GPU: a, Done: true}},
@@ -46,13 +44,12 @@ func healthyMessages() []message {
 			done := t
 			done.Verified = "gpu"
 			if test == probe.TestCopy {
-				rate := 394.5
-				done.GBps, done.Bytes = &rate, 1<<28
+				done.GBps, done.Bytes = new(394.5), 1<<28
 			}
 			list = append(list, message{Transfer: &done})
 		}
 	}
-	list = append(list, message{Stage: stageCleanup}, message{Ended: &ended})
+	list = append(list, message{Stage: stageCleanup}, message{Ended: new(true)})
 	for i := range list {
 		list[i].Number = i + 1
 	}
@@ -69,11 +66,8 @@ func encoded(tb testing.TB, list []message) [][]byte {
 func heard(lines [][]byte, result child.Result) *probe.Report {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	s := &session{
-		options: Options{Patience: time.Second, Start: time.Second, Whole: time.Minute}, begun: time.Now(), ctx: ctx, stop: stop,
-		report: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}},
-		busy:   make(chan any, 1),
-	}
+	s := newSession(Options{Mode: probe.Quick, Patience: time.Second, Start: time.Second, Whole: time.Minute})
+	s.ctx, s.stop, s.busy = ctx, stop, make(chan any, 1)
 	for _, line := range lines {
 		s.receive(line)
 	}
@@ -216,7 +210,8 @@ func TestKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &session{report: &probe.Report{}, ctx: t.Context(), stop: func() {}}
+			s := newSession(Options{})
+			s.ctx, s.stop = t.Context(), func() {}
 			for i := range 1 << 17 { // As many as package child lets through.
 				m := next(i)
 				m.Number = i + 1

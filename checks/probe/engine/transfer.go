@@ -22,26 +22,24 @@ type part struct {
 
 // plan is what a mode does, in order, before the control arm.
 func plan(m probe.Mode) []part {
-	pairs := func(name string, x test, bind func(*engine) run) part {
-		return part{stage: name, rates: true, run: func(e *engine) {
-			x.name, x.run = name, bind(e)
-			e.eachPair(x)
-		}}
+	pairs := func(name string, x test, do run) part {
+		x.name, x.run = name, do
+		return part{stage: name, rates: true, run: func(e *engine) { e.eachPair(x) }}
 	}
 	parts := []part{
-		pairs(probe.TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
-		pairs(probe.TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
-		pairs(probe.TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
+		pairs(probe.TestCopy, test{}, (*engine).copyWrite),
+		pairs(probe.TestStore, test{kernels: true}, (*engine).smStore),
+		pairs(probe.TestLoad, test{kernels: true, reads: true}, (*engine).smLoad),
 	}
 	if m == probe.Full {
 		parts = append(parts,
-			pairs(probe.TestCopyRead, test{reads: true}, func(e *engine) run { return e.copyRead }),
-			pairs(probe.TestBidirectional, test{both: true, once: true}, func(e *engine) run { return e.bidirectional }),
+			pairs(probe.TestCopyRead, test{reads: true}, (*engine).copyRead),
+			pairs(probe.TestBidirectional, test{both: true, once: true}, (*engine).bidirectional),
 			part{stage: probe.TestAllAtOnce, run: (*engine).allAtOnce},
-			pairs(probe.TestHandshake, test{kernels: true, both: true, once: true}, func(e *engine) run { return e.handshake }),
-			pairs(probe.TestLatency, test{kernels: true}, func(e *engine) run { return e.latency }),
-			pairs(probe.TestAtomics, test{kernels: true}, func(e *engine) run { return e.atomics }),
-			pairs(probe.TestStaged, test{staged: true}, func(e *engine) run { return e.staged }),
+			pairs(probe.TestHandshake, test{kernels: true, both: true, once: true}, (*engine).handshake),
+			pairs(probe.TestLatency, test{kernels: true}, (*engine).latency),
+			pairs(probe.TestAtomics, test{kernels: true}, (*engine).atomics),
+			pairs(probe.TestStaged, test{staged: true}, (*engine).staged),
 			part{stage: probe.TestInterprocess, run: (*engine).interprocess},
 			part{stage: probe.TestHostToDevice, run: (*engine).hostCopies, rates: true},
 		)
@@ -86,7 +84,7 @@ type test struct {
 
 // run tries one transfer from a to b and notes in t what it finds. Its error
 // comes from the driver, or is drive.ErrHang.
-type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
+type run = func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
 func (e *engine) eachPair(x test) {
@@ -165,7 +163,7 @@ func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	for n := range attempts {
 		s := e.seed(x.name, i, j, n)
 		one := probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.OK}
-		if err := x.run(&one, a, b, s); err != nil {
+		if err := x.run(e, &one, a, b, s); err != nil {
 			setError(&one, err)
 			*t = one
 			e.broken = e.usable(err, a, b)

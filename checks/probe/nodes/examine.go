@@ -45,8 +45,7 @@ func Examine(ctx context.Context, c Cluster, r *Report, o Options) {
 	}
 	if len(x.fit) > 1 {
 		x.Progress(fmt.Sprintf("all %d nodes together", len(x.fit)))
-		together := x.run(ctx, x.fit, "")
-		r.Together = &together
+		r.Together = new(x.run(ctx, x.fit, ""))
 		x.pairs(ctx)
 		x.blame(ctx)
 	}
