@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -182,9 +183,7 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 }
 
 func smiLink(g *facts.GPU) *facts.GPULink {
-	if g.PCIe == nil {
-		g.PCIe = &facts.GPULink{}
-	}
+	g.PCIe = cmp.Or(g.PCIe, &facts.GPULink{})
 	return g.PCIe
 }
 
@@ -195,9 +194,7 @@ func smiErrors(g *facts.GPU, uncorrected bool, value string) {
 	if !ok || v == 0 {
 		return
 	}
-	if g.ECC == nil {
-		g.ECC = &facts.ECC{Enabled: true}
-	}
+	g.ECC = cmp.Or(g.ECC, &facts.ECC{Enabled: true})
 	n := int64(v)
 	if uncorrected {
 		g.ECC.VolatileUncorrected = &n
@@ -229,9 +226,7 @@ func (r *smiReport) finish(s *parse.Sink) {
 		return
 	}
 	address := r.values["BDF"]
-	if address == "" {
-		address = r.values["BUS/BDF"]
-	}
+	address = cmp.Or(address, r.values["BUS/BDF"])
 	g := gpuAt(s, r.index, address, r.head)
 	// amd-smi's name of the board is worth less than that of the model.
 	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -55,8 +56,6 @@ func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 	}
 	g := s.GPU(address, l)
 	g.Vendor = "nvidia"
-	if g.Name == "" {
-		g.Name = escape.Printable(name, 100)
-	}
+	g.Name = cmp.Or(g.Name, escape.Printable(name, 100))
 	return true
 }

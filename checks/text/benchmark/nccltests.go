@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -159,9 +160,7 @@ func (t *ncclTests) row(l parse.Line) bool {
 
 // check counts wrong values. Up to 2.12 their column held the largest deviation, not a count: a value below one is rounding.
 func (t *ncclTests) check(wrong float64) {
-	if t.Wrong == nil {
-		t.Wrong = new(int64)
-	}
+	t.Wrong = cmp.Or(t.Wrong, new(int64))
 	*t.Wrong += int64(wrong)
 }
 

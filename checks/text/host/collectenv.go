@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -55,9 +56,7 @@ var collectEnvKind = &parse.Kind{
 			s.Package(collectEnvPackages[name], v[1], "", "collect_env", l)
 			if name == "Nvidia driver version" {
 				gpus := s.GPUs()
-				if gpus.Driver.Version == "" {
-					gpus.Driver.Version = v[1]
-				}
+				gpus.Driver.Version = cmp.Or(gpus.Driver.Version, v[1])
 				s.Told("gpus.driver.version", v[1], l)
 			}
 		}
@@ -124,9 +123,7 @@ func collectEnvAdd(s *parse.Sink, l parse.Line) {
 	g := s.GPUAt(*index, l)
 	// nvidia-smi -L puts the GPU's id behind its name.
 	name, _, _ := strings.Cut(m[2], " (UUID")
-	if g.Name == "" {
-		g.Name = name
-	}
+	g.Name = cmp.Or(g.Name, name)
 	if g.Vendor == "" {
 		g.Vendor = "nvidia"
 		if collectEnvAMD.MatchString(name) {

@@ -96,9 +96,7 @@ func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 			return false
 		}
 		d := s.Device(address, l)
-		if d.IOMMUGroup == nil {
-			d.IOMMUGroup = group
-		}
+		d.IOMMUGroup = cmp.Or(d.IOMMUGroup, group)
 		return true
 	}
 	vendor := ""

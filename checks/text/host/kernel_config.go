@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/system"
@@ -21,9 +23,7 @@ var kernelConfigKind = &parse.Kind{
 			return false
 		}
 		gpus := s.GPUs()
-		if gpus.AMD == nil {
-			gpus.AMD = &facts.AMDDriver{}
-		}
+		gpus.AMD = cmp.Or(gpus.AMD, &facts.AMDDriver{})
 		if gpus.AMD.KernelConfig == nil {
 			gpus.AMD.KernelConfig = map[string]string{}
 		}

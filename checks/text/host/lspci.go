@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -307,9 +308,7 @@ func lspciSet(text string) []string {
 
 func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspciDevice {
 	d := &lspciDevice{PCIDevice: s.Device(address, l), head: l, secondary: -1, subordinate: -1}
-	if d.Class == "" {
-		d.Class = class
-	}
+	d.Class = cmp.Or(d.Class, class)
 	if d.Vendor == "" {
 		d.Vendor, d.Device = lspciMaker(rest)
 	}
@@ -479,9 +478,7 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 	if m == nil {
 		return
 	}
-	if d.Link == nil {
-		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
-	}
+	d.Link = cmp.Or(d.Link, &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)})
 	speed, width := pci.LinkSpeed(m[1]), pci.LinkWidth(m[2])
 	if name == "LnkCap" {
 		d.Link.MaxSpeedGTs, d.Link.MaxWidth = speed, width
@@ -500,9 +497,7 @@ func (d *lspciDevice) acs(name, value string) {
 	if set == nil {
 		return
 	}
-	if d.ACS == nil {
-		d.ACS = &facts.ACS{}
-	}
+	d.ACS = cmp.Or(d.ACS, &facts.ACS{})
 	if name == "ACSCap" {
 		d.ACS.Capability = set
 	} else {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -84,9 +85,7 @@ func lspciTreeWalk(s *parse.Sink, t *tree, l parse.Line, columns map[int]lspciTr
 				above = append(slices.Clip(above), last)
 			}
 			at, have = lspciTreeBus{domain: at.domain, bus: m[3], ancestors: above, known: known}, true
-			if at.domain == "" {
-				at.domain = "0000"
-			}
+			at.domain = cmp.Or(at.domain, "0000")
 			last = ""
 		case m[5] != "":
 			if !have {
@@ -134,9 +133,7 @@ func lspciTreeFunction(s *parse.Sink, t *tree, l parse.Line, at lspciTreeBus, fu
 		t.bridges[at.domain+":"+at.bus] = at.ancestors[n-1]
 	}
 	if strings.HasPrefix(rest, "-[") {
-		if d.Class == "" {
-			d.Class = "0x060400"
-		}
+		d.Class = cmp.Or(d.Class, "0x060400")
 		return address
 	}
 	if rest = strings.TrimSpace(rest); rest != "" && d.Vendor == "" {

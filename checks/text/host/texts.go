@@ -74,9 +74,7 @@ func lscpuLine(s *parse.Sink, l parse.Line) bool {
 	}
 	value := escape.Printable(m[3], 256)
 	host := s.HostFacts()
-	if host.CPU == nil {
-		host.CPU = &facts.CPU{}
-	}
+	host.CPU = cmp.Or(host.CPU, &facts.CPU{})
 	cpu := host.CPU
 	s.Watch("host.cpu", cpu, l)
 	switch m[1] {
@@ -326,9 +324,7 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 	}
 	d := s.Device(facts.Address(m[1]), l)
 	link := func() *facts.PCIeLink {
-		if d.Link == nil {
-			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
-		}
+		d.Link = cmp.Or(d.Link, &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)})
 		return d.Link
 	}
 	switch m[2] {

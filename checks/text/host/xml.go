@@ -92,9 +92,7 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 		r.s.NUMANode(*id, xmlMask(a["affinity"]), l)
 	}
 	host := r.s.HostFacts()
-	if host.CPU == nil {
-		host.CPU = &facts.CPU{}
-	}
+	host.CPU = cmp.Or(host.CPU, &facts.CPU{})
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
 	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
@@ -140,9 +138,7 @@ func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 	if d.Vendor == "" && a["vendor"] == "" && d.Class == "0x030200" {
 		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
 	}
-	if d.NUMANode == nil {
-		d.NUMANode = e.node
-	}
+	d.NUMANode = cmp.Or(d.NUMANode, e.node)
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
 	if speed, width := pci.LinkSpeed(a["link_speed"]), pci.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
@@ -263,9 +259,7 @@ func (r *topology) function(e *xmlPlace, a map[string]string, class string, l pa
 		xmlSet(&d.Device, "0x"+m[3], 6)
 	}
 	d.Class = cmp.Or(d.Class, class)
-	if d.NUMANode == nil {
-		d.NUMANode = e.node
-	}
+	d.NUMANode = cmp.Or(d.NUMANode, e.node)
 	if e.root == "" || d.RootBus != "" {
 		return
 	}

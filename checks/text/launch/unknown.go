@@ -38,9 +38,7 @@ func leaveOpen(l *facts.Launch, text string, parts ...string) {
 		if l.Unknown == nil {
 			l.Unknown = make(map[string]string)
 		}
-		if l.Unknown[part] == "" {
-			l.Unknown[part] = escape.Printable(text, 300)
-		}
+		l.Unknown[part] = cmp.Or(l.Unknown[part], escape.Printable(text, 300))
 	}
 }
 

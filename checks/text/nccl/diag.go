@@ -131,9 +131,7 @@ func diagEnterIOMMU(s *parse.Sink, l parse.Line, mode string) {
 		return
 	}
 	f.Mode = map[string]string{"passthrough": "passthrough", "disabled": "off"}[mode]
-	if f.Mode == "" {
-		f.Mode = "translated"
-	}
+	f.Mode = cmp.Or(f.Mode, "translated")
 	s.Told("iommu.mode", f.Mode, l)
 }
 

@@ -450,9 +450,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 		if c == nil {
 			return true
 		}
-		if c.Nodes == 0 {
-			c.Nodes = nodes
-		}
+		c.Nodes = cmp.Or(c.Nodes, nodes)
 		return true
 	}
 	what := uint8(0)

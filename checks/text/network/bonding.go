@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -87,9 +88,7 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 				bond.Members = append(bond.Members, value)
 				n := interfaceNamed(s, value, l)
 				n.Master = name
-				if n.Kind == "" {
-					n.Kind = network.KindOfName(value)
-				}
+				n.Kind = cmp.Or(n.Kind, network.KindOfName(value))
 			}
 		case "MII Status":
 			up := value == "up"

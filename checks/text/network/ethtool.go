@@ -1,6 +1,8 @@
 package network
 
 import (
+	"cmp"
+
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -17,9 +19,7 @@ var ethtoolKind = &parse.Kind{
 		head, _ := in.Next()
 		name := ethtoolHead.FindStringSubmatch(head.Text)[1]
 		n := interfaceNamed(s, name, head)
-		if n.Kind == "" {
-			n.Kind = network.KindOfName(name)
-		}
+		n.Kind = cmp.Or(n.Kind, network.KindOfName(name))
 		ended := false
 		in.While(func(l parse.Line) bool {
 			if ended || !ethtoolItem.MatchString(l.Text) {

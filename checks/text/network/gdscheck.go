@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -57,9 +58,7 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 		if !gdscheckBelongs(l.Text) {
 			return false
 		}
-		if g.Line == 0 {
-			g.Line = l.Number
-		}
+		g.Line = cmp.Or(g.Line, l.Number)
 		s.Watch("storage.gds", g, l)
 		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"net/netip"
@@ -56,9 +57,7 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 		readFlags(n, m[2], "RUNNING")
 		ifconfigCarrier(n)
 		n.MTU = parse.Number(m[3])
-		if n.Kind == "" {
-			n.Kind = network.KindOfName(m[1])
-		}
+		n.Kind = cmp.Or(n.Kind, network.KindOfName(m[1]))
 		return m[1]
 	}
 	if m := ifconfigOldHead.FindStringSubmatch(l.Text); m != nil {

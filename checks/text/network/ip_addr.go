@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -72,9 +73,7 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	if m := ipAddrLabelled.FindStringSubmatch(l.Text); m != nil && current == "" {
 		if network.IsName(m[2]) {
 			n := interfaceNamed(s, m[2], l)
-			if n.Kind == "" {
-				n.Kind = network.KindOfName(m[2])
-			}
+			n.Kind = cmp.Or(n.Kind, network.KindOfName(m[2]))
 			addAddress(n, m[1])
 		}
 		return ""
@@ -205,9 +204,7 @@ var ipRouteKind = &parse.Kind{
 		for _, l := range in.While(func(l parse.Line) bool { return ipRouteLine.MatchString(l.Text) }) {
 			m := ipRouteLine.FindStringSubmatch(l.Text)
 			n := interfaceNamed(s, m[2], l)
-			if n.Kind == "" {
-				n.Kind = network.KindOfName(m[2])
-			}
+			n.Kind = cmp.Or(n.Kind, network.KindOfName(m[2]))
 			src := ipRouteSource.FindStringSubmatch(m[3])
 			if _, length, ok := strings.Cut(m[1], "/"); ok && src != nil && strings.Contains(m[3], "proto kernel") {
 				addAddress(n, src[1]+"/"+length)

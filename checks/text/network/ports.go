@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"strings"
@@ -14,12 +15,8 @@ import (
 // agree are one port; where two contradict each other they describe different
 // machines, or of different times, and both stay.
 func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
-	if p.Host == "" {
-		p.Host = s.Host()
-	}
-	if p.Port == 0 {
-		p.Port = 1
-	}
+	p.Host = cmp.Or(p.Host, s.Host())
+	p.Port = cmp.Or(p.Port, 1)
 	p.Source, p.Line = s.Source(), l.Number
 	nics := s.NICs()
 	for i := range nics.RDMA {
@@ -97,12 +94,8 @@ func addGID(p *facts.RDMAPort, g facts.GID) {
 		if known.GID == "" {
 			known.GID, known.IPv4 = g.GID, g.IPv4
 		}
-		if known.Type == "" {
-			known.Type = g.Type
-		}
-		if known.Netdev == "" {
-			known.Netdev = g.Netdev
-		}
+		known.Type = cmp.Or(known.Type, g.Type)
+		known.Netdev = cmp.Or(known.Netdev, g.Netdev)
 		return
 	}
 	if len(p.GIDs) < maxGIDs {

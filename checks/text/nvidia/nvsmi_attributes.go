@@ -222,9 +222,7 @@ func nvsmiLink(set func(l *facts.GPULink, n int)) nvsmiSet {
 		if !v.isNumber || v.number > 1<<30 {
 			return
 		}
-		if g.PCIe == nil {
-			g.PCIe = &facts.GPULink{}
-		}
+		g.PCIe = cmp.Or(g.PCIe, &facts.GPULink{})
 		set(g.PCIe, int(v.number))
 	}
 }
@@ -277,9 +275,7 @@ func nvsmiCount(count func(e *facts.ECC) **int64) nvsmiSet {
 }
 
 func nvsmiECCOf(g *facts.GPU) *facts.ECC {
-	if g.ECC == nil {
-		g.ECC = &facts.ECC{}
-	}
+	g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 	return g.ECC
 }
 
@@ -289,9 +285,7 @@ func nvsmiRemapped(set func(r *facts.RemappedRows, n int)) nvsmiSet {
 		if !v.isNumber && v.on == nil || v.number >= 1<<30 {
 			return
 		}
-		if g.RemappedRows == nil {
-			g.RemappedRows = &facts.RemappedRows{}
-		}
+		g.RemappedRows = cmp.Or(g.RemappedRows, &facts.RemappedRows{})
 		if v.isOn() {
 			v.number = 1
 		}

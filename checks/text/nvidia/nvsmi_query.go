@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -157,9 +158,7 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l parse.Line) {
 	if r.nameless && heading != r.opening {
 		return
 	}
-	if r.opening == "" {
-		r.opening = heading
-	}
+	r.opening = cmp.Or(r.opening, heading)
 	r.commit()
 	if r.index >= 1023 {
 		return

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -127,16 +128,12 @@ func nvsmiTableFirst(s *parse.Sink, g *facts.GPU, m []string, l parse.Line) {
 	switch ecc := m[5]; ecc {
 	case "N/A":
 	case "Off":
-		if g.ECC == nil {
-			g.ECC = &facts.ECC{}
-		}
+		g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 	case "ERR!":
 		s.Message("nvsmi-err", map[string]string{"gpu": m[1], "address": g.Address}, l)
 	default:
 		if n, err := strconv.ParseInt(ecc, 10, 64); err == nil && n >= 0 {
-			if g.ECC == nil {
-				g.ECC = &facts.ECC{}
-			}
+			g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 			g.ECC.Enabled, g.ECC.VolatileUncorrected = true, &n
 		}
 	}

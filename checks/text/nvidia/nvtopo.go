@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,9 +170,7 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 			continue
 		}
 		a := s.GPUAt(parse.Number(m[1]), lines[i])
-		if a.Vendor == "" {
-			a.Vendor = "nvidia"
-		}
+		a.Vendor = cmp.Or(a.Vendor, "nvidia")
 		a.InNVML = true
 		for j, cell := range r[1:min(len(r), len(columns)+1)] {
 			c := nvtopoCell.FindStringSubmatch(cell)
@@ -339,9 +338,7 @@ func nvtopoStatus(s *parse.Sink, a, b int, what, word string, l parse.Line) {
 	if p == nil {
 		return
 	}
-	if p.P2P == nil {
-		p.P2P = &facts.P2PStatus{}
-	}
+	p.P2P = cmp.Or(p.P2P, &facts.P2PStatus{})
 	field := &p.P2P.Read
 	switch what {
 	case "w":

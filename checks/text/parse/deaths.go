@@ -32,9 +32,7 @@ type noted struct {
 // it was is read from the line and the name of the text.
 func (s *Sink) Death(d facts.Death, l Line) {
 	who := s.identify(l)
-	if d.Rank == nil {
-		d.Rank = who.rank
-	}
+	d.Rank = cmp.Or(d.Rank, who.rank)
 	d.Host, d.PID, d.Time = cmp.Or(d.Host, who.Host), cmp.Or(d.PID, who.pid), cmp.Or(d.Time, who.time)
 	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
 	d.Said = escape.Printable(d.Said, maxText)
@@ -68,9 +66,7 @@ func (log *deathLog) add(d noted) {
 // identify reads who wrote a line; where the line names no rank, the name of the text may.
 func (s *Sink) identify(l Line) Speaker {
 	who := Identify(l.Whole())
-	if who.rank == nil {
-		who.rank = rankOfName(s.name)
-	}
+	who.rank = cmp.Or(who.rank, rankOfName(s.name))
 	return who
 }
 

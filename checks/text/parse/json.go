@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -190,9 +191,7 @@ func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
 			m[key] = YAMLResolve(c)
 		default:
 			for name, value := range yamlMerged(c, depth+1, left) {
-				if m[name] == nil {
-					m[name] = value
-				}
+				m[name] = cmp.Or(m[name], value)
 			}
 		}
 	}

@@ -69,9 +69,7 @@ func (s *Sink) Step(l Line) {
 
 // complained notes that a process said that something is wrong or went wrong.
 func (s *Sink) complained(id string, who Speaker, l Line) {
-	if who.rank == nil {
-		who.rank = rankOfName(s.name)
-	}
+	who.rank = cmp.Or(who.rank, rankOfName(s.name))
 	if p := s.process(who); p != nil {
 		p.Said, p.Line = id, l.Number
 	}

@@ -167,9 +167,7 @@ func (s *Sink) Indexed(index int) bool {
 func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
 	name := GPUName(index)
 	g := s.GPU(name, l)
-	if g.Index == nil {
-		g.Index = &index
-	}
+	g.Index = cmp.Or(g.Index, &index)
 	return g
 }
 
@@ -292,9 +290,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 // Package notes a version of a piece of software. The host is that of the
 // shell prompt when host is empty.
 func (s *Sink) Package(name, version, host, manager string, l Line) {
-	if host == "" {
-		host = s.Host()
-	}
+	host = cmp.Or(host, s.Host())
 	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})
 	for _, p := range s.Facts.Software {
 		if p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {

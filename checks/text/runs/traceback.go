@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -319,9 +320,7 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 		if m == nil || !current {
 			continue
 		}
-		if d.RaisedIn == "" {
-			d.RaisedIn = escape.Printable(m[2], maxName)
-		}
+		d.RaisedIn = cmp.Or(d.RaisedIn, escape.Printable(m[2], maxName))
 		if d.File == "" || library.MatchString(d.File) && !library.MatchString(m[2]) {
 			d.File, d.FileLine, d.Function = escape.Printable(m[2], maxName), parse.Number(m[3]), escape.Printable(m[4], maxName)
 		}
