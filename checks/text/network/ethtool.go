@@ -25,9 +25,9 @@ var ethtoolKind = &parse.Kind{
 			if ended || !ethtoolItem.MatchString(l.Text) {
 				return false
 			}
-			if m := ethtoolLink.FindStringSubmatch(l.Text); m != nil {
+			if linked := ethtoolLink.First(l.Text); linked != "" {
 				s.Watch("nics.interfaces["+name+"]", n, l)
-				n.Carrier = new(m[1] == "yes")
+				n.Carrier = new(linked == "yes")
 				ended = true // It is the last of all items.
 			}
 			return true

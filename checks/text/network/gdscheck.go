@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -18,11 +19,8 @@ var gdscheckKind = &parse.Kind{
 	Command: "/usr/local/cuda/gds/tools/gdscheck -p",
 	Gives:   []string{"storage"},
 	Anchors: []string{"GDS release version", "nvidia_fs version", "DRIVER CONFIGURATION:", "CUFILE CONFIGURATION:", "properties.use_compat_mode", "properties.allow_compat_mode"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && gdscheckBelongs(l.Text)
-	},
-	Read: gdscheckRead,
+	Begins:  parse.BeginsWith(gdscheckBelongs),
+	Read:    gdscheckRead,
 }
 
 var (
@@ -37,20 +35,13 @@ var (
 )
 
 func gdscheckBelongs(line string) bool {
-	for _, form := range []*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
-		if form.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther},
+		func(form *lazy.Regexp) bool { return form.MatchString(line) })
 }
 
 func gdscheckRead(s *parse.Sink, in *parse.Lines) {
-	g := s.Storage().GDS
-	if g == nil {
-		g = &facts.GDS{Source: s.Source()}
-		s.Storage().GDS = g
-	}
+	g := cmp.Or(s.Storage().GDS, &facts.GDS{Source: s.Source()})
+	s.Storage().GDS = g
 	in.While(func(l parse.Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
 			return ahead(in, gdscheckBelongs)

@@ -20,10 +20,7 @@ var ifconfigKind = &parse.Kind{
 	Name: "ifconfig", Title: "Network interfaces, from ifconfig", Command: "ifconfig -a", Gives: []string{"nics"},
 	Anchors:  []string{": flags=", "Link encap:"},
 	Commands: []string{"ifconfig"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (ifconfigHead.MatchString(l.Text) || ifconfigOldHead.MatchString(l.Text))
-	},
+	Begins:   parse.BeginsLike(ifconfigHead, ifconfigOldHead),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		current := ""
 		for _, l := range in.While(ifconfigBelongs) {

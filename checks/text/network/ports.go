@@ -69,12 +69,9 @@ func contradict[T comparable](a, b T) bool {
 // sameGID compares two spellings of a GID: programs print it in full or
 // shortened as an IPv6 address.
 func sameGID(a, b string) bool {
-	x, err := netip.ParseAddr(a)
-	if err != nil {
-		return a == b
-	}
-	y, err := netip.ParseAddr(b)
-	return err == nil && x == y
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return a == b || errA == nil && errB == nil && x == y
 }
 
 // maxGIDs bounds the GIDs of one port. A table has 256 entries at most on
@@ -129,11 +126,7 @@ func ahead(in *parse.Lines, belongs func(string) bool) bool {
 // flag returns what follows a flag in a command line: "-d" of
 // "ibv_devinfo -d mlx5_0".
 func flag(command, flag string) string {
-	words := strings.Fields(command)
-	for i, w := range words {
-		if w == flag && i+1 < len(words) {
-			return words[i+1]
-		}
-	}
-	return ""
+	_, after, _ := strings.Cut(" "+strings.Join(strings.Fields(command), " "), " "+flag+" ")
+	value, _, _ := strings.Cut(after, " ")
+	return value
 }

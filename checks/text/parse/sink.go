@@ -206,6 +206,14 @@ func section[T any](at **T) *T {
 	return *at
 }
 
+// Put sets an entry of a map, which is new if need be.
+func Put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
 // GPUs returns the section of the GPUs, new if need be.
 func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
 
