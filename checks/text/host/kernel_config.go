@@ -24,12 +24,9 @@ var kernelConfigKind = &parse.Kind{
 		}
 		gpus := s.GPUs()
 		gpus.AMD = cmp.Or(gpus.AMD, &facts.AMDDriver{})
-		if gpus.AMD.KernelConfig == nil {
-			gpus.AMD.KernelConfig = map[string]string{}
-		}
 		s.Told("gpus.amd.kernel_config["+name+"]", value, l)
 		if _, known := gpus.AMD.KernelConfig[name]; !known {
-			gpus.AMD.KernelConfig[name] = value
+			parse.Put(&gpus.AMD.KernelConfig, name, value)
 		}
 		return true
 	},

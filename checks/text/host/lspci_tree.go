@@ -42,22 +42,17 @@ type lspciTreeBus struct {
 
 func lspciTreeRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	columns := make(map[int]lspciTreeBus)
-	lines, roots := 0, 0
-	whole := true
-	for {
-		l, ok := in.Peek()
-		if !ok || !lspciTreeLine.MatchString(l.Text) || len(l.Text) > 1024 {
-			break
+	lines, hasRoot, whole := 0, false, true
+	in.While(func(l parse.Line) bool {
+		if !lspciTreeLine.MatchString(l.Text) || len(l.Text) > 1024 {
+			return false
 		}
 		lines++
 		root, placed := lspciTreeWalk(s, t, l, columns)
-		if root {
-			roots++
-		}
-		whole = whole && placed
-		in.Next()
-	}
-	if whole && roots > 0 && lines > 2 {
+		hasRoot, whole = hasRoot || root, whole && placed
+		return true
+	})
+	if whole && hasRoot && lines > 2 {
 		s.WholePCI()
 	}
 }

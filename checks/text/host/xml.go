@@ -218,17 +218,15 @@ var (
 // object is hwloc's element of everything: packages, NUMA nodes, bridges and
 // PCI functions (hwloc/topology-xml.c).
 func (r *topology) object(e *xmlPlace, a map[string]string, l parse.Line) {
-	if m := xmlBit.FindStringSubmatch(a["nodeset"]); m != nil {
-		if set, err := strconv.ParseUint(m[1], 16, 32); err == nil && bits.OnesCount64(set) == 1 {
-			e.node = new(bits.TrailingZeros64(set))
-		}
+	if set, err := strconv.ParseUint(xmlBit.First(a["nodeset"]), 16, 32); err == nil && bits.OnesCount64(set) == 1 {
+		e.node = new(bits.TrailingZeros64(set))
 	}
 	switch a["type"] {
 	case "NUMANode":
 		if id := parse.Optional(a["os_index"]); id != nil && *id >= 0 {
 			n := r.s.NUMANode(*id, xmlMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
-			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 && n.MemoryBytes == 0 {
-				n.MemoryBytes = memory
+			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 {
+				n.MemoryBytes = cmp.Or(n.MemoryBytes, memory)
 			}
 		}
 	case "Bridge":
@@ -260,11 +258,7 @@ func (r *topology) function(e *xmlPlace, a map[string]string, class string, l pa
 	}
 	d.Class = cmp.Or(d.Class, class)
 	d.NUMANode = cmp.Or(d.NUMANode, e.node)
-	if e.root == "" || d.RootBus != "" {
-		return
-	}
-	d.RootBus = e.root
-	if len(above) > 0 {
-		d.Ancestors = above
+	if e.root != "" && d.RootBus == "" {
+		d.RootBus, d.Ancestors = e.root, above
 	}
 }

@@ -47,8 +47,7 @@ func JSONDocument(in *Lines) string {
 	var text strings.Builder
 	var quotes jsonQuotes
 	depth, opened := 0, false
-	first, _ := in.Peek()
-	if !strings.HasPrefix(strings.TrimSpace(first.Text), "{") && !strings.HasPrefix(strings.TrimSpace(first.Text), "[") {
+	if first, _ := in.Peek(); strings.IndexAny(strings.TrimSpace(first.Text), "{[") != 0 {
 		text.WriteByte('{')
 		depth, opened = 1, true
 	}

@@ -43,10 +43,7 @@ func (s *Sink) process(who Speaker) *process {
 	p := log.byKey[key]
 	if p == nil && len(log.list) < maxProcesses {
 		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}}
-		if log.byKey == nil {
-			log.byKey = make(map[processKey]*process)
-		}
-		log.byKey[key] = p
+		Put(&log.byKey, key, p)
 		log.list = append(log.list, p)
 	}
 	if p != nil && p.Device == nil {
