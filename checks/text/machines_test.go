@@ -122,9 +122,7 @@ func TestMachineAndTexts(t *testing.T) {
 	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
 	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
-	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
-		t.Errorf("the PCI devices are %+v", f.PCI)
-	}
+	expect.That(t, len(f.PCI.Devices) == 2 && !f.PCI.Partial && f.PCI.Devices[0].Link != nil && f.PCI.Devices[0].Link.Width == 8 && f.PCI.Devices[1].Link == nil, "the PCI devices are %+v", f.PCI)
 	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].InPCI, "the GPUs are %+v", f.GPUs.Devices)
 	for _, u := range f.Unknown {
 		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
@@ -195,9 +193,7 @@ func TestXZ(t *testing.T) {
 		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
 	data := expect.Value(hex.DecodeString(packed))(t)
 	got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data)}, text.Options{})
-	if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
-		t.Errorf("got %+v, %v", got.Facts.Software, err)
-	}
+	expect.That(t, err == nil && len(got.Facts.Software) != 0 && got.Facts.Software[0].Version == "2.28.9", "got %+v, %v", got.Facts.Software, err)
 	for end := range len(data) {
 		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data[:end])}, text.Options{})
 		expect.That(t, err != nil || got.Facts.Texts[0].Unread != "", "cut at %d, it passes for whole", end)

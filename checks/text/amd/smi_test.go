@@ -50,10 +50,7 @@ GPU: 1
 func TestAMDSMIStatic(t *testing.T) {
 	f := texttest.Parse("static.txt", "user@node:~$ amd-smi static\n"+smiStaticText+"\ndone\n")
 	g := testGPU(t, f, "0000:05:00.0")
-	if g.Name != "AMD Instinct MI300X" || g.Architecture != "gfx942" || g.Vendor != "amd" || g.Index == nil || *g.Index != 0 ||
-		g.PCIe == nil || g.PCIe.MaxWidth != 16 || g.PCIe.MaxGeneration != 5 || g.MemoryBytes != 196592<<20 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Instinct MI300X" && g.Architecture == "gfx942" && g.Vendor == "amd" && g.Index != nil && *g.Index == 0 && g.PCIe != nil && g.PCIe.MaxWidth == 16 && g.PCIe.MaxGeneration == 5 && g.MemoryBytes == 196592<<20, "got %+v", g)
 	g = testGPU(t, f, "0000:26:00.0")
 	expect.That(t, *g.Index == 1 && g.Integrated == nil, "got %+v", g)
 	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
@@ -188,9 +185,7 @@ func TestAMDJSONTopology(t *testing.T) {
 		f := texttest.Parse(name, text)
 		expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "%s: got %+v", name, f.Links)
 		p := f.Links.Pairs[0]
-		if p.A != "0000:03:00.0" || p.B != "0000:0c:00.0" || p.LinkType != "pcie" || p.Hops == nil || *p.Hops != 2 || p.Weight == nil || *p.Weight != 40 || !*p.Accessible {
-			t.Errorf("%s: got %+v", name, p)
-		}
+		expect.That(t, p.A == "0000:03:00.0" && p.B == "0000:0c:00.0" && p.LinkType == "pcie" && p.Hops != nil && *p.Hops == 2 && p.Weight != nil && *p.Weight == 40 && *p.Accessible, "%s: got %+v", name, p)
 	}
 }
 
@@ -239,9 +234,7 @@ func testBounded(t *testing.T, text string) {
 	if f.GPUs != nil {
 		gpus = len(f.GPUs.Devices)
 	}
-	if f.Links != nil && len(f.Links.Pairs) > parse.MaxEntries*2 || gpus > parse.MaxDevices || len(f.Benchmarks) > parse.MaxEntries || len(f.Software) > parse.MaxEntries {
-		t.Errorf("%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
-	}
+	expect.That(t, (f.Links == nil || len(f.Links.Pairs) <= parse.MaxEntries*2) && gpus <= parse.MaxDevices && len(f.Benchmarks) <= parse.MaxEntries && len(f.Software) <= parse.MaxEntries, "%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
 }
 
 func TestAMDSMILinkOfTwoReports(t *testing.T) {

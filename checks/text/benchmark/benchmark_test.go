@@ -104,10 +104,7 @@ func TestNVBandwidth(t *testing.T) {
 		f := texttest.Parse("x.txt", text)
 		expect.Must(t, len(f.Benchmarks) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
-		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
-			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
-			t.Errorf("%s: got %+v", name, b)
-		}
+		expect.That(t, b.What == "copy" && b.Test == "device_to_device_memcpy_write_ce" && b.Complete && len(b.Points) == 2 && b.Points[0].A == "GPU1" && b.Points[0].B == "GPU0" && *b.Points[0].GBps == 396.43, "%s: got %+v", name, b)
 	}
 }
 
@@ -231,9 +228,8 @@ func TestPythonCopyRows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			facts := texttest.Parse("a.txt", test.text)
-			if got := len(facts.Benchmarks) == 1 && facts.Benchmarks[0].Wrong != nil; got != test.wrong {
-				t.Errorf("wrong copy = %v, want %v: %+v", got, test.wrong, facts.Benchmarks)
-			}
+			got := len(facts.Benchmarks) == 1 && facts.Benchmarks[0].Wrong != nil
+			expect.That(t, got == test.wrong, "wrong copy = %v, want %v: %+v", got, test.wrong, facts.Benchmarks)
 		})
 	}
 }

@@ -23,9 +23,7 @@ func TestKernelLines(t *testing.T) {
 		f := texttest.Parse("dmesg.txt", "before\n"+prefix+xid+"\n")
 		expect.Must(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "%q: got %+v", prefix, f.KernelLog)
 		e := f.KernelLog.Events[0]
-		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
-			t.Errorf("%q: got %+v", prefix, e)
-		}
+		expect.That(t, e.Kind == "xid" && e.Code != nil && *e.Code == 79 && e.Address == "0000:3b:00.0" && e.Message == xid && e.Source == "dmesg.txt" && e.Line == 2, "%q: got %+v", prefix, e)
 		expect.That(t, strings.Contains(prefix, "node7") == (e.Host == "node7"), "%q: the host is %q", prefix, e.Host)
 		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
@@ -281,9 +279,8 @@ func TestPythonCopy(t *testing.T) {
 		"in both directions": {"tensor([3.], device='cuda:1')\ntensor([0.], device='cuda:0')\ntensor([0.], device='cuda:0')\n", true},
 	} {
 		f := texttest.Parse("app.log", tt.text)
-		if got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0; got != tt.wrong || len(f.Benchmarks) > 1 {
-			t.Errorf("%s: got %+v", name, f.Benchmarks)
-		}
+		got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0
+		expect.That(t, got == tt.wrong && len(f.Benchmarks) <= 1, "%s: got %+v", name, f.Benchmarks)
 	}
 }
 

@@ -32,9 +32,8 @@ node7:4021 NCCL DIAG NCCL diagnostics completed in 245.3 ms across 2 ranks
 
 func TestNCCLDiagnostics(t *testing.T) {
 	f := texttest.Parse("x.txt", diagHealthy)
-	if n := len(f.Logs.Messages); n > 0 {
-		t.Errorf("a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
-	}
+	n := len(f.Logs.Messages)
+	expect.That(t, n == 0, "a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
 	k := f.Texts[0].Kinds
 	expect.That(t, len(k) == 1 && k[0].Kind == "nccl-diagnostics" && k[0].Lines == 17, "recognised as %+v", k)
 	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)

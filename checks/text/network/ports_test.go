@@ -41,15 +41,11 @@ func bounded(t *testing.T, text string) {
 	if f.NICs == nil {
 		return
 	}
-	if len(f.NICs.Interfaces) > network.MaxInterfaces || len(f.NICs.Bonds) > network.MaxInterfaces || len(f.NICs.Providers) > network.MaxInterfaces {
-		t.Errorf("%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
-	}
+	expect.That(t, len(f.NICs.Interfaces) <= network.MaxInterfaces && len(f.NICs.Bonds) <= network.MaxInterfaces && len(f.NICs.Providers) <= network.MaxInterfaces, "%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
 	for _, n := range f.NICs.Interfaces {
 		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
 	}
-	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(live.Modules) {
-		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
-	}
+	expect.That(t, len(f.NICs.RDMA) <= parse.MaxEntries && len(f.NICs.QoS) <= parse.MaxEntries && len(f.NICs.Modules) <= len(live.Modules), "too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	for _, m := range f.NICs.Modules {
 		expect.That(t, slices.Contains(live.Modules, m), "the module %q is not one of those that bear on RDMA", m)
 	}

@@ -38,9 +38,7 @@ Device Minor: 	 0
 func TestNvdriver(t *testing.T) {
 	f := texttest.Parse("nvidia-bug-report.log", nvdriverBugReport)
 	d := f.GPUs.Driver
-	if d.KernelVersion != "570.86.15" || d.Open == nil || !*d.Open || d.Parameters["EnableResizableBar"] != "1" || d.Parameters["RegistryDwords"] != "RMIntrLockingMode=1" {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.KernelVersion == "570.86.15" && d.Open != nil && *d.Open && d.Parameters["EnableResizableBar"] == "1" && d.Parameters["RegistryDwords"] == "RMIntrLockingMode=1", "got %+v", d)
 	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "NVIDIA H100 80GB HBM3" && f.GPUs.Devices[0].Address == "0000:18:00.0", "got %+v", f.GPUs.Devices)
 	if f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n"); f.GPUs == nil || f.GPUs.Driver.KernelVersion != "535.183.01" {
 		t.Errorf("got %+v", f.GPUs)
@@ -65,9 +63,7 @@ func TestNvfabric(t *testing.T) {
 		f := texttest.Parse("a", text)
 		expect.Must(t, f.GPUs != nil && f.GPUs.Driver.FabricManager != nil, "%q: nothing", text)
 		got := f.GPUs.Driver.FabricManager
-		if got.Version != want.Version || (got.Running == nil) != (want.Running == nil) || got.Running != nil && *got.Running != *want.Running {
-			t.Errorf("%q: got %+v, want %+v", text, got, want)
-		}
+		expect.That(t, got.Version == want.Version && (got.Running == nil) == (want.Running == nil) && (got.Running == nil || *got.Running == *want.Running), "%q: got %+v, want %+v", text, got, want)
 	}
 }
 

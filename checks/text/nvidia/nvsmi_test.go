@@ -14,9 +14,7 @@ import (
 func TestNvsmiTable(t *testing.T) {
 	f := texttest.Parse("smi.txt", texttest.NvsmiTableText)
 	d := f.GPUs.Driver
-	if d.Version != "610.43.02" || d.CUDAVersion != "13.3" || f.GPUs.NVML != "ok" || len(f.GPUs.Devices) != 2 {
-		t.Fatalf("got %+v", f.GPUs)
-	}
+	expect.Must(t, d.Version == "610.43.02" && d.CUDAVersion == "13.3" && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 2, "got %+v", f.GPUs)
 	used := int64(1016 << 20)
 	memory := int64(1024 << 20)
 	index, state := 0, 0
@@ -55,9 +53,7 @@ func TestNvsmiTableLayouts(t *testing.T) {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) != 0, "%s: no GPU", name)
 		g := f.GPUs.Devices[0]
-		if f.GPUs.Driver.Version != c.driver || f.GPUs.Driver.CUDAVersion != c.cuda || g.Address != c.gpu || g.MemoryBytes != c.memory || f.GPUs.NVML != c.nvml {
-			t.Errorf("%s: got %+v, %+v", name, f.GPUs, g)
-		}
+		expect.That(t, f.GPUs.Driver.Version == c.driver && f.GPUs.Driver.CUDAVersion == c.cuda && g.Address == c.gpu && g.MemoryBytes == c.memory && f.GPUs.NVML == c.nvml, "%s: got %+v, %+v", name, f.GPUs, g)
 	}
 }
 
@@ -168,10 +164,7 @@ func TestNvsmiXML(t *testing.T) {
 	f := texttest.Parse("smi.xml", nvsmiXMLText)
 	expect.Must(t, f.GPUs != nil && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 1 && f.GPUs.Driver.CUDAVersion == "12.4", "got %+v", f.GPUs)
 	g := f.GPUs.Devices[0]
-	if g.Address != "0008:06:00.0" || g.Name != "NVIDIA GB200" || g.MIG != nil || g.PCIe.Width != 16 || *g.BAR1Bytes != 512<<30 ||
-		*g.ECC.AggregateUncorrected != 2 || !g.RemappedRows.Failed || g.Fabric.CliqueID != 32766 || len(g.Processes) != 1 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Address == "0008:06:00.0" && g.Name == "NVIDIA GB200" && g.MIG == nil && g.PCIe.Width == 16 && *g.BAR1Bytes == 512<<30 && *g.ECC.AggregateUncorrected == 2 && g.RemappedRows.Failed && g.Fabric.CliqueID == 32766 && len(g.Processes) == 1, "got %+v", g)
 	// A document that breaks off gives what it holds, and is not the whole list.
 	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
 	f = texttest.Parse("smi.xml", broken)
@@ -200,9 +193,7 @@ func TestNvsmiCSV(t *testing.T) {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil, "%s: no GPU", name)
 		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
-		if !reflect.DeepEqual(got, c.gpus) || f.GPUs.NVML != c.nvml || f.GPUs.Driver.Version != c.driver || f.GPUs.Devices[0].ComputeCapability != c.compute {
-			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
-		}
+		expect.That(t, reflect.DeepEqual(got, c.gpus) && f.GPUs.NVML == c.nvml && f.GPUs.Driver.Version == c.driver && f.GPUs.Devices[0].ComputeCapability == c.compute, "%s: got %v, %+v", name, got, f.GPUs)
 	}
 	for _, text := range []string{"name, age\nBob, 12\n", "index, value\n0, 1\n", "Dear name, you\n"} {
 		f := texttest.Parse("mail.txt", text)
@@ -212,9 +203,7 @@ func TestNvsmiCSV(t *testing.T) {
 
 func TestNvsmiList(t *testing.T) {
 	f := texttest.Parse("l.txt", "$ nvidia-smi -L\nGPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)\nGPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n")
-	if len(f.GPUs.Devices) != 2 || f.GPUs.NVML != "ok" || !*f.GPUs.Devices[0].MIG || f.GPUs.Devices[1].MIG != nil || f.GPUs.Devices[1].Name != "NVIDIA A100-SXM4-40GB" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.NVML == "ok" && *f.GPUs.Devices[0].MIG && f.GPUs.Devices[1].MIG == nil && f.GPUs.Devices[1].Name == "NVIDIA A100-SXM4-40GB", "got %+v", f.GPUs)
 	f = texttest.Parse("l.txt", "GPU 3: NVIDIA L4 (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n")
 	expect.That(t, f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Address == "GPU3", "a part of a list: got %+v", f.GPUs)
 }
@@ -290,9 +279,7 @@ func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
 		f := texttest.Parse("smi.txt", strings.Join(c.texts, "\n$ date\n\n"))
 		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
 		g := f.GPUs.Devices[0]
-		if g.UtilizationPercent == nil || *g.UtilizationPercent != c.want || g.PCIe.MaxGeneration != 4 {
-			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
-		}
+		expect.That(t, g.UtilizationPercent != nil && *g.UtilizationPercent == c.want && g.PCIe.MaxGeneration == 4, "%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
 	}
 }
 

@@ -59,9 +59,8 @@ func TestNvtopoNUMA(t *testing.T) {
 	for _, d := range f.PCI.Devices {
 		expect.That(t, d.Address != "0000:1c:00.0" || d.NUMANode != nil && *d.NUMANode == 0, "got %+v", d)
 	}
-	if p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0"); p == nil {
-		t.Errorf("the pair does not bear the addresses: %+v", f.Links.Pairs)
-	}
+	p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0")
+	expect.That(t, p != nil, "the pair does not bear the addresses: %+v", f.Links.Pairs)
 }
 
 func TestNvtopoPeers(t *testing.T) {

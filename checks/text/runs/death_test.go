@@ -178,13 +178,10 @@ func FuzzDeaths(f *testing.F) {
 		if parsed.Logs == nil {
 			return
 		}
-		if n := len(parsed.Logs.Deaths); n > 64 {
-			t.Errorf("%d deaths", n)
-		}
+		n := len(parsed.Logs.Deaths)
+		expect.That(t, n <= 64, "%d deaths", n)
 		for _, d := range parsed.Logs.Deaths {
-			if len(d.Text) > 300 || len(d.Said) > 300 || len(d.Class) > 200 || len(d.File) > 200 || len(d.Behind) > 4 {
-				t.Errorf("too long: %+v", d)
-			}
+			expect.That(t, len(d.Text) <= 300 && len(d.Said) <= 300 && len(d.Class) <= 200 && len(d.File) <= 200 && len(d.Behind) <= 4, "too long: %+v", d)
 		}
 	})
 }
@@ -210,9 +207,8 @@ Root Cause (first observed failure):
 	for _, m := range f.Logs.Messages {
 		if m.ID == "torch-first-failure" {
 			want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
-			if diff := cmp.Diff(want, m.Fields); diff != "" || m.Line != 8 {
-				t.Errorf("line %d (-want +got):\n%s", m.Line, diff)
-			}
+			diff := cmp.Diff(want, m.Fields)
+			expect.That(t, diff == "" && m.Line == 8, "line %d (-want +got):\n%s", m.Line, diff)
 			return
 		}
 	}
@@ -268,7 +264,6 @@ func TestProgress(t *testing.T) {
 
 func TestProgressByFileName(t *testing.T) {
 	text := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
-	if list := texttest.Parse("rank5.log", text).Logs.Progress; len(list) != 1 || list[0].Rank != 5 {
-		t.Errorf("got %+v", list)
-	}
+	list := texttest.Parse("rank5.log", text).Logs.Progress
+	expect.That(t, len(list) == 1 && list[0].Rank == 5, "got %+v", list)
 }
