@@ -81,10 +81,8 @@ func gathered(t *testing.T, recording []byte) *facts.Facts {
 // plain leaves out of facts what a tree says in other words: why something is unknown.
 func plain(f *facts.Facts) *facts.Facts {
 	p := *f
-	p.Texts, p.Origins, p.Unknown = nil, nil, nil
-	for _, u := range f.Unknown {
-		p.Unknown = append(p.Unknown, facts.Unknown{Section: u.Section, Fact: u.Fact})
-	}
+	p.Texts, p.Origins = nil, nil
+	p.Unknown = expect.Map(f.Unknown, func(u facts.Unknown) facts.Unknown { return facts.Unknown{Section: u.Section, Fact: u.Fact} })
 	slices.SortFunc(p.Unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(strings.Compare(a.Section, b.Section), strings.Compare(a.Fact, b.Fact))
 	})

@@ -1,6 +1,7 @@
 package amd_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,15 +13,10 @@ import (
 
 func testGPU(t *testing.T, f *facts.Facts, address string) *facts.GPU {
 	t.Helper()
-	if f.GPUs != nil {
-		for i := range f.GPUs.Devices {
-			if f.GPUs.Devices[i].Address == address {
-				return &f.GPUs.Devices[i]
-			}
-		}
-	}
-	t.Fatalf("no GPU %s in %+v", address, f.GPUs)
-	return nil
+	expect.Must(t, f.GPUs != nil, "no GPU %s", address)
+	i := slices.IndexFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == address })
+	expect.Must(t, i >= 0, "no GPU %s in %+v", address, f.GPUs)
+	return &f.GPUs.Devices[i]
 }
 
 const smiStaticText = `GPU: 0
@@ -229,11 +225,8 @@ func FuzzTexts(f *testing.F) {
 
 // testBounded parses a text and checks that what comes out is bounded.
 func testBounded(t *testing.T, text string) {
-	f := texttest.Parse("fuzz", text)
-	gpus := 0
-	if f.GPUs != nil {
-		gpus = len(f.GPUs.Devices)
-	}
+	f := texttest.Sections("fuzz", text)
+	gpus := len(f.GPUs.Devices)
 	expect.That(t, (f.Links == nil || len(f.Links.Pairs) <= parse.MaxEntries*2) && gpus <= parse.MaxDevices && len(f.Benchmarks) <= parse.MaxEntries && len(f.Software) <= parse.MaxEntries, "%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
 }
 

@@ -1,7 +1,6 @@
 package benchmark_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -226,11 +225,8 @@ func TestPythonCopyRows(t *testing.T) {
 		{"another shape", values + "tensor([[0., 0.],\n        [0., 0.]], device='cuda:1')\n", false},
 		{"a row of zeros", values + "tensor([[0., 0.,  ..., 0., 0.],\n        [0.1, 0.,  ..., 0., 0.]], device='cuda:1')\n", false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			facts := texttest.Parse("a.txt", test.text)
-			got := len(facts.Benchmarks) == 1 && facts.Benchmarks[0].Wrong != nil
-			expect.That(t, got == test.wrong, "wrong copy = %v, want %v: %+v", got, test.wrong, facts.Benchmarks)
-		})
+		got := texttest.Parse("a.txt", test.text).Benchmarks
+		expect.That(t, (len(got) == 1 && got[0].Wrong != nil) == test.wrong, "%s: got %+v, want wrong = %v", test.name, got, test.wrong)
 	}
 }
 
@@ -252,10 +248,7 @@ P2P copy success: GPU 0 -> GPU 1, bytes = 67108864
 
 func TestPeerMatrix(t *testing.T) {
 	f := texttest.Parse("x.txt", peerChecksHIP)
-	var got []string
-	for _, p := range f.GPUs.P2P {
-		got = append(got, fmt.Sprintf("%s>%s %s", p.A, p.B, p.Read))
-	}
+	got := expect.Map(f.GPUs.P2P, func(p facts.GPUPeer) string { return p.A + ">" + p.B + " " + p.Read })
 	expect.NoDiff(t, []string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got, "it")
 	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs.Devices)
 	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Wrong == nil && f.Benchmarks[0].Points[0].B == "GPU1", "got %+v", f.Benchmarks)

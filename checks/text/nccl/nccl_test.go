@@ -56,9 +56,7 @@ func TestNCCLTransports(t *testing.T) {
 		said("a", "Channel 00/24 :    0   1"), said("a", "Ring 00 : 0 -> 1 -> 0"), said("a", "Channel 00/0 : 0[0] -> 1[1] via P2P"),
 		said("a", "Channel 00/0 : 0[0] -> "), "The channel goes via NET/IB/0 to the other node.",
 	} {
-		if f := texttest.Parse("nccl.log", text); f.Logs != nil && len(f.Logs.Transports) != 0 {
-			t.Errorf("%q: got %+v", text, f.Logs.Transports)
-		}
+		expect.Len(t, 0, texttest.Sections("nccl.log", text).Logs.Transports, "%q", text)
 	}
 }
 
@@ -161,19 +159,14 @@ func TestNCCLDevices(t *testing.T) {
 		"NET/IB: [2] mlx5_7:uverbs7:1/RoCE provider=Mlx5 speed=400000 context=0x55 pciPath=/sys/devices/pci0000:37/0000:37:01.0/0000:3b:00.0 ar=1",
 		"NET/Socket : Using [0]eth0:10.1.2.3<0> [1]ib0:fe80::1%ib0<0>")+
 		said("b", "NET/IB : Using [0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB} ; OOB eth0:10.1.2.4<0>"))
-	var got []string
-	for _, p := range f.NICs.RDMA {
-		got = append(got, fmt.Sprintf("%s/%s:%d %s %g %s %s", p.Host, p.Device, p.Port, p.LinkLayer, p.RateGbps, p.Address, p.State))
-	}
-	want := []string{
+	got := expect.Map(f.NICs.RDMA, func(p facts.RDMAPort) string {
+		return fmt.Sprintf("%s/%s:%d %s %g %s %s", p.Host, p.Device, p.Port, p.LinkLayer, p.RateGbps, p.Address, p.State)
+	})
+	expect.NoDiff(t, []string{
 		"a/mlx5_0:1 InfiniBand 0  active", "a/mlx5_bond_0:1 Ethernet 0  active", "a/mlx5_7:1 Ethernet 400 0000:3b:00.0 active",
 		"b/mlx5_0:1 InfiniBand 0  active", "b/mlx5_1:1 InfiniBand 0  active",
-	}
-	expect.That(t, reflect.DeepEqual(got, want), "got  %q\nwant %q", got, want)
-	got = nil
-	for _, i := range f.NICs.Interfaces {
-		got = append(got, i.Host+"/"+i.Name+" "+strings.Join(i.Addresses, " "))
-	}
+	}, got, "ports")
+	got = expect.Map(f.NICs.Interfaces, func(i facts.Interface) string { return i.Host + "/" + i.Name + " " + strings.Join(i.Addresses, " ") })
 	expect.NoDiff(t, []string{"a/eth0 10.1.2.3", "a/ib0 fe80::1", "b/eth0 10.1.2.4"}, got, "addresses")
 }
 

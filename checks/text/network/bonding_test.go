@@ -55,7 +55,7 @@ func TestBonding(t *testing.T) {
 			tt.change(&expected)
 			f := texttest.Parse(tt.name, tt.text)
 			expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "bonds")
-			got := interfaces(f)
+			got := expect.Map(f.NICs.Interfaces, show)
 			expect.That(t, len(got) == 2 && f.NICs.Interfaces[1].Carrier != nil && !*f.NICs.Interfaces[1].Carrier, "members = %q, want eth2 and eth3 without a carrier", got)
 		})
 	}

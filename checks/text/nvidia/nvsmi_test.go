@@ -15,15 +15,11 @@ func TestNvsmiTable(t *testing.T) {
 	f := texttest.Parse("smi.txt", texttest.NvsmiTableText)
 	d := f.GPUs.Driver
 	expect.Must(t, d.Version == "610.43.02" && d.CUDAVersion == "13.3" && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 2, "got %+v", f.GPUs)
-	used := int64(1016 << 20)
-	memory := int64(1024 << 20)
-	index, state := 0, 0
-	ecc := int64(3)
 	want := facts.GPU{
-		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: &index, Name: "NVIDIA A100-SXM4-80GB",
-		MemoryBytes: 81920 << 20, MemoryUsedBytes: &memory, PerformanceState: &state, UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
-		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: &ecc},
-		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
+		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: new(0), Name: "NVIDIA A100-SXM4-80GB",
+		MemoryBytes: 81920 << 20, MemoryUsedBytes: new(int64(1024 << 20)), PerformanceState: new(0), UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
+		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: new(int64(3))},
+		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: new(int64(1016 << 20))}},
 	}
 	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
 	mig := f.GPUs.Devices[1].MIG
@@ -228,15 +224,14 @@ func nvsmiBounded(t *testing.T, f *facts.Facts) {
 
 // FuzzTexts checks that what is read of any text is bounded.
 func FuzzTexts(f *testing.F) {
-	f.Add(nvdriverBugReport)
-	f.Add("● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n")
-	f.Add("filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n")
-	f.Add(nvtopoText)
-	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
-	f.Add(nvlinkText)
-	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
-	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
-	for _, seed := range []string{texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n"} {
+	for _, seed := range []string{
+		nvdriverBugReport, nvtopoText, nvlinkText, "● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n",
+		"filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n",
+		"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n",
+		"lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n",
+		"libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n",
+		texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

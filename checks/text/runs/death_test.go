@@ -126,17 +126,8 @@ func TestDeaths(t *testing.T) {
 		},
 		"ended well": {"Process 1 exit with status code 0\nsrun: error: node7: task 3: Requested node configuration is not available\n", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			if f := texttest.Parse("job.log", test.text); f.Logs != nil {
-				for _, d := range f.Logs.Deaths {
-					got = append(got, told(d))
-				}
-			}
-			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
-				t.Errorf("got\n%s\nof\n%s", strings.Join(got, "\n"), test.text)
-			}
-		})
+		got := expect.Map(texttest.Sections("job.log", test.text).Logs.Deaths, told)
+		expect.NoDiff(t, test.want, got, "%s: %s", name, test.text)
 	}
 }
 

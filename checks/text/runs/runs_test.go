@@ -351,10 +351,7 @@ func TestDifferences(t *testing.T) {
 		{"the second prompt of a shell", texts{file("a", run("docker run --rm \\\n> --gpus all \\\n> image ./t.sh", dies)+run("docker run --rm \\\n> --gpus all \\\n> -e NCCL_P2P_DISABLE=1 \\\n> image ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
 	} {
 		f := read(tt.of)
-		var got []string
-		for _, c := range f.Comparisons {
-			got = append(got, strings.TrimSpace(c.Kind+" "+c.Name))
-		}
+		got := expect.Map(f.Comparisons, func(c facts.Comparison) string { return strings.TrimSpace(c.Kind + " " + c.Name) })
 		expect.That(t, strings.Join(got, ", ") == tt.want, "%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
 	}
 }
