@@ -174,9 +174,7 @@ func TestCutTree(t *testing.T) {
 			f := got.Facts
 			expect.That(t, slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" }), "%s, cut at %d: it is not said: %+v", name, end, f.Texts)
 			expect.That(t, f.IOMMU.Mode == "" && (f.IOMMU.Units == nil || name != "scattered"), "%s, cut at %d: the IOMMU is %+v", name, end, f.IOMMU)
-			if f.PCI != nil && len(f.PCI.Devices) != 2 {
-				t.Errorf("%s, cut at %d: %d PCI devices", name, end, len(f.PCI.Devices))
-			}
+			expect.That(t, f.PCI == nil || len(f.PCI.Devices) == 2, "%s, cut at %d: PCI is %+v", name, end, f.PCI)
 			if f.GPUs.Devices != nil {
 				shown++
 			}

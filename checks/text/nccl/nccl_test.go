@@ -242,10 +242,7 @@ func FuzzNCCL(f *testing.F) {
 	f.Add("n1:1:5 [0] NCCL INFO comm 0x10 rank 1 nranks 4 cudaDev 0 nvmlDev 3\nn1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 0")
 	f.Add("a:1:2 [0] misc/socket.cc:58 (f) NCCL WARN socketProgress: Connection closed by remote peer b<4>")
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		if f.Logs == nil {
-			return
-		}
+		f := texttest.Sections("x", text)
 		lines := strings.Count(text, "\n") + 1
 		n := len(f.Logs.Communicators) + len(f.Logs.Transports) + len(f.Logs.Networks) + len(f.Logs.Affinities)
 		expect.That(t, n <= lines, "%d facts of %d lines", n, lines)

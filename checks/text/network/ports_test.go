@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +29,8 @@ func want(t *testing.T, text string, want []facts.RDMAPort) {
 func bounded(t *testing.T, text string) {
 	t.Helper()
 	f := texttest.Sections("bond0", text)
-	if f.Storage != nil && f.Storage.GDS != nil && (len(f.Storage.GDS.Drivers) > 500 || len(f.Storage.GDS.Properties) > 500) {
-		t.Errorf("too much: %d drivers, %d properties", len(f.Storage.GDS.Drivers), len(f.Storage.GDS.Properties))
-	}
+	gds := cmp.Or(f.Storage.GDS, &facts.GDS{})
+	expect.That(t, len(gds.Drivers) <= 500 && len(gds.Properties) <= 500, "too much: %d drivers, %d properties", len(gds.Drivers), len(gds.Properties))
 	expect.That(t, len(f.NICs.Interfaces) <= network.MaxInterfaces && len(f.NICs.Bonds) <= network.MaxInterfaces && len(f.NICs.Providers) <= network.MaxInterfaces, "%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
 	for _, n := range f.NICs.Interfaces {
 		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))

@@ -213,12 +213,8 @@ func TestNvsmiJoin(t *testing.T) {
 // nvsmiBounded fails where a text makes more facts than it has room for.
 func nvsmiBounded(t *testing.T, f *facts.Facts) {
 	t.Helper()
-	if f.GPUs != nil && (len(f.GPUs.Devices) > parse.MaxDevices || len(f.GPUs.P2P) > parse.MaxEntries) {
-		t.Errorf("%d GPUs, %d pairs", len(f.GPUs.Devices), len(f.GPUs.P2P))
-	}
-	if f.Links != nil && len(f.Links.Pairs) > parse.MaxEntries+parse.MaxDevices {
-		t.Errorf("%d pairs", len(f.Links.Pairs))
-	}
+	expect.That(t, f.GPUs == nil || len(f.GPUs.Devices) <= parse.MaxDevices && len(f.GPUs.P2P) <= parse.MaxEntries, "too many GPUs")
+	expect.That(t, f.Links == nil || len(f.Links.Pairs) <= parse.MaxEntries+parse.MaxDevices, "too many pairs")
 	expect.That(t, len(f.Software) <= parse.MaxEntries && len(f.Origins) <= parse.MaxOrigins, "%d packages, %d origins", len(f.Software), len(f.Origins))
 }
 

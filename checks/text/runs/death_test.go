@@ -3,10 +3,9 @@ package runs_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -140,22 +139,17 @@ func TestDeathsOfOthers(t *testing.T) {
 		expect.Must(t, f.Logs != nil && len(f.Logs.Deaths) == 1, "got %+v of\n%s", f.Logs, text)
 		return f.Logs.Deaths[0]
 	}
-	if d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value); !d.Ignored {
-		t.Errorf("not ignored: %+v", d)
-	}
-	if d := one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9)); d.StepsAfter != 8 || d.Uncaught || d.Ignored {
-		t.Errorf("got %+v", d)
-	}
-	if d := one("attempt_0/3/stderr.log", value); d.Rank == nil || *d.Rank != 3 {
-		t.Errorf("got %+v", d)
-	}
+	d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value)
+	expect.That(t, d.Ignored, "not ignored: %+v", d)
+	d = one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9))
+	expect.That(t, d.StepsAfter == 8 && !d.Uncaught && !d.Ignored, "got %+v", d)
+	d = one("attempt_0/3/stderr.log", value)
+	expect.That(t, d.Rank != nil && *d.Rank == 3, "got %+v", d)
 	chained := traceback("/work/a.py", "KeyError: 'k'") + "\nThe above exception was the direct cause of the following exception:\n\n" + value
-	if d := one("a.log", chained); len(d.Behind) != 1 || d.Behind[0] != "KeyError: 'k'" {
-		t.Errorf("got %+v", d)
-	}
-	if d := one("a.log", value+value+value); d.Count != 3 || d.Line != 21 {
-		t.Errorf("got %+v", d)
-	}
+	d = one("a.log", chained)
+	expect.That(t, len(d.Behind) == 1 && d.Behind[0] == "KeyError: 'k'", "got %+v", d)
+	d = one("a.log", value+value+value)
+	expect.That(t, d.Count == 3 && d.Line == 21, "got %+v", d)
 }
 
 func FuzzDeaths(f *testing.F) {
@@ -195,15 +189,10 @@ Root Cause (first observed failure):
   traceback : Signal 7 (SIGBUS) received by PID 3327
 ============================================================
 `)
-	for _, m := range f.Logs.Messages {
-		if m.ID == "torch-first-failure" {
-			want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
-			diff := cmp.Diff(want, m.Fields)
-			expect.That(t, diff == "" && m.Line == 8, "line %d (-want +got):\n%s", m.Line, diff)
-			return
-		}
-	}
-	t.Errorf("got %+v", f.Logs.Messages)
+	i := slices.IndexFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-first-failure" })
+	expect.Must(t, i >= 0 && f.Logs.Messages[i].Line == 8, "got %+v", f.Logs.Messages)
+	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
+	expect.NoDiff(t, want, f.Logs.Messages[i].Fields, "fields")
 }
 
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.

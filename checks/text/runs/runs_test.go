@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -208,10 +209,8 @@ func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
 		fmt.Fprintf(&b, "%+v\n", r)
 	}
 	fmt.Fprintf(&b, "%+v\n", f.Comparisons)
-	if f.Env != nil {
-		for _, v := range f.Env.Variables {
-			fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
-		}
+	for _, v := range cmp.Or(f.Env, &facts.EnvFacts{}).Variables {
+		fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
 	}
 	return b.String()
 }
@@ -259,9 +258,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 	}
 	known := without.outcome != "unknown" && with.outcome != "unknown"
 	want := []facts.Comparison{{Kind: "variable", Name: v[0], A: min(set, plain), B: max(set, plain)}}
-	if known && !slices.Equal(f.Comparisons, want) || !known && len(f.Comparisons) > 0 {
-		t.Errorf("got %+v, want %+v: %v", f.Comparisons, want, known)
-	}
+	expect.That(t, known && slices.Equal(f.Comparisons, want) || !known && len(f.Comparisons) == 0, "got %+v, want %+v: %v", f.Comparisons, want, known)
 	if f.Env == nil {
 		return // Headings and names of files set nothing.
 	}
@@ -289,11 +286,9 @@ func TestTrials(t *testing.T) {
 	} {
 		f := read(tt.texts)
 		i := slices.IndexFunc(f.Env.Variables, func(v facts.Variable) bool { return v.Name == "NCCL_P2P_DISABLE" && v.Value == "1" })
-		if i < 0 {
-			t.Errorf("%s: the variable is missing", tt.what)
-		} else if v := f.Env.Variables[i]; v.Trial != tt.trial || v.Effective == tt.trial {
-			t.Errorf("%s: got %+v, trial: %v", tt.what, v, tt.trial)
-		}
+		expect.Must(t, i >= 0, "%s: the variable is missing", tt.what)
+		v := f.Env.Variables[i]
+		expect.That(t, v.Trial == tt.trial && v.Effective != tt.trial, "%s: got %+v, trial: %v", tt.what, v, tt.trial)
 	}
 }
 

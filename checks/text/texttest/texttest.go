@@ -38,6 +38,11 @@ func Sections(name, content string) *facts.Facts {
 	return f
 }
 
+// First is the first message of a text, an empty one where it holds none.
+func First(name, content string) facts.Message {
+	return append(Sections(name, content).Logs.Messages, facts.Message{})[0]
+}
+
 // Text reads one text from memory.
 func Text(r *parse.Reading, name, content string) {
 	r.Read(context.Background(), name, strings.NewReader(content)) //nolint:errcheck // Memory gives no error.
