@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,8 +28,7 @@ import (
 // save writes a file of a test, and returns its path.
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	expect.NoError(t, os.WriteFile(file, data, 0o600))
+	file := written(t, t.TempDir(), name, string(data))
 	return file
 }
 

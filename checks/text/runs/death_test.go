@@ -159,13 +159,9 @@ func FuzzDeaths(f *testing.F) {
 	f.Add("srun: error: node7: task 3: Exited with exit code 1\nstep 1 loss 2.0\n")
 	f.Add("Root Cause (first observed failure):\n[0]:\n  rank      : 13 (local_rank: 5)\n  exitcode  : -7 (pid: 3327)\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed := texttest.Parse("fuzz.log", text)
-		if parsed.Logs == nil {
-			return
-		}
-		n := len(parsed.Logs.Deaths)
-		expect.That(t, n <= 64, "%d deaths", n)
-		for _, d := range parsed.Logs.Deaths {
+		deaths := texttest.Sections("fuzz.log", text).Logs.Deaths
+		expect.That(t, len(deaths) <= 64, "%d deaths", len(deaths))
+		for _, d := range deaths {
 			expect.That(t, len(d.Text) <= 300 && len(d.Said) <= 300 && len(d.Class) <= 200 && len(d.File) <= 200 && len(d.Behind) <= 4, "too long: %+v", d)
 		}
 	})
