@@ -118,10 +118,7 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 	if a.head.Number == 0 {
 		a.head = l
 	}
-	if a.lines == nil {
-		a.lines = make(map[string]parse.Line)
-	}
-	a.lines[key] = l
+	parse.Put(&a.lines, key, l)
 	return true
 }
 

@@ -66,10 +66,7 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 
 // gdscheckSet notes a value once; a report has some sixty of them.
 func gdscheckSet(to *map[string]string, name, value string) {
-	if *to == nil {
-		*to = make(map[string]string)
-	}
 	if _, ok := (*to)[name]; !ok && len(*to) < 500 {
-		(*to)[name] = value
+		parse.Put(to, name, value)
 	}
 }
