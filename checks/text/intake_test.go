@@ -125,7 +125,7 @@ func TestReadRefuses(t *testing.T) {
 		"prose":                     {[]byte("my GPUs do not talk to each other\n"), "nothing in it was recognized"},
 		"broken xz":                 {[]byte("\xfd7zXZ\x00\x00\x04"), "broken xz"},
 		"broken zstd":               {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "unexpected EOF"},
-		"broken gzip":               {[]byte("\x1f\x8b\x08\x00broken"), "gzip"},
+		"broken gzip":               {[]byte("\x1f\x8b\x08\x00broken"), "unexpected EOF"},
 		"broken zip":                {[]byte("PK\x03\x04broken"), "broken zip"},
 		"compressed too many times": {bomb, "compressed too many times"},
 		"control":                   {bytes.Repeat([]byte{1, 2, 3, 4}, 1000), "binary data"},

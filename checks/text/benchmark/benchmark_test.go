@@ -190,8 +190,8 @@ func TestCUDADevices(t *testing.T) {
 		"#   Rank  0 Pid  41706 on    labws02 device  0 [0x01] NVIDIA RTX A6000":                        "",
 		"Device: 1, NVIDIA H200, pciBusID: zz, pciDeviceID: a, pciDomainID:0":                           "",
 	} {
-		gpus := append(texttest.Sections("x", line).GPUs.Devices, facts.GPU{})
-		expect.Equal(t, want, gpus[0].Address, "%q", line)
+		gpus := texttest.Sections("x", line).GPUs.Devices
+		expect.Equal(t, want, append(gpus, facts.GPU{})[0].Address, "%q", line)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -285,5 +286,21 @@ func TestUnequal(t *testing.T) {
 			}
 		}
 		expect.That(t, strings.Join(got, " ") == c.want, "%s: got %q, want %q", c.what, got, c.want)
+	}
+}
+
+// TestUnequalOfSeveralTexts checks that of several communicators that begin at the same line of their texts it is always
+// the same one that counts.
+func TestUnequalOfSeveralTexts(t *testing.T) {
+	for range 32 {
+		r := text.NewReading()
+		for _, host := range []string{"b", "c", "a"} {
+			texttest.Text(r, host+".log", strings.ReplaceAll(
+				"HOST:401:401 [0] NCCL INFO ncclCommInitRank comm 0x70 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0xHOST - Init START\n"+
+					"HOST:402:402 [1] NCCL INFO ncclCommInitRank comm 0x71 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 4000 commId 0xHOST - Init COMPLETE\n"+
+					"HOST:401:401 [0] NCCL INFO NCCL_ALGO set by environment to HOST.\n", "HOST", host))
+		}
+		got := r.Finish().Logs.Unequal
+		expect.Must(t, len(got) == 1 && got[0].Values[0].Source == "a.log", "got %+v", got)
 	}
 }

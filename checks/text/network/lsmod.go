@@ -105,9 +105,9 @@ func lsmodShowsPeerMemory(command string) bool {
 	case strings.Contains(pattern, "-v") || !strings.Contains(pattern, "grep"):
 		return false
 	}
-	// grep lets nvidia_peermem through if a pattern is a part of its name, or holds "peer".
+	const module = "nvidia_peermem" // grep lets it through if a pattern is a part of its name, or holds "peer".
 	return slices.ContainsFunc(lsmodWord.FindAllString(strings.ToLower(pattern), -1), func(word string) bool {
-		return strings.Contains("nvidia_peermem", word) || strings.Contains(word, "peer")
+		return strings.Contains(module, word) || strings.Contains(word, "peer")
 	})
 }
 
