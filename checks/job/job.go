@@ -327,7 +327,7 @@ func crashed(d *facts.Death) bool {
 // rank did, or nobody says which, and only a mistake of the program raises it.
 func awaited(d *facts.Death, waiter *int) bool {
 	if d.What != "exception" || d.Rank == nil {
-		return d.What == "exception" && programming[leaf(d.Class)]
+		return d.What == "exception" && slices.Contains(programming, leaf(d.Class))
 	}
 	return waiter != nil && *waiter != *d.Rank
 }
@@ -352,9 +352,7 @@ func (s *story) lost() *facts.Lost {
 		}
 		if message.PeerGone(m.ID) {
 			l.ToldBy = append(l.ToldBy, m.Order)
-			if rank := m.Fields["peer_rank"]; rank != "" {
-				l.Rank = rank
-			}
+			l.Rank = cmp.Or(m.Fields["peer_rank"], l.Rank)
 		}
 	}
 	if len(l.ToldBy) == 0 {
@@ -370,10 +368,7 @@ func printed(d *facts.Death) string { return d.Class + ": " + d.Said }
 // GPUs, the machine's limits, or another process that failed.
 func itsOwn(printed string) bool {
 	class, said := parts(printed)
-	if programming[class] {
-		return true
-	}
-	return !ofCommunication(printed) && !machineClass.MatchString(class) && !machineWords.MatchString(said)
+	return slices.Contains(programming, class) || !ofCommunication(printed) && !machineClass.MatchString(class) && !machineWords.MatchString(said)
 }
 
 // ofCommunication reports whether an exception speaks of communication between ranks or of GPUs.
@@ -417,16 +412,10 @@ func leaf(class string) string {
 
 // programming are the exceptions of https://docs.python.org/3/library/exceptions.html that only a
 // program's mistake raises.
-var programming = setOf("ArithmeticError", "AttributeError", "FloatingPointError", "IndentationError", "IndexError", "JSONDecodeError", "KeyError", "LookupError",
+var programming = []string{
+	"ArithmeticError", "AttributeError", "FloatingPointError", "IndentationError", "IndexError", "JSONDecodeError", "KeyError", "LookupError",
 	"ModuleNotFoundError", "NameError", "OverflowError", "RecursionError", "StopIteration", "SyntaxError", "TabError", "TypeError", "UnboundLocalError",
-	"UnicodeDecodeError", "UnicodeEncodeError", "ZeroDivisionError")
-
-func setOf(names ...string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
+	"UnicodeDecodeError", "UnicodeEncodeError", "ZeroDivisionError",
 }
 
 var (

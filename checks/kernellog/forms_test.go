@@ -28,9 +28,7 @@ func TestForms(t *testing.T) {
 		ids[row.ID] = true
 		filled := make(map[string]bool)
 		for _, example := range row.Examples {
-			if !slices.ContainsFunc(Anchors(), func(a string) bool { return strings.Contains(example, a) }) {
-				t.Errorf("%s: no anchor finds %q", row.ID, example)
-			}
+			expect.That(t, slices.ContainsFunc(Anchors(), func(a string) bool { return strings.Contains(example, a) }), "%s: no anchor finds %q", row.ID, example)
 			expect.That(t, host.KernelLogWanted(example), "%s: a live machine is not asked for %q", row.ID, example)
 			events, _ := Parse("1.5 " + example)
 			if len(events) != 1 || events[0].ID != row.ID || events[0].Kind != row.Kind {

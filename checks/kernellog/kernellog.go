@@ -139,8 +139,7 @@ func (l *log) completes(event *facts.KernelEvent) bool {
 	switch event.ID {
 	case "kernel-aer-firmware":
 		if l.apei != "" {
-			fatal := l.apei == "fatal"
-			event.Fatal = &fatal
+			event.Fatal = new(l.apei == "fatal")
 		}
 	case windowForm:
 		return event.SizeBytes >= leastBridgeWindow
@@ -234,16 +233,13 @@ func trailing(message, marker string) string {
 // isFatal says whether the words of a line call the event fatal; nil if
 // they leave it open.
 func isFatal(words string) *bool {
-	var fatal bool
-	switch {
-	case strings.Contains(words, "Non-"):
-	case strings.Contains(words, "Fatal"):
-		fatal = true
-	case strings.HasPrefix(words, "Correct"), words == "correctable":
-	default:
-		return nil
+	switch isNot := strings.Contains(words, "Non-"); {
+	case !isNot && strings.Contains(words, "Fatal"):
+		return new(true)
+	case isNot, strings.HasPrefix(words, "Correct"), words == "correctable":
+		return new(false)
 	}
-	return &fatal
+	return nil
 }
 
 // count adds one to an event, or begins it. Events are equal when their form is, and all

@@ -137,14 +137,12 @@ func TestKernelLogEvents(t *testing.T) {
 			{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			events, whole := Parse(tt.log)
-			for i := range events { // TestForms holds these.
-				events[i].ID, events[i].Fields = "", nil
-			}
-			expect.That(t, whole, "the log is cut")
-			expect.NoDiff(t, tt.want, events, "events")
-		})
+		events, whole := Parse(tt.log)
+		for i := range events { // TestForms holds these.
+			events[i].ID, events[i].Fields = "", nil
+		}
+		expect.That(t, whole, "%s: the log is cut", tt.name)
+		expect.NoDiff(t, tt.want, events, "%s", tt.name)
 	}
 }
 

@@ -53,6 +53,14 @@ func (r *Regexp) FindStringSubmatch(s string) []string {
 	return r.Get().FindStringSubmatch(s)
 }
 
+// First is the first group of the first match; it is empty if there is no match.
+func (r *Regexp) First(s string) string {
+	if m := r.FindStringSubmatch(s); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // MatchString is regexp.Regexp.MatchString.
 func (r *Regexp) MatchString(s string) bool {
 	return r.May(s) && r.Get().MatchString(s)

@@ -15,9 +15,8 @@ func TestCatalogue(t *testing.T) {
 	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	for _, row := range rows {
 		for _, pattern := range []string{row.Like, row.Unlike} {
-			if _, err := regexp.Compile(pattern); err != nil {
-				t.Fatalf("%s: %v", row.ID, err)
-			}
+			_, err := regexp.Compile(pattern)
+			expect.Must(t, err == nil, "%s: %v", row.ID, err)
 		}
 	}
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)

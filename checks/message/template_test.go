@@ -28,9 +28,7 @@ func TestShare(t *testing.T) {
 		}
 	}
 	rows := expect.Value(readStatements(files("rule: r, subject: s, text: t")))(t)
-	if rows[0].Finding != rows[1].Finding || rows[2].Finding != rows[1].Finding || rows[1].Finding.Text != "t" || rows[1].Finding.Group != "second" {
-		t.Errorf("%v, %v, %v", rows[0].Finding, rows[1].Finding, rows[2].Finding)
-	}
+	expect.That(t, rows[0].Finding == rows[1].Finding && rows[2].Finding == rows[1].Finding && rows[1].Finding.Text == "t" && rows[1].Finding.Group == "second", "%v, %v, %v", rows[0].Finding, rows[1].Finding, rows[2].Finding)
 	for finding, want := range map[string]string{
 		"as: third":        "has no finding of its own",
 		"as: third, id: x": "has no finding of its own",

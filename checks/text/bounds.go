@@ -152,11 +152,8 @@ func (l *listing) count(p problem, members int) {
 	}
 	at.all += members
 	at.unread = cmp.Or(at.unread, p.unread)
-	if at.whys == nil {
-		at.whys = map[string]int{}
-	}
 	if len(at.whys) < maxNamed || at.whys[p.why] > 0 {
-		at.whys[p.why] += members
+		parse.Put(&at.whys, p.why, at.whys[p.why]+members)
 	}
 }
 

@@ -185,11 +185,10 @@ func TestReadFaults(t *testing.T) {
 			} else if err != nil || !kinds["d/a"] && !kinds["a"] || !kinds["d/c"] && !kinds["c"] {
 				t.Errorf("%s: %v; recognised: %v", name, err, kinds)
 			}
-			if !slices.ContainsFunc(got.Facts.Texts, func(text facts.Text) bool {
+			named := slices.ContainsFunc(got.Facts.Texts, func(text facts.Text) bool {
 				return (strings.Contains(text.Name, "sub") || r.what == "alone") && text.Unread == facts.UnreadError && text.Problem != ""
-			}) {
-				t.Errorf("%s: it is not named as not read: %+v", name, got.Facts.Texts)
-			}
+			})
+			expect.That(t, named, "%s: it is not named as not read: %+v", name, got.Facts.Texts)
 		})
 	}
 	t.Logf("%d faults", len(all))
@@ -228,9 +227,7 @@ func TestReadDamaged(t *testing.T) {
 				expect.Must(t, err == nil, "%s %s at %d: %v", form, how, at, err)
 				expect.That(t, kindsOf(got.Facts)["good"], "%s %s at %d: the other file is not read", form, how, at)
 				named := slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Problem != "" })
-				if heard(got.Facts) != 3 && !named {
-					t.Errorf("%s %s at %d: %d lines are heard, and nothing is said", form, how, at, heard(got.Facts))
-				}
+				expect.That(t, named || heard(got.Facts) == 3, "%s %s at %d: %d lines are heard, and nothing is said", form, how, at, heard(got.Facts))
 			}
 		}
 	}

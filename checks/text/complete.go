@@ -1,10 +1,10 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -104,21 +104,12 @@ func fillList(to, from reflect.Value) reflect.Value {
 		entry := from.Index(i)
 		if same, ok := at[keyOf(entry)]; ok {
 			fillSection(list.Index(same), entry)
-			continue
+		} else {
+			list = reflect.Append(list, entry)
 		}
-		list = reflect.Append(list, entry)
 	}
 	if list.Len() > to.Len() {
-		order := make([]int, list.Len())
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(keyOf(list.Index(i)), keyOf(list.Index(j))) })
-		sorted := reflect.MakeSlice(to.Type(), 0, list.Len())
-		for _, i := range order {
-			sorted = reflect.Append(sorted, list.Index(i))
-		}
-		return sorted
+		sort.SliceStable(list.Interface(), func(i, j int) bool { return keyOf(list.Index(i)) < keyOf(list.Index(j)) })
 	}
 	return list
 }

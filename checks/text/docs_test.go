@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -51,14 +52,9 @@ func messagesTable() string {
 		}
 		count[s.Program][s.Role]++
 	}
-	var programs []string
-	for p := range count {
-		programs = append(programs, p)
-	}
-	slices.Sort(programs)
 	var b strings.Builder
 	b.WriteString("| program | states a cause | names a category | is a consequence | is a warning | states a setting |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, p := range programs {
+	for _, p := range slices.Sorted(maps.Keys(count)) {
 		c := count[p]
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", p, c["cause"], c["category"], c["consequence"], c["warning"], c["setting"])
 	}

@@ -261,9 +261,7 @@ func (t *intake) unreadable(ctx context.Context, list *listing, name string, err
 	if _, cancelled := t.ended(ctx); cancelled != nil {
 		return cancelled
 	}
-	if t.failed == nil {
-		t.failed = fmt.Errorf("not read: %s", cause(err))
-	}
+	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
 	list.pass(name, t.problemOf(err))
 	return nil
 }
@@ -421,23 +419,19 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		case len(all) >= maxFiles:
 			f.problem = problem{fmt.Sprintf("more than %d files: this one and those after it were not read", maxFiles), facts.UnreadCount}
 			return append(all, f)
-		case f.at != "" && d.IsDir():
-			if all = t.walk(ctx, f.path, f.shown, append(all, f)); len(all) > maxFiles {
-				return all
-			}
+		case f.at == "" && d.IsDir() && strings.HasPrefix(d.Name(), "."):
 			continue
-		case f.at != "":
-		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
-			continue
-		case d.IsDir():
+		case f.at == "" && !d.IsDir() && !d.Type().IsRegular():
+			f.problem = irregular
+		}
+		if f.at != "" || !d.IsDir() {
+			all = append(all, f)
+		}
+		if d.IsDir() {
 			if all = t.walk(ctx, f.path, f.shown, all); len(all) > maxFiles {
 				return all
 			}
-			continue
-		case !d.Type().IsRegular():
-			f.problem = irregular
 		}
-		all = append(all, f)
 	}
 	return all
 }
@@ -544,7 +538,7 @@ func (t *intake) brokenOff(err error) {
 	p, told := t.problemOf(err), t.TextUnderWay()
 	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
 		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
-	} else if t.failed == nil {
-		t.failed = fmt.Errorf("not read: %s", cause(err))
+	} else {
+		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,8 +28,7 @@ import (
 // save writes a file of a test, and returns its path.
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	expect.NoError(t, os.WriteFile(file, data, 0o600))
+	file := written(t, t.TempDir(), name, string(data))
 	return file
 }
 
@@ -81,10 +79,8 @@ func gathered(t *testing.T, recording []byte) *facts.Facts {
 // plain leaves out of facts what a tree says in other words: why something is unknown.
 func plain(f *facts.Facts) *facts.Facts {
 	p := *f
-	p.Texts, p.Origins, p.Unknown = nil, nil, nil
-	for _, u := range f.Unknown {
-		p.Unknown = append(p.Unknown, facts.Unknown{Section: u.Section, Fact: u.Fact})
-	}
+	p.Texts, p.Origins = nil, nil
+	p.Unknown = expect.Map(f.Unknown, func(u facts.Unknown) facts.Unknown { return facts.Unknown{Section: u.Section, Fact: u.Fact} })
 	slices.SortFunc(p.Unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(strings.Compare(a.Section, b.Section), strings.Compare(a.Fact, b.Fact))
 	})
@@ -122,9 +118,7 @@ func TestMachineAndTexts(t *testing.T) {
 	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
 	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
-	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
-		t.Errorf("the PCI devices are %+v", f.PCI)
-	}
+	expect.That(t, len(f.PCI.Devices) == 2 && !f.PCI.Partial && f.PCI.Devices[0].Link != nil && f.PCI.Devices[0].Link.Width == 8 && f.PCI.Devices[1].Link == nil, "the PCI devices are %+v", f.PCI)
 	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].InPCI, "the GPUs are %+v", f.GPUs.Devices)
 	for _, u := range f.Unknown {
 		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
@@ -178,9 +172,7 @@ func TestCutTree(t *testing.T) {
 			f := got.Facts
 			expect.That(t, slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" }), "%s, cut at %d: it is not said: %+v", name, end, f.Texts)
 			expect.That(t, f.IOMMU.Mode == "" && (f.IOMMU.Units == nil || name != "scattered"), "%s, cut at %d: the IOMMU is %+v", name, end, f.IOMMU)
-			if f.PCI != nil && len(f.PCI.Devices) != 2 {
-				t.Errorf("%s, cut at %d: %d PCI devices", name, end, len(f.PCI.Devices))
-			}
+			expect.That(t, f.PCI == nil || len(f.PCI.Devices) == 2, "%s, cut at %d: PCI is %+v", name, end, f.PCI)
 			if f.GPUs.Devices != nil {
 				shown++
 			}
@@ -195,9 +187,7 @@ func TestXZ(t *testing.T) {
 		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
 	data := expect.Value(hex.DecodeString(packed))(t)
 	got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data)}, text.Options{})
-	if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
-		t.Errorf("got %+v, %v", got.Facts.Software, err)
-	}
+	expect.That(t, err == nil && len(got.Facts.Software) != 0 && got.Facts.Software[0].Version == "2.28.9", "got %+v, %v", got.Facts.Software, err)
 	for end := range len(data) {
 		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data[:end])}, text.Options{})
 		expect.That(t, err != nil || got.Facts.Texts[0].Unread != "", "cut at %d, it passes for whole", end)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
@@ -27,9 +29,8 @@ func TestStatementsNeed(t *testing.T) {
 			}
 			plain := withoutBlank(line)
 			want := like.MatchString(plain) && (row.Unlike == "" || !unlike.MatchString(plain))
-			if _, got := row.Row.Match(line); got != want {
-				t.Errorf("%s: %q: got %t, want %t", row.ID, line, got, want)
-			}
+			_, got := row.Row.Match(line)
+			expect.That(t, got == want, "%s: %q: got %t, want %t", row.ID, line, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -17,15 +18,7 @@ import (
 
 // said is which messages a text holds, with their fields.
 func said(content string) []string {
-	f := texttest.Parse("job.log", content)
-	if f.Logs == nil {
-		return nil
-	}
-	all := make([]string, 0, len(f.Logs.Messages))
-	for _, m := range f.Logs.Messages {
-		all = append(all, fmt.Sprint(m.ID, m.Fields))
-	}
-	return all
+	return expect.Map(texttest.Sections("job.log", content).Logs.Messages, func(m facts.Message) string { return fmt.Sprint(m.ID, m.Fields) })
 }
 
 // TestBrokenAddresses checks that a message is the same one where its line is broken in an address, whatever the width,

@@ -1,8 +1,10 @@
 package text_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -38,17 +40,10 @@ func TestProse(t *testing.T) {
 		"# NCCL_P2P_DISABLE=1 needs no root":                                          false,
 		"docker run -e NCCL_P2P_DISABLE=1 vllm/vllm-openai  # required for our cards": false,
 	} {
-		f := texttest.Parse("x.md", line+"\n")
-		got := false
-		if f.Logs != nil {
-			for _, m := range f.Logs.Messages {
-				got = got || m.ID == "prose-p2p-off-needed"
-			}
-		}
+		f := texttest.Sections("x.md", line+"\n")
+		got := slices.ContainsFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "prose-p2p-off-needed" })
 		expect.Equal(t, want, got, "%q", line)
-		if f.Env != nil && len(f.Env.Variables) > 0 && want {
-			t.Errorf("%q: a variable in running text was taken for set: %+v", line, f.Env.Variables)
-		}
+		expect.That(t, len(f.Env.Variables) == 0 || !want, "%q: a variable in running text was taken for set: %+v", line, f.Env.Variables)
 	}
 }
 
@@ -83,11 +78,9 @@ func TestSettingHelps(t *testing.T) {
 		"same error with iommu=pt, so that works around nothing":              "",
 	} {
 		got := ""
-		if f := texttest.Parse("x.md", line+"\n"); f.Logs != nil {
-			for _, m := range f.Logs.Messages {
-				if m.ID == "prose-setting-helps" {
-					got = m.Fields["name"] + "=" + m.Fields["value"]
-				}
+		for _, m := range texttest.Sections("x.md", line+"\n").Logs.Messages {
+			if m.ID == "prose-setting-helps" {
+				got = m.Fields["name"] + "=" + m.Fields["value"]
 			}
 		}
 		expect.Equal(t, want, got, "%q", line)

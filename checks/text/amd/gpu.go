@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -82,8 +83,7 @@ func gpuSetArchitecture(g *facts.GPU, text string) {
 	}
 	g.Architecture = name
 	if slices.Contains(data.GPUModels().AMDIntegrated, name) && g.Integrated == nil {
-		integrated := true
-		g.Integrated = &integrated
+		g.Integrated = new(true)
 	}
 }
 
@@ -157,25 +157,10 @@ func gpuInt(text string) *int {
 	if !ok || v > 1e9 {
 		return nil
 	}
-	n := int(v)
-	return &n
+	return new(int(v))
 }
 
 // gpuGeneration is the PCIe generation of a speed in GT/s.
 func gpuGeneration(gts float64) int {
-	switch {
-	case gts >= 64:
-		return 6
-	case gts >= 32:
-		return 5
-	case gts >= 16:
-		return 4
-	case gts >= 8:
-		return 3
-	case gts >= 5:
-		return 2
-	case gts >= 2.5:
-		return 1
-	}
-	return 0
+	return slices.IndexFunc([]float64{2.5, 5, 8, 16, 32, 64, math.Inf(1)}, func(next float64) bool { return gts < next })
 }

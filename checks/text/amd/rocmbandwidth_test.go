@@ -1,6 +1,7 @@
 package amd_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -65,10 +66,8 @@ func TestROCmBandwidth(t *testing.T) {
 }
 
 func testPoint(b facts.Benchmark, a, to string) *facts.BenchmarkPoint {
-	for i := range b.Points {
-		if b.Points[i].A == a && b.Points[i].B == to {
-			return &b.Points[i]
-		}
+	if i := slices.IndexFunc(b.Points, func(p facts.BenchmarkPoint) bool { return p.A == a && p.B == to }); i >= 0 {
+		return &b.Points[i]
 	}
 	return nil
 }

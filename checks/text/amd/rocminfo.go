@@ -2,6 +2,7 @@ package amd
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,25 +15,17 @@ import (
 // (rocminfo.cc of ROCm/rocminfo: keys padded to 25 columns).
 var rocminfoKind = &parse.Kind{
 	Name: "rocminfo", Title: "AMD GPUs, from rocminfo", Command: "rocminfo", Gives: []string{"gpus"},
-	Anchors: []string{"HSA System Attributes", "HSA Agents", "Agent 1", "Agent 2", "  Name:  ", "Marketing Name:"},
-	Commands: []string{
-		"rocminfo",
-	},
+	Anchors:  []string{"HSA System Attributes", "HSA Agents", "Agent 1", "Agent 2", "  Name:  ", "Marketing Name:"},
+	Commands: []string{"rocminfo"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok {
-			return false
-		}
+		l, _ := in.Peek()
 		switch text := strings.TrimSpace(l.Text); {
 		case text == "HSA System Attributes", text == "HSA Agents", rocminfoAgent.MatchString(text):
 			return true
 		case in.After("rocminfo"):
-			for _, ahead := range in.Ahead(12) {
-				if rocminfoName.MatchString(ahead.Text) || rocminfoAgent.MatchString(strings.TrimSpace(ahead.Text)) || strings.Contains(ahead.Text, "HSA System Attributes") {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(in.Ahead(12), func(l parse.Line) bool {
+				return rocminfoName.MatchString(l.Text) || rocminfoAgent.MatchString(strings.TrimSpace(l.Text)) || strings.Contains(l.Text, "HSA System Attributes")
+			})
 		}
 		return rocminfoName.MatchString(l.Text)
 	},
@@ -66,13 +59,11 @@ func rocminfoRead(s *parse.Sink, in *parse.Lines) {
 		a = rocminfoGPU{}
 	}
 	indent := -1
-	for {
-		l, ok := in.Peek()
-		if !ok || gpus >= gpuMax {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimSpace(l.Text)
 		switch m := rocminfoEntry.FindStringSubmatch(l.Text); {
+		case gpus >= gpuMax:
+			return false
 		case rocminfoAgent.MatchString(text):
 			finish()
 			a.head, a.seen, indent = l, true, -1
@@ -82,18 +73,14 @@ func rocminfoRead(s *parse.Sink, in *parse.Lines) {
 			if indent < 0 || len(m[1]) < indent {
 				indent = len(m[1])
 			}
-			if !a.entry(l, m[2], m[3], len(m[1]) == indent, finish) {
-				finish()
-				return
-			}
+			return a.entry(l, m[2], m[3], len(m[1]) == indent, finish)
 		case text == "" || strings.Trim(text, "*=") == "" || text == "HSA Agents" || text == "HSA System Attributes" ||
 			text == "*** Done ***" || strings.HasPrefix(text, "ROCk module") || rocminfoPart.MatchString(text):
 		default:
-			finish()
-			return
+			return false
 		}
-		in.Next()
-	}
+		return true
+	})
 	finish()
 }
 
@@ -131,10 +118,7 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 	if a.head.Number == 0 {
 		a.head = l
 	}
-	if a.lines == nil {
-		a.lines = make(map[string]parse.Line)
-	}
-	a.lines[key] = l
+	parse.Put(&a.lines, key, l)
 	return true
 }
 
@@ -164,8 +148,7 @@ func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
 	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
 		// Memory Properties is empty for a card.
 		told("Memory Properties")
-		integrated := strings.Contains(a.memory, "APU")
-		g.Integrated = &integrated
+		g.Integrated = new(strings.Contains(a.memory, "APU"))
 	}
 	s.Settle()
 	return true
@@ -199,8 +182,7 @@ var rocminfoAgentsKind = &parse.Kind{
 				continue
 			}
 			// A list of each architecture once has at least that many GPUs.
-			g := gpuAt(s, index, "", l)
-			gpuSetArchitecture(g, name)
+			gpuSetArchitecture(gpuAt(s, index, "", l), name)
 			index++
 		}
 		if unique {
@@ -217,8 +199,8 @@ var rocminfoVersionKind = &parse.Kind{
 	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(l.Text)
+		l, _ := in.Peek()
+		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(l.Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()

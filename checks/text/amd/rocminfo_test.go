@@ -3,6 +3,7 @@ package amd_test
 import (
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -74,10 +75,7 @@ func TestRocminfoFragments(t *testing.T) {
 		"no prompt": {"Agent 2\n*******\n  Name:                    gfx90a\n  Marketing Name:          AMD Instinct MI250X\n", []string{"gfx90a"}},
 	} {
 		f := texttest.Parse(name, c.text)
-		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == len(c.architectures), "%s: got %+v", name, f.GPUs)
-		for i, g := range f.GPUs.Devices {
-			expect.That(t, g.Architecture == c.architectures[i], "%s: got %+v", name, g)
-		}
+		expect.NoDiff(t, c.architectures, expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Architecture }), "%s", name)
 	}
 }
 
@@ -113,11 +111,6 @@ func TestTorchDevices(t *testing.T) {
 		"Is CUDA available: False\n":                                                     "torch-sees-no-gpu",
 		"print(f'CUDA available: {torch.cuda.is_available()}')\nCUDA available: False\n": "torch-sees-no-gpu",
 	} {
-		f := texttest.Parse("x", text)
-		got := ""
-		if f.Logs != nil && len(f.Logs.Messages) > 0 {
-			got = f.Logs.Messages[0].ID
-		}
-		expect.Equal(t, want, got, "%q", text)
+		expect.Equal(t, want, texttest.First("x", text).ID, "%q", text)
 	}
 }

@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -48,8 +49,8 @@ var (
 )
 
 func rocmSMILine(s *parse.Sink, l parse.Line) bool {
-	if m := rocmSMIDriver.FindStringSubmatch(l.Text); m != nil {
-		smiDriver(s, m[1], l)
+	if version := rocmSMIDriver.First(l.Text); version != "" {
+		smiDriver(s, version, l)
 		return true
 	}
 	m := rocmSMIEntry.FindStringSubmatch(l.Text)
@@ -83,9 +84,7 @@ func rocmSMISet(g *facts.GPU, key, value string) {
 			g.UUID = escape.Printable(value, 64)
 		}
 	case "xgmi error count", "xgmi error status":
-		if n := gpuInt(value); n != nil {
-			g.XGMIErrors = n
-		}
+		g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors)
 	}
 }
 
@@ -93,11 +92,8 @@ func rocmSMISet(g *facts.GPU, key, value string) {
 var rocmSMITableKind = &parse.Kind{
 	Name: "rocm-smi-table", Title: "AMD GPUs, the table of rocm-smi", Command: "rocm-smi", Gives: []string{"gpus"},
 	Anchors: []string{"= Concise Info =", "= Concise Hardware Info ="},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && strings.Contains(l.Text, "= Concise")
-	},
-	Read: rocmSMITableRead,
+	Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "= Concise") }),
+	Read:    rocmSMITableRead,
 }
 
 // rocmSMIRow is a row: the number of the GPU, in ROCm 6 and newer that of the
@@ -106,24 +102,19 @@ var rocmSMIRow = lazy.New(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b
 
 func rocmSMITableRead(s *parse.Sink, in *parse.Lines) {
 	in.Next()
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			return
-		}
+	ended := false
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimSpace(l.Text)
-		m := rocmSMIRow.FindStringSubmatch(l.Text)
-		switch {
+		switch m := rocmSMIRow.FindStringSubmatch(l.Text); {
+		case ended:
+			return false
 		case m != nil && parse.Number(m[1]) < gpuMax:
-			g := gpuAt(s, parse.Number(m[1]), "", l)
-			gpuSetName(g, m[2])
+			gpuSetName(gpuAt(s, parse.Number(m[1]), "", l), m[2])
 		case text == "", strings.HasPrefix(text, "="), strings.HasPrefix(text, "GPU"), strings.HasPrefix(text, "Device"), strings.HasPrefix(text, "("):
 		default:
-			return
+			return false
 		}
-		in.Next()
-		if strings.Contains(text, "End of ROCm SMI") {
-			return
-		}
-	}
+		ended = strings.Contains(text, "End of ROCm SMI")
+		return true
+	})
 }

@@ -46,9 +46,8 @@ func TestROCmSMIAddresses(t *testing.T) {
 	f := texttest.Parse("x", rocmSMITopologyText+"GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[1]\t\t: PCI Bus: 0000:C6:00.0\nGPU[0]\t\t: Card Series: \t\tAMD Instinct MI250X\nGPU[0]\t\t: GFX Version: \t\tgfx90a\nGPU[0]\t\t: XGMI Error count: 2 (Multiple errors detected)\nDriver version: 6.7.0\n")
 	g := testGPU(t, f, "0000:c1:00.0")
 	expect.That(t, g.Name == "AMD Instinct MI250X" && g.Architecture == "gfx90a" && g.XGMIErrors != nil && *g.XGMIErrors == 2, "got %+v", g)
-	if p := f.Links.Between("0000:c1:00.0", "0000:c6:00.0"); p == nil || p.LinkType != "xgmi" {
-		t.Errorf("got %+v", f.Links)
-	}
+	p := f.Links.Between("0000:c1:00.0", "0000:c6:00.0")
+	expect.That(t, p != nil && p.LinkType == "xgmi", "got %+v", f.Links)
 	expect.That(t, len(f.Software) == 1 && f.Software[0].Version == "6.7.0", "got %+v", f.Software)
 }
 

@@ -1,6 +1,8 @@
 package amd
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -37,43 +39,26 @@ var (
 func smiRead(s *parse.Sink, in *parse.Lines) {
 	var report smiReport
 	next, headless := 0, true
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimRight(l.Text, " \t")
-		if m := smiHead.FindStringSubmatch(text); m != nil {
+		if index := smiHead.First(text); index != "" {
 			report.finish(s)
 			headless = false
-			report = smiReport{index: parse.Number(m[1]), head: l}
-			in.Next()
-			continue
+			report = smiReport{index: parse.Number(index), head: l}
+			return true
 		}
 		m := smiEntry.FindStringSubmatch(text)
-		if m == nil {
-			// A blank line stands between two GPUs.
-			if text != "" {
-				break
-			}
-			ahead := in.Ahead(3)
-			if len(ahead) < 2 || !smiHead.MatchString(strings.TrimSpace(ahead[1].Text)) && (len(ahead) != 3 || !smiHead.MatchString(strings.TrimSpace(ahead[2].Text))) {
-				break
-			}
-			in.Next()
-			continue
+		if m == nil { // A blank line stands between two GPUs.
+			return text == "" && slices.ContainsFunc(in.Ahead(3)[1:], func(l parse.Line) bool { return smiHead.MatchString(strings.TrimSpace(l.Text)) })
 		}
 		if headless && strings.TrimSpace(m[2]) == "MARKET_NAME" {
 			report.finish(s)
-			if next >= gpuMax {
-				break
-			}
 			report = smiReport{index: next, head: l}
 			next++
 		}
 		report.take(len(m[1]), m[2], m[3], l)
-		in.Next()
-	}
+		return next <= gpuMax
+	})
 	report.finish(s)
 }
 
@@ -150,7 +135,7 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 	"PCIE/WIDTH":         func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
 	"PCIE/SPEED":         func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
 	"PCIE/REPLAY_COUNT": func(g *facts.GPU, v string) {
-		if n := gpuInt(v); n != nil {
+		if n := gpuInt(v); n != nil { // Else it says nothing of the link.
 			smiLink(g).Replays = n
 		}
 	},
@@ -159,32 +144,24 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
 	},
-	"ECC/TOTAL_CORRECTABLE_COUNT":   func(g *facts.GPU, v string) { smiErrors(g, false, v) },
-	"ECC/TOTAL_UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { smiErrors(g, true, v) },
-	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) {
-		if n := gpuInt(v); n != nil {
-			g.XGMIErrors = n
-		}
-	},
+	"ECC/TOTAL_CORRECTABLE_COUNT":              func(g *facts.GPU, v string) { smiErrors(g, false, v) },
+	"ECC/TOTAL_UNCORRECTABLE_COUNT":            func(g *facts.GPU, v string) { smiErrors(g, true, v) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { g.XGMIErrors = cmp.Or(gpuInt(v), g.XGMIErrors) },
 	"XGMI_ERR": func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
-		for word, n := range map[string]int{"NO_ERRORS": 0, "ERROR": 1, "MULTIPLE_ERRORS": 2} {
-			if strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_") == word {
-				g.XGMIErrors = &n
-			}
+		if n := slices.Index([]string{"NO_ERRORS", "ERROR", "MULTIPLE_ERRORS"}, strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_")); n >= 0 {
+			g.XGMIErrors = &n
 		}
 	},
 	"RETIRED": func(g *facts.GPU, v string) {
-		if zero := 0; v == "No bad pages found." && g.RetiredPages == nil {
-			g.RetiredPages = &zero
+		if v == "No bad pages found." {
+			g.RetiredPages = cmp.Or(g.RetiredPages, new(0))
 		}
 	},
 }
 
 func smiLink(g *facts.GPU) *facts.GPULink {
-	if g.PCIe == nil {
-		g.PCIe = &facts.GPULink{}
-	}
+	g.PCIe = cmp.Or(g.PCIe, &facts.GPULink{})
 	return g.PCIe
 }
 
@@ -195,14 +172,11 @@ func smiErrors(g *facts.GPU, uncorrected bool, value string) {
 	if !ok || v == 0 {
 		return
 	}
-	if g.ECC == nil {
-		g.ECC = &facts.ECC{Enabled: true}
-	}
-	n := int64(v)
+	g.ECC = cmp.Or(g.ECC, &facts.ECC{Enabled: true})
 	if uncorrected {
-		g.ECC.VolatileUncorrected = &n
+		g.ECC.VolatileUncorrected = new(int64(v))
 	} else {
-		g.ECC.VolatileCorrected = &n
+		g.ECC.VolatileCorrected = new(int64(v))
 	}
 }
 
@@ -228,11 +202,7 @@ func (r *smiReport) finish(s *parse.Sink) {
 	if len(r.values) == 0 || r.index >= gpuMax {
 		return
 	}
-	address := r.values["BDF"]
-	if address == "" {
-		address = r.values["BUS/BDF"]
-	}
-	g := gpuAt(s, r.index, address, r.head)
+	g := gpuAt(s, r.index, cmp.Or(r.values["BDF"], r.values["BUS/BDF"]), r.head)
 	// amd-smi's name of the board is worth less than that of the model.
 	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {
 		s.Watch("gpus.devices["+g.Address+"]", g, r.lines[first])
@@ -267,12 +237,9 @@ var smiTableKind = &parse.Kind{
 	Name: "amd-smi-table", Title: "AMD GPUs, the table of amd-smi", Command: "amd-smi", Gives: []string{"gpus"},
 	Anchors: []string{"| AMD-SMI", "GPU-Name | Mem-Uti"}, Commands: []string{"amd-smi", "amd-smi monitor"},
 	Begins: func(in *parse.Lines) bool {
-		for _, l := range in.Ahead(3) {
-			if strings.Contains(l.Text, "| AMD-SMI") || strings.Contains(l.Text, "GPU-Name | Mem-Uti") {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(in.Ahead(3), func(l parse.Line) bool {
+			return strings.Contains(l.Text, "| AMD-SMI") || strings.Contains(l.Text, "GPU-Name | Mem-Uti")
+		})
 	},
 	Read: smiTableRead,
 }
@@ -286,16 +253,11 @@ var (
 func smiTableRead(s *parse.Sink, in *parse.Lines) {
 	var g *facts.GPU
 	rows := 0
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			return
-		}
+	in.While(func(l parse.Line) bool {
 		text := strings.TrimSpace(l.Text)
 		if text == "" || text[0] != '|' && text[0] != '+' {
-			return
+			return false
 		}
-		in.Next()
 		for _, m := range smiVersions.FindAllStringSubmatch(text, 4) {
 			switch {
 			case m[1] == "ROCm":
@@ -314,7 +276,8 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 			gpuSetIndex(s, g, parse.Number(m[1]))
 			g = nil
 		}
-	}
+		return true
+	})
 }
 
 // smiVersionKind is the line of amd-smi version.

@@ -1,6 +1,7 @@
 package amd_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,15 +13,10 @@ import (
 
 func testGPU(t *testing.T, f *facts.Facts, address string) *facts.GPU {
 	t.Helper()
-	if f.GPUs != nil {
-		for i := range f.GPUs.Devices {
-			if f.GPUs.Devices[i].Address == address {
-				return &f.GPUs.Devices[i]
-			}
-		}
-	}
-	t.Fatalf("no GPU %s in %+v", address, f.GPUs)
-	return nil
+	expect.Must(t, f.GPUs != nil, "no GPU %s", address)
+	i := slices.IndexFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == address })
+	expect.Must(t, i >= 0, "no GPU %s in %+v", address, f.GPUs)
+	return &f.GPUs.Devices[i]
 }
 
 const smiStaticText = `GPU: 0
@@ -50,10 +46,7 @@ GPU: 1
 func TestAMDSMIStatic(t *testing.T) {
 	f := texttest.Parse("static.txt", "user@node:~$ amd-smi static\n"+smiStaticText+"\ndone\n")
 	g := testGPU(t, f, "0000:05:00.0")
-	if g.Name != "AMD Instinct MI300X" || g.Architecture != "gfx942" || g.Vendor != "amd" || g.Index == nil || *g.Index != 0 ||
-		g.PCIe == nil || g.PCIe.MaxWidth != 16 || g.PCIe.MaxGeneration != 5 || g.MemoryBytes != 196592<<20 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Instinct MI300X" && g.Architecture == "gfx942" && g.Vendor == "amd" && g.Index != nil && *g.Index == 0 && g.PCIe != nil && g.PCIe.MaxWidth == 16 && g.PCIe.MaxGeneration == 5 && g.MemoryBytes == 196592<<20, "got %+v", g)
 	g = testGPU(t, f, "0000:26:00.0")
 	expect.That(t, *g.Index == 1 && g.Integrated == nil, "got %+v", g)
 	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
@@ -188,9 +181,7 @@ func TestAMDJSONTopology(t *testing.T) {
 		f := texttest.Parse(name, text)
 		expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "%s: got %+v", name, f.Links)
 		p := f.Links.Pairs[0]
-		if p.A != "0000:03:00.0" || p.B != "0000:0c:00.0" || p.LinkType != "pcie" || p.Hops == nil || *p.Hops != 2 || p.Weight == nil || *p.Weight != 40 || !*p.Accessible {
-			t.Errorf("%s: got %+v", name, p)
-		}
+		expect.That(t, p.A == "0000:03:00.0" && p.B == "0000:0c:00.0" && p.LinkType == "pcie" && p.Hops != nil && *p.Hops == 2 && p.Weight != nil && *p.Weight == 40 && *p.Accessible, "%s: got %+v", name, p)
 	}
 }
 
@@ -234,14 +225,9 @@ func FuzzTexts(f *testing.F) {
 
 // testBounded parses a text and checks that what comes out is bounded.
 func testBounded(t *testing.T, text string) {
-	f := texttest.Parse("fuzz", text)
-	gpus := 0
-	if f.GPUs != nil {
-		gpus = len(f.GPUs.Devices)
-	}
-	if f.Links != nil && len(f.Links.Pairs) > parse.MaxEntries*2 || gpus > parse.MaxDevices || len(f.Benchmarks) > parse.MaxEntries || len(f.Software) > parse.MaxEntries {
-		t.Errorf("%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
-	}
+	f := texttest.Sections("fuzz", text)
+	gpus := len(f.GPUs.Devices)
+	expect.That(t, (f.Links == nil || len(f.Links.Pairs) <= parse.MaxEntries*2) && gpus <= parse.MaxDevices && len(f.Benchmarks) <= parse.MaxEntries && len(f.Software) <= parse.MaxEntries, "%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
 }
 
 func TestAMDSMILinkOfTwoReports(t *testing.T) {

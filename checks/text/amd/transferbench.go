@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,12 +17,7 @@ var transferBenchKind = &parse.Kind{
 	Name: "transferbench", Title: "rates between AMD GPUs, from TransferBench", Command: "TransferBench p2p", Gives: []string{"benchmarks"},
 	Anchors: []string{"directional copy peak bandwidth GB/s [", `SRC+EXE\DST`, `SRC\EXE+DST`, `SRC\DST `},
 	Begins: func(in *parse.Lines) bool {
-		for _, l := range in.Ahead(2) {
-			if transferBenchHead.MatchString(l.Text) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(in.Ahead(2), func(l parse.Line) bool { return transferBenchHead.MatchString(l.Text) })
 	},
 	Read: transferBenchRead,
 }
@@ -34,22 +30,16 @@ var (
 )
 
 func transferBenchRead(s *parse.Sink, in *parse.Lines) {
-	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source()}
 	first, _ := in.Peek()
-	b.Line = first.Number
+	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source(), Line: first.Number}
 	var columns []string
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		if m := transferBenchTitle.FindStringSubmatch(l.Text); m != nil && columns == nil {
 			b.Test = m[1]
 			if m[2] == "Bi" {
 				b.What = "bidirectional"
 			}
-			in.Next()
-			continue
+			return true
 		}
 		if m := transferBenchHead.FindStringSubmatch(l.Text); m != nil && columns == nil {
 			if b.Test == "" {
@@ -64,23 +54,17 @@ func transferBenchRead(s *parse.Sink, in *parse.Lines) {
 			for _, name := range transferBenchName.FindAllStringSubmatch(m[2], gpuMax) {
 				columns = append(columns, transferBenchDevice(name))
 			}
-			in.Next()
-			continue
+			return true
 		}
 		m := transferBenchRow.FindStringSubmatch(l.Text)
-		if columns != nil && strings.TrimSpace(l.Text) == "" { // Between processors and GPUs.
-			if ahead := in.Ahead(2); len(ahead) < 2 || !transferBenchRow.MatchString(ahead[1].Text) {
-				break
-			}
-			in.Next()
-			continue
-		}
-		if m == nil || columns == nil {
-			break
-		}
-		in.Next()
-		if m[3] == "<-" { // The other direction of the row before.
-			continue
+		switch {
+		case columns != nil && strings.TrimSpace(l.Text) == "": // Between processors and GPUs.
+			ahead := in.Ahead(2)
+			return len(ahead) == 2 && transferBenchRow.MatchString(ahead[1].Text)
+		case m == nil || columns == nil:
+			return false
+		case m[3] == "<-": // The other direction of the row before.
+			return true
 		}
 		from := transferBenchDevice(m)
 		for i, cell := range strings.FieldsFunc(m[4], func(r rune) bool { return strings.ContainsRune(" \t,|", r) }) {
@@ -88,7 +72,8 @@ func transferBenchRead(s *parse.Sink, in *parse.Lines) {
 				benchmark.AddPoint(&b, facts.BenchmarkPoint{A: from, B: columns[i], GBps: rate, Line: l.Number})
 			}
 		}
-	}
+		return true
+	})
 	if b.Complete = len(b.Points) > 0; b.Complete {
 		benchmark.Add(s, b)
 	}

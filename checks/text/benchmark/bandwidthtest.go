@@ -17,10 +17,9 @@ var bandwidthTestKind = &parse.Kind{
 	Command: "./bandwidthTest",
 	Gives:   []string{"benchmarks"},
 	Anchors: []string{"Device Bandwidth, ", "Host Bandwidth, ", "] - Starting..."},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return strings.Contains(l.Text, "[CUDA Bandwidth Test] - Starting...") || bandwidthTestTitle.MatchString(l.Text)
-	},
+	Begins: parse.BeginsWith(func(text string) bool {
+		return strings.Contains(text, "[CUDA Bandwidth Test] - Starting...") || bandwidthTestTitle.MatchString(text)
+	}),
 	Read: readBandwidthTest,
 }
 

@@ -1,7 +1,6 @@
 package benchmark_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -104,10 +103,7 @@ func TestNVBandwidth(t *testing.T) {
 		f := texttest.Parse("x.txt", text)
 		expect.Must(t, len(f.Benchmarks) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
-		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
-			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
-			t.Errorf("%s: got %+v", name, b)
-		}
+		expect.That(t, b.What == "copy" && b.Test == "device_to_device_memcpy_write_ce" && b.Complete && len(b.Points) == 2 && b.Points[0].A == "GPU1" && b.Points[0].B == "GPU0" && *b.Points[0].GBps == 396.43, "%s: got %+v", name, b)
 	}
 }
 
@@ -194,11 +190,8 @@ func TestCUDADevices(t *testing.T) {
 		"#   Rank  0 Pid  41706 on    labws02 device  0 [0x01] NVIDIA RTX A6000":                        "",
 		"Device: 1, NVIDIA H200, pciBusID: zz, pciDeviceID: a, pciDomainID:0":                           "",
 	} {
-		got := ""
-		if f := texttest.Parse("x", line); f.GPUs != nil {
-			got = f.GPUs.Devices[0].Address
-		}
-		expect.Equal(t, want, got, "%q", line)
+		gpus := texttest.Sections("x", line).GPUs.Devices
+		expect.Equal(t, want, append(gpus, facts.GPU{})[0].Address, "%q", line)
 	}
 }
 
@@ -229,12 +222,8 @@ func TestPythonCopyRows(t *testing.T) {
 		{"another shape", values + "tensor([[0., 0.],\n        [0., 0.]], device='cuda:1')\n", false},
 		{"a row of zeros", values + "tensor([[0., 0.,  ..., 0., 0.],\n        [0.1, 0.,  ..., 0., 0.]], device='cuda:1')\n", false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			facts := texttest.Parse("a.txt", test.text)
-			if got := len(facts.Benchmarks) == 1 && facts.Benchmarks[0].Wrong != nil; got != test.wrong {
-				t.Errorf("wrong copy = %v, want %v: %+v", got, test.wrong, facts.Benchmarks)
-			}
-		})
+		got := texttest.Parse("a.txt", test.text).Benchmarks
+		expect.That(t, (len(got) == 1 && got[0].Wrong != nil) == test.wrong, "%s: got %+v, want wrong = %v", test.name, got, test.wrong)
 	}
 }
 
@@ -256,10 +245,7 @@ P2P copy success: GPU 0 -> GPU 1, bytes = 67108864
 
 func TestPeerMatrix(t *testing.T) {
 	f := texttest.Parse("x.txt", peerChecksHIP)
-	var got []string
-	for _, p := range f.GPUs.P2P {
-		got = append(got, fmt.Sprintf("%s>%s %s", p.A, p.B, p.Read))
-	}
+	got := expect.Map(f.GPUs.P2P, func(p facts.GPUPeer) string { return p.A + ">" + p.B + " " + p.Read })
 	expect.NoDiff(t, []string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got, "it")
 	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs.Devices)
 	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Wrong == nil && f.Benchmarks[0].Points[0].B == "GPU1", "got %+v", f.Benchmarks)

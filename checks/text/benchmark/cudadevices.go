@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -33,9 +34,7 @@ var (
 
 func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 	name, address := "", ""
-	switch {
-	case cudaDevicesSample.MatchString(l.Text):
-		m := cudaDevicesSample.FindStringSubmatch(l.Text)
+	if m := cudaDevicesSample.FindStringSubmatch(l.Text); m != nil {
 		domain, errDomain := strconv.ParseUint(m[5], 16, 32)
 		bus, errBus := strconv.ParseUint(m[3], 16, 8)
 		device, errDevice := strconv.ParseUint(m[4], 16, 8)
@@ -43,11 +42,9 @@ func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 			return false
 		}
 		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
-	case cudaDevicesBandwidth.MatchString(l.Text):
-		m := cudaDevicesBandwidth.FindStringSubmatch(l.Text)
+	} else if m := cudaDevicesBandwidth.FindStringSubmatch(l.Text); m != nil {
 		name, address = m[2], facts.Address(m[3]+".0")
-	case cudaDevicesTests.MatchString(l.Text):
-		m := cudaDevicesTests.FindStringSubmatch(l.Text)
+	} else if m := cudaDevicesTests.FindStringSubmatch(l.Text); m != nil {
 		name, address = m[3], facts.Address(m[2]+".0")
 	}
 	if address == "" {
@@ -55,8 +52,6 @@ func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 	}
 	g := s.GPU(address, l)
 	g.Vendor = "nvidia"
-	if g.Name == "" {
-		g.Name = escape.Printable(name, 100)
-	}
+	g.Name = cmp.Or(g.Name, escape.Printable(name, 100))
 	return true
 }

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -17,11 +18,8 @@ var ncclTestsKind = &parse.Kind{
 	Command: "./build/all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>",
 	Gives:   []string{"benchmarks"},
 	Anchors: []string{"nThread ", "Using devices", "out-of-place", "Collective test starting", "algbw"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return ncclTestsHead.MatchString(l.Text) || ncclTestsColumns.MatchString(l.Text)
-	},
-	Read: ncclTestsRead,
+	Begins:  parse.BeginsLike(ncclTestsHead, ncclTestsColumns),
+	Read:    ncclTestsRead,
 }
 
 var (
@@ -97,9 +95,7 @@ func (t *ncclTests) takes(l parse.Line, in *parse.Lines) bool {
 
 // named takes the name of the test.
 func (t *ncclTests) named(text string) {
-	if m := ncclTestsName.FindStringSubmatch(text); m != nil {
-		t.Test = m[1]
-	}
+	t.Test = cmp.Or(ncclTestsName.First(text), t.Test)
 }
 
 // device reads the line of a rank.
@@ -159,9 +155,7 @@ func (t *ncclTests) row(l parse.Line) bool {
 
 // check counts wrong values. Up to 2.12 their column held the largest deviation, not a count: a value below one is rounding.
 func (t *ncclTests) check(wrong float64) {
-	if t.Wrong == nil {
-		t.Wrong = new(int64)
-	}
+	t.Wrong = cmp.Or(t.Wrong, new(int64))
 	*t.Wrong += int64(wrong)
 }
 

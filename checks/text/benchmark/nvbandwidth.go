@@ -20,10 +20,9 @@ var nvbandwidthKind = &parse.Kind{
 	Command: "./nvbandwidth",
 	Gives:   []string{"benchmarks"},
 	Anchors: []string{"bandwidth (GB/s)", "latency (ns)", `"bandwidth_matrix"`, `"nvbandwidth"`},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvbandwidthTitle.MatchString(l.Text) || strings.Contains(l.Text, `"nvbandwidth"`)
-	},
+	Begins: parse.BeginsWith(func(text string) bool {
+		return nvbandwidthTitle.MatchString(text) || strings.Contains(text, `"nvbandwidth"`)
+	}),
 	Read: readNVBandwidth,
 }
 
@@ -90,15 +89,14 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 		p.A = "CPU"
 	case "gpu-to-host":
 		p.A, p.B = "GPU"+column, "CPU"
-	case "latency":
-		value /= 1000 // It prints nanoseconds.
-		p.Microseconds = &value
-		AddPoint(b, p)
-		return
 	case "copy": // The arrow says which way data goes: from the column to the row.
 		p.A, p.B = "GPU"+column, "GPU"+row
 	}
-	p.GBps = &value
+	if b.What == "latency" {
+		p.Microseconds = new(value / 1000) // It prints nanoseconds.
+	} else {
+		p.GBps = &value
+	}
 	AddPoint(b, p)
 }
 
@@ -106,10 +104,7 @@ func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Peek()
 	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: first.Number + n.Line - 1} }
 	cases := parse.YAMLBelow(parse.JSONNodes(parse.JSONDocument(in)), "nvbandwidth", "testcases")
-	if cases == nil {
-		return
-	}
-	for _, n := range cases.Content {
+	for _, n := range cmp.Or(cases, &yaml.Node{}).Content {
 		test := parse.YAMLMapping(n)
 		matrix := test["bandwidth_matrix"]
 		if matrix == nil {

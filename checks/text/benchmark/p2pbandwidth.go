@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -16,16 +17,14 @@ var p2pBandwidthKind = &parse.Kind{
 	Command: "./p2pBandwidthLatencyTest",
 	Gives:   []string{"benchmarks"},
 	Anchors: []string{"P2P=Disabled ", "P2P=Enabled ", "P2P Connectivity Matrix", "Peer Device="},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return p2pBandwidthTitle.MatchString(l.Text) || p2pBandwidthAccess.MatchString(l.Text) || strings.TrimSpace(l.Text) == "P2P Connectivity Matrix"
-	},
-	Read: readP2PBandwidth,
+	Begins:  parse.BeginsLike(p2pBandwidthTitle, p2pBandwidthAccess, p2pBandwidthMatrix),
+	Read:    readP2PBandwidth,
 }
 
 var (
 	p2pBandwidthTitle  = lazy.New(`^\s*(Unidirectional |Bidirectional )?P2P=(Enabled|Disabled) (Bandwidth|Latency)\b.*Matrix \((GB/s|us)\)`)
 	p2pBandwidthAccess = lazy.New(`^\s*Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)`)
+	p2pBandwidthMatrix = lazy.New(`^\s*P2P Connectivity Matrix\s*$`)
 )
 
 func readP2PBandwidth(s *parse.Sink, in *parse.Lines) {
@@ -43,7 +42,7 @@ func readP2PBandwidth(s *parse.Sink, in *parse.Lines) {
 		case title != nil:
 			in.Next()
 			p2pMatrix(s, in, title, l)
-		case strings.TrimSpace(l.Text) == "P2P Connectivity Matrix":
+		case p2pBandwidthMatrix.MatchString(l.Text):
 			in.Next()
 			matrix(in, func(row, column string, value float64, at parse.Line) {
 				p2pAccess(s, parse.Number(row), parse.Number(column), value == 1, at)
@@ -91,12 +90,8 @@ func p2pAccess(s *parse.Sink, a, b int, can bool, l parse.Line) {
 	from, to := s.GPUAt(a, l), s.GPUAt(b, l)
 	from.Vendor, to.Vendor = cmp.Or(from.Vendor, "nvidia"), cmp.Or(to.Vendor, "nvidia")
 	gpus := s.GPUs()
-	for _, p := range gpus.P2P {
-		if p.A == from.Address && p.B == to.Address {
-			return
-		}
-	}
-	if len(gpus.P2P) < parse.MaxEntries {
+	known := slices.ContainsFunc(gpus.P2P, func(p facts.GPUPeer) bool { return p.A == from.Address && p.B == to.Address })
+	if !known && len(gpus.P2P) < parse.MaxEntries {
 		gpus.P2P = append(gpus.P2P, facts.GPUPeer{A: from.Address, B: to.Address, Read: status, Write: status})
 		s.Told("gpus.p2p["+from.Address+" -> "+to.Address+"]", &gpus.P2P[len(gpus.P2P)-1], l)
 	}

@@ -18,16 +18,9 @@ var peerMatrixKind = &parse.Kind{
 	Name: "peer-access", Title: "peer access, from a small program", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
 	Anchors: []string{"CanAccessPeer"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok || strings.ContainsAny(l.Text, "(&;") { // A line of the program itself.
-			return false
-		}
-		for _, l := range in.Ahead(4)[1:] {
-			if peerMatrixRow.MatchString(l.Text) {
-				return true
-			}
-		}
-		return false
+		lines := in.Ahead(4)
+		ofProgram := strings.ContainsAny(lines[0].Text, "(&;")
+		return !ofProgram && slices.ContainsFunc(lines[1:], func(l parse.Line) bool { return peerMatrixRow.MatchString(l.Text) })
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		head, _ := in.Next()
@@ -115,19 +108,11 @@ func peerCopyLine(s *parse.Sink, l parse.Line) bool {
 // peerCopyVerdict says whether a line calls data wrong, and whether it compared
 // them at all.
 func peerCopyVerdict(text string) (wrong, told bool) {
-	if m := peerCopyDiff.FindStringSubmatch(text); m != nil {
-		if v, err := facts.ParseFloat(m[1]); err == nil {
-			// A copy is exact: rounding is no excuse.
-			wrong, told = v > 0, true
-		}
+	if v, err := facts.ParseFloat(peerCopyDiff.First(text)); err == nil {
+		wrong, told = v > 0, true // A copy is exact: rounding is no excuse.
 	}
 	for _, m := range peerCopyWords.FindAllStringSubmatch(text, 8) {
-		told = true
-		switch strings.ToLower(m[1]) {
-		case "0", "false", "no", "none":
-		default:
-			wrong = true
-		}
+		told, wrong = true, wrong || !slices.Contains([]string{"0", "false", "no", "none"}, strings.ToLower(m[1]))
 	}
 	return wrong, told
 }

@@ -29,10 +29,9 @@ func perftestKind(p *perftest) *parse.Kind {
 		Command: "ib_write_bw -d mlx5_0 -a --report_gbits <host>",
 		Gives:   []string{"benchmarks", "nics"},
 		Anchors: []string{"BW Test", "BW peak[", "BW average["},
-		Begins: func(in *parse.Lines) bool {
-			l, _ := in.Peek()
-			return perftestTitle.MatchString(l.Text) || strings.Contains(l.Text, "#bytes") && strings.Contains(l.Text, "BW average[")
-		},
+		Begins: parse.BeginsWith(func(text string) bool {
+			return perftestTitle.MatchString(text) || strings.Contains(text, "#bytes") && strings.Contains(text, "BW average[")
+		}),
 		Read: func(s *parse.Sink, in *parse.Lines) { perftestRead(s, p, in) },
 	}
 }

@@ -75,8 +75,8 @@ func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
 	if m := pythonCopyTensor.FindStringSubmatch(l.Text); m != nil {
 		return pythonCopyShown(s, t, l, pythonCopyValues(m[1]), m[2])
 	}
-	if m := pythonCopyOpened.FindStringSubmatch(l.Text); m != nil {
-		t.open = pythonCopyValues(m[1])
+	if row := pythonCopyOpened.First(l.Text); row != "" {
+		t.open = pythonCopyValues(row)
 		return true
 	}
 	if m := pythonCopyEnded.FindStringSubmatch(l.Text); m != nil && len(t.open) > 0 {
@@ -89,7 +89,7 @@ func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
 		// printed, nor does the last always stand with the device.
 		values, last := t.open, pythonCopyValues(m[1])
 		t.open = nil
-		if slices.ContainsFunc(last, func(v float64) bool { return v != 0 }) && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
+		if !isZero(last) && isZero(values) {
 			return false
 		}
 		return len(values) <= pythonCopyMost && pythonCopyShown(s, t, l, values, m[2])
@@ -104,7 +104,7 @@ func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
 			values = slices.Repeat([]float64{1}, n)
 		}
 		*t = pythonCopy{}
-		if slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
+		if !isZero(values) {
 			*t = pythonCopy{source: s.Source(), numbers: values, line: l.Number}
 		}
 	}
@@ -114,11 +114,15 @@ func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
 	return false
 }
 
+func isZero(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
+}
+
 // pythonCopyShown takes a tensor that was printed on a GPU.
 func pythonCopyShown(s *parse.Sink, t *pythonCopy, l parse.Line, values []float64, device string) bool {
 	before := *t
 	near := before.source == s.Source() && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
-	zero := !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
+	zero := isZero(values)
 	now := pythonCopy{source: s.Source(), device: device, numbers: values, line: l.Number}
 	switch {
 	case near && before.device != device && zero && !strings.Contains(l.Text, "zeros"):
@@ -146,9 +150,8 @@ func pythonCopyWrong(s *parse.Sink, from, to pythonCopy) bool {
 	if len(s.Facts.Benchmarks) >= parse.MaxEntries {
 		return false
 	}
-	wrong := int64(len(to.numbers))
 	s.Facts.Benchmarks = append(s.Facts.Benchmarks, facts.Benchmark{
-		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.Source(), Line: to.line,
+		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: new(int64(len(to.numbers))), Complete: true, Source: s.Source(), Line: to.line,
 		Lines:  map[string]int{"wrong": to.line},
 		Points: []facts.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -24,12 +25,7 @@ func AddPoint(b *facts.Benchmark, p facts.BenchmarkPoint) {
 
 // stands notes the line of a part of a table, the first one.
 func stands(b *facts.Benchmark, part string, line int) {
-	if b.Lines == nil {
-		b.Lines = make(map[string]int)
-	}
-	if b.Lines[part] == 0 {
-		b.Lines[part] = line
-	}
+	parse.Put(&b.Lines, part, cmp.Or(b.Lines[part], line))
 }
 
 // Amount reads a number that was measured, in a unit; nil for any other text.

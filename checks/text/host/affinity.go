@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
@@ -21,10 +22,7 @@ var affinityKind = &parse.Kind{
 		if m == nil {
 			return false
 		}
-		list := m[1]
-		if list == "" {
-			list = numactlList(m[2])
-		}
+		list := cmp.Or(m[1], numactlList(m[2]))
 		if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
 			return false
 		}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -51,14 +52,12 @@ var collectEnvKind = &parse.Kind{
 		if name == "OS" {
 			return collectEnvOS(s, value, l)
 		}
-		if v := collectEnvVersion.FindStringSubmatch(value); v != nil && collectEnvPackages[name] != "" {
-			s.Package(collectEnvPackages[name], v[1], "", "collect_env", l)
+		if version := collectEnvVersion.First(value); version != "" && collectEnvPackages[name] != "" {
+			s.Package(collectEnvPackages[name], version, "", "collect_env", l)
 			if name == "Nvidia driver version" {
-				gpus := s.GPUs()
-				if gpus.Driver.Version == "" {
-					gpus.Driver.Version = v[1]
-				}
-				s.Told("gpus.driver.version", v[1], l)
+				d := &s.GPUs().Driver
+				d.Version = cmp.Or(d.Version, version)
+				s.Told("gpus.driver.version", version, l)
 			}
 		}
 		return true
@@ -96,43 +95,35 @@ var collectEnvGPUs = &parse.Kind{
 	Name: "collect-env-gpus", Title: "GPUs in PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
 	Gives:   []string{"gpus"},
 	Anchors: []string{"GPU models and configuration"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "GPU models and configuration")
-	},
+	Begins: parse.BeginsWith(func(text string) bool {
+		return strings.HasPrefix(strings.TrimSpace(text), "GPU models and configuration")
+	}),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		title, _ := in.Next()
 		collectEnvAdd(s, title)
-		for _, l := range in.While(func(l parse.Line) bool { return collectEnvGPU.MatchString(l.Text) }) {
-			collectEnvAdd(s, l)
-		}
+		in.While(func(l parse.Line) bool { return collectEnvAdd(s, l) })
 	},
 }
 
 // collectEnvAMD is in the names of AMD's GPUs.
 var collectEnvAMD = lazy.New(`(?i)\bAMD\b|Radeon|Instinct|\bgfx[0-9]|\bMI[0-9]{2,3}[AX]?\b`)
 
-func collectEnvAdd(s *parse.Sink, l parse.Line) {
+// collectEnvAdd notes a GPU, and reports whether the line is one.
+func collectEnvAdd(s *parse.Sink, l parse.Line) bool {
 	m := collectEnvGPU.FindStringSubmatch(l.Text)
 	if m == nil {
-		return
+		return false
 	}
-	index := parse.Optional(m[1])
-	if index == nil {
-		return
-	}
-	g := s.GPUAt(*index, l)
+	g := s.GPUAt(parse.Number(m[1]), l)
 	// nvidia-smi -L puts the GPU's id behind its name.
 	name, _, _ := strings.Cut(m[2], " (UUID")
-	if g.Name == "" {
-		g.Name = name
+	g.Name = cmp.Or(g.Name, name)
+	vendor := "nvidia"
+	if collectEnvAMD.MatchString(name) {
+		vendor = "amd"
 	}
-	if g.Vendor == "" {
-		g.Vendor = "nvidia"
-		if collectEnvAMD.MatchString(name) {
-			g.Vendor = "amd"
-		}
-	}
+	g.Vendor = cmp.Or(g.Vendor, vendor)
+	return true
 }
 
 // osReleaseLine is a line of /etc/os-release, or of lsb_release -a.
@@ -156,9 +147,9 @@ var osReleasePrinted = &parse.Kind{
 	Name: "lsb-release", Title: "the distribution, from lsb_release", Command: "lsb_release -ds", Gives: []string{"host"},
 	Commands: []string{"lsb_release"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
+		l, _ := in.Peek()
 		command := strings.Fields(in.Prompt().Command)
-		return ok && len(command) > 1 && strings.HasPrefix(command[1], "-") && strings.Contains(command[1], "s") &&
+		return len(command) > 1 && strings.HasPrefix(command[1], "-") && strings.Contains(command[1], "s") &&
 			len(strings.TrimSpace(l.Text)) > 1 && len(l.Text) < 80
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {

@@ -43,25 +43,19 @@ func FuzzHostTexts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		if f.PCI != nil {
-			expect.That(t, len(f.PCI.Devices) <= parse.MaxDevices, "%d functions", len(f.PCI.Devices))
-			for _, d := range f.PCI.Devices {
-				expect.That(t, len(d.Ancestors) <= 256 && facts.Address(d.Address) == d.Address, "%q has %d ancestors", d.Address, len(d.Ancestors))
-			}
+		f := texttest.Sections("x", text)
+		expect.That(t, len(f.PCI.Devices) <= parse.MaxDevices, "%d functions", len(f.PCI.Devices))
+		for _, d := range f.PCI.Devices {
+			expect.That(t, len(d.Ancestors) <= 256 && facts.Address(d.Address) == d.Address, "%q has %d ancestors", d.Address, len(d.Ancestors))
 		}
-		expect.That(t, f.KernelLog == nil || len(f.KernelLog.Events) <= 512, "too many events")
-		expect.That(t, f.NUMA == nil || len(f.NUMA.Nodes) <= 1024, "too many NUMA nodes")
-		if c := f.Container; c != nil {
-			expect.That(t, len(c.DeviceNodes) <= parse.MaxEntries, "%d nodes", len(c.DeviceNodes))
-			expect.That(t, c.SHM == nil || c.SHM.SizeBytes >= 0 && c.SHM.FreeBytes >= 0, "got %+v", c.SHM)
-		}
-		if f.GPUs != nil {
-			expect.That(t, len(f.GPUs.Devices) <= parse.MaxDevices, "%d GPUs", len(f.GPUs.Devices))
-			if f.GPUs.AMD != nil {
-				for name, value := range f.GPUs.AMD.KernelConfig {
-					expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
-				}
+		expect.That(t, len(f.KernelLog.Events) <= 512 && len(f.NUMA.Nodes) <= 1024, "%d events, %d NUMA nodes", len(f.KernelLog.Events), len(f.NUMA.Nodes))
+		c := f.Container
+		expect.That(t, len(c.DeviceNodes) <= parse.MaxEntries, "%d nodes", len(c.DeviceNodes))
+		expect.That(t, c.SHM == nil || c.SHM.SizeBytes >= 0 && c.SHM.FreeBytes >= 0, "got %+v", c.SHM)
+		expect.That(t, len(f.GPUs.Devices) <= parse.MaxDevices, "%d GPUs", len(f.GPUs.Devices))
+		if f.GPUs.AMD != nil {
+			for name, value := range f.GPUs.AMD.KernelConfig {
+				expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
 			}
 		}
 		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
@@ -89,15 +83,11 @@ func TestHostXMLOfMachines(t *testing.T) {
 			raw += "</cpu>\n"
 		}
 		raw += "</system>\n"
-		f := texttest.Parse("topo.xml", raw)
 		want := strings.Count(raw, "<gpu ")
 		if want == 0 { // Written by hand: functions alone.
 			want = strings.Count(raw, `class="0x0302`)
 		}
-		got := 0
-		if f.GPUs != nil {
-			got = len(f.GPUs.Devices)
-		}
+		got := len(texttest.Sections("topo.xml", raw).GPUs.Devices)
 		expect.That(t, got == want && want == 8, "%s: %d GPUs, want %d", name, got, want)
 	}
 }

@@ -34,16 +34,12 @@ func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
 // kernelText is a line from where the head of the kernel's message begins, where it has
 // one.
 func kernelText(line string) string {
-	text := line
-	for range 8 {
+	text, ok := line, true
+	for i := 0; i < 8 && ok; i++ {
 		if seconds, host, _ := kernellog.Message(text); seconds > 0 || host != "" {
 			return text
 		}
-		inner, ok := parse.StripPrefix(text)
-		if !ok {
-			break
-		}
-		text = inner
+		text, ok = parse.StripPrefix(text)
 	}
 	return line
 }
@@ -51,14 +47,9 @@ func kernelText(line string) string {
 // joinKernelLog takes over the events of all texts.
 func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 	events, whole := r.Events()
-	if len(events) == 0 && s.Facts.KernelLog == nil {
-		return
-	}
-	if s.Facts.KernelLog == nil {
-		s.Facts.KernelLog = &facts.KernelLogFacts{}
-	}
 	if len(events) > 0 {
-		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
+		f := s.KernelLog()
+		f.Source, f.Events = events[0].Source, events
 	}
 	if !whole {
 		s.Unknown("kernel_log", "events", "more different events than the limit", "read the full kernel log")
@@ -84,10 +75,10 @@ var (
 
 // kernelIOMMU reads what a message says about the IOMMU.
 func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
-	if m := kernelDomain.FindStringSubmatch(message); m != nil {
+	if domain := strings.ToLower(kernelDomain.First(message)); domain != "" {
 		f := s.IOMMU()
-		f.DefaultDomain = cmp.Or(f.DefaultDomain, strings.ToLower(m[1]))
-		s.Told("iommu.default_domain", strings.ToLower(m[1]), l)
+		f.DefaultDomain = cmp.Or(f.DefaultDomain, domain)
+		s.Told("iommu.default_domain", domain, l)
 		return true
 	}
 	if m := kernelGroup.FindStringSubmatch(message); m != nil {
@@ -96,9 +87,7 @@ func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 			return false
 		}
 		d := s.Device(address, l)
-		if d.IOMMUGroup == nil {
-			d.IOMMUGroup = group
-		}
+		d.IOMMUGroup = cmp.Or(d.IOMMUGroup, group)
 		return true
 	}
 	vendor := ""
@@ -139,9 +128,6 @@ func joinIOMMU(s *parse.Sink, groups iommuGroups) {
 		}
 	}
 	for id, kind := range groups {
-		if f.Groups == nil {
-			f.Groups = []facts.IOMMUGroup{}
-		}
 		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
 	}
 	slices.SortStableFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })

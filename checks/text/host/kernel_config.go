@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/system"
@@ -21,15 +23,10 @@ var kernelConfigKind = &parse.Kind{
 			return false
 		}
 		gpus := s.GPUs()
-		if gpus.AMD == nil {
-			gpus.AMD = &facts.AMDDriver{}
-		}
-		if gpus.AMD.KernelConfig == nil {
-			gpus.AMD.KernelConfig = map[string]string{}
-		}
+		gpus.AMD = cmp.Or(gpus.AMD, &facts.AMDDriver{})
 		s.Told("gpus.amd.kernel_config["+name+"]", value, l)
 		if _, known := gpus.AMD.KernelConfig[name]; !known {
-			gpus.AMD.KernelConfig[name] = value
+			parse.Put(&gpus.AMD.KernelConfig, name, value)
 		}
 		return true
 	},

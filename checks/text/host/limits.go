@@ -75,23 +75,14 @@ func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 	if limitsHard.MatchString(s.Prompt().Command) {
 		soft, hard = nil, soft
 	}
-	var softAt, hardAt **int64
-	var fact string
 	switch form.what {
 	case "memlock":
-		softAt, hardAt, fact = &c.MemlockSoftBytes, &c.MemlockHardBytes, "container.memlock_soft_bytes"
+		limitsLower(s, &c.MemlockSoftBytes, soft, "container.memlock_soft_bytes", l)
+		limitsLower(s, &c.MemlockHardBytes, hard, "container.memlock_hard_bytes", l)
 	case "as":
-		softAt, fact = &c.AddressSpaceSoftBytes, "container.address_space_soft_bytes"
+		limitsLower(s, &c.AddressSpaceSoftBytes, soft, "container.address_space_soft_bytes", l)
 	default:
-		softAt, fact = &c.NOFILESoft, "container.nofile_soft"
-	}
-	limitsLower(softAt, soft)
-	if hardAt != nil {
-		limitsLower(hardAt, hard)
-	}
-	s.Told(fact, soft, l)
-	if hardAt != nil {
-		s.Told("container.memlock_hard_bytes", hard, l)
+		limitsLower(s, &c.NOFILESoft, soft, "container.nofile_soft", l)
 	}
 	return true
 }
@@ -99,27 +90,21 @@ func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 // limitsHard is a command that shows hard limits.
 var limitsHard = lazy.New(`ulimit +-\w*H`)
 
-func limitsLower(at **int64, n *int64) {
-	if at == nil || n == nil {
-		return
-	}
-	if *at == nil || **at < 0 || *n >= 0 && *n < **at {
+func limitsLower(s *parse.Sink, at **int64, n *int64, fact string, l parse.Line) {
+	if n != nil && (*at == nil || **at < 0 || *n >= 0 && *n < **at) {
 		*at = n
 	}
+	s.Told(fact, n, l)
 }
 
 // ulimitKind takes what "ulimit -l" prints: a number of KiB, or "unlimited".
 var ulimitKind = &parse.Kind{
 	Name: "ulimit", Title: "The limit of locked memory", Command: "ulimit -l", Gives: []string{"container"},
 	Commands: []string{"ulimit -l", "ulimit -Sl", "ulimit -Hl", "ulimit -lH", "ulimit -H -l"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && ulimitValue.MatchString(l.Text) && strings.Contains(in.Prompt().Command, "l")
-	},
+	Begins:   parse.BeginsLike(ulimitValue),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()
-		m := ulimitValue.FindStringSubmatch(l.Text)
-		limitsSet(s, l, limitsForm{what: "memlock", unit: 1024}, []string{"", "", m[1]})
+		limitsSet(s, l, limitsForm{what: "memlock", unit: 1024}, []string{"", "", ulimitValue.First(l.Text)})
 	},
 }
 
@@ -158,8 +143,7 @@ var shmKind = &parse.Kind{
 				}
 			}
 			if fs.SizeBytes == 0 { // tmpfs without a size has half of the memory.
-				mounted := true
-				s.Container().SHMMounted = &mounted
+				s.Container().SHMMounted = new(true)
 				return true
 			}
 			shmSet(s, l, source, fs)
@@ -188,27 +172,24 @@ func shmSize(text string, unit int64) *int64 {
 	if size == nil || strings.ContainsAny(text, "KMGTP") {
 		return size
 	}
-	n := *size
-	if n > 1<<62/unit {
+	if *size > 1<<62/unit {
 		return nil
 	}
-	n *= unit
-	return &n
+	return new(*size * unit)
 }
 
 // shmSet notes the file system; of several the smallest counts.
 func shmSet(s *parse.Sink, l parse.Line, source string, fs *facts.FileSystem) {
 	c := s.Container()
-	mounted := true
-	c.SHMMounted = &mounted
+	c.SHMMounted = new(true)
 	if c.SHM == nil || fs.SizeBytes < c.SHM.SizeBytes {
 		c.SHM = fs
 		s.Told("container.shm", fs, l)
 	}
 	// Container engines call theirs "shm" (moby daemon/container_operations_unix.go,
 	// containerd pkg/oci WithDevShmSize); on machines it is called "tmpfs".
-	if inside := true; source == "shm" && c.Inside == nil {
-		c.Inside = &inside
+	if source == "shm" && c.Inside == nil {
+		c.Inside = new(true)
 		c.Evidence = append(c.Evidence, "a file system of a container engine at /dev/shm")
 	}
 }
@@ -219,29 +200,20 @@ var processKind = &parse.Kind{
 	Name: "process", Title: "Capabilities, seccomp and memory", Command: "grep -E 'CapEff|Seccomp' /proc/self/status", Gives: []string{"container", "host"},
 	Anchors: []string{"CapEff:", "Seccomp:", "Current: ", "MemTotal:", "Mem:  "},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		if m := processCapEff.FindStringSubmatch(l.Text); m != nil {
-			mask, err := strconv.ParseUint(m[1], 16, 64)
-			if err != nil || s.Container().Capabilities != nil {
-				return false
-			}
-			s.Container().Capabilities = append([]string{}, container.CapabilityNames(mask)...)
-			s.Told("container.capabilities", s.Container().Capabilities, l)
-			return true
+		if mask, err := strconv.ParseUint(processCapEff.First(l.Text), 16, 64); err == nil {
+			return processCapabilities(s, l, container.CapabilityNames(mask))
 		}
-		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
-			list := []string{}
-			for name := range strings.SplitSeq(m[1], ",") {
-				if name = parse.Capability(name); name != "" && len(list) < 64 {
-					list = append(list, escape.Printable(name, 60))
-				}
+		if names := processCapsh.First(l.Text); names != "" {
+			list := strings.Split(names, ",")
+			list = list[:min(len(list), 64)]
+			for i, name := range list {
+				list[i] = escape.Printable(parse.Capability(name), 60)
 			}
-			s.Container().Capabilities = list
-			s.Told("container.capabilities", list, l)
-			return true
+			return processCapabilities(s, l, slices.DeleteFunc(list, func(name string) bool { return name == "" }))
 		}
-		if m := processSeccomp.FindStringSubmatch(l.Text); m != nil {
+		if mode := processSeccomp.First(l.Text); mode != "" {
 			// Documentation/filesystems/proc.rst: 0, 1 and 2.
-			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[m[1]]
+			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[mode]
 			s.Told("container.seccomp", s.Container().Seccomp, l)
 			return true
 		}
@@ -276,22 +248,33 @@ var (
 	processFree    = lazy.New(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
 )
 
+// processCapabilities notes capabilities, and reports whether they are the first.
+func processCapabilities(s *parse.Sink, l parse.Line, names []string) bool {
+	c := s.Container()
+	if c.Capabilities != nil {
+		return false
+	}
+	c.Capabilities = append([]string{}, names...)
+	s.Told("container.capabilities", c.Capabilities, l)
+	return true
+}
+
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
 func nodesKind(access *nodesAccess) *parse.Kind {
 	return &parse.Kind{
 		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
 		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
+			l, _ := in.Peek()
+			return nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) {
 			folder := ""
 			c := s.Container()
 			in.While(func(l parse.Line) bool {
 				text := strings.TrimSpace(l.Text)
-				if m := nodesFolder.FindStringSubmatch(text); m != nil {
-					folder = m[1]
+				if head := nodesFolder.First(text); head != "" {
+					folder = head
 					return true
 				}
 				if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
@@ -305,8 +288,8 @@ func nodesKind(access *nodesAccess) *parse.Kind {
 					}
 					return true
 				}
-				if m := nodesBare.FindStringSubmatch(text); m != nil {
-					nodesAdd(s, access, c, "/dev/"+m[1], text, l)
+				if name := nodesBare.First(text); name != "" {
+					nodesAdd(s, access, c, "/dev/"+name, text, l)
 					return true
 				}
 				names := strings.Fields(text)

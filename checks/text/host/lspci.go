@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -135,23 +136,13 @@ func lspciDetail(line string) bool {
 // lspciLoose are details that grep leaves over without their function.
 func lspciLoose(line string) bool {
 	line = strings.TrimSpace(line)
-	for _, name := range []string{"ACSCtl:", "ACSCap:"} {
-		if strings.HasPrefix(line, name) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(line, "ACSCtl:") || strings.HasPrefix(line, "ACSCap:")
 }
 
 func lspciBegins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	if !ok {
-		return false
-	}
-	if _, _, _, head := lspciHeadOf(l.Text); head {
-		return true
-	}
-	return lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
+	l, _ := in.Peek()
+	_, _, _, head := lspciHeadOf(l.Text)
+	return head || lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
 }
 
 // lspciOne is the option by which lspci is asked for one function.
@@ -160,14 +151,10 @@ var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{
 // lspciAsked is the address of the one function of which a command shows details
 // and grep has left out the head, or nothing.
 func lspciAsked(in *parse.Lines) string {
-	if !in.After("lspci") {
+	if !in.After("lspci") || !strings.Contains(in.Prompt().Command, "grep") {
 		return ""
 	}
-	m := lspciOne.FindStringSubmatch(in.Prompt().Command)
-	if m == nil || !strings.Contains(in.Prompt().Command, "grep") {
-		return ""
-	}
-	return m[1]
+	return lspciOne.First(in.Prompt().Command)
 }
 
 // lspciUnnumbered takes off the number of a line that grep -n has put before it.
@@ -197,41 +184,36 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
-	if l, ok := in.Peek(); ok {
-		if address := lspciAsked(in); address != "" && lspciDetail(l.Text) {
-			current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), l), head: l, secondary: -1, subordinate: -1}
-			devices = append(devices, current)
-		}
+	first, _ := in.Peek()
+	if address := lspciAsked(in); address != "" && lspciDetail(first.Text) {
+		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), first), head: first, secondary: -1, subordinate: -1}
+		devices = append(devices, current)
 	}
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		if address, class, rest, head := lspciHeadOf(l.Text); head {
 			current = nil
 			if len(devices) < parse.MaxDevices {
 				current = lspciBegin(s, l, address, class, rest)
 				devices = append(devices, current)
 			}
-			in.Next()
-			continue
+			return true
 		}
 		text := lspciUnnumbered(l.Text)
 		switch {
 		case lspciLoose(text) && (current == nil || lspciHas(current, text)):
-			lspciUnnamed(s, l, strings.TrimSpace(text))
+			if controls, found := strings.CutPrefix(strings.TrimSpace(text), "ACSCtl:"); found {
+				lspciPortless(s, l, lspciSet(controls))
+			}
 		case current != nil && lspciDump.MatchString(l.Text):
 			current.dump(l.Text)
 		case current != nil && (lspciDetail(l.Text) || lspciLoose(text)):
 			current.detail(s, l, strings.TrimSpace(text))
 		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
 		default:
-			lspciFinish(s, t, devices, prompt)
-			return
+			return false
 		}
-		in.Next()
-	}
+		return true
+	})
 	lspciFinish(s, t, devices, prompt)
 }
 
@@ -260,20 +242,11 @@ func lspciHas(d *lspciDevice, text string) bool {
 	return d.ACS.Control != nil
 }
 
-func lspciUnnamed(s *parse.Sink, l parse.Line, text string) {
-	controls, found := strings.CutPrefix(text, "ACSCtl:")
-	if !found {
-		return
-	}
-	on := lspciSet(controls)
+// lspciPortless notes the ACS controls of a port that the text does not name; nil says nothing of them.
+func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	if on == nil {
 		return
 	}
-	lspciPortless(s, l, on)
-}
-
-// lspciPortless notes the ACS controls of a port that the text does not name.
-func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	f := s.PCI()
 	for i := range f.UnnamedACS {
 		if u := &f.UnnamedACS[i]; u.Source == s.Source() && slices.Equal(u.Control, on) {
@@ -307,9 +280,7 @@ func lspciSet(text string) []string {
 
 func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspciDevice {
 	d := &lspciDevice{PCIDevice: s.Device(address, l), head: l, secondary: -1, subordinate: -1}
-	if d.Class == "" {
-		d.Class = class
-	}
+	d.Class = cmp.Or(d.Class, class)
 	if d.Vendor == "" {
 		d.Vendor, d.Device = lspciMaker(rest)
 	}
@@ -332,8 +303,8 @@ func lspciMaker(rest string) (vendor, device string) {
 	}
 	for _, v := range lspciVendors {
 		if strings.HasPrefix(rest, v.words) {
-			if m := lspciUnnamedDevice.FindStringSubmatch(rest); m != nil {
-				device = "0x" + m[1]
+			if device = lspciUnnamedDevice.First(rest); device != "" {
+				device = "0x" + device
 			}
 			return v.id, device
 		}
@@ -355,12 +326,10 @@ var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]
 // lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
 // brackets.
 func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) {
-	m := lspciModel.FindStringSubmatch(rest)
-	if m == nil || !pci.IsGPU(d) {
-		return
-	}
-	if g := s.GPU(d.Address, l); g.Name == "" {
-		g.Name, g.Vendor, g.InPCI = m[1], "nvidia", true
+	if model := lspciModel.First(rest); model != "" && pci.IsGPU(d) {
+		if g := s.GPU(d.Address, l); g.Name == "" {
+			g.Name, g.Vendor, g.InPCI = model, "nvidia", true
+		}
 	}
 }
 
@@ -399,9 +368,7 @@ func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
 	case "Capabilities":
 		d.capabilities(text)
 	case "DevCap":
-		if m := lspciPayload.FindStringSubmatch(value); m != nil && d.MaxPayloadSupportedBytes == 0 {
-			d.MaxPayloadSupportedBytes = lspciTransfer(m[1])
-		}
+		d.MaxPayloadSupportedBytes = cmp.Or(d.MaxPayloadSupportedBytes, lspciTransfer(lspciPayload.First(value)))
 	case "DevCtl":
 		if strings.Contains(value, "RlxdOrd") {
 			d.RelaxedOrdering = new(strings.Contains(value, "RlxdOrd+"))
@@ -413,32 +380,24 @@ func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
 	case "ATSCtl":
 		d.ATS = &facts.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
-		if m := lspciNUMA.FindStringSubmatch(text); m != nil {
-			d.NUMANode = parse.Optional(m[1])
-		}
+		d.NUMANode = cmp.Or(parse.Optional(lspciNUMA.First(text)), d.NUMANode)
 	case "IOMMU group":
-		if m := lspciGroup.FindStringSubmatch(text); m != nil {
-			d.IOMMUGroup = parse.Optional(m[1])
-		}
+		d.IOMMUGroup = cmp.Or(parse.Optional(lspciGroup.First(text)), d.IOMMUGroup)
 	case "Kernel driver in use":
-		if m := lspciDriver.FindStringSubmatch(text); m != nil {
-			d.Driver = escape.Printable(m[1], 64)
-		}
+		d.Driver = cmp.Or(escape.Printable(lspciDriver.First(text), 64), d.Driver)
 	default:
 		switch {
 		case strings.HasPrefix(text, "Region "):
 			d.region(text)
 		case strings.HasPrefix(text, "Memory at "), strings.HasPrefix(text, "I/O ports at "):
-			d.plainRegion(text)
+			// A BAR of lspci -v, which leaves the numbers out: BARs come in their order, and one of
+			// 64 bits takes two places (PCI Local Bus Specification 3.0, section 6.2.5.1).
+			d.region("Region " + strconv.Itoa(d.nextBAR) + ": " + text)
 		case strings.HasPrefix(text, "BAR "):
 			d.resizable(text)
 		case strings.HasPrefix(text, "MaxPayload "):
-			if m := lspciPayload.FindStringSubmatch(text); m != nil {
-				d.MaxPayloadBytes = lspciTransfer(m[1])
-			}
-			if m := lspciRead1.FindStringSubmatch(text); m != nil {
-				d.ReadRequestBytes = lspciTransfer(m[1])
-			}
+			d.MaxPayloadBytes = cmp.Or(lspciTransfer(lspciPayload.First(text)), d.MaxPayloadBytes)
+			d.ReadRequestBytes = cmp.Or(lspciTransfer(lspciRead1.First(text)), d.ReadRequestBytes)
 		case strings.HasPrefix(text, "RlxdOrd"):
 			d.RelaxedOrdering = new(strings.HasPrefix(text, "RlxdOrd+"))
 		}
@@ -463,15 +422,8 @@ func (d *lspciDevice) capabilities(text string) {
 	if m == nil {
 		return
 	}
-	d.capability = m[2]
-	if len(m[1]) == 3 {
-		d.far = true
-	}
-	if strings.HasPrefix(m[2], "Express") {
-		if e := lspciExpress.FindStringSubmatch(m[2]); e != nil && pci.PortType(e[1]) != "" {
-			d.PortType = pci.PortType(e[1])
-		}
-	}
+	d.capability, d.far = m[2], d.far || len(m[1]) == 3
+	d.PortType = cmp.Or(pci.PortType(lspciExpress.First(m[2])), d.PortType)
 }
 
 func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
@@ -479,9 +431,7 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 	if m == nil {
 		return
 	}
-	if d.Link == nil {
-		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
-	}
+	d.Link = cmp.Or(d.Link, &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)})
 	speed, width := pci.LinkSpeed(m[1]), pci.LinkWidth(m[2])
 	if name == "LnkCap" {
 		d.Link.MaxSpeedGTs, d.Link.MaxWidth = speed, width
@@ -500,21 +450,11 @@ func (d *lspciDevice) acs(name, value string) {
 	if set == nil {
 		return
 	}
-	if d.ACS == nil {
-		d.ACS = &facts.ACS{}
-	}
-	if name == "ACSCap" {
+	if d.ACS = cmp.Or(d.ACS, &facts.ACS{}); name == "ACSCap" {
 		d.ACS.Capability = set
 	} else {
 		d.ACS.Control = set
 	}
-}
-
-// plainRegion reads a BAR of lspci -v, which leaves the numbers out: BARs come in
-// their order, and one of 64 bits takes two places (PCI Local Bus Specification
-// 3.0, section 6.2.5.1).
-func (d *lspciDevice) plainRegion(text string) {
-	d.region("Region " + strconv.Itoa(d.nextBAR) + ": " + text)
 }
 
 func (d *lspciDevice) region(text string) {
@@ -681,22 +621,14 @@ func (t *tree) place(s *parse.Sink) {
 	}
 	for _, address := range s.Addresses() {
 		d := s.KnownDevice(address)
-		if d.RootBus != "" || d.Ancestors != nil {
-			continue
-		}
-		ancestors, root := t.above(s, address)
-		if root == "" {
-			continue
-		}
-		d.RootBus = root
-		if len(ancestors) > 0 {
-			d.Ancestors = ancestors
+		if d.RootBus == "" && d.Ancestors == nil {
+			d.Ancestors, d.RootBus = t.above(s, address)
 		}
 	}
 }
 
 // above lists the bridges above a function, the root port first, and its root
-// bus; that is empty if it cannot be told.
+// bus; there are none if it cannot be told.
 func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root string) {
 	const deepest = 64 // More than PCI Express allows to be nested.
 	for at := address; len(ancestors) < deepest; {
@@ -704,7 +636,10 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 		bridge := t.bridges[bus]
 		if bridge == "" {
 			slices.Reverse(ancestors)
-			return ancestors, t.rootBus(s, bus, ancestors)
+			if t.isRoot(s, ancestors) {
+				return ancestors, "pci" + bus
+			}
+			return nil, ""
 		}
 		if slices.Contains(ancestors, bridge) || bridge == address {
 			return nil, "" // A loop: no real machine.
@@ -717,16 +652,12 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 	return nil, ""
 }
 
-// rootBus names the root bus. Without the whole list, the bus of the topmost
-// bridge that is known is one only if that bridge is a root port.
-func (t *tree) rootBus(s *parse.Sink, bus string, ancestors []string) string {
-	if t.whole {
-		return "pci" + bus
+// isRoot reports whether the bus of the topmost bridge that is known is a root bus. Without the whole list,
+// it is one only if that bridge is a root port.
+func (t *tree) isRoot(s *parse.Sink, ancestors []string) bool {
+	if t.whole || len(ancestors) == 0 {
+		return t.whole
 	}
-	if len(ancestors) > 0 {
-		if top := s.KnownDevice(ancestors[0]); top != nil && top.PortType == "root-port" {
-			return "pci" + bus
-		}
-	}
-	return ""
+	top := s.KnownDevice(ancestors[0])
+	return top != nil && top.PortType == "root-port"
 }

@@ -134,9 +134,7 @@ func TestLspciDump(t *testing.T) {
 	config[0x104], config[0x106] = 0x5f, 0x1d
 	f := texttest.Parse("a.txt", "3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796\n"+lspciDumpOf(config))
 	d := texttest.PCIDevice(t, f, "0000:3a:08.0")
-	if d.ACS == nil || strings.Join(d.ACS.Control, " ") != "SrcValid ReqRedir CmpltRedir UpstreamFwd" || d.PortType != "downstream-port" || !d.Extended || d.ConfigBytes != 4096 {
-		t.Errorf("got %+v, ACS %+v", d, d.ACS)
-	}
+	expect.That(t, d.ACS != nil && strings.Join(d.ACS.Control, " ") == "SrcValid ReqRedir CmpltRedir UpstreamFwd" && d.PortType == "downstream-port" && d.Extended && d.ConfigBytes == 4096, "got %+v, ACS %+v", d, d.ACS)
 }
 
 func TestLspciTree(t *testing.T) {
@@ -164,9 +162,7 @@ func TestLspciTree(t *testing.T) {
 	} {
 		f := texttest.Parse("tree.txt", tt.text)
 		d := texttest.PCIDevice(t, f, tt.gpu)
-		if d.Kind != "gpu" || d.RootBus != tt.root || !cmp.Equal(d.Ancestors, tt.ancestors) || f.PCI.Partial != tt.partial {
-			t.Errorf("%s: got %s at %s below %v, partial %v", name, d.Kind, d.RootBus, d.Ancestors, f.PCI.Partial)
-		}
+		expect.That(t, d.Kind == "gpu" && d.RootBus == tt.root && cmp.Equal(d.Ancestors, tt.ancestors) && f.PCI.Partial == tt.partial, "%s: got %s at %s below %v, partial %v", name, d.Kind, d.RootBus, d.Ancestors, f.PCI.Partial)
 	}
 }
 
@@ -188,9 +184,7 @@ func TestLspciPlainRegions(t *testing.T) {
 `)
 	expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "devices: %+v", f.PCI)
 	indices := expect.Map(f.PCI.Devices[0].BARs, func(b facts.BAR) int { return b.Index })
-	if !slices.Equal(indices, []int{0, 2, 4, 5}) || f.PCI.Devices[0].BARs[0].SizeBytes != 256<<20 {
-		t.Errorf("BARs: %+v", f.PCI.Devices[0].BARs)
-	}
+	expect.That(t, slices.Equal(indices, []int{0, 2, 4, 5}) && f.PCI.Devices[0].BARs[0].SizeBytes == 256<<20, "BARs: %+v", f.PCI.Devices[0].BARs)
 }
 
 func TestLspciGone(t *testing.T) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,22 +42,17 @@ type lspciTreeBus struct {
 
 func lspciTreeRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	columns := make(map[int]lspciTreeBus)
-	lines, roots := 0, 0
-	whole := true
-	for {
-		l, ok := in.Peek()
-		if !ok || !lspciTreeLine.MatchString(l.Text) || len(l.Text) > 1024 {
-			break
+	lines, hasRoot, whole := 0, false, true
+	in.While(func(l parse.Line) bool {
+		if !lspciTreeLine.MatchString(l.Text) || len(l.Text) > 1024 {
+			return false
 		}
 		lines++
 		root, placed := lspciTreeWalk(s, t, l, columns)
-		if root {
-			roots++
-		}
-		whole = whole && placed
-		in.Next()
-	}
-	if whole && roots > 0 && lines > 2 {
+		hasRoot, whole = hasRoot || root, whole && placed
+		return true
+	})
+	if whole && hasRoot && lines > 2 {
 		s.WholePCI()
 	}
 }
@@ -84,9 +80,7 @@ func lspciTreeWalk(s *parse.Sink, t *tree, l parse.Line, columns map[int]lspciTr
 				above = append(slices.Clip(above), last)
 			}
 			at, have = lspciTreeBus{domain: at.domain, bus: m[3], ancestors: above, known: known}, true
-			if at.domain == "" {
-				at.domain = "0000"
-			}
+			at.domain = cmp.Or(at.domain, "0000")
 			last = ""
 		case m[5] != "":
 			if !have {
@@ -134,9 +128,7 @@ func lspciTreeFunction(s *parse.Sink, t *tree, l parse.Line, at lspciTreeBus, fu
 		t.bridges[at.domain+":"+at.bus] = at.ancestors[n-1]
 	}
 	if strings.HasPrefix(rest, "-[") {
-		if d.Class == "" {
-			d.Class = "0x060400"
-		}
+		d.Class = cmp.Or(d.Class, "0x060400")
 		return address
 	}
 	if rest = strings.TrimSpace(rest); rest != "" && d.Vendor == "" {

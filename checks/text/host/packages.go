@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -144,12 +145,8 @@ var packagesHistory = &parse.Kind{
 	Name: "apt-history", Title: "installed packages, from apt's history or dpkg's log", Command: "grep -h nvidia /var/log/apt/history.log", Gives: []string{"software"},
 	Anchors: []string{"Upgrade: ", "Install: ", " upgrade ", " install "},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		found := packageUpgraded.FindAllStringSubmatch(l.Text, parse.MaxEntries)
-		if m := packageLogged.FindStringSubmatch(l.Text); m != nil {
-			found = append(found, m)
-		}
 		taken := false
-		for _, m := range found {
+		for _, m := range append(packageUpgraded.FindAllStringSubmatch(l.Text, parse.MaxEntries), packageLogged.FindAllStringSubmatch(l.Text, 1)...) {
 			if packagesSystem.MatchString(m[1]) {
 				s.Package(m[1], m[2], "", "apt-history", l)
 				taken = true
@@ -235,8 +232,8 @@ var packagesPrinted = &parse.Kind{
 	Name: "version-command", Title: "a version that a command printed", Command: "python -c 'import torch; print(torch.cuda.nccl.version())'", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head", "awk", "ofed_info", "python", "python3", "hipconfig"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(l.Text)
+		l, _ := in.Peek()
+		return packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(l.Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := packageCommandOf(in.Prompt().Command)
@@ -247,10 +244,8 @@ var packagesPrinted = &parse.Kind{
 }
 
 func packageCommandOf(line string) *packageCommand {
-	for i, c := range packageCommands {
-		if strings.Contains(line, c.holds) {
-			return &packageCommands[i]
-		}
+	if i := slices.IndexFunc(packageCommands, func(c packageCommand) bool { return strings.Contains(line, c.holds) }); i >= 0 {
+		return &packageCommands[i]
 	}
 	return nil
 }

@@ -17,15 +17,9 @@ var setpciKind = &parse.Kind{
 	Name: "setpci", Title: "ACS control, from setpci", Command: "sudo setpci -v -s 3b:08.0 ECAP_ACS+6.w", Gives: []string{"pci"},
 	Anchors: []string{"(cap ", "(ecap "}, Commands: []string{"setpci", "for"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok {
-			return false
-		}
-		if setpciLooped(in) > 0 {
-			return true
-		}
+		l, _ := in.Peek()
 		_, _, read := setpciValue(in, l)
-		return read
+		return read || setpciLooped(in) > 0
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		port := ""
@@ -48,27 +42,19 @@ var setpciKind = &parse.Kind{
 				lspciPortless(s, l, append([]string{}, pci.ACSWord(int(word))...))
 			}
 		}
-		for {
-			l, ok := in.Peek()
-			if !ok {
-				return
-			}
+		in.While(func(l parse.Line) bool {
 			address, word, read := setpciValue(in, l)
-			if !read {
-				return
+			if read {
+				setpciACS(s, address, word, l)
 			}
-			in.Next()
-			setpciACS(s, address, word, l)
-		}
+			return read
+		})
 	},
 }
 
 func setpciACS(s *parse.Sink, address string, word int, l parse.Line) {
-	d := s.Device(address, l)
-	if d.ACS == nil {
-		on := pci.ACSWord(word)
-		d.ACS = &facts.ACS{Capability: on, Control: on}
-	}
+	d, on := s.Device(address, l), pci.ACSWord(word)
+	d.ACS = cmp.Or(d.ACS, &facts.ACS{Capability: on, Control: on})
 }
 
 var (

@@ -21,8 +21,8 @@ var cmdlineKind = &parse.Kind{
 	Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
 	Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text))
+		l, _ := in.Peek()
+		return in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text)
 	},
 	Read: cmdlineRead,
 }
@@ -74,9 +74,7 @@ func lscpuLine(s *parse.Sink, l parse.Line) bool {
 	}
 	value := escape.Printable(m[3], 256)
 	host := s.HostFacts()
-	if host.CPU == nil {
-		host.CPU = &facts.CPU{}
-	}
+	host.CPU = cmp.Or(host.CPU, &facts.CPU{})
 	cpu := host.CPU
 	s.Watch("host.cpu", cpu, l)
 	switch m[1] {
@@ -144,20 +142,14 @@ var (
 
 func numactlRead(s *parse.Sink, in *parse.Lines) {
 	in.Next()
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			return
-		}
+	in.While(func(l parse.Line) bool {
 		if m := numactlNode.FindStringSubmatch(l.Text); m != nil {
 			switch m[2] {
 			case "cpus":
 				s.NUMANode(parse.Number(m[1]), numactlList(m[3]), l)
 			case "size":
 				n := s.NUMANode(parse.Number(m[1]), "", l)
-				if mib := parse.Number(strings.TrimSuffix(m[3], " MB")); n.MemoryBytes == 0 {
-					n.MemoryBytes = int64(mib) << 20
-				}
+				n.MemoryBytes = cmp.Or(n.MemoryBytes, int64(parse.Number(strings.TrimSuffix(m[3], " MB")))<<20)
 			}
 		} else if m := numactlDistance.FindStringSubmatch(l.Text); m != nil {
 			n := s.NUMANode(parse.Number(m[1]), "", l)
@@ -167,10 +159,10 @@ func numactlRead(s *parse.Sink, in *parse.Lines) {
 				}
 			}
 		} else if text := strings.TrimSpace(l.Text); text != "node distances:" && !strings.HasPrefix(text, "node  ") && !strings.HasPrefix(text, "node 0 ") {
-			return
+			return false
 		}
-		in.Next()
-	}
+		return true
+	})
 }
 
 // numactlList writes CPUs that stand one by one as the kernel does: "0-3,8".
@@ -231,10 +223,7 @@ var dmidecodeKind = &parse.Kind{
 	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
 	Anchors: []string{"BIOS Information", "System Information", "Base Board Information"}, Commands: []string{"dmidecode"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok {
-			return false
-		}
+		l, _ := in.Peek()
 		section := strings.TrimSpace(l.Text)
 		return section == "BIOS Information" || section == "System Information" || section == "Base Board Information" ||
 			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(l.Text))
@@ -305,19 +294,19 @@ var (
 
 func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value string) bool {
 	if strings.HasSuffix(path, "numa_balancing") {
-		if n := parse.Optional(value); n != nil {
+		n := parse.Optional(value)
+		if n != nil {
 			s.NUMA().Balancing = n
 			s.Told("numa.balancing", n, l)
-			return true
 		}
-		return false
+		return n != nil
 	}
-	if m := sysfsGroup.FindStringSubmatch(path); m != nil {
+	if group := parse.Optional(sysfsGroup.First(path)); group != nil {
 		if !slices.Contains(sysfsDomains, value) || len(groups) >= parse.MaxDevices {
 			return false
 		}
-		groups[parse.Number(m[1])] = value
-		s.Told("iommu.groups["+strconv.Itoa(parse.Number(m[1]))+"].type", value, l)
+		groups[*group] = value
+		s.Told("iommu.groups["+strconv.Itoa(*group)+"].type", value, l)
 		return true
 	}
 	m := sysfsDevice.FindStringSubmatch(path)
@@ -326,9 +315,7 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 	}
 	d := s.Device(facts.Address(m[1]), l)
 	link := func() *facts.PCIeLink {
-		if d.Link == nil {
-			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
-		}
+		d.Link = cmp.Or(d.Link, &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)})
 		return d.Link
 	}
 	switch m[2] {
@@ -363,8 +350,8 @@ func sysfsCatKind(groups iommuGroups) *parse.Kind {
 		Name: "sysfs-cat", Title: "values of files in /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
 		Commands: []string{"cat"},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
+			l, _ := in.Peek()
+			return in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) {
 			for _, path := range sysfsNamed(in) {
@@ -403,18 +390,16 @@ var iommuUnitsKind = &parse.Kind{
 	Name: "iommu-units", Title: "IOMMU units", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
 	Commands: []string{"ls"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(l.Text) || iommuUnitsTotal.MatchString(l.Text))
+		l, _ := in.Peek()
+		return in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(l.Text) || iommuUnitsTotal.MatchString(l.Text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		f := s.IOMMU()
 		var last parse.Line
-		for len(f.Units) < parse.MaxDevices {
-			l, ok := in.Peek()
-			if !ok || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
-				break
+		in.While(func(l parse.Line) bool {
+			if len(f.Units) >= parse.MaxDevices || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
+				return false
 			}
-			in.Next()
 			last = l
 			if f.Units == nil {
 				f.Units = []string{}
@@ -426,7 +411,8 @@ var iommuUnitsKind = &parse.Kind{
 					f.Units = append(f.Units, name)
 				}
 			}
-		}
+			return true
+		})
 		s.Settle()
 		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
 		s.Told("iommu.vendor", f.Vendor, last)

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	gocmp "cmp"
 	"maps"
 	"strings"
 	"testing"
@@ -23,9 +24,7 @@ func TestKernelLines(t *testing.T) {
 		f := texttest.Parse("dmesg.txt", "before\n"+prefix+xid+"\n")
 		expect.Must(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "%q: got %+v", prefix, f.KernelLog)
 		e := f.KernelLog.Events[0]
-		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
-			t.Errorf("%q: got %+v", prefix, e)
-		}
+		expect.That(t, e.Kind == "xid" && e.Code != nil && *e.Code == 79 && e.Address == "0000:3b:00.0" && e.Message == xid && e.Source == "dmesg.txt" && e.Line == 2, "%q: got %+v", prefix, e)
 		expect.That(t, strings.Contains(prefix, "node7") == (e.Host == "node7"), "%q: the host is %q", prefix, e.Host)
 		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
@@ -62,10 +61,7 @@ func TestKernelWindows(t *testing.T) {
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
 		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
 	} {
-		var got []facts.KernelEvent
-		if f := texttest.Parse("d", tt.text); f.KernelLog != nil {
-			got = f.KernelLog.Events
-		}
+		got := texttest.Sections("d", tt.text).KernelLog.Events
 		for i := range got {
 			got[i].Message, got[i].Fields = "", nil
 		}
@@ -176,11 +172,9 @@ func TestSetpci(t *testing.T) {
 		"# setpci -s 40:01.1 ECAP_ACS+6.w\nsetpci: not permitted\n": none,
 	} {
 		got := none
-		if f := texttest.Parse("x", text); f.PCI != nil {
-			for _, d := range f.PCI.Devices {
-				if d.ACS != nil && d.Address == "0000:40:01.1" {
-					got = strings.Join(d.ACS.Control, " ")
-				}
+		for _, d := range texttest.Sections("x", text).PCI.Devices {
+			if d.ACS != nil && d.Address == "0000:40:01.1" {
+				got = strings.Join(d.ACS.Control, " ")
 			}
 		}
 		expect.Equal(t, want, got, "%q", text)
@@ -198,14 +192,11 @@ func TestSetpciLoop(t *testing.T) {
 		"$ for p in a b; do setpci -s $p ECAP_ACS+6.w=0; done\n0000\n":     nil,
 		"$ for i in 1 2; do echo $i; done\n0000\n":                         nil,
 	} {
-		var got map[int]int
-		if f := texttest.Parse("x", text); f.PCI != nil {
-			got = make(map[int]int)
-			for _, u := range f.PCI.UnnamedACS {
-				got[len(u.Control)] = u.Count
-			}
+		got := map[int]int{}
+		for _, u := range texttest.Sections("x", text).PCI.UnnamedACS {
+			got[len(u.Control)] = u.Count
 		}
-		expect.That(t, cmp.Equal(want, got), "%q: got %v, want %v", text, got, want)
+		expect.That(t, maps.Equal(want, got), "%q: got %v, want %v", text, got, want)
 	}
 	for _, text := range []string{
 		"$ for d in $(lspci -d ::604 | cut -d' ' -f1); do echo $d; sudo setpci -s $d ECAP_ACS+0x6.w; done\n16:00.0\n001d\n17:00.0\n17:01.0\n0000\n",
@@ -290,9 +281,8 @@ func TestPythonCopy(t *testing.T) {
 		"in both directions": {"tensor([3.], device='cuda:1')\ntensor([0.], device='cuda:0')\ntensor([0.], device='cuda:0')\n", true},
 	} {
 		f := texttest.Parse("app.log", tt.text)
-		if got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0; got != tt.wrong || len(f.Benchmarks) > 1 {
-			t.Errorf("%s: got %+v", name, f.Benchmarks)
-		}
+		got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0
+		expect.That(t, got == tt.wrong && len(f.Benchmarks) <= 1, "%s: got %+v", name, f.Benchmarks)
 	}
 }
 
@@ -347,11 +337,7 @@ func TestKernelConfig(t *testing.T) {
 		{"the first of two kernels", "CONFIG_HSA_AMD_P2P=y\n# CONFIG_HSA_AMD_P2P is not set\n", map[string]string{"CONFIG_HSA_AMD_P2P": "y"}},
 		{"advice", "Set CONFIG_HSA_AMD_P2P=y and CONFIG_PCI_P2PDMA=y in your kernel.\n", nil},
 	} {
-		f := texttest.Parse("x", c.text)
-		var got map[string]string
-		if f.GPUs != nil && f.GPUs.AMD != nil {
-			got = f.GPUs.AMD.KernelConfig
-		}
+		got := gocmp.Or(texttest.Sections("x", c.text).GPUs.AMD, &facts.AMDDriver{}).KernelConfig
 		expect.That(t, maps.Equal(got, c.want), "%s: got %v, want %v", c.name, got, c.want)
 	}
 }
@@ -367,34 +353,25 @@ func TestAffinity(t *testing.T) {
 		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
 		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := texttest.Parse("a.txt", test.text+topo)
-			expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "got %+v, want %s and two nodes", f.NUMA, test.allowed)
-			for i, want := range test.counts {
-				got := f.NUMA.Nodes[i].AllowedCPUs
-				expect.That(t, got != nil && *got == want, "node %d: got %v, want %d", i, got, want)
-				got = f.GPUs.Devices[i].NUMANode
-				expect.That(t, got != nil && *got == i, "GPU %d: got node %v", i, got)
-			}
-		})
+		f := texttest.Parse("a.txt", test.text+topo)
+		expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "%s: got %+v, want %s and two nodes", test.name, f.NUMA, test.allowed)
+		for i, want := range test.counts {
+			got := f.NUMA.Nodes[i].AllowedCPUs
+			expect.That(t, got != nil && *got == want, "%s: node %d: got %v, want %d", test.name, i, got, want)
+			got = f.GPUs.Devices[i].NUMANode
+			expect.That(t, got != nil && *got == i, "%s: GPU %d: got node %v", test.name, i, got)
+		}
 	}
 	for _, text := range []string{"Cpus_allowed_list:\t\n", "Cpus_allowed_list:\t7-0\n", "pid 1's current affinity list: ,\n"} {
-		if f := texttest.Parse("a.txt", text); f.NUMA != nil && f.NUMA.AllowedCPUs != "" {
-			t.Errorf("%q: got %q", text, f.NUMA.AllowedCPUs)
-		}
+		expect.Equal(t, "", texttest.Sections("a.txt", text).NUMA.AllowedCPUs, "%q", text)
 	}
 }
 
 // TestEnvironmentJSON: variables of a job's description in JSON.
 func TestEnvironmentJSON(t *testing.T) {
-	f := texttest.Parse("job.json", "  \"NCCL_DEBUG\": \"INFO\",\n  {\"name\": \"FI_PROVIDER\", \"value\": \"efa\"},\n  \"USER\": \"x\",\n")
-	got := map[string]string{}
-	if f.Env != nil {
-		for _, v := range f.Env.Variables {
-			got[v.Name] = v.Value
-		}
-	}
-	expect.That(t, len(got) == 2 && got["NCCL_DEBUG"] == "INFO" && got["FI_PROVIDER"] == "efa", "got %v", got)
+	f := texttest.Sections("job.json", "  \"NCCL_DEBUG\": \"INFO\",\n  {\"name\": \"FI_PROVIDER\", \"value\": \"efa\"},\n  \"USER\": \"x\",\n")
+	got := expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
+	expect.NoDiff(t, []string{"NCCL_DEBUG=INFO", "FI_PROVIDER=efa"}, got, "variables")
 }
 
 // TestNCCLOldStart: the forms of NCCL 2.2 to 2.4, and the list of CPUs of 2.27.

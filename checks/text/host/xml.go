@@ -92,9 +92,7 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 		r.s.NUMANode(*id, xmlMask(a["affinity"]), l)
 	}
 	host := r.s.HostFacts()
-	if host.CPU == nil {
-		host.CPU = &facts.CPU{}
-	}
+	host.CPU = cmp.Or(host.CPU, &facts.CPU{})
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
 	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
@@ -140,9 +138,7 @@ func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 	if d.Vendor == "" && a["vendor"] == "" && d.Class == "0x030200" {
 		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
 	}
-	if d.NUMANode == nil {
-		d.NUMANode = e.node
-	}
+	d.NUMANode = cmp.Or(d.NUMANode, e.node)
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
 	if speed, width := pci.LinkSpeed(a["link_speed"]), pci.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
@@ -222,17 +218,15 @@ var (
 // object is hwloc's element of everything: packages, NUMA nodes, bridges and
 // PCI functions (hwloc/topology-xml.c).
 func (r *topology) object(e *xmlPlace, a map[string]string, l parse.Line) {
-	if m := xmlBit.FindStringSubmatch(a["nodeset"]); m != nil {
-		if set, err := strconv.ParseUint(m[1], 16, 32); err == nil && bits.OnesCount64(set) == 1 {
-			e.node = new(bits.TrailingZeros64(set))
-		}
+	if set, err := strconv.ParseUint(xmlBit.First(a["nodeset"]), 16, 32); err == nil && bits.OnesCount64(set) == 1 {
+		e.node = new(bits.TrailingZeros64(set))
 	}
 	switch a["type"] {
 	case "NUMANode":
 		if id := parse.Optional(a["os_index"]); id != nil && *id >= 0 {
 			n := r.s.NUMANode(*id, xmlMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
-			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 && n.MemoryBytes == 0 {
-				n.MemoryBytes = memory
+			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 {
+				n.MemoryBytes = cmp.Or(n.MemoryBytes, memory)
 			}
 		}
 	case "Bridge":
@@ -263,14 +257,8 @@ func (r *topology) function(e *xmlPlace, a map[string]string, class string, l pa
 		xmlSet(&d.Device, "0x"+m[3], 6)
 	}
 	d.Class = cmp.Or(d.Class, class)
-	if d.NUMANode == nil {
-		d.NUMANode = e.node
-	}
-	if e.root == "" || d.RootBus != "" {
-		return
-	}
-	d.RootBus = e.root
-	if len(above) > 0 {
-		d.Ancestors = above
+	d.NUMANode = cmp.Or(d.NUMANode, e.node)
+	if e.root != "" && d.RootBus == "" {
+		d.RootBus, d.Ancestors = e.root, above
 	}
 }

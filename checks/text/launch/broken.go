@@ -199,8 +199,7 @@ var objectKind = &parse.Kind{
 	Name: facts.KindObject, Title: "A Kubernetes object without containers", Command: "kubectl get service NAME -o yaml",
 	Anchors: []string{"apiVersion:"},
 	Begins: func(in *parse.Lines) bool {
-		first, ok := in.Peek()
-		if !ok || !objectFirst.MatchString(first.Text) {
+		if !begins(in, objectFirst) {
 			return false
 		}
 		named := map[string]bool{}
@@ -211,8 +210,8 @@ var objectKind = &parse.Kind{
 			if workload.MatchString(l.Text) { // It should have some.
 				return false
 			}
-			if m := objectFirst.FindStringSubmatch(l.Text); m != nil {
-				named[m[1]] = true
+			if key := objectFirst.First(l.Text); key != "" {
+				named[key] = true
 			}
 		}
 		return len(named) == 2

@@ -60,13 +60,9 @@ func setVariable(l *facts.Launch, name, value string) {
 			return
 		}
 	}
-	if l.Variables == nil {
-		l.Variables = make(map[string]string)
+	if _, known := l.Variables[name]; known || len(l.Variables) < maxList {
+		parse.Put(&l.Variables, name, escape.Printable(value, maxValue))
 	}
-	if _, known := l.Variables[name]; !known && len(l.Variables) >= maxList {
-		return
-	}
-	l.Variables[name] = escape.Printable(value, maxValue)
 }
 
 // setAssignment sets the variable of NAME=value.
@@ -452,20 +448,6 @@ func readContainer(l *facts.Launch, program string, words []string) bool {
 		l.Image, l.Command = rest[0], rest[1:]
 	}
 	return len(rest) < len(words)
-}
-
-// dockerPart is the part of a launch that an option of docker run sets, if it sets one.
-func dockerPart(option string) string {
-	part := familyOf("docker").Sets[option]
-	if !isPart(part) {
-		return ""
-	}
-	return part
-}
-
-// dockerOption sets what an option of docker run says.
-func dockerOption(l *facts.Launch, name, value string) {
-	setOption(l, familyOf("docker").Sets[name], value)
 }
 
 // setOption sets what an option says, by the name that programs.yaml gives it.

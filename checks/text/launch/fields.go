@@ -77,7 +77,10 @@ func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 // setBy is the part of a launch that an option sets.
 func setBy(option string) string {
 	name, _, _ := strings.Cut(option, "=")
-	return cmp.Or(dockerPart(name), map[string]string{"--ulimit": "memlock_bytes", "--env-file": "variables"}[name])
+	if part := familyOf("docker").Sets[name]; isPart(part) {
+		return part
+	}
+	return map[string]string{"--ulimit": "memlock_bytes", "--env-file": "variables"}[name]
 }
 
 // child is what stands below a key. As in Go's JSON, its case does not matter.
@@ -109,7 +112,7 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 	case name == "--volume" && !strings.Contains(text, ":"): // The engine names it.
 		unresolved(l, "mounts", text)
 	default:
-		dockerOption(l, name, text)
+		setOption(l, familyOf("docker").Sets[name], text)
 	}
 }
 

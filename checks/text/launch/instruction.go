@@ -74,11 +74,8 @@ func (f *Dockerfile) Line(l parse.Line) bool {
 	}
 	in := &f.instructions[len(f.instructions)-1]
 	in.lines = append(in.lines, parse.Line{Number: l.Number, Text: text})
-	if f.more {
-		return belongs
-	}
-	if below := belowForm.FindStringSubmatch(in.name + " " + in.joined()); below != nil {
-		f.end = below[1]
+	if !f.more {
+		f.end = belowForm.First(in.name + " " + in.joined())
 	}
 	return belongs
 }

@@ -44,8 +44,8 @@ var (
 
 // begins reports whether the next line has a form, and follows whether one of those behind it has.
 func begins(in *parse.Lines, form *lazy.Regexp) bool {
-	l, ok := in.Peek()
-	return ok && form.MatchString(l.Text)
+	l, _ := in.Peek()
+	return form.MatchString(l.Text)
 }
 
 func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {

@@ -144,9 +144,8 @@ func before(text, word string) string {
 func TestPartsOfInspectAndPods(t *testing.T) {
 	f := texttest.Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
 	expect.That(t, len(f.Launches) == 1 && f.Launches[0].Privileged && len(f.Launches[0].Devices) == 1 && f.Launches[0].IPC == "host", "got %+v", f.Launches)
-	if f = texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n"); len(f.Launches) != 2 || f.Launches[1].Kind != "torchrun" {
-		t.Errorf("behind a described pod: got %+v", f.Launches)
-	}
+	f = texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n")
+	expect.That(t, len(f.Launches) == 2 && f.Launches[1].Kind == "torchrun", "behind a described pod: got %+v", f.Launches)
 	f = texttest.Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
 	expect.That(t, len(f.Launches) == 2 && f.Launches[1].GPUs != nil && *f.Launches[1].GPUs == 0 && *f.Launches[0].GPUs == 2, "got %+v", f.Launches)
 }

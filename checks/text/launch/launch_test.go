@@ -190,12 +190,7 @@ func TestEnvironment(t *testing.T) {
 		"NCCL_DEBUG=$LEVEL":                                         "",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
 	} {
-		var got []string
-		if f := texttest.Parse("x.txt", line+"\n"); f.Env != nil {
-			for _, v := range f.Env.Variables {
-				got = append(got, v.Name+"="+v.Value)
-			}
-		}
+		got := expect.Map(texttest.Sections("x.txt", line+"\n").Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
 		expect.That(t, strings.Join(got, " ") == want, "%q: got %q, want %q", line, got, want)
 	}
 }

@@ -39,8 +39,8 @@ func promptKind(s *reading) *parse.Kind {
 			if p, ok := parse.PromptOf(l.Text); ok {
 				return !goesOnBelow(p.Command) && startsLaunch(p.Command) && takeCommand(s, p.Command, l)
 			}
-			m := loggedCommand.FindStringSubmatch(l.Text)
-			return m != nil && startsLaunch(m[1]) && takeCommand(s, m[1], l)
+			command := loggedCommand.First(l.Text)
+			return startsLaunch(command) && takeCommand(s, command, l)
 		},
 	}
 }
@@ -88,12 +88,8 @@ func readLines(s *reading, in *parse.Lines) {
 	}
 	var b strings.Builder
 	lines := []parse.Line{{Text: text, Number: at.Number}}
-	for range maxLines {
-		if !goesOnBelow(text) || b.Len() > parse.MaxLine {
-			break
-		}
-		b.WriteString(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
-		b.WriteByte(' ')
+	for len(lines) <= maxLines && goesOnBelow(text) && b.Len() <= parse.MaxLine {
+		b.WriteString(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`) + " ")
 		text = ""
 		l, ok := in.Next()
 		if !ok {
@@ -139,7 +135,7 @@ var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|d
 func scriptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
-		Begins: func(in *parse.Lines) bool { return begins(in, sbatchLine) },
+		Begins: parse.BeginsLike(sbatchLine),
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
 			lines := in.While(func(l parse.Line) bool {

@@ -17,13 +17,9 @@ const maxParts = 1024
 // "variables[NCCL_DEBUG]". Line 0 is not known. A launch that one line describes has no such lines:
 // all of it stands there.
 func noteLine(l *facts.Launch, part string, line int) {
-	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > maxParts {
-		return
+	if line > 0 && l.Lines[part] == 0 && len(l.Lines) <= maxParts {
+		parse.Put(&l.Lines, part, line)
 	}
-	if l.Lines == nil {
-		l.Lines = make(map[string]int)
-	}
-	l.Lines[part] = line
 }
 
 // lineOf is the line of a part: that of the whole where it is one line, and

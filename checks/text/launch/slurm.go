@@ -52,15 +52,15 @@ var (
 // filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell. Their ranges are written as
 // those of CPUs.
 func filesOf(list string) int {
-	m := fileRange.FindStringSubmatch(list)
-	if m == nil {
+	within := fileRange.First(list)
+	n, ok := affinity.CommonCPUs(within, within)
+	switch {
+	case within == "":
 		return strings.Count(list, ",") + 1
-	}
-	n, ok := affinity.CommonCPUs(m[1], m[1])
-	if !ok {
+	case !ok:
 		return 0
 	}
-	return n + strings.Count(list, ",") - strings.Count(m[1], ",") // And those outside of the brackets.
+	return n + strings.Count(list, ",") - strings.Count(within, ",") // And those outside of the brackets.
 }
 
 // shellKind takes the limit of locked memory that a script sets: "ulimit -l 64". What
@@ -70,11 +70,11 @@ func shellKind(s *reading) *parse.Kind {
 		Name: "shell-limit", Title: "The limit of locked memory that a script sets", Gives: []string{"launches"},
 		Anchors: []string{"ulimit -"},
 		Line: func(_ *parse.Sink, l parse.Line) bool {
-			m := shellLimit.FindStringSubmatch(l.Text)
-			if m == nil || s.isDockerfile() {
+			limit := shellLimit.First(l.Text)
+			if limit == "" || s.isDockerfile() {
 				return false
 			}
-			s.set("memlock_bytes", m[1], l.Number)
+			s.set("memlock_bytes", limit, l.Number)
 			return true
 		},
 	}
@@ -86,19 +86,20 @@ var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+
 func enrootKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
-		Begins: func(in *parse.Lines) bool { return begins(in, enrootLine) },
+		Begins: parse.BeginsLike(enrootLine),
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
 			found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
-			for _, l := range in.While(func(l parse.Line) bool {
-				text := strings.TrimSpace(l.Text)
-				return text == "" || strings.HasPrefix(text, "#") || enrootLine.MatchString(text)
-			}) {
-				if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
-					setVariable(found, m[1], escape.Printable(m[2], maxValue))
-					noteLine(found, VariablePart(m[1]), l.Number)
+			in.While(func(l parse.Line) bool {
+				m := enrootLine.FindStringSubmatch(l.Text)
+				if m == nil {
+					text := strings.TrimSpace(l.Text)
+					return text == "" || strings.HasPrefix(text, "#")
 				}
-			}
+				setVariable(found, m[1], escape.Printable(m[2], maxValue))
+				noteLine(found, VariablePart(m[1]), l.Number)
+				return true
+			})
 			keepLaunch(s, found, first, nil)
 		},
 	}

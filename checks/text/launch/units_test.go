@@ -130,9 +130,7 @@ func TestIgnored(t *testing.T) {
 				got = append(got, l.Object[strings.LastIndexByte(l.Object, '/')+1:])
 			}
 		}
-		if strings.Join(got, " ") != test.want || (test.want == "") != (len(f.Unknown) == 1) {
-			t.Errorf("%s: got %v, %+v", name, got, f.Unknown)
-		}
+		expect.That(t, strings.Join(got, " ") == test.want && (test.want == "") == (len(f.Unknown) == 1), "%s: got %v, %+v", name, got, f.Unknown)
 	}
 	for file, text := range map[string]string{
 		"x.sh":       "#!/bin/bash\n" + ignore + "\ndocker run --gpus all i\n",

@@ -35,12 +35,7 @@ func leaveOpen(l *facts.Launch, text string, parts ...string) {
 		if len(l.Unknown) >= maxList || part == "" || text == "" { // No rule judges a part without a name.
 			return
 		}
-		if l.Unknown == nil {
-			l.Unknown = make(map[string]string)
-		}
-		if l.Unknown[part] == "" {
-			l.Unknown[part] = escape.Printable(text, 300)
-		}
+		parse.Put(&l.Unknown, part, cmp.Or(l.Unknown[part], escape.Printable(text, 300)))
 	}
 }
 
@@ -59,12 +54,8 @@ func refersTo(name, value string) bool {
 	if name != searchPath {
 		return shell.Refers(value)
 	}
-	for folder := range strings.SplitSeq(ownPath.ReplaceAllString(value, ""), ":") {
-		if shell.Refers(folder[strings.LastIndexByte(folder, '/')+1:]) {
-			return true
-		}
-	}
-	return false
+	folders := strings.Split(ownPath.ReplaceAllString(value, ""), ":")
+	return slices.ContainsFunc(folders, func(folder string) bool { return shell.Refers(baseName(folder)) })
 }
 
 // counts are those that options of a command give.

@@ -620,10 +620,7 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 	case shell.Refers(name) || shell.Refers(text):
 		leaveOpen(l, text, part)
 	default:
-		if *list == nil {
-			*list = make(map[string]string)
-		}
-		(*list)[escape.Printable(name, 300)] = escape.Printable(text, 300)
+		parse.Put(list, escape.Printable(name, 300), escape.Printable(text, 300))
 		noteLine(l, part+"["+name+"]", w.at(n).Number)
 	}
 }

@@ -3,7 +3,6 @@ package nccl
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -76,9 +75,8 @@ func diagLine(s *parse.Sink, d *diag, l parse.Line) bool {
 	} else if m := diagXid.FindStringSubmatch(body); m != nil {
 		diagEnterXid(s, d, l, m[1], m[2], m[3], m[4], m[5], body)
 	} else if diagVerified.MatchString(body) {
-		none := int64(0)
 		benchmark.Add(s, facts.Benchmark{
-			Tool: "nccl-diagnostics", Test: "peer access", What: "other", P2P: new(true), Wrong: &none, Complete: true, Source: s.Source(), Line: l.Number,
+			Tool: "nccl-diagnostics", Test: "peer access", What: "other", P2P: new(true), Wrong: new(int64(0)), Complete: true, Source: s.Source(), Line: l.Number,
 		})
 	}
 	return true
@@ -86,14 +84,10 @@ func diagLine(s *parse.Sink, d *diag, l parse.Line) bool {
 
 // diagHost is the host in "node7:4021 " at the end of what stands before.
 func diagHost(before string) string {
-	before = strings.TrimRight(before, " ")
-	token := before[strings.LastIndexByte(before, ' ')+1:]
-	host, pid, ok := strings.Cut(token, ":")
-	if _, err := strconv.Atoi(pid); !ok || err != nil {
-		return ""
-	}
-	return escape.Printable(host, 100)
+	return escape.Printable(diagSpeaker.First(before), 100)
 }
+
+var diagSpeaker = lazy.New(`(?:^| )([^ :]*):\d{1,19} *$`)
 
 // diagMaxGPUs bounds the GPUs of one node.
 const diagMaxGPUs = 64
@@ -109,18 +103,19 @@ func diagEnterGPUs(s *parse.Sink, l parse.Line, count int, name string) {
 	}
 }
 
-// diagEnterDriver notes a version. That of CUDA is a number: 13000 is 13.0
+// cudaVersion is a version of CUDA that is given as a number: 13000 is 13.0
 // (cuDriverGetVersion: 1000 * major + 10 * minor).
+func cudaVersion(n int) string { return fmt.Sprintf("%d.%d", n/1000, n%1000/10) }
+
+// diagEnterDriver notes a version.
 func diagEnterDriver(s *parse.Sink, l parse.Line, host, kind, version string) {
-	switch kind {
-	case "NVIDIA":
+	switch n := parse.Number(version); {
+	case kind == "NVIDIA":
 		s.Package("nvidia-driver", version, host, "log", l)
-	case "CUDA":
+	case kind == "CUDA" && n >= 1000 && n < 100000:
 		// RCCL before it had words of its own calls HIP's version CUDA's; that
 		// has eight digits and more.
-		if n, err := strconv.Atoi(version); err == nil && n >= 1000 && n < 100000 {
-			s.Package("cuda-driver", fmt.Sprintf("%d.%d", n/1000, n%1000/10), host, "log", l)
-		}
+		s.Package("cuda-driver", cudaVersion(n), host, "log", l)
 	}
 }
 
@@ -130,10 +125,7 @@ func diagEnterIOMMU(s *parse.Sink, l parse.Line, mode string) {
 	if f.Mode != "" {
 		return
 	}
-	f.Mode = map[string]string{"passthrough": "passthrough", "disabled": "off"}[mode]
-	if f.Mode == "" {
-		f.Mode = "translated"
-	}
+	f.Mode = cmp.Or(map[string]string{"passthrough": "passthrough", "disabled": "off"}[mode], "translated")
 	s.Told("iommu.mode", f.Mode, l)
 }
 

@@ -32,9 +32,8 @@ node7:4021 NCCL DIAG NCCL diagnostics completed in 245.3 ms across 2 ranks
 
 func TestNCCLDiagnostics(t *testing.T) {
 	f := texttest.Parse("x.txt", diagHealthy)
-	if n := len(f.Logs.Messages); n > 0 {
-		t.Errorf("a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
-	}
+	n := len(f.Logs.Messages)
+	expect.That(t, n == 0, "a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
 	k := f.Texts[0].Kinds
 	expect.That(t, len(k) == 1 && k[0].Kind == "nccl-diagnostics" && k[0].Lines == 17, "recognised as %+v", k)
 	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
@@ -97,12 +96,8 @@ func FuzzNCCLDiagnostics(f *testing.F) {
 	f.Add(diagHealthy)
 	f.Add("a:1 NCCL DIAG [INFO] Xid 79 detected at least 65535 times on host a. b\nNCCL DIAG [OK] GPU inventory: 999x X per node consistent across 1 ranks\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		if f.KernelLog != nil && len(f.KernelLog.Events) > 10*nccl.DiagMaxEvents {
-			t.Errorf("%d events", len(f.KernelLog.Events))
-		}
-		if f.GPUs != nil && len(f.GPUs.Devices) > parse.MaxDevices {
-			t.Errorf("%d GPUs", len(f.GPUs.Devices))
-		}
+		f := texttest.Sections("x", text)
+		events, gpus := len(f.KernelLog.Events), len(f.GPUs.Devices)
+		expect.That(t, events <= 10*nccl.DiagMaxEvents && gpus <= parse.MaxDevices, "%d events, %d GPUs", events, gpus)
 	})
 }

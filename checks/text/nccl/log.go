@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -206,12 +207,7 @@ func speakerOf(before string) speaker {
 }
 
 func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // number takes a decimal number off the front.
@@ -226,20 +222,14 @@ func number(s string) (n int, rest string, ok bool) {
 
 // numberAfter returns the number behind a word: numberAfter(s, " nranks ").
 func numberAfter(s, word string) (int, bool) {
-	_, after, ok0 := strings.Cut(s, word)
-	if !ok0 {
-		return 0, false
-	}
+	_, after, _ := strings.Cut(s, word)
 	n, _, ok := number(after)
 	return n, ok
 }
 
 // wordAfter returns the word behind another one, up to a blank.
 func wordAfter(s, before string) string {
-	_, rest, ok := strings.Cut(s, before)
-	if !ok {
-		return ""
-	}
+	_, rest, _ := strings.Cut(s, before)
 	word, _, _ := strings.Cut(rest, " ")
 	return word
 }
@@ -269,9 +259,8 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 		}
 		return true
 	case strings.HasPrefix(body, "cudaDriverVersion "):
-		// 1000 * major + 10 * minor, cuDriverGetVersion.
 		if v, _, ok := number(body[len("cudaDriverVersion "):]); ok && v >= 1000 && !n.rccl {
-			s.Package("cuda-driver", strconv.Itoa(v/1000)+"."+strconv.Itoa(v%1000/10), who.host, "log", l)
+			s.Package("cuda-driver", cudaVersion(v), who.host, "log", l)
 		}
 		return true
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
@@ -364,8 +353,8 @@ func (n *log) way(text string) (int32, bool) {
 // slashes ("AWS Libfabric"); the number of the device ends it.
 func networkOf(text string) (name string, gdr bool) {
 	name, rest := text, ""
-	for i := 0; i < len(text); i++ {
-		if text[i] == '/' && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' {
+	for i := range len(text) - 1 {
+		if text[i] == '/' && parse.IsDigit(text[i+1]) {
 			name, rest = text[:i], text[i:]
 			break
 		}
@@ -373,10 +362,7 @@ func networkOf(text string) (name string, gdr bool) {
 	if rest == "" { // A cut line.
 		name, _, _ = strings.Cut(name, "/")
 	}
-	if len(name) > 64 {
-		name = name[:64]
-	}
-	return name, strings.Contains(rest, "/GDRDMA")
+	return name[:min(len(name), 64)], strings.Contains(rest, "/GDRDMA")
 }
 
 // count notes one channel.
@@ -446,12 +432,8 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	}
 	pointer = who.process() + " " + pointer
 	if nodes, ok := numberAfter(body, " nNodes "); ok {
-		c := n.byPointer[pointer]
-		if c == nil {
-			return true
-		}
-		if c.Nodes == 0 {
-			c.Nodes = nodes
+		if c := n.byPointer[pointer]; c != nil {
+			c.Nodes = cmp.Or(c.Nodes, nodes)
 		}
 		return true
 	}
@@ -499,13 +481,11 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 			c.hosts[strings.Clone(who.host)] = true
 			c.Hosts = append(c.Hosts, strings.Clone(who.host))
 		}
-		at := int32(rank) //nolint:gosec // nine digits fit
-		if known, ok := n.hostOf[at]; !ok {
-			if len(n.hostOf) < maxRanks {
-				n.hostOf[at] = n.host(who.host)
+		if known, ok := n.hostOf[int32(rank)]; ok || len(n.hostOf) < maxRanks { //nolint:gosec // nine digits fit
+			if !ok {
+				known = noHost
 			}
-		} else {
-			n.hostOf[at] = sameOrMixed(known, n.host(who.host))
+			n.hostOf[int32(rank)] = sameOrMixed(known, n.host(who.host)) //nolint:gosec // nine digits fit
 		}
 	}
 	return true
@@ -529,10 +509,9 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 			return c
 		}
 		for _, c := range slices.Backward(n.comms) {
-			if c.ID != "" || c.Ranks != ranks || c.seen[int32(rank)]&what != 0 { //nolint:gosec // nine digits fit
-				continue
+			if c.ID == "" && c.Ranks == ranks && c.seen[int32(rank)]&what == 0 { //nolint:gosec // nine digits fit
+				return c
 			}
-			return c
 		}
 	}
 	if len(n.comms) >= maxCommunicators {
@@ -628,12 +607,8 @@ func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
 	if !ok || cpus <= 0 {
 		return false
 	}
-	for i := range n.affinities {
-		if a := &n.affinities[i]; a.GPU == gpu && a.Host == host && a.Mask == mask {
-			return true
-		}
-	}
-	if len(n.affinities) < parse.MaxEntries {
+	known := slices.ContainsFunc(n.affinities, func(a facts.Affinity) bool { return a.GPU == gpu && a.Host == host && a.Mask == mask })
+	if !known && len(n.affinities) < parse.MaxEntries {
 		n.affinities = append(n.affinities, facts.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.Source(), Line: l.Number})
 	}
 	return true
@@ -664,8 +639,7 @@ func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bo
 	if m == nil || len(m[2]) > maxValue {
 		return false
 	}
-	name, value := m[1], m[2]
-	value = strings.TrimSpace(value)
+	name, value := m[1], strings.TrimSpace(m[2])
 	// Integers end with a full stop (src/misc/param.cc).
 	if v, found := strings.CutSuffix(value, "."); found && allDigits(strings.TrimPrefix(v, "-")) {
 		value = v
@@ -740,9 +714,11 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 		n.nics[strings.Clone(key)] = strings.Clone(list)
 	}
 	if strings.HasPrefix(word, "NET/IB") {
-		devices, oob, _ := strings.Cut(list, "; OOB ")
-		enterPorts(s, l, devices, host)
-		list = oob
+		var devices string
+		devices, list, _ = strings.Cut(list, "; OOB ")
+		for _, m := range portsListed.FindAllStringSubmatch(devices, -1) {
+			enterPort(s, l, facts.RDMAPort{Device: m[1], Port: parse.Number(m[2]), LinkLayer: linkLayer(m[3]), Host: host})
+		}
 	}
 	for _, m := range interfacesListed.FindAllStringSubmatch(list, -1) {
 		enterInterface(s, l, m[1], m[2], host)
@@ -750,14 +726,8 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 	return true
 }
 
-// enterPorts reads "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE", and the merged devices of
+// portsListed are those of "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE", and the merged devices of
 // 2.20 to 2.23: "[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}".
-func enterPorts(s *parse.Sink, l parse.Line, list, host string) {
-	for _, m := range portsListed.FindAllStringSubmatch(list, -1) {
-		enterPort(s, l, facts.RDMAPort{Device: m[1], Port: parse.Number(m[2]), LinkLayer: linkLayer(m[3]), Host: host})
-	}
-}
-
 var portsListed = lazy.New(`([^\s,{}\[\]=:/]+):(\d+)/(\w*)`)
 
 func linkLayer(word string) string {
@@ -851,7 +821,7 @@ func (n *log) finish(s *parse.Sink) {
 	}
 	for _, c := range n.comms {
 		c.Library = library
-		for _, rank := range sortedRanks(c.seen) {
+		for _, rank := range slices.Sorted(maps.Keys(c.seen)) {
 			if c.seen[rank]&completed == 0 && len(c.Incomplete) < maxIncomplete {
 				c.Incomplete = append(c.Incomplete, int(rank))
 			}
@@ -865,77 +835,56 @@ func (n *log) finish(s *parse.Sink) {
 	logs.Unequal = n.set.unequal()
 }
 
-func sortedRanks(seen map[int32]uint8) []int32 {
-	ranks := make([]int32, 0, len(seen))
-	for r := range seen {
-		ranks = append(ranks, r)
-	}
-	slices.Sort(ranks)
-	return ranks
-}
-
 // transports adds the pairs up by way and by whether both ends are on one
 // host, in order of the first line.
 func (n *log) transports() []facts.Transport {
 	type key struct {
 		way  int32
-		same int8
+		same string
 	}
-	type entry struct {
-		pair  pair
-		count *channelCount
-	}
-	pairs := make([]entry, 0, len(n.pairs))
-	for p, c := range n.pairs {
-		pairs = append(pairs, entry{p, c})
-	}
-	slices.SortStableFunc(pairs, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.count.source, b.count.source), cmp.Compare(a.count.line, b.count.line), cmp.Compare(a.pair.way, b.pair.way))
+	pairs := slices.SortedFunc(maps.Keys(n.pairs), func(a, b pair) int {
+		x, y := n.pairs[a], n.pairs[b]
+		return cmp.Or(cmp.Compare(x.source, y.source), cmp.Compare(x.line, y.line), cmp.Compare(a.way, b.way))
 	})
 	at := make(map[key]int)
 	var list []facts.Transport
-	for _, e := range pairs {
-		same := n.sameHost(e.pair, e.count)
-		k := key{e.pair.way, -1}
+	for _, p := range pairs {
+		c, w := n.pairs[p], n.ways[p.way]
+		same := n.sameHost(p, c)
+		k := key{way: p.way}
 		if same != nil {
-			k.same = 0
-			if *same {
-				k.same = 1
-			}
+			k.same = strconv.FormatBool(*same)
 		}
 		i, ok := at[k]
 		if !ok {
 			i = len(list)
 			at[k] = i
-			w := n.ways[e.pair.way]
 			list = append(list, facts.Transport{
-				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same,
-				A: int(e.pair.a), B: int(e.pair.b), Source: e.count.source, Line: e.count.line,
+				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same, A: int(p.a), B: int(p.b), Source: c.source, Line: c.line,
 			})
 		}
-		list[i].Channels += max(e.count.sent, e.count.received)
+		list[i].Channels += max(c.sent, c.received)
 	}
 	return list
 }
 
 // sameHost tells whether both ends of a pair are on one host; nil is unknown.
 func (n *log) sameHost(p pair, c *channelCount) *bool {
-	yes, no := true, false
 	switch n.ways[p.way].kind {
 	case "p2p-mnnvl", "net":
 	case "collnet":
 		return nil
 	default: // The other ways exist only within one host (src/transport/p2p.cc, shm.cc).
-		return &yes
+		return new(true)
 	}
 	from, to := n.end(c.from, p.a), n.end(c.to, p.b)
+	// Of a job on one node every communicator counts one.
+	severalNodes := func(c *comm) bool { return c.Nodes != 1 }
 	switch {
-	case from >= 0 && to >= 0 && from == to:
-		return &yes
 	case from >= 0 && to >= 0:
-		return &no
-	case n.oneNode():
-		return &yes
+		return new(from == to)
+	case len(n.comms) > 0 && !slices.ContainsFunc(n.comms, severalNodes):
+		return new(true)
 	}
 	return nil
 }
@@ -950,14 +899,4 @@ func (n *log) end(seen, rank int32) int32 {
 		return host
 	}
 	return noHost
-}
-
-// oneNode is true if every communicator counted one node.
-func (n *log) oneNode() bool {
-	for _, c := range n.comms {
-		if c.Nodes != 1 {
-			return false
-		}
-	}
-	return len(n.comms) > 0
 }

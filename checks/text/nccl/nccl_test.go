@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -56,9 +57,7 @@ func TestNCCLTransports(t *testing.T) {
 		said("a", "Channel 00/24 :    0   1"), said("a", "Ring 00 : 0 -> 1 -> 0"), said("a", "Channel 00/0 : 0[0] -> 1[1] via P2P"),
 		said("a", "Channel 00/0 : 0[0] -> "), "The channel goes via NET/IB/0 to the other node.",
 	} {
-		if f := texttest.Parse("nccl.log", text); f.Logs != nil && len(f.Logs.Transports) != 0 {
-			t.Errorf("%q: got %+v", text, f.Logs.Transports)
-		}
+		expect.Len(t, 0, texttest.Sections("nccl.log", text).Logs.Transports, "%q", text)
 	}
 }
 
@@ -161,19 +160,14 @@ func TestNCCLDevices(t *testing.T) {
 		"NET/IB: [2] mlx5_7:uverbs7:1/RoCE provider=Mlx5 speed=400000 context=0x55 pciPath=/sys/devices/pci0000:37/0000:37:01.0/0000:3b:00.0 ar=1",
 		"NET/Socket : Using [0]eth0:10.1.2.3<0> [1]ib0:fe80::1%ib0<0>")+
 		said("b", "NET/IB : Using [0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB} ; OOB eth0:10.1.2.4<0>"))
-	var got []string
-	for _, p := range f.NICs.RDMA {
-		got = append(got, fmt.Sprintf("%s/%s:%d %s %g %s %s", p.Host, p.Device, p.Port, p.LinkLayer, p.RateGbps, p.Address, p.State))
-	}
-	want := []string{
+	got := expect.Map(f.NICs.RDMA, func(p facts.RDMAPort) string {
+		return fmt.Sprintf("%s/%s:%d %s %g %s %s", p.Host, p.Device, p.Port, p.LinkLayer, p.RateGbps, p.Address, p.State)
+	})
+	expect.NoDiff(t, []string{
 		"a/mlx5_0:1 InfiniBand 0  active", "a/mlx5_bond_0:1 Ethernet 0  active", "a/mlx5_7:1 Ethernet 400 0000:3b:00.0 active",
 		"b/mlx5_0:1 InfiniBand 0  active", "b/mlx5_1:1 InfiniBand 0  active",
-	}
-	expect.That(t, reflect.DeepEqual(got, want), "got  %q\nwant %q", got, want)
-	got = nil
-	for _, i := range f.NICs.Interfaces {
-		got = append(got, i.Host+"/"+i.Name+" "+strings.Join(i.Addresses, " "))
-	}
+	}, got, "ports")
+	got = expect.Map(f.NICs.Interfaces, func(i facts.Interface) string { return i.Host + "/" + i.Name + " " + strings.Join(i.Addresses, " ") })
 	expect.NoDiff(t, []string{"a/eth0 10.1.2.3", "a/ib0 fe80::1", "b/eth0 10.1.2.4"}, got, "addresses")
 }
 
@@ -249,10 +243,7 @@ func FuzzNCCL(f *testing.F) {
 	f.Add("n1:1:5 [0] NCCL INFO comm 0x10 rank 1 nranks 4 cudaDev 0 nvmlDev 3\nn1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 0")
 	f.Add("a:1:2 [0] misc/socket.cc:58 (f) NCCL WARN socketProgress: Connection closed by remote peer b<4>")
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		if f.Logs == nil {
-			return
-		}
+		f := texttest.Sections("x", text)
 		lines := strings.Count(text, "\n") + 1
 		n := len(f.Logs.Communicators) + len(f.Logs.Transports) + len(f.Logs.Networks) + len(f.Logs.Affinities)
 		expect.That(t, n <= lines, "%d facts of %d lines", n, lines)
@@ -295,5 +286,21 @@ func TestUnequal(t *testing.T) {
 			}
 		}
 		expect.That(t, strings.Join(got, " ") == c.want, "%s: got %q, want %q", c.what, got, c.want)
+	}
+}
+
+// TestUnequalOfSeveralTexts checks that of several communicators that begin at the same line of their texts it is always
+// the same one that counts.
+func TestUnequalOfSeveralTexts(t *testing.T) {
+	for range 32 {
+		r := text.NewReading()
+		for _, host := range []string{"b", "c", "a"} {
+			texttest.Text(r, host+".log", strings.ReplaceAll(
+				"HOST:401:401 [0] NCCL INFO ncclCommInitRank comm 0x70 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0xHOST - Init START\n"+
+					"HOST:402:402 [1] NCCL INFO ncclCommInitRank comm 0x71 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 4000 commId 0xHOST - Init COMPLETE\n"+
+					"HOST:401:401 [0] NCCL INFO NCCL_ALGO set by environment to HOST.\n", "HOST", host))
+		}
+		got := r.Finish().Logs.Unequal
+		expect.Must(t, len(got) == 1 && got[0].Values[0].Source == "a.log", "got %+v", got)
 	}
 }

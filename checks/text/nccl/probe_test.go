@@ -60,8 +60,6 @@ func FuzzRead(f *testing.F) {
 	f.Add("node:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		l := nccl.Read(text, true)
-		if len(l.Messages) > len(l.Warnings) || len(l.Transports) > 256 || len(l.Warnings) > 8 || len(l.Network) > 64+strings.Count(text, "") {
-			t.Errorf("%d transports, %d warnings", len(l.Transports), len(l.Warnings))
-		}
+		expect.That(t, len(l.Messages) <= len(l.Warnings) && len(l.Transports) <= 256 && len(l.Warnings) <= 8 && len(l.Network) <= 64+strings.Count(text, ""), "%d transports, %d warnings", len(l.Transports), len(l.Warnings))
 	})
 }

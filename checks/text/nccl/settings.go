@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func (t *settings) note(process, name, value string, s *parse.Sink, l parse.Line
 // completed its start, or chose its network, and does not name a variable that it had read by then has not set it.
 func (t *settings) unequal() []facts.Unequal {
 	var all []facts.Unequal
-	processes := slices.SortedFunc(maps.Keys(t.ranks), func(a, b string) int { return t.ranks[a].rank - t.ranks[b].rank })
+	processes := slices.SortedFunc(maps.Keys(t.ranks), func(a, b string) int { return cmp.Or(t.ranks[a].rank-t.ranks[b].rank, strings.Compare(a, b)) })
 	for _, name := range slices.Sorted(maps.Keys(t.values)) {
 		byComm := map[*comm]*facts.Unequal{}
 		for _, p := range processes {
@@ -93,7 +94,9 @@ func (t *settings) unequal() []facts.Unequal {
 				u.Values = append(u.Values, facts.RankValue{Rank: of.rank, Value: set.value, Set: known, Source: set.source, Line: set.line})
 			}
 		}
-		for _, c := range slices.SortedFunc(maps.Keys(byComm), func(a, b *comm) int { return a.Line - b.Line }) {
+		for _, c := range slices.SortedFunc(maps.Keys(byComm), func(a, b *comm) int {
+			return cmp.Or(a.Line-b.Line, strings.Compare(a.Source, b.Source), strings.Compare(a.ID, b.ID))
+		}) {
 			if u := byComm[c]; len(u.Values) > 1 && len(all) < maxSettings {
 				all = append(all, *u)
 				break

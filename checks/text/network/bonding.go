@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -43,30 +44,21 @@ var (
 )
 
 func bondingRead(s *parse.Sink, in *parse.Lines) {
-	name := ""
-	if m := bondingName.FindStringSubmatch(in.Prompt().Command); m != nil {
-		name = m[1]
-	} else if m := bondingFile.FindStringSubmatch(path.Base(in.Name())); m != nil && network.IsName(m[1]) {
-		name = m[1]
+	name := bondingName.First(in.Prompt().Command)
+	if file := bondingFile.First(path.Base(in.Name())); name == "" && network.IsName(file) {
+		name = file
 	}
 	first, _ := in.Peek()
 	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
-	member, begun := "", false
-	for {
-		l, ok := in.Peek()
-		if !ok {
-			break
-		}
+	member := ""
+	in.While(func(l parse.Line) bool {
 		m := bondingItem.FindStringSubmatch(l.Text)
-		if m == nil && !bondingBetween(l.Text) || m != nil && m[1] == "Ethernet Channel Bonding Driver" && begun {
-			break
-		}
-		in.Next()
-		begun = true
 		if m == nil {
-			continue
+			return bondingBetween.MatchString(l.Text)
 		}
 		switch value := strings.TrimSpace(m[2]); m[1] {
+		case "Ethernet Channel Bonding Driver":
+			return l.Number == first.Number // Else it begins the next bond.
 		case "Bonding Mode":
 			mode, _, _ := strings.Cut(value, " (fail_over_mac")
 			bond.Mode = bondingModes[mode]
@@ -87,31 +79,26 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 				bond.Members = append(bond.Members, value)
 				n := interfaceNamed(s, value, l)
 				n.Master = name
-				if n.Kind == "" {
-					n.Kind = network.KindOfName(value)
-				}
+				n.Kind = cmp.Or(n.Kind, network.KindOfName(value))
 			}
 		case "MII Status":
-			up := value == "up"
-			if member == "" && bond.Up == nil && len(bond.Members) == 0 {
-				bond.Up = &up
+			up := new(value == "up")
+			if member == "" && len(bond.Members) == 0 {
+				bond.Up = cmp.Or(bond.Up, up)
 			} else if member != "" {
-				interfaceNamed(s, member, l).Carrier = new(up)
-				if !up {
+				interfaceNamed(s, member, l).Carrier = up
+				if !*up {
 					bond.Down = append(bond.Down, member)
 				}
 			}
 		}
-	}
+		return true
+	})
 	if nics := s.NICs(); len(nics.Bonds) < maxInterfaces && (bond.Mode != "" || len(bond.Members) > 0) {
 		nics.Bonds = append(nics.Bonds, bond)
 	}
 }
 
-// bondingBetween holds of the lines that are no items: empty ones and the
+// bondingBetween are the lines that are no items: empty ones and the
 // headings in lower case ("802.3ad info", "details actor lacp pdu:").
-func bondingBetween(line string) bool {
-	line = strings.TrimSpace(line)
-	return line == "" || line == "802.3ad info" || strings.HasPrefix(line, "details ") || strings.HasPrefix(line, "system ") ||
-		strings.HasPrefix(line, "port ") || strings.HasPrefix(line, "oper ")
-}
+var bondingBetween = lazy.New(`^\s*(?:$|802\.3ad info\s*$|(?:details|system|port|oper) )`)

@@ -50,13 +50,11 @@ func TestBonding(t *testing.T) {
 		"named by file":     {name: "proc/bond7.txt", text: bondingSample, change: func(b *facts.Bond) { b.Name, b.Source = "bond7", "proc/bond7.txt" }},
 		"first line is cut": {name: "x.txt", text: bondingSample[len("Ethernet Channel Bonding Driver: v5.15.0\n\n"):], change: func(*facts.Bond) {}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expected := want
-			tt.change(&expected)
-			f := texttest.Parse(tt.name, tt.text)
-			expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "bonds")
-			got := interfaces(f)
-			expect.That(t, len(got) == 2 && f.NICs.Interfaces[1].Carrier != nil && !*f.NICs.Interfaces[1].Carrier, "members = %q, want eth2 and eth3 without a carrier", got)
-		})
+		expected := want
+		tt.change(&expected)
+		f := texttest.Parse(tt.name, tt.text)
+		expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "%s", name)
+		got := expect.Map(f.NICs.Interfaces, show)
+		expect.That(t, len(got) == 2 && f.NICs.Interfaces[1].Carrier != nil && !*f.NICs.Interfaces[1].Carrier, "%s: members = %q, want eth2 and eth3 without a carrier", name, got)
 	}
 }

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"cmp"
+
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -17,17 +19,15 @@ var ethtoolKind = &parse.Kind{
 		head, _ := in.Next()
 		name := ethtoolHead.FindStringSubmatch(head.Text)[1]
 		n := interfaceNamed(s, name, head)
-		if n.Kind == "" {
-			n.Kind = network.KindOfName(name)
-		}
+		n.Kind = cmp.Or(n.Kind, network.KindOfName(name))
 		ended := false
 		in.While(func(l parse.Line) bool {
 			if ended || !ethtoolItem.MatchString(l.Text) {
 				return false
 			}
-			if m := ethtoolLink.FindStringSubmatch(l.Text); m != nil {
+			if linked := ethtoolLink.First(l.Text); linked != "" {
 				s.Watch("nics.interfaces["+name+"]", n, l)
-				n.Carrier = new(m[1] == "yes")
+				n.Carrier = new(linked == "yes")
 				ended = true // It is the last of all items.
 			}
 			return true

@@ -15,21 +15,11 @@ var fiInfoKind = &parse.Kind{
 	Anchors:  []string{"provider: ", "fi_getinfo: -"},
 	Commands: []string{"fi_info"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok {
-			return false
-		}
-		if fiInfoError.MatchString(l.Text) || in.After("fi_info") && fiInfoBareError.MatchString(l.Text) {
-			return true
-		}
-		if in.After("fi_info -l") && fiInfoListed.MatchString(l.Text) {
-			return true
-		}
-		if !fiInfoProvider.MatchString(l.Text) {
-			return false
-		}
 		next := in.Ahead(2)
-		return in.After("fi_info") || len(next) == 2 && fiInfoItem.MatchString(next[1].Text)
+		first := next[0].Text
+		return fiInfoError.MatchString(first) || in.After("fi_info") && fiInfoBareError.MatchString(first) ||
+			in.After("fi_info -l") && fiInfoListed.MatchString(first) ||
+			fiInfoProvider.MatchString(first) && (in.After("fi_info") || len(next) == 2 && fiInfoItem.MatchString(next[1].Text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		listed := in.After("fi_info -l")

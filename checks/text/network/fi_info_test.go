@@ -24,13 +24,7 @@ func TestFIInfo(t *testing.T) {
 		"none, as people say": {text: "$ fi_info -p efa\n-61\n", want: []string{}},
 		"another provider":    {text: "provider: registry.terraform.io/hashicorp/aws\n  version: 5\nprovider: aws\nregion: x\n", want: nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			if f := texttest.Parse("x.txt", tt.text); f.NICs != nil {
-				got = f.NICs.Providers
-			}
-			expect.NoDiff(t, tt.want, got, "providers")
-		})
+		expect.NoDiff(t, tt.want, texttest.Sections("x.txt", tt.text).NICs.Providers, "%s", name)
 	}
 }
 
@@ -59,10 +53,6 @@ func TestNetworkMessages(t *testing.T) {
 		"127.0.1.1 gpu7":                             "hosts-name-on-loopback",
 		"fi_getinfo: -61 (No data available)":        "ofi-fi-info-empty",
 	} {
-		got := ""
-		if f := texttest.Parse("x", line+"\n"); f.Logs != nil && len(f.Logs.Messages) > 0 {
-			got = f.Logs.Messages[0].ID
-		}
-		expect.Equal(t, want, got, "%q", line)
+		expect.Equal(t, want, texttest.First("x", line+"\n").ID, "%q", line)
 	}
 }

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -17,11 +19,8 @@ var gdscheckKind = &parse.Kind{
 	Command: "/usr/local/cuda/gds/tools/gdscheck -p",
 	Gives:   []string{"storage"},
 	Anchors: []string{"GDS release version", "nvidia_fs version", "DRIVER CONFIGURATION:", "CUFILE CONFIGURATION:", "properties.use_compat_mode", "properties.allow_compat_mode"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && gdscheckBelongs(l.Text)
-	},
-	Read: gdscheckRead,
+	Begins:  parse.BeginsWith(gdscheckBelongs),
+	Read:    gdscheckRead,
 }
 
 var (
@@ -36,20 +35,13 @@ var (
 )
 
 func gdscheckBelongs(line string) bool {
-	for _, form := range []*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
-		if form.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther},
+		func(form *lazy.Regexp) bool { return form.MatchString(line) })
 }
 
 func gdscheckRead(s *parse.Sink, in *parse.Lines) {
-	g := s.Storage().GDS
-	if g == nil {
-		g = &facts.GDS{Source: s.Source()}
-		s.Storage().GDS = g
-	}
+	g := cmp.Or(s.Storage().GDS, &facts.GDS{Source: s.Source()})
+	s.Storage().GDS = g
 	in.While(func(l parse.Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
 			return ahead(in, gdscheckBelongs)
@@ -57,9 +49,7 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 		if !gdscheckBelongs(l.Text) {
 			return false
 		}
-		if g.Line == 0 {
-			g.Line = l.Number
-		}
+		g.Line = cmp.Or(g.Line, l.Number)
 		s.Watch("storage.gds", g, l)
 		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
@@ -76,10 +66,7 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 
 // gdscheckSet notes a value once; a report has some sixty of them.
 func gdscheckSet(to *map[string]string, name, value string) {
-	if *to == nil {
-		*to = make(map[string]string)
-	}
 	if _, ok := (*to)[name]; !ok && len(*to) < 500 {
-		(*to)[name] = value
+		parse.Put(to, name, value)
 	}
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
@@ -30,14 +31,11 @@ var ibSysfsCatKind = &parse.Kind{
 	Title:    "a file under /sys/class/infiniband",
 	Gives:    []string{"nics"},
 	Commands: []string{"cat", "more", "head"},
-	Begins: func(in *parse.Lines) bool {
-		return ibSysfsPath.MatchString(in.Prompt().Command)
-	},
+	Begins:   func(in *parse.Lines) bool { return ibSysfsPath.MatchString(in.Prompt().Command) },
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		m := ibSysfsPath.FindStringSubmatch(in.Prompt().Command)
-		if l, ok := in.Next(); ok && m != nil {
-			ibSysfsNote(s, m[1], m[2], m[3], l.Text, l)
-		}
+		l, _ := in.Next()
+		ibSysfsNote(s, m[1], m[2], m[3], l.Text, l)
 	},
 }
 
@@ -55,13 +53,10 @@ var (
 func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line) bool {
 	p := facts.RDMAPort{Device: device}
 	p.Port, _ = network.LeadingNumber(number)
-	folder, name := "", file
-	if i := strings.LastIndexByte(file, '/'); i >= 0 {
-		folder, name = file[:i], file[i+1:]
-	}
+	folder, name := path.Split(file)
 	switch {
 	case setField(&p, file, value):
-	case folder == "counters" || folder == "hw_counters":
+	case folder == "counters/" || folder == "hw_counters/":
 		// Congestion notifications belong to RoCE: a port that has counted some
 		// is not InfiniBand. Both kinds of ports have the counters.
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -70,27 +65,21 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 		} else if !network.PortCounter(&p, name, value) {
 			return false
 		}
-	case folder == "gids" || folder == "gid_attrs/types" || folder == "gid_attrs/ndevs":
+	case folder == "gids/" || folder == "gid_attrs/types/" || folder == "gid_attrs/ndevs/":
 		index, err := strconv.Atoi(name)
 		if err != nil || index >= maxGIDs {
 			return false
 		}
 		g := facts.GID{Index: index}
-		switch folder {
-		case "gids":
-			if !strings.Contains(value, ":") {
-				return false
-			}
+		switch isGID := strings.Contains(value, ":"); {
+		case folder == "gids/" && isGID:
 			g.GID = value
-		case "gid_attrs/types":
-			if g.Type = network.GIDType(value); g.Type == "" {
-				return false
-			}
-		default:
-			if strings.ContainsAny(value, " :") {
-				return false
-			}
+		case folder == "gid_attrs/types/" && network.GIDType(value) != "":
+			g.Type = network.GIDType(value)
+		case folder == "gid_attrs/ndevs/" && !isGID && !strings.Contains(value, " "):
 			g.Netdev = value
+		default:
+			return false
 		}
 		addGID(&p, g)
 	default:
@@ -109,16 +98,15 @@ var cmaRoCEModeKind = &parse.Kind{
 	Gives:    []string{"nics"},
 	Commands: []string{"cma_roce_mode"},
 	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(l.Text)
+		l, _ := in.Peek()
+		return flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(l.Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := in.Prompt().Command
-		if l, ok := in.Next(); ok {
-			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: network.GIDType(l.Text), LinkLayer: "Ethernet"}
-			p.Port, _ = network.LeadingNumber(flag(command, "-p"))
-			Merge(s, p, l)
-		}
+		l, _ := in.Next()
+		p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: network.GIDType(l.Text), LinkLayer: "Ethernet"}
+		p.Port, _ = network.LeadingNumber(flag(command, "-p"))
+		Merge(s, p, l)
 	},
 }
 

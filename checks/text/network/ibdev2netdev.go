@@ -34,17 +34,11 @@ func ibdev2netdevRead(s *parse.Sink, l parse.Line) bool {
 	if port == nil {
 		return false
 	}
-	up := m[5] == "Up"
-	p := facts.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: netdevLayer(m[4])}
+	p := facts.RDMAPort{
+		Device: m[2], Netdev: m[4], NetdevUp: new(m[5] == "Up"), LinkLayer: netdevLayer(m[4]), State: network.PortState(port[2]), Address: facts.Address(m[1]),
+		Model: ibdev2netdevModel.First(m[3]), Firmware: ibdev2netdevFW.First(m[3]),
+	}
 	p.Port, _ = network.LeadingNumber(port[1])
-	p.State = network.PortState(port[2])
-	p.Address = facts.Address(m[1])
-	if model := ibdev2netdevModel.FindStringSubmatch(m[3]); model != nil {
-		p.Model = model[1]
-	}
-	if fw := ibdev2netdevFW.FindStringSubmatch(m[3]); fw != nil {
-		p.Firmware = fw[1]
-	}
 	Merge(s, p, l)
 	return true
 }

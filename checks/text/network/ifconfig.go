@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"net/netip"
@@ -19,10 +20,7 @@ var ifconfigKind = &parse.Kind{
 	Name: "ifconfig", Title: "Network interfaces, from ifconfig", Command: "ifconfig -a", Gives: []string{"nics"},
 	Anchors:  []string{": flags=", "Link encap:"},
 	Commands: []string{"ifconfig"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (ifconfigHead.MatchString(l.Text) || ifconfigOldHead.MatchString(l.Text))
-	},
+	Begins:   parse.BeginsLike(ifconfigHead, ifconfigOldHead),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		current := ""
 		for _, l := range in.While(ifconfigBelongs) {
@@ -56,9 +54,7 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 		readFlags(n, m[2], "RUNNING")
 		ifconfigCarrier(n)
 		n.MTU = parse.Number(m[3])
-		if n.Kind == "" {
-			n.Kind = network.KindOfName(m[1])
-		}
+		n.Kind = cmp.Or(n.Kind, network.KindOfName(m[1]))
 		return m[1]
 	}
 	if m := ifconfigOldHead.FindStringSubmatch(l.Text); m != nil {

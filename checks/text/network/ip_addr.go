@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -40,7 +41,7 @@ var (
 	// ipAddrLink is the line of the hardware address.
 	ipAddrLink   = lazy.New(`(?:^|\\)\s*link/(\S+)`)
 	ipAddrMTU    = lazy.New(`\bmtu (\d{2,6})\b`)
-	ipAddrState  = lazy.New(`\bstate ([A-Z]+)\b`)
+	ipAddrDown   = lazy.New(`\bstate (?:DOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)\b`)
 	ipAddrMaster = lazy.New(`\bmaster (\S+)`)
 	// ipAddrDetail are the lines of -d and of -s that belong to an interface.
 	ipAddrDetail = lazy.New(`^\s+(?:valid_lft|altname|link/|inet|vf \d+|bridge|bridge_slave|bond |bond_slave|veth|vxlan|vlan |tun |macvlan|ipvlan|dummy|ipip|sit|gre|RX:|TX:|alias|promiscuity|permaddr|parent(?:bus|dev)|\d+\s+\d+)`)
@@ -72,9 +73,7 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	if m := ipAddrLabelled.FindStringSubmatch(l.Text); m != nil && current == "" {
 		if network.IsName(m[2]) {
 			n := interfaceNamed(s, m[2], l)
-			if n.Kind == "" {
-				n.Kind = network.KindOfName(m[2])
-			}
+			n.Kind = cmp.Or(n.Kind, network.KindOfName(m[2]))
 			addAddress(n, m[1])
 		}
 		return ""
@@ -101,15 +100,13 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 // ipAddrRead reads the rest of an interface's first line.
 func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	readFlags(n, flags, "LOWER_UP")
-	if m := ipAddrMTU.FindStringSubmatch(rest); m != nil {
-		n.MTU = parse.Number(m[1])
-	}
-	if m := ipAddrMaster.FindStringSubmatch(rest); m != nil && network.IsName(m[1]) {
-		n.Master = m[1]
+	n.MTU = cmp.Or(parse.Number(ipAddrMTU.First(rest)), n.MTU)
+	if master := ipAddrMaster.First(rest); network.IsName(master) {
+		n.Master = master
 	}
 	// The operational state (RFC 2863) says more than the will; UNKNOWN is
 	// that of interfaces without one, which work (lo, tunnels).
-	if m := ipAddrState.FindStringSubmatch(rest); m != nil && (m[1] == "DOWN" || m[1] == "LOWERLAYERDOWN" || m[1] == "DORMANT" || m[1] == "NOTPRESENT") {
+	if ipAddrDown.MatchString(rest) {
 		n.State = "down"
 	}
 	if n.Kind == "" {
@@ -120,19 +117,15 @@ func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 			n.Kind = "vlan"
 		}
 	}
-	if m := ipAddrLink.FindStringSubmatch(rest); m != nil {
-		ipAddrKindOf(n, m[1])
-	}
+	ipAddrKindOf(n, ipAddrLink.First(rest))
 }
 
 // ipAddrKindOf reads the type of the hardware address (ARPHRD_*, as iproute2
 // names them in lib/ll_types.c).
 func ipAddrKindOf(n *facts.Interface, hardware string) {
 	switch {
-	case hardware == "loopback":
-		n.Kind = "loopback"
-	case hardware == "infiniband":
-		n.Kind = "infiniband"
+	case hardware == "loopback" || hardware == "infiniband":
+		n.Kind = hardware
 	case hardware == "none" || hardware == "ppp" || hardware == "sit" || hardware == "gre" || strings.HasPrefix(hardware, "ipip") || strings.HasPrefix(hardware, "tunnel") || strings.HasPrefix(hardware, "gre"):
 		n.Kind = "tunnel"
 	}
@@ -148,10 +141,7 @@ var ipBriefKind = &parse.Kind{
 	Name: "ip-brief", Title: "Network interfaces, from ip -br addr", Command: "ip -br addr", Gives: []string{"nics"},
 	Anchors:  []string{" UP ", " DOWN", " UNKNOWN "},
 	Commands: []string{"ip -br", "ip -brief", "ip --brief", "ip -4 -br", "ip -c -br"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && ipBriefLine.MatchString(l.Text) && ipBriefPlausible(l.Text)
-	},
+	Begins:   parse.BeginsWith(func(text string) bool { return ipBriefLine.MatchString(text) && ipBriefPlausible(text) }),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		for _, l := range in.While(func(l parse.Line) bool { return ipBriefLine.MatchString(l.Text) }) {
 			m := ipBriefLine.FindStringSubmatch(l.Text)
@@ -205,9 +195,7 @@ var ipRouteKind = &parse.Kind{
 		for _, l := range in.While(func(l parse.Line) bool { return ipRouteLine.MatchString(l.Text) }) {
 			m := ipRouteLine.FindStringSubmatch(l.Text)
 			n := interfaceNamed(s, m[2], l)
-			if n.Kind == "" {
-				n.Kind = network.KindOfName(m[2])
-			}
+			n.Kind = cmp.Or(n.Kind, network.KindOfName(m[2]))
 			src := ipRouteSource.FindStringSubmatch(m[3])
 			if _, length, ok := strings.Cut(m[1], "/"); ok && src != nil && strings.Contains(m[3], "proto kernel") {
 				addAddress(n, src[1]+"/"+length)

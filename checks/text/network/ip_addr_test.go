@@ -12,7 +12,7 @@ import (
 )
 
 // show writes an interface as one line: what is known of it.
-func show(n *facts.Interface) string {
+func show(n facts.Interface) string {
 	words := []string{n.Name, n.State, n.Kind}
 	if n.Carrier != nil && !*n.Carrier {
 		words = append(words, "no-carrier")
@@ -28,17 +28,6 @@ func show(n *facts.Interface) string {
 		words = append(words, "on", n.Host)
 	}
 	return strings.Join(append(words, n.Addresses...), " ")
-}
-
-func interfaces(f *facts.Facts) []string {
-	if f.NICs == nil {
-		return nil
-	}
-	var list []string
-	for i := range f.NICs.Interfaces {
-		list = append(list, show(&f.NICs.Interfaces[i]))
-	}
-	return list
 }
 
 func TestInterfaces(t *testing.T) {
@@ -130,7 +119,7 @@ lo        Link encap:Local Loopback
 		},
 		"no interface": {text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n", want: nil},
 	} {
-		expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "%s: interfaces", name)
+		expect.NoDiff(t, tt.want, expect.Map(texttest.Sections("x.txt", tt.text).NICs.Interfaces, show), "%s: interfaces", name)
 	}
 }
 

@@ -34,10 +34,7 @@ var lsmodPromptKind = &parse.Kind{
 			return false
 		}
 		if nics := s.NICs(); nics.Modules == nil || nics.ModulesPartial {
-			if nics.Modules == nil {
-				nics.Modules = []string{}
-			}
-			nics.ModulesPartial = false
+			nics.Modules, nics.ModulesPartial = append([]string{}, nics.Modules...), false
 			s.Told("nics.modules", nics.Modules, l)
 		}
 		return true
@@ -108,17 +105,11 @@ func lsmodShowsPeerMemory(command string) bool {
 	case strings.Contains(pattern, "-v") || !strings.Contains(pattern, "grep"):
 		return false
 	}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(pattern), func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_", r) }) {
-		if len(word) >= 3 && lsmodAsksForPeermem(word) {
-			return true
-		}
-	}
-	return false
+	const module = "nvidia_peermem" // grep lets it through if a pattern is a part of its name, or holds "peer".
+	return slices.ContainsFunc(lsmodWord.FindAllString(strings.ToLower(pattern), -1), func(word string) bool {
+		return strings.Contains(module, word) || strings.Contains(word, "peer")
+	})
 }
 
-// lsmodAsksForPeermem reports whether a pattern of grep lets nvidia_peermem
-// through: it is a part of its name, or holds "peer".
-func lsmodAsksForPeermem(pattern string) bool {
-	const module = "nvidia_peermem"
-	return strings.Contains(module, pattern) || strings.Contains(pattern, "peer")
-}
+// lsmodWord is a pattern of grep that is long enough to say something.
+var lsmodWord = lazy.New(`[a-z0-9_]{3,}`)

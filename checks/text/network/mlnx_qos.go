@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -40,9 +41,7 @@ func mlnxQoSRead(s *parse.Sink, in *parse.Lines) {
 		if m == nil {
 			return q.Line != 0 && mlnxQoSNumbers.MatchString(l.Text)
 		}
-		if q.Line == 0 {
-			q.Line = l.Number
-		}
+		q.Line = cmp.Or(q.Line, l.Number)
 		switch value := m[2]; m[1] {
 		case "DCBX mode":
 			if q.Line != l.Number { // The next interface.

@@ -47,45 +47,37 @@ func interfaceNamed(s *parse.Sink, name string, l parse.Line) *facts.Interface {
 			return n
 		}
 	}
-	n := facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
-	if len(nics.Interfaces) >= maxInterfaces {
-		return &n
+	n := &facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+	if len(nics.Interfaces) < maxInterfaces {
+		nics.Interfaces = append(nics.Interfaces, *n)
+		n = &nics.Interfaces[len(nics.Interfaces)-1]
+		s.Watch("nics.interfaces["+name+"]", n, l)
 	}
-	nics.Interfaces = append(nics.Interfaces, n)
-	known := &nics.Interfaces[len(nics.Interfaces)-1]
-	s.Watch("nics.interfaces["+name+"]", known, l)
-	return known
+	return n
 }
 
 // addAddress adds an address with its prefix length.
 func addAddress(n *facts.Interface, address string) {
-	if len(n.Addresses) >= maxAddresses || len(address) > 64 {
-		return
+	if len(n.Addresses) < maxAddresses && len(address) <= 64 && !slices.Contains(n.Addresses, address) {
+		n.Addresses = append(n.Addresses, address)
 	}
-	if slices.Contains(n.Addresses, address) {
-		return
-	}
-	n.Addresses = append(n.Addresses, address)
 }
 
 // readFlags reads the flags of an interface, as the kernel names them
 // (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
 // RUNNING are the carrier.
 func readFlags(n *facts.Interface, flags string, carrierWord string) {
-	set := make(map[string]bool)
-	for f := range strings.FieldsFuncSeq(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
-		set[f] = true
-	}
+	set := strings.FieldsFunc(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	n.State = "down"
-	if set["UP"] {
+	if slices.Contains(set, "UP") {
 		n.State = "up"
 	}
 	switch {
-	case set["LOOPBACK"]:
+	case slices.Contains(set, "LOOPBACK"):
 		n.Kind = "loopback"
-	case set["NO-CARRIER"]:
+	case slices.Contains(set, "NO-CARRIER"):
 		n.Carrier = new(false)
-	case set[carrierWord]:
+	case slices.Contains(set, carrierWord):
 		n.Carrier = new(true)
 	}
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"strings"
@@ -14,12 +15,8 @@ import (
 // agree are one port; where two contradict each other they describe different
 // machines, or of different times, and both stay.
 func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
-	if p.Host == "" {
-		p.Host = s.Host()
-	}
-	if p.Port == 0 {
-		p.Port = 1
-	}
+	p.Host = cmp.Or(p.Host, s.Host())
+	p.Port = cmp.Or(p.Port, 1)
 	p.Source, p.Line = s.Source(), l.Number
 	nics := s.NICs()
 	for i := range nics.RDMA {
@@ -72,12 +69,9 @@ func contradict[T comparable](a, b T) bool {
 // sameGID compares two spellings of a GID: programs print it in full or
 // shortened as an IPv6 address.
 func sameGID(a, b string) bool {
-	x, err := netip.ParseAddr(a)
-	if err != nil {
-		return a == b
-	}
-	y, err := netip.ParseAddr(b)
-	return err == nil && x == y
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return a == b || errA == nil && errB == nil && x == y
 }
 
 // maxGIDs bounds the GIDs of one port. A table has 256 entries at most on
@@ -97,12 +91,8 @@ func addGID(p *facts.RDMAPort, g facts.GID) {
 		if known.GID == "" {
 			known.GID, known.IPv4 = g.GID, g.IPv4
 		}
-		if known.Type == "" {
-			known.Type = g.Type
-		}
-		if known.Netdev == "" {
-			known.Netdev = g.Netdev
-		}
+		known.Type = cmp.Or(known.Type, g.Type)
+		known.Netdev = cmp.Or(known.Netdev, g.Netdev)
 		return
 	}
 	if len(p.GIDs) < maxGIDs {
@@ -136,11 +126,7 @@ func ahead(in *parse.Lines, belongs func(string) bool) bool {
 // flag returns what follows a flag in a command line: "-d" of
 // "ibv_devinfo -d mlx5_0".
 func flag(command, flag string) string {
-	words := strings.Fields(command)
-	for i, w := range words {
-		if w == flag && i+1 < len(words) {
-			return words[i+1]
-		}
-	}
-	return ""
+	_, after, _ := strings.Cut(" "+strings.Join(strings.Fields(command), " "), " "+flag+" ")
+	value, _, _ := strings.Cut(after, " ")
+	return value
 }

@@ -1,7 +1,7 @@
 package network_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,39 +17,25 @@ import (
 // want compares the ports that a text gives with those that are expected, leaving out where they stand.
 func want(t *testing.T, text string, want []facts.RDMAPort) {
 	t.Helper()
-	f := texttest.Parse("x.txt", text)
-	var got []facts.RDMAPort
-	if f.NICs != nil {
-		got = f.NICs.RDMA
-	}
+	got := texttest.Sections("x.txt", text).NICs.RDMA
 	for i := range got {
 		expect.That(t, got[i].Source == "x.txt" && got[i].Line >= 1, "port %s has no place: %+v", got[i].Device, got[i])
 		got[i].Source, got[i].Line = "", 0
 	}
-	a, _ := json.MarshalIndent(got, "", " ")
-	b, _ := json.MarshalIndent(want, "", " ")
-	expect.That(t, string(a) == string(b), "%q:\ngot %s\nwant %s", text, a, b)
+	expect.NoDiff(t, want, got, "%q", text)
 }
 
 // bounded fails when a text gives more than the facts may hold.
 func bounded(t *testing.T, text string) {
 	t.Helper()
-	f := texttest.Parse("bond0", text)
-	if f.Storage != nil && f.Storage.GDS != nil && (len(f.Storage.GDS.Drivers) > 500 || len(f.Storage.GDS.Properties) > 500) {
-		t.Errorf("too much: %d drivers, %d properties", len(f.Storage.GDS.Drivers), len(f.Storage.GDS.Properties))
-	}
-	if f.NICs == nil {
-		return
-	}
-	if len(f.NICs.Interfaces) > network.MaxInterfaces || len(f.NICs.Bonds) > network.MaxInterfaces || len(f.NICs.Providers) > network.MaxInterfaces {
-		t.Errorf("%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
-	}
+	f := texttest.Sections("bond0", text)
+	gds := cmp.Or(f.Storage.GDS, &facts.GDS{})
+	expect.That(t, len(gds.Drivers) <= 500 && len(gds.Properties) <= 500, "too much: %d drivers, %d properties", len(gds.Drivers), len(gds.Properties))
+	expect.That(t, len(f.NICs.Interfaces) <= network.MaxInterfaces && len(f.NICs.Bonds) <= network.MaxInterfaces && len(f.NICs.Providers) <= network.MaxInterfaces, "%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
 	for _, n := range f.NICs.Interfaces {
 		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
 	}
-	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(live.Modules) {
-		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
-	}
+	expect.That(t, len(f.NICs.RDMA) <= parse.MaxEntries && len(f.NICs.QoS) <= parse.MaxEntries && len(f.NICs.Modules) <= len(live.Modules), "too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	for _, m := range f.NICs.Modules {
 		expect.That(t, slices.Contains(live.Modules, m), "the module %q is not one of those that bear on RDMA", m)
 	}
@@ -156,12 +142,9 @@ func TestLsmod(t *testing.T) {
 		{"not shown", "the module ib_core is loaded\n", "-", false},
 		{"advice, not a list", "use lsmod | grep nvidia_peermem to see it\n", "-", false},
 	} {
-		f := texttest.Parse("x", c.text)
-		got, partial := "-", false
-		if f.NICs != nil && f.NICs.Modules != nil {
-			got, partial = strings.Join(f.NICs.Modules, " "), f.NICs.ModulesPartial
-		}
-		expect.That(t, got == c.want && partial == c.partial, "%s: got %q partial %v, want %q partial %v", c.name, got, partial, c.want, c.partial)
+		nics := texttest.Sections("x", c.text).NICs
+		isShown := nics.Modules != nil
+		expect.That(t, isShown == (c.want != "-") && (!isShown || strings.Join(nics.Modules, " ") == c.want) && nics.ModulesPartial == c.partial, "%s: got %q partial %v", c.name, nics.Modules, nics.ModulesPartial)
 	}
 }
 

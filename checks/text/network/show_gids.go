@@ -30,15 +30,12 @@ var (
 )
 
 func showGIDsRead(s *parse.Sink, in *parse.Lines) {
-	var ports []*facts.RDMAPort
-	at := make(map[*facts.RDMAPort]parse.Line)
-	byName := make(map[string]*facts.RDMAPort)
+	var port facts.RDMAPort // The one under way: its rows follow each other.
 	flush := func() {
-		for _, p := range ports {
-			Merge(s, *p, at[p])
+		if port.Device != "" {
+			Merge(s, port, parse.Line{Number: port.Line})
 		}
-		ports = nil
-		clear(byName)
+		port = facts.RDMAPort{}
 	}
 	in.While(func(l parse.Line) bool {
 		if showGIDsHead.MatchString(l.Text) { // Another table is of another machine.
@@ -51,22 +48,17 @@ func showGIDsRead(s *parse.Sink, in *parse.Lines) {
 		}
 		number, err := strconv.Atoi(m[2])
 		index, err2 := strconv.Atoi(m[3])
-		if err != nil || err2 != nil || len(ports) >= parse.MaxEntries {
+		if err != nil || err2 != nil {
 			return true
 		}
-		name := m[1] + " " + m[2]
-		p := byName[name]
-		if p == nil {
-			p = &facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: netdevLayer(m[7])}
-			byName[name] = p
-			ports = append(ports, p)
-			at[p] = l
+		if port.Device != m[1] || port.Port != number {
+			flush()
+			port = facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: netdevLayer(m[7]), Line: l.Number}
 		}
-		g := facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: network.GIDType(m[6]), Netdev: m[7]}
-		if strings.Contains(p.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
-			p.Netdev = m[7]
+		if strings.Contains(port.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
+			port.Netdev = m[7]
 		}
-		addGID(p, g)
+		addGID(&port, facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: network.GIDType(m[6]), Netdev: m[7]})
 		return true
 	})
 	flush()

@@ -23,12 +23,8 @@ var dcgmDiagKind = &parse.Kind{
 	Command: "dcgmi diag -r 2",
 	Gives:   []string{"logs"},
 	Anchors: []string{"| Diagnostic "},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		m := dcgmRow.FindStringSubmatch(l.Text)
-		return m != nil && m[1] == "Diagnostic" && strings.TrimSpace(m[2]) == "Result"
-	},
-	Read: dcgmDiagRead,
+	Begins:  parse.BeginsLike(lazy.New(`^\s*\| Diagnostic *\| *Result *\|\s*$`)),
+	Read:    dcgmDiagRead,
 }
 
 // dcgmRow is a row of the table, dcgmRule a line between rows, and dcgmResult the result

@@ -55,16 +55,13 @@ var nvdriverParamsKind = &parse.Kind{
 	Begins: parse.BeginsLike(nvdriverParam),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		d := &s.GPUs().Driver
-		if d.Parameters == nil {
-			d.Parameters = make(map[string]string)
-		}
 		in.While(func(l parse.Line) bool {
 			m := nvdriverParam.FindStringSubmatch(l.Text)
 			if m == nil {
 				return false
 			}
 			if len(d.Parameters) < 500 { // Driver 580 has 50.
-				d.Parameters[m[1]] = strings.ToValidUTF8(strings.Trim(m[2], `"`), "?")
+				parse.Put(&d.Parameters, m[1], strings.ToValidUTF8(strings.Trim(m[2], `"`), "?"))
 				s.Told("gpus.driver.parameters["+m[1]+"]", d.Parameters[m[1]], l)
 			}
 			return true

@@ -1,6 +1,7 @@
 package nvidia_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -38,13 +39,10 @@ Device Minor: 	 0
 func TestNvdriver(t *testing.T) {
 	f := texttest.Parse("nvidia-bug-report.log", nvdriverBugReport)
 	d := f.GPUs.Driver
-	if d.KernelVersion != "570.86.15" || d.Open == nil || !*d.Open || d.Parameters["EnableResizableBar"] != "1" || d.Parameters["RegistryDwords"] != "RMIntrLockingMode=1" {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.KernelVersion == "570.86.15" && d.Open != nil && *d.Open && d.Parameters["EnableResizableBar"] == "1" && d.Parameters["RegistryDwords"] == "RMIntrLockingMode=1", "got %+v", d)
 	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "NVIDIA H100 80GB HBM3" && f.GPUs.Devices[0].Address == "0000:18:00.0", "got %+v", f.GPUs.Devices)
-	if f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n"); f.GPUs == nil || f.GPUs.Driver.KernelVersion != "535.183.01" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n")
+	expect.That(t, f.GPUs != nil && f.GPUs.Driver.KernelVersion == "535.183.01", "got %+v", f.GPUs)
 	f = texttest.Parse("dmesg", "[    9.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n")
 	expect.That(t, f.GPUs.Driver.KernelVersion == "535.183.01" && !*f.GPUs.Driver.Open, "got %+v", f.GPUs.Driver)
 }
@@ -65,9 +63,7 @@ func TestNvfabric(t *testing.T) {
 		f := texttest.Parse("a", text)
 		expect.Must(t, f.GPUs != nil && f.GPUs.Driver.FabricManager != nil, "%q: nothing", text)
 		got := f.GPUs.Driver.FabricManager
-		if got.Version != want.Version || (got.Running == nil) != (want.Running == nil) || got.Running != nil && *got.Running != *want.Running {
-			t.Errorf("%q: got %+v, want %+v", text, got, want)
-		}
+		expect.That(t, got.Version == want.Version && (got.Running == nil) == (want.Running == nil) && (got.Running == nil || *got.Running == *want.Running), "%q: got %+v, want %+v", text, got, want)
 	}
 }
 
@@ -78,12 +74,7 @@ func TestNvdriverLinks(t *testing.T) {
 		{"a compatibility library", "lrwxrwxrwx 1 root root 20 May  1 10:00 /usr/local/cuda/compat/libcuda.so.1 -> libcuda.so.570.86.10\n", ""},
 		{"no version", "libcuda.so.1 -> libcuda.so\n", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := ""
-			for _, p := range texttest.Parse("x.txt", test.text).Software {
-				got += p.Name + " " + p.Version
-			}
-			expect.Equal(t, test.want, got, "it")
-		})
+		got := expect.Map(texttest.Parse("x.txt", test.text).Software, func(p facts.Package) string { return p.Name + " " + p.Version })
+		expect.Equal(t, test.want, strings.Join(got, ""), "%s", test.name)
 	}
 }

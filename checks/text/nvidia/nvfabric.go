@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -68,9 +69,7 @@ func nvfabricEnter(s *parse.Sink, running *bool, l parse.Line) {
 
 func nvfabricManager(s *parse.Sink) *facts.FabricManager {
 	d := &s.GPUs().Driver
-	if d.FabricManager == nil {
-		d.FabricManager = &facts.FabricManager{}
-	}
+	d.FabricManager = cmp.Or(d.FabricManager, &facts.FabricManager{})
 	return d.FabricManager
 }
 

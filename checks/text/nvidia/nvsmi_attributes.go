@@ -219,13 +219,10 @@ func nvsmiMemory(set func(g *facts.GPU, bytes int64)) nvsmiSet {
 // nvsmiLink makes the set of a number of the PCIe link.
 func nvsmiLink(set func(l *facts.GPULink, n int)) nvsmiSet {
 	return func(g *facts.GPU, v *nvsmiValue) {
-		if !v.isNumber || v.number > 1<<30 {
-			return
+		if v.isNumber && v.number <= 1<<30 {
+			g.PCIe = cmp.Or(g.PCIe, &facts.GPULink{})
+			set(g.PCIe, int(v.number))
 		}
-		if g.PCIe == nil {
-			g.PCIe = &facts.GPULink{}
-		}
-		set(g.PCIe, int(v.number))
 	}
 }
 
@@ -277,9 +274,7 @@ func nvsmiCount(count func(e *facts.ECC) **int64) nvsmiSet {
 }
 
 func nvsmiECCOf(g *facts.GPU) *facts.ECC {
-	if g.ECC == nil {
-		g.ECC = &facts.ECC{}
-	}
+	g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 	return g.ECC
 }
 
@@ -289,9 +284,7 @@ func nvsmiRemapped(set func(r *facts.RemappedRows, n int)) nvsmiSet {
 		if !v.isNumber && v.on == nil || v.number >= 1<<30 {
 			return
 		}
-		if g.RemappedRows == nil {
-			g.RemappedRows = &facts.RemappedRows{}
-		}
+		g.RemappedRows = cmp.Or(g.RemappedRows, &facts.RemappedRows{})
 		if v.isOn() {
 			v.number = 1
 		}
@@ -302,21 +295,19 @@ func nvsmiRemapped(set func(r *facts.RemappedRows, n int)) nvsmiSet {
 // nvsmiDriver notes the versions that nvidia-smi names.
 func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
 	if driver = strings.TrimSpace(driver); nvsmiDriverVersion.MatchString(driver) {
-		d := &s.GPUs().Driver
-		if d.Version == "" {
-			d.Version = driver
-			s.Told("gpus.driver.version", driver, l)
-		}
-		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
+		nvsmiVersion(s, &s.GPUs().Driver.Version, "gpus.driver.version", "nvidia-driver", driver, l)
 	}
 	if cuda = strings.TrimSpace(cuda); nvsmiCUDAVersion.MatchString(cuda) {
-		d := &s.GPUs().Driver
-		if d.CUDAVersion == "" {
-			d.CUDAVersion = cuda
-			s.Told("gpus.driver.cuda_version", cuda, l)
-		}
-		s.Package("cuda-driver", cuda, "", "nvidia-smi", l)
+		nvsmiVersion(s, &s.GPUs().Driver.CUDAVersion, "gpus.driver.cuda_version", "cuda-driver", cuda, l)
 	}
+}
+
+func nvsmiVersion(s *parse.Sink, known *string, fact, name, version string, l parse.Line) {
+	if *known == "" {
+		*known = version
+		s.Told(fact, version, l)
+	}
+	s.Package(name, version, "", "nvidia-smi", l)
 }
 
 var (
@@ -329,8 +320,8 @@ func nvsmiGPU(s *parse.Sink, busID string, index int, l parse.Line) *facts.GPU {
 	var g *facts.GPU
 	if address := facts.Address(busID); address != "" {
 		g = s.GPU(address, l)
-		if index >= 0 && g.Index == nil {
-			g.Index = &index
+		if index >= 0 {
+			g.Index = cmp.Or(g.Index, &index)
 		}
 	} else {
 		g = s.GPUAt(max(index, 0), l)

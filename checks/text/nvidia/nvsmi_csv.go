@@ -76,11 +76,11 @@ var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
 
 // nvsmiCSVAsked reads the columns that a command asks for.
 func nvsmiCSVAsked(command string) []string {
-	m := nvsmiCSVOption.FindStringSubmatch(command)
-	if m == nil || !strings.Contains(command, "csv") {
+	asked := nvsmiCSVOption.First(command)
+	if asked == "" || !strings.Contains(command, "csv") {
 		return nil
 	}
-	return strings.Split(strings.Trim(m[1], ","), ",")
+	return strings.Split(strings.Trim(asked, ","), ",")
 }
 
 func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
@@ -97,24 +97,15 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	}
 	only := nvsmiCommandIndex(command)
 	rows, consecutive := 0, true
-	for {
-		l, ok := in.Peek()
-		if !ok || rows >= parse.MaxEntries {
-			break
-		}
+	in.While(func(l parse.Line) bool {
 		fields := strings.Split(l.Text, ",")
-		if strings.TrimSpace(l.Text) == "" || len(fields) != len(columns) {
-			break
+		if _, again := nvsmiCSVHeader(l.Text); again || rows >= parse.MaxEntries || strings.TrimSpace(l.Text) == "" || len(fields) != len(columns) ||
+			!nvsmiCSVRow(s, columns, fields, max(only, 0)+rows, &consecutive, rows, l) {
+			return false
 		}
-		if _, again := nvsmiCSVHeader(l.Text); again {
-			break
-		}
-		if !nvsmiCSVRow(s, columns, fields, max(only, 0)+rows, &consecutive, rows, l) {
-			break
-		}
-		in.Next()
 		rows++
-	}
+		return true
+	})
 	// A pipe may have cut the list; without the command it cannot be told.
 	if command != "" && only < 0 && rows > 0 && consecutive && !strings.Contains(command, "|") {
 		nvsmiAnswered(s, first)

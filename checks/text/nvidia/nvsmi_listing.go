@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -111,9 +112,7 @@ func (r *nvsmiListing) finish(whole bool) {
 		return
 	}
 	for i, g := range r.found {
-		if g.Index == nil {
-			g.Index = &i
-		}
+		g.Index = cmp.Or(g.Index, &i)
 	}
 	nvsmiAnswered(r.sink, r.first)
 }

@@ -1,7 +1,8 @@
 package nvidia
 
 import (
-	"strconv"
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -77,10 +78,9 @@ func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
 		r.index-- // The first GPU has the index that was asked for.
 	}
 	blank := false
-	for {
-		l, ok := in.Peek()
-		if !ok || blank && !nvsmiQueryGoesOn(l.Text) {
-			break
+	in.While(func(l parse.Line) bool {
+		if blank && !nvsmiQueryGoesOn(l.Text) {
+			return false
 		}
 		text := strings.ReplaceAll(l.Text, "\t", "    ")
 		blank = strings.TrimSpace(text) == ""
@@ -89,12 +89,11 @@ func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
 		case nvsmiQueryGPU.MatchString(text):
 			r.headings, r.depths, r.nameless = nil, nil, false
 			r.begin(nvsmiQueryGPU.FindStringSubmatch(text)[1], l)
-		case !r.line(text, l):
-			r.finish(true)
-			return
+		default:
+			return r.line(text, l)
 		}
-		in.Next()
-	}
+		return true
+	})
 	r.finish(true)
 }
 
@@ -106,12 +105,7 @@ func nvsmiQueryGoesOn(text string) bool {
 
 // nvsmiCommandIndex is the one GPU that a command asks for (-i 3), or -1.
 func nvsmiCommandIndex(command string) int {
-	if m := nvsmiIndexOption.FindStringSubmatch(command); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			return n
-		}
-	}
-	return -1
+	return *cmp.Or(parse.Optional(nvsmiIndexOption.First(command)), new(-1))
 }
 
 var nvsmiIndexOption = lazy.New(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
@@ -139,7 +133,7 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 		r.version(m[2], m[3], l)
 		return true
 	}
-	path := strings.Join(append(append([]string{}, r.headings...), m[2]), "/")
+	path := strings.Join(append(slices.Clip(r.headings), m[2]), "/")
 	if len(r.headings) == 0 && nvsmiByPath[nvsmiPath(path)] != nil {
 		r.nextNameless(m[2], l)
 	}
@@ -151,19 +145,13 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 // the lines of one GPU follow those of another. Each time the first heading
 // comes again, it is of the next GPU.
 func (r *nvsmiQueryReader) nextNameless(heading string, l parse.Line) {
-	if r.gpu != nil && !r.nameless {
+	if r.gpu != nil && !r.nameless || r.nameless && heading != r.opening {
 		return
 	}
-	if r.nameless && heading != r.opening {
-		return
-	}
-	if r.opening == "" {
-		r.opening = heading
-	}
+	r.opening = cmp.Or(r.opening, heading)
 	r.commit()
-	if r.index >= 1023 {
-		return
+	if r.index < 1023 {
+		r.index = max(r.index+1, 0)
+		r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
 	}
-	r.index = max(r.index+1, 0)
-	r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
 }

@@ -1,6 +1,8 @@
 package nvidia
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,11 +26,10 @@ var nvsmiTableKind = &parse.Kind{
 	Command: "nvidia-smi",
 	Gives:   []string{"gpus", "software"},
 	Anchors: []string{"NVIDIA-SMI ", "Persistence-M", "| Bus-Id", ":00.0 Off |", ":00.0  On |", ".0 Off |", ".0 ERR! |", "MiB |  ", "Process name  ", "MIG M.", "MIG devices:"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvsmiTableHead.MatchString(l.Text) || nvsmiTableBelongs(l.Text) && (strings.Contains(l.Text, "Persistence-M") ||
-			strings.Contains(l.Text, "MIG devices:") || nvsmiTableGPU.MatchString(l.Text) || nvsmiTableProcess.MatchString(l.Text) && strings.Count(l.Text, "|") == 2)
-	},
+	Begins: parse.BeginsWith(func(text string) bool {
+		return nvsmiTableHead.MatchString(text) || nvsmiTableBelongs(text) && (strings.Contains(text, "Persistence-M") ||
+			strings.Contains(text, "MIG devices:") || nvsmiTableGPU.MatchString(text) || nvsmiTableProcess.MatchString(text) && strings.Count(text, "|") == 2)
+	}),
 	Read: nvsmiTableRead,
 }
 
@@ -64,14 +65,10 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 		if len(lines) == 0 {
 			break
 		}
-		l := lines[0]
-		text := strings.TrimRight(l.Text, " \t")
+		l, text := lines[0], strings.TrimRight(lines[0].Text, " \t")
 		// Empty lines stand between the two tables.
-		if text == "" && len(lines) > 1 && nvsmiTableBelongs(lines[1].Text) && !nvsmiTableHead.MatchString(lines[1].Text) {
-			in.Next()
-			continue
-		}
-		if !nvsmiTableBelongs(text) || strings.Contains(text, "NVIDIA-SMI") && first.Number > 0 {
+		isBetween := text == "" && len(lines) > 1 && nvsmiTableBelongs(lines[1].Text) && !nvsmiTableHead.MatchString(lines[1].Text)
+		if !isBetween && !nvsmiTableBelongs(text) || strings.Contains(text, "NVIDIA-SMI") && first.Number > 0 {
 			break
 		}
 		in.Next()
@@ -79,6 +76,7 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 			first = l
 		}
 		switch {
+		case isBetween:
 		case strings.Contains(text, "NVIDIA-SMI"):
 			if m := nvsmiTableHead.FindStringSubmatch(text); m != nil {
 				nvsmiDriver(s, m[2], m[3], l)
@@ -121,22 +119,16 @@ func nvsmiTableFirst(s *parse.Sink, g *facts.GPU, m []string, l parse.Line) {
 	if name := strings.TrimSpace(m[2]); name != "ERR!" && (g.Name == "" || !strings.HasSuffix(name, "...")) {
 		g.Name = name
 	}
-	if on := nvsmiValueOf(m[3]).on; on != nil {
-		g.Persistence = on
-	}
+	g.Persistence = cmp.Or(nvsmiValueOf(m[3]).on, g.Persistence)
 	switch ecc := m[5]; ecc {
 	case "N/A":
 	case "Off":
-		if g.ECC == nil {
-			g.ECC = &facts.ECC{}
-		}
+		g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 	case "ERR!":
 		s.Message("nvsmi-err", map[string]string{"gpu": m[1], "address": g.Address}, l)
 	default:
 		if n, err := strconv.ParseInt(ecc, 10, 64); err == nil && n >= 0 {
-			if g.ECC == nil {
-				g.ECC = &facts.ECC{}
-			}
+			g.ECC = cmp.Or(g.ECC, &facts.ECC{})
 			g.ECC.Enabled, g.ECC.VolatileUncorrected = true, &n
 		}
 	}
@@ -158,21 +150,16 @@ func nvsmiTableSecond(g *facts.GPU, m []string) {
 	if g.PCIe == nil || g.PCIe.Generation == 0 { // Else it would be of another moment: parse.MergeGPU.
 		nvsmiUtilization(g, nvsmiValueOf(m[4]))
 	}
-	if mode := nvsmiTableModes[m[5]]; mode != "" {
-		g.ComputeMode = mode
-	}
+	g.ComputeMode = cmp.Or(nvsmiTableModes[m[5]], g.ComputeMode)
 }
 
 // nvsmiTableMIG reads the mode of MIG; a star says that the other one waits for
 // a reset.
 func nvsmiTableMIG(g *facts.GPU, cell string) {
 	word, pending := strings.CutSuffix(cell, "*")
-	on := nvsmiValueOf(word).on
-	if on == nil {
-		return
+	if on := nvsmiValueOf(word).on; on != nil {
+		g.MIG, g.MIGPending = on, new(*on != pending)
 	}
-	g.MIG = on
-	g.MIGPending = new(*on != pending)
 }
 
 // nvsmiTableUser reads a process that uses a GPU.
@@ -180,12 +167,7 @@ func nvsmiTableUser(s *parse.Sink, m []string, l parse.Line) {
 	g := s.GPUAt(parse.Number(m[1]), l)
 	g.Vendor, g.InNVML = "nvidia", true
 	pid := parse.Number(m[2])
-	for _, p := range g.Processes {
-		if p.PID == pid {
-			return
-		}
-	}
-	if pid == 0 || len(g.Processes) >= parse.MaxEntries {
+	if pid == 0 || len(g.Processes) >= parse.MaxEntries || slices.ContainsFunc(g.Processes, func(p facts.GPUProcess) bool { return p.PID == pid }) {
 		return
 	}
 	p := facts.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])}

@@ -14,18 +14,12 @@ import (
 func TestNvsmiTable(t *testing.T) {
 	f := texttest.Parse("smi.txt", texttest.NvsmiTableText)
 	d := f.GPUs.Driver
-	if d.Version != "610.43.02" || d.CUDAVersion != "13.3" || f.GPUs.NVML != "ok" || len(f.GPUs.Devices) != 2 {
-		t.Fatalf("got %+v", f.GPUs)
-	}
-	used := int64(1016 << 20)
-	memory := int64(1024 << 20)
-	index, state := 0, 0
-	ecc := int64(3)
+	expect.Must(t, d.Version == "610.43.02" && d.CUDAVersion == "13.3" && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 2, "got %+v", f.GPUs)
 	want := facts.GPU{
-		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: &index, Name: "NVIDIA A100-SXM4-80GB",
-		MemoryBytes: 81920 << 20, MemoryUsedBytes: &memory, PerformanceState: &state, UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
-		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: &ecc},
-		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
+		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: new(0), Name: "NVIDIA A100-SXM4-80GB",
+		MemoryBytes: 81920 << 20, MemoryUsedBytes: new(int64(1024 << 20)), PerformanceState: new(0), UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
+		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: new(int64(3))},
+		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: new(int64(1016 << 20))}},
 	}
 	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
 	mig := f.GPUs.Devices[1].MIG
@@ -55,9 +49,7 @@ func TestNvsmiTableLayouts(t *testing.T) {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) != 0, "%s: no GPU", name)
 		g := f.GPUs.Devices[0]
-		if f.GPUs.Driver.Version != c.driver || f.GPUs.Driver.CUDAVersion != c.cuda || g.Address != c.gpu || g.MemoryBytes != c.memory || f.GPUs.NVML != c.nvml {
-			t.Errorf("%s: got %+v, %+v", name, f.GPUs, g)
-		}
+		expect.That(t, f.GPUs.Driver.Version == c.driver && f.GPUs.Driver.CUDAVersion == c.cuda && g.Address == c.gpu && g.MemoryBytes == c.memory && f.GPUs.NVML == c.nvml, "%s: got %+v, %+v", name, f.GPUs, g)
 	}
 }
 
@@ -168,10 +160,7 @@ func TestNvsmiXML(t *testing.T) {
 	f := texttest.Parse("smi.xml", nvsmiXMLText)
 	expect.Must(t, f.GPUs != nil && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 1 && f.GPUs.Driver.CUDAVersion == "12.4", "got %+v", f.GPUs)
 	g := f.GPUs.Devices[0]
-	if g.Address != "0008:06:00.0" || g.Name != "NVIDIA GB200" || g.MIG != nil || g.PCIe.Width != 16 || *g.BAR1Bytes != 512<<30 ||
-		*g.ECC.AggregateUncorrected != 2 || !g.RemappedRows.Failed || g.Fabric.CliqueID != 32766 || len(g.Processes) != 1 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Address == "0008:06:00.0" && g.Name == "NVIDIA GB200" && g.MIG == nil && g.PCIe.Width == 16 && *g.BAR1Bytes == 512<<30 && *g.ECC.AggregateUncorrected == 2 && g.RemappedRows.Failed && g.Fabric.CliqueID == 32766 && len(g.Processes) == 1, "got %+v", g)
 	// A document that breaks off gives what it holds, and is not the whole list.
 	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
 	f = texttest.Parse("smi.xml", broken)
@@ -200,9 +189,7 @@ func TestNvsmiCSV(t *testing.T) {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil, "%s: no GPU", name)
 		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
-		if !reflect.DeepEqual(got, c.gpus) || f.GPUs.NVML != c.nvml || f.GPUs.Driver.Version != c.driver || f.GPUs.Devices[0].ComputeCapability != c.compute {
-			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
-		}
+		expect.That(t, reflect.DeepEqual(got, c.gpus) && f.GPUs.NVML == c.nvml && f.GPUs.Driver.Version == c.driver && f.GPUs.Devices[0].ComputeCapability == c.compute, "%s: got %v, %+v", name, got, f.GPUs)
 	}
 	for _, text := range []string{"name, age\nBob, 12\n", "$ nvidia-smi --query-gpu=name,ecc.errors.uncorrected.volatile.total --format=csv,noheader | sort | uniq -c\n      8 NVIDIA H200, 0\n", "index, value\n0, 1\n", "Dear name, you\n"} {
 		f := texttest.Parse("mail.txt", text)
@@ -212,9 +199,7 @@ func TestNvsmiCSV(t *testing.T) {
 
 func TestNvsmiList(t *testing.T) {
 	f := texttest.Parse("l.txt", "$ nvidia-smi -L\nGPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)\nGPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n")
-	if len(f.GPUs.Devices) != 2 || f.GPUs.NVML != "ok" || !*f.GPUs.Devices[0].MIG || f.GPUs.Devices[1].MIG != nil || f.GPUs.Devices[1].Name != "NVIDIA A100-SXM4-40GB" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.NVML == "ok" && *f.GPUs.Devices[0].MIG && f.GPUs.Devices[1].MIG == nil && f.GPUs.Devices[1].Name == "NVIDIA A100-SXM4-40GB", "got %+v", f.GPUs)
 	f = texttest.Parse("l.txt", "GPU 3: NVIDIA L4 (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n")
 	expect.That(t, f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Address == "GPU3", "a part of a list: got %+v", f.GPUs)
 }
@@ -228,26 +213,21 @@ func TestNvsmiJoin(t *testing.T) {
 // nvsmiBounded fails where a text makes more facts than it has room for.
 func nvsmiBounded(t *testing.T, f *facts.Facts) {
 	t.Helper()
-	if f.GPUs != nil && (len(f.GPUs.Devices) > parse.MaxDevices || len(f.GPUs.P2P) > parse.MaxEntries) {
-		t.Errorf("%d GPUs, %d pairs", len(f.GPUs.Devices), len(f.GPUs.P2P))
-	}
-	if f.Links != nil && len(f.Links.Pairs) > parse.MaxEntries+parse.MaxDevices {
-		t.Errorf("%d pairs", len(f.Links.Pairs))
-	}
+	expect.That(t, f.GPUs == nil || len(f.GPUs.Devices) <= parse.MaxDevices && len(f.GPUs.P2P) <= parse.MaxEntries, "too many GPUs")
+	expect.That(t, f.Links == nil || len(f.Links.Pairs) <= parse.MaxEntries+parse.MaxDevices, "too many pairs")
 	expect.That(t, len(f.Software) <= parse.MaxEntries && len(f.Origins) <= parse.MaxOrigins, "%d packages, %d origins", len(f.Software), len(f.Origins))
 }
 
 // FuzzTexts checks that what is read of any text is bounded.
 func FuzzTexts(f *testing.F) {
-	f.Add(nvdriverBugReport)
-	f.Add("● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n")
-	f.Add("filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n")
-	f.Add(nvtopoText)
-	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
-	f.Add(nvlinkText)
-	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
-	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
-	for _, seed := range []string{texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n"} {
+	for _, seed := range []string{
+		nvdriverBugReport, nvtopoText, nvlinkText, "● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n",
+		"filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n",
+		"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n",
+		"lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n",
+		"libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n",
+		texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -290,9 +270,7 @@ func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
 		f := texttest.Parse("smi.txt", strings.Join(c.texts, "\n$ date\n\n"))
 		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
 		g := f.GPUs.Devices[0]
-		if g.UtilizationPercent == nil || *g.UtilizationPercent != c.want || g.PCIe.MaxGeneration != 4 {
-			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
-		}
+		expect.That(t, g.UtilizationPercent != nil && *g.UtilizationPercent == c.want && g.PCIe.MaxGeneration == 4, "%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
 	}
 }
 

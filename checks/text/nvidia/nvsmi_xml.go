@@ -15,10 +15,7 @@ var nvsmiXMLKind = &parse.Kind{
 	Command: "nvidia-smi -q -x",
 	Gives:   []string{"gpus"},
 	Anchors: []string{"<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log>"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return strings.Contains(l.Text, "nvidia_smi_log")
-	},
+	Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "nvidia_smi_log") }),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		first, _ := in.Peek()
 		document, whole := parse.XMLDocument(in, "</nvidia_smi_log>")

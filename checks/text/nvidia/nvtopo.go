@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,9 +48,8 @@ const nvtopoMost = 128
 // nvtopoHeader returns the devices that a header names: what stands before the
 // columns of affinity.
 func nvtopoHeader(text string) []string {
-	fields := strings.Fields(text)
 	var names []string
-	for _, f := range fields {
+	for f := range strings.FieldsSeq(text) {
 		if f == "CPU" || f == "NUMA" || f == "GPU" {
 			break
 		}
@@ -67,10 +67,7 @@ func nvtopoHeader(text string) []string {
 // nvtopoRow returns the fields of a row: a device and the words for its paths.
 func nvtopoRow(text string) []string {
 	fields := strings.Fields(text)
-	if len(fields) < 2 || len(fields) > 2*nvtopoMost || !nvtopoName.MatchString(fields[0]) || !nvtopoCell.MatchString(fields[1]) {
-		return nil
-	}
-	if !slices.Contains(fields[1:], "X") {
+	if len(fields) < 2 || len(fields) > 2*nvtopoMost || !nvtopoName.MatchString(fields[0]) || !nvtopoCell.MatchString(fields[1]) || !slices.Contains(fields[1:], "X") {
 		return nil
 	}
 	return fields
@@ -115,31 +112,23 @@ func nvtopoRead(s *parse.Sink, in *parse.Lines) {
 // NICs.
 func nvtopoLegend(in *parse.Lines) map[string]string {
 	names := make(map[string]string)
-	for {
-		lines := in.Ahead(2)
-		if len(lines) == 0 {
-			return names
-		}
-		text := strings.TrimRight(lines[0].Text, " \t")
-		switch m := nvtopoNIC.FindStringSubmatch(text); {
+	in.While(func(l parse.Line) bool {
+		m := nvtopoNIC.FindStringSubmatch(l.Text)
+		switch lines := in.Ahead(2); {
 		case m != nil && len(names) < 2*nvtopoMost:
 			names[m[1]] = m[2]
-		case text == "Legend:" || text == "NIC Legend:" || nvtopoWord.MatchString(text):
-		case text == "" && len(lines) > 1 && nvtopoOfLegend(lines[1].Text):
+		case strings.TrimSpace(l.Text) == "":
+			return len(lines) > 1 && (nvtopoWord.MatchString(lines[1].Text) || nvtopoNIC.MatchString(lines[1].Text))
 		default:
-			return names
+			return nvtopoWord.MatchString(l.Text)
 		}
-		in.Next()
-	}
+		return true
+	})
+	return names
 }
 
-// nvtopoWord is a line that explains a word of the matrix.
-var nvtopoWord = lazy.New(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
-
-func nvtopoOfLegend(text string) bool {
-	text = strings.TrimRight(text, " \t")
-	return text == "Legend:" || text == "NIC Legend:" || nvtopoWord.MatchString(text) || nvtopoNIC.MatchString(text)
-}
+// nvtopoWord is the head of a legend, or a line that explains a word of the matrix.
+var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
 
 // nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to
 // Blackwell). A GPU whose row adds up to more shares its links between its
@@ -157,9 +146,7 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 	for _, r := range rows {
 		sum := 0
 		for _, cell := range r[1:] {
-			if m := nvtopoCell.FindStringSubmatch(cell); m != nil && m[1] != "" {
-				sum += parse.Number(m[1])
-			}
+			sum += parse.Number(nvtopoCell.First(cell))
 		}
 		switched = switched || sum > nvtopoLinks
 	}
@@ -169,9 +156,7 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 			continue
 		}
 		a := s.GPUAt(parse.Number(m[1]), lines[i])
-		if a.Vendor == "" {
-			a.Vendor = "nvidia"
-		}
+		a.Vendor = cmp.Or(a.Vendor, "nvidia")
 		a.InNVML = true
 		for j, cell := range r[1:min(len(r), len(columns)+1)] {
 			c := nvtopoCell.FindStringSubmatch(cell)
@@ -181,17 +166,11 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 			if cell == "X" {
 				continue
 			}
-			other := columns[j]
-			if b, ok := gpus[other]; ok {
-				if b > *a.Index {
-					nvtopoPath(s, parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
-				}
-				continue
+			if b, ok := gpus[columns[j]]; !ok {
+				nvtopoPath(s, parse.GPUName(*a.Index), cmp.Or(nics[columns[j]], columns[j]), "gpu-nic", c, false, lines[i])
+			} else if b > *a.Index {
+				nvtopoPath(s, parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
 			}
-			if name := nics[other]; name != "" {
-				other = name
-			}
-			nvtopoPath(s, parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
 		}
 		nvtopoNUMA(s, *a.Index, r, len(columns), lines[i])
 	}
@@ -210,9 +189,7 @@ func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, 
 		p.NVLinks, p.NVSwitch = &n, switched
 		return
 	}
-	if p.Path = cell[0]; nvtopoPaths[cell[0]] != "" {
-		p.Path = nvtopoPaths[cell[0]]
-	}
+	p.Path = cmp.Or(nvtopoPaths[cell[0]], cell[0])
 	if kind == "gpu-gpu" {
 		p.NVLinks = new(int) // The matrix would show them.
 	}
@@ -231,13 +208,11 @@ func nvtopoNUMA(s *parse.Sink, index int, row []string, devices int, l parse.Lin
 	if cpus := row[devices+1]; parse.CPUList.MatchString(cpus) {
 		s.NUMANode(node, cpus, l)
 	}
-	if g := s.GPUAt(index, l); g.NUMANode == nil {
-		g.NUMANode = &node
-	}
+	g := s.GPUAt(index, l)
+	g.NUMANode = cmp.Or(g.NUMANode, &node)
 	if address := s.AddressOf(index, ""); address != "" {
-		if d := s.Device(address, l); d.NUMANode == nil {
-			d.NUMANode = &node
-		}
+		d := s.Device(address, l)
+		d.NUMANode = cmp.Or(d.NUMANode, &node)
 	}
 }
 
@@ -269,15 +244,8 @@ func nvtopoPeerRow(text string) []string {
 	if len(fields) < 3 || len(fields) > 2*nvtopoMost || !nvtopoGPU.MatchString(fields[0]) {
 		return nil
 	}
-	self := false
-	for _, f := range fields[1:] {
-		if f == "X" {
-			self = true
-		} else if nvtopoPeerWords[f] == "" {
-			return nil
-		}
-	}
-	if !self {
+	isOther := func(f string) bool { return f != "X" && nvtopoPeerWords[f] == "" }
+	if !slices.Contains(fields[1:], "X") || slices.ContainsFunc(fields[1:], isOther) {
 		return nil
 	}
 	return fields
@@ -286,13 +254,12 @@ func nvtopoPeerRow(text string) []string {
 var nvtopoPeerOption = lazy.New(`-p2p[= ]+([rwnap])`)
 
 func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
-	what := ""
-	if m := nvtopoPeerOption.FindStringSubmatch(in.Prompt().Command); m != nil {
-		what = m[1]
-	}
+	what := nvtopoPeerOption.First(in.Prompt().Command)
 	columns, rows, lines := nvtopoMatrix(in, nvtopoPeerRow)
 	nvtopoLegend(in)
-	if what == "" && !nvtopoPeerPlain(rows) {
+	// When no command tells what a matrix is of, it can be taken for that of reads, but for one that says NS (not supported): those of
+	// atomics and PCI atomics do on healthy machines, and that of NVLink on machines without NVLink.
+	if what == "" && slices.ContainsFunc(rows, func(r []string) bool { return slices.Contains(r[1:], "NS") }) {
 		return
 	}
 	for i, r := range rows {
@@ -321,27 +288,13 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 	}
 }
 
-// nvtopoPeerPlain reports whether a matrix can be taken for that of reads when
-// no command tells what it is of. Those of atomics and PCI atomics say NS (not
-// supported) on healthy machines, and that of NVLink on machines without NVLink.
-func nvtopoPeerPlain(rows [][]string) bool {
-	for _, r := range rows {
-		if slices.Contains(r[1:], "NS") {
-			return false
-		}
-	}
-	return true
-}
-
 // nvtopoStatus enters a cell of a matrix of peer access.
 func nvtopoStatus(s *parse.Sink, a, b int, what, word string, l parse.Line) {
 	p := s.Pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
 	if p == nil {
 		return
 	}
-	if p.P2P == nil {
-		p.P2P = &facts.P2PStatus{}
-	}
+	p.P2P = cmp.Or(p.P2P, &facts.P2PStatus{})
 	field := &p.P2P.Read
 	switch what {
 	case "w":

@@ -29,6 +29,14 @@ func TestNvtopo(t *testing.T) {
 	expect.That(t, len(k) == 1 && k[0].Lines == 14, "got %+v", k)
 }
 
+// TestNvtopoPromptBehindPrefix checks that a line that is a prompt without what stands before it is no matrix.
+func TestNvtopoPromptBehindPrefix(t *testing.T) {
+	for _, before := range []string{"> ", "3: ", "[0] ", "- "} {
+		f := texttest.Parse("topo.txt", before+"$ GPU0 X\nGPU1 (UUID: GPU-1)\n")
+		expect.That(t, f.Links == nil, "got %+v behind %q", f.Links, before)
+	}
+}
+
 func TestNvtopoLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ text, path string }{
 		"blanks":        {"        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      PHB     0-15    N/A\nGPU1    PHB      X      0-15    N/A\n", "PHB"},
@@ -51,9 +59,8 @@ func TestNvtopoNUMA(t *testing.T) {
 	for _, d := range f.PCI.Devices {
 		expect.That(t, d.Address != "0000:1c:00.0" || d.NUMANode != nil && *d.NUMANode == 0, "got %+v", d)
 	}
-	if p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0"); p == nil {
-		t.Errorf("the pair does not bear the addresses: %+v", f.Links.Pairs)
-	}
+	p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0")
+	expect.That(t, p != nil, "the pair does not bear the addresses: %+v", f.Links.Pairs)
 }
 
 func TestNvtopoPeers(t *testing.T) {

@@ -11,11 +11,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-const (
-	// maxDeaths bounds the deaths that are kept: the first half of them, and of the
-	// rest the last.
-	maxDeaths = 64
-)
+// maxDeaths bounds the deaths that are kept: the first half of them, and of the
+// rest the last.
+const maxDeaths = 64
 
 // deathLog collects the ends of processes.
 type deathLog struct {
@@ -32,9 +30,7 @@ type noted struct {
 // it was is read from the line and the name of the text.
 func (s *Sink) Death(d facts.Death, l Line) {
 	who := s.identify(l)
-	if d.Rank == nil {
-		d.Rank = who.rank
-	}
+	d.Rank = cmp.Or(d.Rank, who.rank)
 	d.Host, d.PID, d.Time = cmp.Or(d.Host, who.Host), cmp.Or(d.PID, who.pid), cmp.Or(d.Time, who.time)
 	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
 	d.Said = escape.Printable(d.Said, maxText)
@@ -68,9 +64,7 @@ func (log *deathLog) add(d noted) {
 // identify reads who wrote a line; where the line names no rank, the name of the text may.
 func (s *Sink) identify(l Line) Speaker {
 	who := Identify(l.Whole())
-	if who.rank == nil {
-		who.rank = rankOfName(s.name)
-	}
+	who.rank = cmp.Or(who.rank, rankOfName(s.name))
 	return who
 }
 
@@ -95,10 +89,7 @@ func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // list returns the deaths in order, with their places among the messages.
 func (log *deathLog) list(messages []facts.Message, of *processLog) []facts.Death {
-	timed := len(messages) > 0
-	for _, m := range messages {
-		timed = timed && m.Time != ""
-	}
+	timed := len(messages) > 0 && !slices.ContainsFunc(messages, func(m facts.Message) bool { return m.Time == "" })
 	for i := range log.deaths {
 		d := &log.deaths[i]
 		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), of.after(line{d.Source, d.Line, d.Rank, d.PID})
@@ -137,10 +128,7 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 var rankName = lazy.New(`rank[-_.]?(\d{1,5})\b|attempt_\d+/(\d{1,5})/std`)
 
 func rankOfName(name string) *int {
-	if i := strings.LastIndexByte(name, ':'); i >= 0 {
-		name = name[i+1:]
-	}
-	name = strings.ToLower(name)
+	name = strings.ToLower(name[strings.LastIndexByte(name, ':')+1:])
 	if !strings.Contains(name, "attempt_") {
 		name = path.Base(name)
 	}

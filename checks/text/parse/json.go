@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -46,8 +47,7 @@ func JSONDocument(in *Lines) string {
 	var text strings.Builder
 	var quotes jsonQuotes
 	depth, opened := 0, false
-	first, _ := in.Peek()
-	if !strings.HasPrefix(strings.TrimSpace(first.Text), "{") && !strings.HasPrefix(strings.TrimSpace(first.Text), "[") {
+	if first, _ := in.Peek(); strings.IndexAny(strings.TrimSpace(first.Text), "{[") != 0 {
 		text.WriteByte('{')
 		depth, opened = 1, true
 	}
@@ -190,9 +190,7 @@ func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
 			m[key] = YAMLResolve(c)
 		default:
 			for name, value := range yamlMerged(c, depth+1, left) {
-				if m[name] == nil {
-					m[name] = value
-				}
+				m[name] = cmp.Or(m[name], value)
 			}
 		}
 	}

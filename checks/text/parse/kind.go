@@ -40,7 +40,7 @@ type Kind struct {
 	// those of others: logs. It reports whether it understood it. It is
 	// also called for lines inside blocks.
 	Line func(s *Sink, l Line) bool
-	// Begins reports whether a block of this kind begins at the next line;
+	// Begins reports whether a block of this kind begins at the next line, which there is;
 	// in may look ahead but takes nothing.
 	Begins func(in *Lines) bool
 	// Read takes the block from in: each line that belongs to it, and none
@@ -61,8 +61,16 @@ const (
 // BeginsLike is the Begins of a kind whose first line has one of some forms.
 func BeginsLike(forms ...*lazy.Regexp) func(in *Lines) bool {
 	return func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(l.Text) })
+		l, _ := in.Peek()
+		return slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(l.Text) })
+	}
+}
+
+// BeginsWith is the Begins of a kind that knows its first line by its text alone.
+func BeginsWith(first func(text string) bool) func(in *Lines) bool {
+	return func(in *Lines) bool {
+		l, _ := in.Peek()
+		return first(l.Text)
 	}
 }
 

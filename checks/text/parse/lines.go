@@ -3,6 +3,7 @@ package parse
 import (
 	"cmp"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -142,15 +143,8 @@ func (in *Lines) Prompt() Prompt { return in.prompt }
 // one of these commands.
 func (in *Lines) After(commands ...string) bool {
 	next, ok := in.Peek()
-	if !ok || in.prompt.Command == "" || next.Number != in.prompt.Line+1 {
-		return false
-	}
-	for _, c := range commands {
-		if HasCommand(in.prompt.Command, c) {
-			return true
-		}
-	}
-	return false
+	return ok && in.prompt.Command != "" && next.Number == in.prompt.Line+1 &&
+		slices.ContainsFunc(commands, func(c string) bool { return HasCommand(in.prompt.Command, c) })
 }
 
 // Peek returns the next line without taking it.
@@ -215,13 +209,9 @@ func (in *Lines) shared(prefixes []prefix) int {
 	in.strip(nil)
 	below := in.Ahead(1 + linesShared)
 	common, seen := len(prefixes), false
-	for i, l := range below {
-		if i == 0 || strings.TrimSpace(l.bare) == "" {
-			continue
-		}
-		seen = true
-		if common = min(common, commonPrefixes(prefixes, l.bare)); common == 0 {
-			return 0
+	for _, l := range below[min(1, len(below)):] {
+		if strings.TrimSpace(l.bare) != "" {
+			common, seen = min(common, commonPrefixes(prefixes, l.bare)), true
 		}
 	}
 	if !seen {

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -62,10 +63,7 @@ func (g *ledger) note(fact, value, source string, line int) {
 	if g.known[t] || len(g.told) >= MaxOrigins {
 		return
 	}
-	if g.known == nil {
-		g.known = make(map[toldValue]bool)
-	}
-	g.known[t] = true
+	Put(&g.known, t, true)
 	g.told = append(g.told, toldAt{t, source, line})
 }
 
@@ -130,9 +128,7 @@ func (g *ledger) rename(names map[string]string) {
 			key, below, _ := strings.Cut(rest, "]")
 			ends := strings.Split(key, " -> ")
 			for j, end := range ends {
-				if names[end] != "" {
-					ends[j] = names[end]
-				}
+				ends[j] = cmp.Or(names[end], end)
 			}
 			t.fact = list + strings.Join(ends, " -> ") + "]" + below
 		}
@@ -187,12 +183,8 @@ func sharedPaths(f *facts.NICFacts) map[string]bool {
 	if f == nil {
 		return nil
 	}
-	count, shared := map[string]int{}, map[string]bool{}
-	note := func(path string) {
-		if count[path]++; count[path] > 1 {
-			shared[path] = true
-		}
-	}
+	shared := map[string]bool{} // False of those that stand for one so far.
+	note := func(path string) { _, shared[path] = shared[path] }
 	for _, n := range f.Interfaces {
 		note("nics.interfaces[" + n.Name + "]")
 	}

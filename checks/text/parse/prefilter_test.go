@@ -21,9 +21,7 @@ func parseWithoutPrefilters(name, content string) *facts.Facts {
 func sameWithoutPrefilters(t *testing.T, name, text string) {
 	t.Helper()
 	want, got := texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text))
-	if got != want {
-		t.Errorf("%s: with prefilters: %s", name, texttest.Difference(want, got))
-	}
+	expect.That(t, got == want, "%s: with prefilters: %s", name, texttest.Difference(want, got))
 }
 
 // TestPrefilters checks that the texts of the repository tell the same without prefilters.

@@ -43,10 +43,7 @@ func (s *Sink) process(who Speaker) *process {
 	p := log.byKey[key]
 	if p == nil && len(log.list) < maxProcesses {
 		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}}
-		if log.byKey == nil {
-			log.byKey = make(map[processKey]*process)
-		}
-		log.byKey[key] = p
+		Put(&log.byKey, key, p)
 		log.list = append(log.list, p)
 	}
 	if p != nil && p.Device == nil {
@@ -69,9 +66,7 @@ func (s *Sink) Step(l Line) {
 
 // complained notes that a process said that something is wrong or went wrong.
 func (s *Sink) complained(id string, who Speaker, l Line) {
-	if who.rank == nil {
-		who.rank = rankOfName(s.name)
-	}
+	who.rank = cmp.Or(who.rank, rankOfName(s.name))
 	if p := s.process(who); p != nil {
 		p.Said, p.Line = id, l.Number
 	}

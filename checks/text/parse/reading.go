@@ -245,6 +245,9 @@ func (r *Reading) mayBegin(in *Lines, l Line) bool {
 // kindOf returns the kind of the block that begins at the next line: of those
 // that may, the first.
 func (r *Reading) kindOf(in *Lines, l Line) *Kind {
+	if _, ok := in.Peek(); !ok {
+		return nil // Without its prefixes the line is a prompt.
+	}
 	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
 		for i, k := range r.kinds {
 			anchored := slices.Contains(l.takers, uint16(i))
@@ -444,9 +447,7 @@ func (r *Reading) Finish() *facts.Facts {
 	}
 	if len(s.deaths.deaths) > 0 || s.Facts.Logs != nil {
 		logs := s.Logs()
-		if logs.Messages == nil {
-			logs.Messages = []facts.Message{}
-		}
+		logs.Messages = append([]facts.Message{}, logs.Messages...)
 		s.messages.settle(logs.Messages)
 		if len(s.deaths.deaths) > 0 {
 			logs.Deaths = s.deaths.list(logs.Messages, &s.processes)

@@ -74,10 +74,7 @@ func (s *Sink) Source() string { return s.name }
 
 // Prompt is the last shell prompt of the text.
 func (s *Sink) Prompt() Prompt {
-	if s.prompt == nil {
-		return Prompt{}
-	}
-	return *s.prompt
+	return *cmp.Or(s.prompt, &Prompt{})
 }
 
 // Host is the host that the last shell prompt named, or empty.
@@ -165,11 +162,8 @@ func (s *Sink) Indexed(index int) bool {
 // no address. Once another text tells the addresses, the two become one;
 // else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
 func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
-	name := GPUName(index)
-	g := s.GPU(name, l)
-	if g.Index == nil {
-		g.Index = &index
-	}
+	g := s.GPU(GPUName(index), l)
+	g.Index = cmp.Or(g.Index, &index)
 	return g
 }
 
@@ -206,6 +200,14 @@ func section[T any](at **T) *T {
 		*at = new(T)
 	}
 	return *at
+}
+
+// Put sets an entry of a map, which is new if need be.
+func Put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
 }
 
 // GPUs returns the section of the GPUs, new if need be.
@@ -268,45 +270,31 @@ func (s *Sink) Variable(name, value string, l Line) {
 		return
 	}
 	s.Tell(Event{Kind: VariableSet, Name: name, Value: value, Line: l})
-	if s.Facts.Env == nil {
-		s.Facts.Env = &facts.EnvFacts{}
-	}
-	effective := true
-	for _, v := range s.Facts.Env.Variables {
-		if v.Name == name {
-			if v.Value == value {
-				return
-			}
-			effective = false
+	f, effective := section(&s.Facts.Env), true
+	for _, v := range f.Variables {
+		if v.Name == name && v.Value == value {
+			return
 		}
+		effective = effective && v.Name != name
 	}
-	if len(s.Facts.Env.Variables) >= MaxEntries {
+	if len(f.Variables) >= MaxEntries {
 		return
 	}
-	s.Facts.Env.Variables = append(s.Facts.Env.Variables, facts.Variable{
-		Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective,
-	})
+	f.Variables = append(f.Variables, facts.Variable{Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective})
 	s.Told("env.variables["+name+"]", value, l)
 }
 
 // Package notes a version of a piece of software. The host is that of the
 // shell prompt when host is empty.
 func (s *Sink) Package(name, version, host, manager string, l Line) {
-	if host == "" {
-		host = s.Host()
-	}
+	host = cmp.Or(host, s.Host())
 	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})
-	for _, p := range s.Facts.Software {
-		if p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
-			return
-		}
-	}
-	if len(s.Facts.Software) >= MaxEntries {
-		return
-	}
-	s.Facts.Software = append(s.Facts.Software, facts.Package{
-		Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number,
+	known := slices.ContainsFunc(s.Facts.Software, func(p facts.Package) bool {
+		return p.Name == name && p.Version == version && p.Host == host && p.Manager == manager
 	})
+	if !known && len(s.Facts.Software) < MaxEntries {
+		s.Facts.Software = append(s.Facts.Software, facts.Package{Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number})
+	}
 }
 
 // Message notes a statement that a parser found by other means than the
@@ -317,10 +305,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 
 // Unknown notes what could not be told.
 func (s *Sink) Unknown(section, fact, reason, hint string) {
-	for _, u := range s.Facts.Unknown {
-		if u.Section == section && u.Fact == fact {
-			return
-		}
+	if !slices.ContainsFunc(s.Facts.Unknown, func(u facts.Unknown) bool { return u.Section == section && u.Fact == fact }) {
+		s.Facts.Unknown = append(s.Facts.Unknown, facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
 	}
-	s.Facts.Unknown = append(s.Facts.Unknown, facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
 }

@@ -22,27 +22,24 @@ func ByteSize(text string) *int64 {
 	if n >= math.MaxInt64 {
 		return nil
 	}
-	size := int64(n)
-	return &size
+	return new(int64(n))
 }
 
 var sizeForm = lazy.New(`^(?s)\s*(.*?)\s*([kmgtpe]?)i?b?\s*$`)
 
 // Limit reads a limit; -1 is unlimited.
 func Limit(text string, unit int64) *int64 {
-	none := int64(-1)
 	if text == "unlimited" || text == "infinity" {
-		return &none
+		return new(int64(-1))
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil || n < 0:
 		return nil
 	case n > 1<<62/unit: // RLIM_INFINITY is written as a number by some.
-		return &none
+		return new(int64(-1))
 	}
-	n *= unit
-	return &n
+	return new(n * unit)
 }
 
 // Capability is a capability without CAP_, in upper case.

@@ -40,9 +40,7 @@ func Identify(line string) Speaker {
 		}
 	}
 	if s.pid == 0 {
-		if m := pidSpeaker.FindStringSubmatch(line); m != nil {
-			s.pid = Number(m[1])
-		}
+		s.pid = Number(pidSpeaker.First(line))
 	}
 	s.rank = rankOf(line)
 	if m := timeForm.FindStringSubmatch(line); m != nil {
@@ -57,13 +55,10 @@ func (s Speaker) Device() *int { return s.device }
 // rankOf reads the rank that wrote a line. What the process itself put before it tells it
 // better than its launcher does, of which there may be one on each host.
 func rankOf(line string) *int {
-	for _, form := range []*lazy.Regexp{torchSpeaker, mpiSpeaker, rankSpeaker} {
+	for _, form := range []*lazy.Regexp{torchSpeaker, mpiSpeaker, rankSpeaker, slurmSpeaker} {
 		if m := form.FindStringSubmatch(line); m != nil && strings.Join(m[1:], "") != "" {
 			return Optional(strings.Join(m[1:], ""))
 		}
-	}
-	if m := slurmSpeaker.FindStringSubmatch(line); m != nil {
-		return Optional(m[1])
 	}
 	return nil
 }
@@ -104,8 +99,7 @@ func Optional(s string) *int {
 	if err != nil {
 		return nil
 	}
-	v := int(n)
-	return &v
+	return new(int(n))
 }
 
 // HostByte reports whether a byte may stand in the name of a host.

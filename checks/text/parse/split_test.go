@@ -177,9 +177,8 @@ func TestNameGPUs(t *testing.T) {
 			for _, g := range s.Facts.GPUs.Devices {
 				same := owners[*g.Index]
 				alone := len(same) == 1
-				if named := g.Name != ""; named != (alone || g.Address == GPUName(*g.Index)) || alone && g.Address != same[0] {
-					t.Errorf("indices %03b: GPU %s has index %d and name %q; the index is that of %v", indices, g.Address, *g.Index, g.Name, same)
-				}
+				named := g.Name != ""
+				expect.That(t, named == (alone || g.Address == GPUName(*g.Index)) && (!alone || g.Address == same[0]), "indices %03b: GPU %s has index %d and name %q; the index is that of %v", indices, g.Address, *g.Index, g.Name, same)
 			}
 			if first == nil {
 				first = s.Facts

@@ -3,10 +3,9 @@ package runs_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/job"
@@ -134,17 +133,8 @@ func TestDeaths(t *testing.T) {
 		},
 		"ended well": {"Process 1 exit with status code 0\nsrun: error: node7: task 3: Requested node configuration is not available\n", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			if f := texttest.Parse("job.log", test.text); f.Logs != nil {
-				for _, d := range f.Logs.Deaths {
-					got = append(got, told(d))
-				}
-			}
-			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
-				t.Errorf("got\n%s\nof\n%s", strings.Join(got, "\n"), test.text)
-			}
-		})
+		got := expect.Map(texttest.Sections("job.log", test.text).Logs.Deaths, told)
+		expect.NoDiff(t, test.want, got, "%s: %s", name, test.text)
 	}
 }
 
@@ -157,22 +147,17 @@ func TestDeathsOfOthers(t *testing.T) {
 		expect.Must(t, f.Logs != nil && len(f.Logs.Deaths) == 1, "got %+v of\n%s", f.Logs, text)
 		return f.Logs.Deaths[0]
 	}
-	if d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value); !d.Ignored {
-		t.Errorf("not ignored: %+v", d)
-	}
-	if d := one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9)); d.StepsAfter != 8 || d.Uncaught || d.Ignored {
-		t.Errorf("got %+v", d)
-	}
-	if d := one("attempt_0/3/stderr.log", value); d.Rank == nil || *d.Rank != 3 {
-		t.Errorf("got %+v", d)
-	}
+	d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value)
+	expect.That(t, d.Ignored, "not ignored: %+v", d)
+	d = one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9))
+	expect.That(t, d.StepsAfter == 8 && !d.Uncaught && !d.Ignored, "got %+v", d)
+	d = one("attempt_0/3/stderr.log", value)
+	expect.That(t, d.Rank != nil && *d.Rank == 3, "got %+v", d)
 	chained := traceback("/work/a.py", "KeyError: 'k'") + "\nThe above exception was the direct cause of the following exception:\n\n" + value
-	if d := one("a.log", chained); len(d.Behind) != 1 || d.Behind[0] != "KeyError: 'k'" {
-		t.Errorf("got %+v", d)
-	}
-	if d := one("a.log", value+value+value); d.Count != 3 || d.Line != 21 {
-		t.Errorf("got %+v", d)
-	}
+	d = one("a.log", chained)
+	expect.That(t, len(d.Behind) == 1 && d.Behind[0] == "KeyError: 'k'", "got %+v", d)
+	d = one("a.log", value+value+value)
+	expect.That(t, d.Count == 3 && d.Line == 21, "got %+v", d)
 }
 
 // TestWaitsThatEnd checks that a job goes on where XLA or a server says that a wait is over.
@@ -196,17 +181,10 @@ func FuzzDeaths(f *testing.F) {
 	f.Add("srun: error: node7: task 3: Exited with exit code 1\nstep 1 loss 2.0\n")
 	f.Add("Root Cause (first observed failure):\n[0]:\n  rank      : 13 (local_rank: 5)\n  exitcode  : -7 (pid: 3327)\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed := texttest.Parse("fuzz.log", text)
-		if parsed.Logs == nil {
-			return
-		}
-		if n := len(parsed.Logs.Deaths); n > 64 {
-			t.Errorf("%d deaths", n)
-		}
-		for _, d := range parsed.Logs.Deaths {
-			if len(d.Text) > 300 || len(d.Said) > 300 || len(d.Class) > 200 || len(d.File) > 200 || len(d.Behind) > 4 {
-				t.Errorf("too long: %+v", d)
-			}
+		deaths := texttest.Sections("fuzz.log", text).Logs.Deaths
+		expect.That(t, len(deaths) <= 64, "%d deaths", len(deaths))
+		for _, d := range deaths {
+			expect.That(t, len(d.Text) <= 300 && len(d.Said) <= 300 && len(d.Class) <= 200 && len(d.File) <= 200 && len(d.Behind) <= 4, "too long: %+v", d)
 		}
 	})
 }
@@ -229,16 +207,10 @@ Root Cause (first observed failure):
   traceback : Signal 7 (SIGBUS) received by PID 3327
 ============================================================
 `)
-	for _, m := range f.Logs.Messages {
-		if m.ID == "torch-first-failure" {
-			want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
-			if diff := cmp.Diff(want, m.Fields); diff != "" || m.Line != 8 {
-				t.Errorf("line %d (-want +got):\n%s", m.Line, diff)
-			}
-			return
-		}
-	}
-	t.Errorf("got %+v", f.Logs.Messages)
+	i := slices.IndexFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-first-failure" })
+	expect.Must(t, i >= 0 && f.Logs.Messages[i].Line == 8, "got %+v", f.Logs.Messages)
+	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
+	expect.NoDiff(t, want, f.Logs.Messages[i].Fields, "fields")
 }
 
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.
@@ -290,7 +262,6 @@ func TestProgress(t *testing.T) {
 
 func TestProgressByFileName(t *testing.T) {
 	text := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
-	if list := texttest.Parse("rank5.log", text).Logs.Progress; len(list) != 1 || list[0].Rank != 5 {
-		t.Errorf("got %+v", list)
-	}
+	list := texttest.Parse("rank5.log", text).Logs.Progress
+	expect.That(t, len(list) == 1 && list[0].Rank == 5, "got %+v", list)
 }

@@ -135,24 +135,22 @@ func resultOf(text string) (mark, bool) {
 	case beginsForm.MatchString(text):
 		return mark{kind: banner}, true
 	case checkedForm.MatchString(text):
-		n, err := strconv.Atoi(checkedForm.FindStringSubmatch(text)[1])
+		n, err := strconv.Atoi(checkedForm.First(text))
 		return mark{kind: checked, number: n}, err == nil
 	case closedForm.MatchString(text):
 		return mark{kind: finished}, true
 	case strings.HasPrefix(strings.TrimSpace(text), "^C"):
 		return mark{kind: stopped}, true
 	case exitForm.MatchString(text):
-		n, err := strconv.Atoi(exitForm.FindStringSubmatch(text)[1])
+		n, err := strconv.Atoi(exitForm.First(text))
 		return mark{kind: exit, number: n}, err == nil
 	case passedForm.MatchString(text):
 		return mark{kind: passed}, true
 	case failedForm.MatchString(text):
 		return mark{kind: exit, number: 1}, true
 	case lossForm.MatchString(text):
-		if m := stepForm.FindStringSubmatch(text); m != nil {
-			n, err := strconv.Atoi(m[1])
-			return mark{kind: step, number: n, count: 1}, err == nil
-		}
+		n, err := strconv.Atoi(stepForm.First(text))
+		return mark{kind: step, number: n, count: 1}, err == nil
 	}
 	return mark{}, false
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -85,15 +86,11 @@ func within(k, p *facts.Progress) bool {
 
 // join puts what a line tells into an entry.
 func join(k, p *facts.Progress) {
-	if k.Group == "" {
-		k.Group = p.Group
-	}
+	k.Group = cmp.Or(k.Group, p.Group)
 	if k.Seq == nil {
 		k.Seq, k.Op, k.Elements = p.Seq, p.Op, p.Elements
 	}
-	if k.Completed == nil {
-		k.Completed = p.Completed
-	}
+	k.Completed = cmp.Or(k.Completed, p.Completed)
 	if p.Enqueued != nil && (k.Enqueued == nil || *k.Enqueued < *p.Enqueued) {
 		k.Enqueued = p.Enqueued
 	}

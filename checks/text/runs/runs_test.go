@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -180,9 +181,8 @@ func TestNoise(t *testing.T) {
 					for i := range noisy {
 						noisy[i][1] = noise.Do(noisy[i][1])
 					}
-					if got, want := runsAnywhere(read(noisy), noise), runsAnywhere(read(clean), noise); got != want {
-						t.Errorf("%s, %s: %s, then %s: got\n%swant\n%s", way, v[0], without.what, with.what, got, want)
-					}
+					got, want := runsAnywhere(read(noisy), noise), runsAnywhere(read(clean), noise)
+					expect.That(t, got == want, "%s, %s: %s, then %s: got\n%swant\n%s", way, v[0], without.what, with.what, got, want)
 				}
 			}
 		})
@@ -209,10 +209,8 @@ func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
 		fmt.Fprintf(&b, "%+v\n", r)
 	}
 	fmt.Fprintf(&b, "%+v\n", f.Comparisons)
-	if f.Env != nil {
-		for _, v := range f.Env.Variables {
-			fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
-		}
+	for _, v := range cmp.Or(f.Env, &facts.EnvFacts{}).Variables {
+		fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
 	}
 	return b.String()
 }
@@ -255,15 +253,12 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 	}
 	expect.Must(t, len(f.Runs) == 2 && set >= 0 && plain >= 0, "got %+v", f.Runs)
 	for i, want := range map[int]output{set: with, plain: without} {
-		if r := f.Runs[i]; r.Outcome != want.outcome || r.Told != want.told || (r.Shown == 0) != (want.outcome == "unknown") {
-			t.Errorf("got %+v, want %s, told: %v", r, want.outcome, want.told)
-		}
+		r := f.Runs[i]
+		expect.That(t, r.Outcome == want.outcome && r.Told == want.told && (r.Shown == 0) == (want.outcome == "unknown"), "got %+v, want %s, told: %v", r, want.outcome, want.told)
 	}
 	known := without.outcome != "unknown" && with.outcome != "unknown"
 	want := []facts.Comparison{{Kind: "variable", Name: v[0], A: min(set, plain), B: max(set, plain)}}
-	if known && !slices.Equal(f.Comparisons, want) || !known && len(f.Comparisons) > 0 {
-		t.Errorf("got %+v, want %+v: %v", f.Comparisons, want, known)
-	}
+	expect.That(t, known && slices.Equal(f.Comparisons, want) || !known && len(f.Comparisons) == 0, "got %+v, want %+v: %v", f.Comparisons, want, known)
 	if f.Env == nil {
 		return // Headings and names of files set nothing.
 	}
@@ -291,11 +286,9 @@ func TestTrials(t *testing.T) {
 	} {
 		f := read(tt.texts)
 		i := slices.IndexFunc(f.Env.Variables, func(v facts.Variable) bool { return v.Name == "NCCL_P2P_DISABLE" && v.Value == "1" })
-		if i < 0 {
-			t.Errorf("%s: the variable is missing", tt.what)
-		} else if v := f.Env.Variables[i]; v.Trial != tt.trial || v.Effective == tt.trial {
-			t.Errorf("%s: got %+v, trial: %v", tt.what, v, tt.trial)
-		}
+		expect.Must(t, i >= 0, "%s: the variable is missing", tt.what)
+		v := f.Env.Variables[i]
+		expect.That(t, v.Trial == tt.trial && v.Effective != tt.trial, "%s: got %+v, trial: %v", tt.what, v, tt.trial)
 	}
 }
 
@@ -353,10 +346,7 @@ func TestDifferences(t *testing.T) {
 		{"the second prompt of a shell", texts{file("a", run("docker run --rm \\\n> --gpus all \\\n> image ./t.sh", dies)+run("docker run --rm \\\n> --gpus all \\\n> -e NCCL_P2P_DISABLE=1 \\\n> image ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
 	} {
 		f := read(tt.of)
-		var got []string
-		for _, c := range f.Comparisons {
-			got = append(got, strings.TrimSpace(c.Kind+" "+c.Name))
-		}
+		got := expect.Map(f.Comparisons, func(c facts.Comparison) string { return strings.TrimSpace(c.Kind + " " + c.Name) })
 		expect.That(t, strings.Join(got, ", ") == tt.want, "%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
 	}
 }
@@ -402,9 +392,8 @@ func TestNoConclusion(t *testing.T) {
 		"a money's sign":                          plain + dies + "$ saved with NCCL_P2P_DISABLE=1\n" + passes,
 		"a command whose end is in the next line": "$ mpirun -np 2 -H node1,node2 -x LD_LIBRARY_PATH -x NCCL_P2P_DISABLE=1 -x NCCL_I\nB_DISABLE=1 ./t.sh\n" + passes + "$ mpirun -np 2 -H node1,node2 -x LD_LIBRARY_PATH ./t.sh\n" + dies,
 	} {
-		if f := texttest.Parse("a.txt", content); len(f.Comparisons) > 0 {
-			t.Errorf("%s: %q: got %+v of %+v", what, content, f.Comparisons, f.Runs)
-		}
+		f := texttest.Parse("a.txt", content)
+		expect.That(t, len(f.Comparisons) == 0, "%s: %q: got %+v of %+v", what, content, f.Comparisons, f.Runs)
 	}
 }
 
@@ -420,9 +409,8 @@ func TestNoRuns(t *testing.T) {
 		table(10), dies, watchdog, "$ nvidia-smi\n$ lspci\n", "## Without\n## With\n", "$ ./all_reduce_perf -g 2\n" + table(10), "it hangs\n",
 		"services:\n  a:\n    image: x\n    environment:\n      NCCL_P2P_DISABLE: \"1\"\n",
 	} {
-		if f := texttest.Parse("a.txt", content); len(f.Runs)+len(f.Comparisons) > 0 {
-			t.Errorf("%q: got %+v", content, f.Runs)
-		}
+		f := texttest.Parse("a.txt", content)
+		expect.That(t, len(f.Runs)+len(f.Comparisons) == 0, "%q: got %+v", content, f.Runs)
 	}
 }
 
@@ -438,9 +426,7 @@ func FuzzRuns(f *testing.F) {
 		got := texttest.Parse("p2p-on.log", content)
 		expect.That(t, len(got.Runs) <= 64 && len(got.Comparisons) <= 64, "%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
 		for _, r := range got.Runs {
-			if !slices.Contains([]string{"ok", "failed", "hung", "unknown"}, r.Outcome) || r.Line < 1 || len(r.Variables) > 64 || len(r.Devices) > 64 {
-				t.Errorf("got %+v", r)
-			}
+			expect.That(t, slices.Contains([]string{"ok", "failed", "hung", "unknown"}, r.Outcome) && r.Line >= 1 && len(r.Variables) <= 64 && len(r.Devices) <= 64, "got %+v", r)
 		}
 		for _, c := range got.Comparisons {
 			expect.That(t, c.A >= 0 && c.A < c.B && c.B < len(got.Runs), "got %+v", c)

@@ -18,11 +18,8 @@ func torchrunKind(t *tracebacks) *parse.Kind {
 		Title:   "the rank that failed first, from torchrun's summary",
 		Gives:   []string{"logs"},
 		Anchors: []string{"Root Cause (first observed failure)"},
-		Begins: func(in *parse.Lines) bool {
-			l, _ := in.Peek()
-			return strings.Contains(l.Text, "Root Cause (first observed failure)")
-		},
-		Read: t.readTorchrun,
+		Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "Root Cause (first observed failure)") }),
+		Read:    t.readTorchrun,
 	}
 }
 

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -46,7 +47,7 @@ func NewDeaths(*parse.Sink) parse.Family {
 		{
 			Name: "traceback", Title: "where a Python program raised an exception or died", Gives: []string{"logs"},
 			Anchors: []string{head, frame, ignored, loggingError, chained, spawned, fatal},
-			Begins:  t.begins,
+			Begins:  tracebackBegins,
 			Read:    t.read,
 		},
 		torchrunKind(t), new(ends).kind(), stepsKind,
@@ -78,16 +79,9 @@ type traceback struct {
 	fatal string
 }
 
-func (t *tracebacks) begins(in *parse.Lines) bool {
-	lines := in.Ahead(maxPieces)
-	if len(lines) == 0 {
-		return false
-	}
-	l, _ := parse.Unbroken(lines)
-	if strings.Contains(l.Whole(), frame) {
-		return frameForm.MatchString(l.Whole())
-	}
-	return true
+func tracebackBegins(in *parse.Lines) bool {
+	l, _ := parse.Unbroken(in.Ahead(maxPieces))
+	return !strings.Contains(l.Whole(), frame) || frameForm.MatchString(l.Whole())
 }
 
 // frameForm is a frame: traceback.py's, and with no comma before "in" faulthandler's.
@@ -140,12 +134,9 @@ func (t *tracebacks) nextIs(rank *int, l parse.Line) { t.rank, t.rankLine = rank
 // of returns the traceback behind a prefix.
 func (t *tracebacks) of(prefix string) *traceback {
 	key := newPrefix(prefix).key()
-	b := t.open[key]
-	if b == nil {
-		b = &traceback{}
-		if len(t.open) < maxOpen {
-			t.open[key] = b
-		}
+	b := cmp.Or(t.open[key], &traceback{})
+	if len(t.open) < maxOpen {
+		t.open[key] = b
 	}
 	return b
 }
@@ -153,9 +144,8 @@ func (t *tracebacks) of(prefix string) *traceback {
 // begin begins a traceback. What stands before its head may be more than what stands
 // before its frames: "ERROR: Traceback", "Original Traceback", "  traceback : Traceback".
 func (t *tracebacks) begin(before string, l parse.Line) {
-	original := strings.HasSuffix(before, "Original ")
 	mild := mildLevel.MatchString(before)
-	before = strings.TrimSuffix(before, "Original ")
+	before, original := strings.CutSuffix(before, "Original ")
 	before = strings.TrimSuffix(strings.TrimSuffix(before, "+ Exception Group "), "traceback : ")
 	b := t.of(before)
 	b.restart(l, original || b.linked > b.ended && l.Number-b.linked <= near)
@@ -232,15 +222,14 @@ var hooked = lazy.New(`\[rank\d+\]: *$`)
 
 // note takes a frame. Frames come outermost first.
 func (b *traceback) note(m []string) {
-	file := m[2]
-	d := &b.death
+	d, file, ofLibrary := &b.death, m[2], library.MatchString(m[2])
 	d.TopLevel = b.inner == "" && m[4] == "<module>" || b.inner != "" && d.TopLevel
 	b.inner = file
 	d.RaisedIn = escape.Printable(file, maxName)
-	if library.MatchString(file) && b.own {
+	if ofLibrary && b.own {
 		return
 	}
-	b.own = b.own || !library.MatchString(file)
+	b.own = !ofLibrary
 	d.File, d.FileLine, d.Function = escape.Printable(file, maxName), parse.Number(m[3]), escape.Printable(m[4], maxName)
 }
 
@@ -319,16 +308,13 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 		if m == nil || !current {
 			continue
 		}
-		if d.RaisedIn == "" {
-			d.RaisedIn = escape.Printable(m[2], maxName)
-		}
+		d.RaisedIn = cmp.Or(d.RaisedIn, escape.Printable(m[2], maxName))
 		if d.File == "" || library.MatchString(d.File) && !library.MatchString(m[2]) {
 			d.File, d.FileLine, d.Function = escape.Printable(m[2], maxName), parse.Number(m[3]), escape.Printable(m[4], maxName)
 		}
 	}
 	s.Death(d, l)
-	b := t.of(prefix)
-	*b = traceback{fatal: words}
+	*t.of(prefix) = traceback{fatal: words}
 }
 
 // prefix is what stands before each line of one process, in parts: between them stand

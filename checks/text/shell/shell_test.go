@@ -45,12 +45,11 @@ func TestParse(t *testing.T) {
 	} {
 		got := shown(shell.Parse(text).Commands)
 		if len(text) > 1000 {
-			if n := len(shell.Parse(text).Commands); n != 20001 || !strings.HasSuffix(got, "20001 c") {
-				t.Errorf("%d commands, %s", n, got[len(got)-20:])
-			}
-		} else if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
+			n := len(shell.Parse(text).Commands)
+			expect.That(t, n == 20001 && strings.HasSuffix(got, "20001 c"), "%d commands, %s", n, got[len(got)-20:])
+			continue
 		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 	// A block that goes on behind what is parsed at a time is one block.
 	s := shell.Parse("x\n" + ("if a; then\n" + strings.Repeat("b c\n", 12000)) + "fi\nd")

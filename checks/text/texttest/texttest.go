@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -24,6 +25,22 @@ func Parse(name, content string) *facts.Facts {
 	r := text.NewReading()
 	Text(r, name, content)
 	return r.Finish()
+}
+
+// Sections is Parse with an empty section for each of which the text says nothing.
+func Sections(name, content string) *facts.Facts {
+	f := Parse(name, content)
+	for i, v := 0, reflect.ValueOf(f).Elem(); i < v.NumField(); i++ {
+		if section := v.Field(i); section.Kind() == reflect.Pointer && section.IsNil() {
+			section.Set(reflect.New(section.Type().Elem()))
+		}
+	}
+	return f
+}
+
+// First is the first message of a text, an empty one where it holds none.
+func First(name, content string) facts.Message {
+	return append(Sections(name, content).Logs.Messages, facts.Message{})[0]
 }
 
 // Text reads one text from memory.
