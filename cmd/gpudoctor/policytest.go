@@ -70,8 +70,8 @@ func testPolicyCommand() *cli.Command {
 		Usage:     "check rules of your own, and run their tests and cases",
 		ArgsUsage: "DIR",
 		Description: `Checks the rules (*.rego) in DIR against the contract and the schema of the
-facts, runs their tests (*_test.rego) with coverage, and judges the cases: folders
-below DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
+facts, runs their tests (*_test.rego), and judges the cases: folders below
+DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
 patch.json. Each test has the bounds of a rule, and no network, clock or environment.
 
 exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
@@ -110,10 +110,9 @@ type policyResults struct {
 	// Failed is how many tests and cases failed.
 	Failed int
 
-	tests    []rules.PolicyTest
-	coverage []rules.Coverage
-	cases    []caseResult
-	rules    int
+	tests []rules.PolicyTest
+	cases []caseResult
+	rules int
 }
 
 // caseResult is a case, and how it differs from what is wanted.
@@ -130,7 +129,7 @@ func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyRe
 			r.rules++
 		}
 	}
-	if r.tests, r.coverage, err = set.TestPolicy(ctx, dir); err != nil {
+	if r.tests, err = set.TestPolicy(ctx, dir); err != nil {
 		return r, err
 	}
 	for _, t := range r.tests {
@@ -234,7 +233,7 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	return failures, nil
 }
 
-// Write writes what failed, the coverage and a summary.
+// Write writes what failed, and a summary.
 func (r policyResults) Write(w io.Writer) error {
 	var b strings.Builder
 	line := func(format string, args ...any) {
@@ -249,13 +248,6 @@ func (r policyResults) Write(w io.Writer) error {
 		for _, f := range c.failures {
 			line("FAIL  case %s: %s", c.name, f)
 		}
-	}
-	for _, c := range r.coverage {
-		said := ""
-		if len(c.NotRun) > 0 {
-			said = ", not run: lines " + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NotRun), " ", ", "), "[]")
-		}
-		line("%5.1f %% of %s%s", c.Percent, c.File, said)
 	}
 	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.Failed)
 	_, err := io.WriteString(w, b.String())
