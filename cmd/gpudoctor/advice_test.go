@@ -75,10 +75,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 			})
 		}
 	}
-	var from []string
-	for _, name := range fixtures.Examples() {
-		from = append(from, examplePrefix+name)
-	}
+	from := expect.Map(fixtures.Examples(), func(name string) string { return examplePrefix + name })
 	texts, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	expect.Must(t, err == nil && len(texts) != 0 && len(from) != 0 && len(cases) != 0, "%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
 	for _, file := range append(from, texts...) {

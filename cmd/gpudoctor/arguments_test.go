@@ -482,11 +482,7 @@ func TestBashCompletion(t *testing.T) {
 }
 
 func examples() []string {
-	var all []string
-	for _, e := range fixtures.Examples() {
-		all = append(all, examplePrefix+e)
-	}
-	return all
+	return expect.Map(fixtures.Examples(), func(e string) string { return examplePrefix + e })
 }
 
 // requestOf reads a command line of "gpudoctor check" as the program does.

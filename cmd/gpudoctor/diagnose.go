@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -268,11 +269,7 @@ func (k knowledge) acceptable() []string {
 
 // ruleIDs are the ids of all rules.
 func (k knowledge) ruleIDs() []string {
-	var ids []string
-	for _, r := range k.rules.Rules() {
-		ids = append(ids, r.ID)
-	}
-	return ids
+	return lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.ID })
 }
 
 // problem gives the faults of rules and remedies as one line for the first of

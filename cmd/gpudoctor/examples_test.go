@@ -110,11 +110,7 @@ func (s slurm) run(t *testing.T, script string) string {
 // reports are the names of the reports that the prolog kept.
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
-	var names []string
-	for _, file := range expect.Value(filepath.Glob(s.logs + "/*"))(t) {
-		names = append(names, filepath.Base(file))
-	}
-	return names
+	return expect.Map(expect.Value(filepath.Glob(s.logs+"/*"))(t), filepath.Base)
 }
 
 // printNodes prints the nodes, and why they are drained, once no job ends any more.

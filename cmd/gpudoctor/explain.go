@@ -90,12 +90,7 @@ func (e *explanation) explain(id string) bool {
 	if r, ok := e.known.rules.Rule(id); ok {
 		e.rule(r)
 	}
-	var others []rules.Rule
-	for _, r := range e.known.rules.Rules() {
-		if r.Cause == id && r.ID != id {
-			others = append(others, r)
-		}
-	}
+	others := lines.Filter(e.known.rules.Rules(), func(r rules.Rule) bool { return r.Cause == id && r.ID != id })
 	if len(others) > 0 {
 		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
@@ -154,13 +149,8 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	}
 	e.part("undo", r.Undo)
 	e.part("verify", r.Verify)
-	var cures []string
-	for _, rule := range e.known.rules.Rules() {
-		if slices.Contains(rule.Remedies, r.ID) {
-			cures = append(cures, rule.ID)
-		}
-	}
-	e.part("applies to", strings.Join(cures, ", "))
+	cures := lines.Filter(e.known.rules.Rules(), func(rule rules.Rule) bool { return slices.Contains(rule.Remedies, r.ID) })
+	e.part("applies to", strings.Join(lines.Map(cures, func(rule rules.Rule) string { return rule.ID }), ", "))
 	e.part("sources", r.Sources...)
 }
 

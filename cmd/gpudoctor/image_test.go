@@ -315,10 +315,7 @@ func TestImageFacts(t *testing.T) {
 		code, stdout, stderr := inProcess("facts", "--from", imagetest.Write(t, img, form), "--no-redact")
 		expect.Must(t, code == exitOK, "%s: exit code %d: %s", form, code, stderr)
 		f := decoded[facts.Facts](t, stdout)
-		var set []string
-		for _, v := range f.Env.Variables {
-			set = append(set, v.Name+"="+v.Value)
-		}
+		set := expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
 		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
 		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // argument is one flag of a command line, with its value.
@@ -218,13 +219,10 @@ func (l *line) unknownFlag(a argument) error {
 
 // takersOf are the commands that take a flag.
 func takersOf(app *cli.App, name string) []string {
-	var takers []string
-	for _, c := range leaves(app.Commands) {
-		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
-			takers = append(takers, c.HelpName)
-		}
-	}
-	return takers
+	takers := lines.Filter(leaves(app.Commands), func(c *cli.Command) bool {
+		return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	})
+	return lines.Map(takers, func(c *cli.Command) string { return c.HelpName })
 }
 
 // allFlags are the flags of the program and of all commands, by all their names.
@@ -304,13 +302,8 @@ func parseFlag(all map[string]cli.Flag, arg string) []argument {
 
 // commandNames lists the commands that a person sees.
 func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		if !c.Hidden && c.Name != "help" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	seen := lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
+	return lines.Map(seen, func(c *cli.Command) string { return c.Name })
 }
 
 // usageError turns an error of the flag parser into one line with a hint.

@@ -28,10 +28,7 @@ func textsTable() string {
 func rulesTable(all []rules.Rule) string {
 	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
 	for _, r := range all {
-		var names []string
-		for _, p := range r.Profiles {
-			names = append(names, string(p))
-		}
+		names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
 		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
 	}
 	return lines.Table(lines.Clean(rows, false))

@@ -45,7 +45,7 @@ func writeManual(w io.Writer, app *cli.App) error {
 	commands := slices.DeleteFunc(leaves(app.Commands), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 	return page.Execute(w, map[string]any{
 		"App": app, "Commands": commands, "Variables": variablesOf(commands), "Here": settings.Here, "OwnOnly": join(ownOnly),
-		"ExitCodes": slices.DeleteFunc(slices.Clone(allTerms), func(t reportTerm) bool { return t.Kind != exitCodeTerm }),
+		"ExitCodes": lines.Filter(allTerms, func(t reportTerm) bool { return t.Kind == exitCodeTerm }),
 	})
 }
 

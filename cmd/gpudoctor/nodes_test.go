@@ -171,10 +171,7 @@ func TestProbeNodes(t *testing.T) {
 
 // blamed are what a report blames, in order.
 func blamed(r *nodes.Report) []string {
-	var all []string
-	for _, b := range r.Blames {
-		all = append(all, b.Kind+" "+strings.Join(b.Nodes, " "))
-	}
+	all := expect.Map(r.Blames, func(b nodes.Blame) string { return b.Kind + " " + strings.Join(b.Nodes, " ") })
 	slices.Sort(all)
 	return all
 }

@@ -74,13 +74,7 @@ func otherExtension() string {
 
 // filesOf are the files among outputs.
 func filesOf(all []output) []string {
-	var files []string
-	for _, o := range all {
-		if o.file != "" {
-			files = append(files, o.file)
-		}
-	}
-	return files
+	return lines.NonEmpty(lines.Map(all, func(o output) string { return o.file })...)
 }
 
 // writable rejects a file that cannot be written, before any work is done. The flag names
@@ -136,10 +130,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 // sayWritten says which files were written, and with what result: on standard output where no report is written
 // to it, otherwise on standard error if that is a terminal.
 func sayWritten(all []output, said string, stdout io.Writer) error {
-	var files []string
-	for _, file := range filesOf(all) {
-		files = append(files, lines.Printable(file, false))
-	}
+	files := lines.Map(filesOf(all), func(file string) string { return lines.Printable(file, false) })
 	line := fmt.Sprintf("gpudoctor: wrote %s: %s", join(files), said)
 	switch {
 	case len(files) == 0:
@@ -185,10 +176,7 @@ func firstOf(all []error) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var hints []string
-	for _, err := range all[1:] {
-		hints = append(hints, "also: "+err.Error())
-	}
+	hints := lines.Map(all[1:], func(err error) string { return "also: " + err.Error() })
 	return complaint.Hinted(all[0], hints...)
 }
 

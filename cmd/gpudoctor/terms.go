@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -103,13 +104,9 @@ func findTerms(words []string) []reportTerm {
 	name := strings.ToLower(strings.Join(words, " "))
 	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(name, "exit"), "-"))
 	code = strings.TrimSpace(strings.TrimPrefix(code, "code"))
-	var found []reportTerm
-	for _, t := range everyTerm() {
-		if t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name {
-			found = append(found, t)
-		}
-	}
-	return found
+	return lines.Filter(everyTerm(), func(t reportTerm) bool {
+		return t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name
+	})
 }
 
 // signals reports whether a code is one of those of signals (signal(7)).

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -46,13 +47,8 @@ func pairs(a, b []rules.Finding) []pair {
 
 // compareFindings lists the findings that differ.
 func compareFindings(a, b []rules.Finding) []Item {
-	var items []Item
-	for _, p := range pairs(a, b) {
-		if p.before == nil || p.after == nil || !p.before.says(p.after) {
-			items = append(items, p.item())
-		}
-	}
-	return items
+	differ := func(p pair) bool { return p.before == nil || p.after == nil || !p.before.says(p.after) }
+	return lines.Map(lines.Filter(pairs(a, b), differ), pair.item)
 }
 
 // item names a finding by the side that has it, A first if both have.

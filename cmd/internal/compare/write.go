@@ -96,10 +96,7 @@ func listOf(items []Item, whole bool) []lines.Entry {
 	}) {
 		first := alike[0]
 		e := lines.Entry{Lead: map[Change]string{New: "+ ", Gone: "- ", Changed: "~ "}[first.Change], Text: first.sentence(first.change())}
-		var more []string
-		for _, i := range alike[1:] {
-			more = append(more, i.at)
-		}
+		more := lines.Map(alike[1:], func(i Item) string { return i.at })
 		if most := maxPlaces; len(more) > 0 {
 			if whole {
 				most = len(more)
@@ -232,18 +229,11 @@ func (s Said) String() string {
 
 // listChange says what a list gained and lost; empty where only its order changed.
 func listChange(before, after []string) string {
-	var parts []string
-	for _, v := range after {
-		if !slices.Contains(before, v) {
-			parts = append(parts, "+"+v)
-		}
+	lacking := func(list, other []string, sign string) []string {
+		own := lines.Filter(list, func(v string) bool { return !slices.Contains(other, v) })
+		return lines.Map(own, func(v string) string { return sign + v })
 	}
-	for _, v := range before {
-		if !slices.Contains(after, v) {
-			parts = append(parts, "-"+v)
-		}
-	}
-	return lines.Cut(maxValue, strings.Join(parts, " "))
+	return lines.Cut(maxValue, strings.Join(append(lacking(after, before, "+"), lacking(before, after, "-")...), " "))
 }
 
 // note is a value in brackets, where it says something.

@@ -73,11 +73,7 @@ func Formats() []string { return []string{"text", "json"} }
 
 // Names are the names of all targets.
 func Names() []string {
-	var names []string
-	for _, t := range Targets() {
-		names = append(names, t.Name)
-	}
-	return names
+	return lines.Map(Targets(), func(t Target) string { return t.Name })
 }
 
 // List are the targets with what is written, a line each, for a help text.
@@ -237,11 +233,7 @@ func (f *file) Exports() (all []group) {
 // Reasons say why the settings are made, those with the same reason together.
 func (f *file) Reasons() (all []string) {
 	for _, same := range lines.Grouped(f.Settings, func(s plan.Setting) [2]string { return [...]string{s.Reason, s.Remedy} }) {
-		var names []string
-		for _, s := range same {
-			names = append(names, f.called(s))
-		}
-		if names = lines.NonEmpty(names...); len(names) > 0 {
+		if names := lines.NonEmpty(lines.Map(same, f.called)...); len(names) > 0 {
 			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
 		}
 	}

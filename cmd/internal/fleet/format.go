@@ -17,13 +17,7 @@ var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
 
 // Formats are the names of the formats, the default first, as check calls them.
 func Formats() []string {
-	var all []string
-	for _, name := range report.FormatNames() {
-		if writers[name] != nil {
-			all = append(all, name)
-		}
-	}
-	return all
+	return lines.Filter(report.FormatNames(), func(name string) bool { return writers[name] != nil })
 }
 
 // Write writes it in one of the formats.
@@ -41,12 +35,10 @@ type limits struct{ causes, common, names, outliers, lines, figures int }
 
 // sections are what follows the causes, without those that are empty.
 func (f *Fleet) sections(l limits) []lines.Part {
-	var unproven []string
-	for _, n := range f.Nodes {
-		if n.State == string(report.Inconclusive) {
-			unproven = append(unproven, n.Name)
-		}
-	}
+	unproven := lines.Map(
+		lines.Filter(f.Nodes, func(n *Node) bool { return n.State == string(report.Inconclusive) }),
+		func(n *Node) string { return n.Name },
+	)
 	var all []lines.Part
 	add := func(title string, said []string, most int) {
 		if shown := said[:min(len(said), most)]; len(shown) > 0 {

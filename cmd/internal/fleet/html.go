@@ -116,7 +116,7 @@ func (f *Fleet) article(number int, c Cause) pageCause {
 
 // measure draws the figures of several nodes, those with outliers first.
 func (p *page) measure() {
-	all := slices.DeleteFunc(slices.Clone(p.Measured), func(m Measured) bool { return m.Nodes < 2 })
+	all := lines.Filter(p.Measured, func(m Measured) bool { return m.Nodes >= 2 })
 	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(len(b.outliers), len(a.outliers)) })
 	for _, m := range all[:min(len(all), maxPictures)] {
 		p.Figures = append(p.Figures, m.histogram())

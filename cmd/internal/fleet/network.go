@@ -46,10 +46,7 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	}
 	var differ []string
 	for _, d := range r.Differs {
-		var others []string
-		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
-			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
-		}
+		others := lines.Map(slices.Sorted(maps.Keys(d.Others)), func(name string) string { return fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name) })
 		differ = append(differ, fmt.Sprintf("%s: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set")))
 	}
 	if len(differ) > 0 {
@@ -98,13 +95,8 @@ func clocks(r *nodes.Report) string {
 
 // badPairs are the pairs that are not ok, where they are too many for a table.
 func badPairs(r *nodes.Report) []string {
-	var all []string
-	for _, p := range r.Pairs {
-		if p.Outcome != probe.OK {
-			all = append(all, strings.Join(p.Nodes, " and ")+": "+told(p))
-		}
-	}
-	return all
+	bad := lines.Filter(r.Pairs, func(p nodes.Run) bool { return p.Outcome != probe.OK })
+	return lines.Map(bad, func(p nodes.Run) string { return strings.Join(p.Nodes, " and ") + ": " + told(p) })
 }
 
 // networkHead counts the nodes and the pairs.

@@ -59,10 +59,7 @@ func (c Cause) details(l limits) []string {
 func (c Cause) fix() string { return "gpudoctor explain " + c.Remedy }
 
 func (c Common) String() string {
-	var traits []string
-	for _, t := range c.Traits {
-		traits = append(traits, t.String())
-	}
+	traits := lines.Map(c.Traits, Trait.String)
 	chance := fmt.Sprintf("p = %.1g", c.P)
 	if c.P == 0 {
 		chance = "p < 1e-300"

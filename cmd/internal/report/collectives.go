@@ -70,10 +70,7 @@ func collectivesHead(c *probe.Collectives) []string {
 	}
 	all := []string{line}
 	if len(c.Candidates) > 1 {
-		var others []string
-		for _, o := range c.Candidates[1:min(len(c.Candidates), 5)] {
-			others = append(others, strings.TrimSpace(o.Path+" "+o.Version))
-		}
+		others := lines.Map(c.Candidates[1:min(len(c.Candidates), 5)], func(o probe.Candidate) string { return strings.TrimSpace(o.Path + " " + o.Version) })
 		all = append(all, "Not loaded: "+strings.Join(others, ", "))
 	}
 	if len(c.Arms) == 0 {
@@ -153,10 +150,7 @@ func costVerb(n int) string {
 
 // armSettings are the variables of an arm.
 func armSettings(a *probe.Arm) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
-		all = append(all, name+"="+a.Set[name])
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(a.Set)), func(name string) string { return name + "=" + a.Set[name] })
 	for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
 		all = append(all, "raised "+name)
 	}
@@ -172,10 +166,7 @@ func transports(a *probe.Arm) string {
 	for _, t := range a.Transports {
 		count[strings.TrimSpace(t.Kind+" "+t.Network)] += t.Channels
 	}
-	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(count)) {
-		all = append(all, fmt.Sprintf("%s %d", kind, count[kind]))
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(count)), func(kind string) string { return fmt.Sprintf("%s %d", kind, count[kind]) })
 	if a.NVLS != nil && *a.NVLS {
 		all = append(all, "nvls")
 	}
@@ -246,13 +237,10 @@ func uncompared(c *probe.Collectives) []string {
 
 // failedArms says what failed, a line for the arms that failed alike, and what the log says.
 func failedArms(c *probe.Collectives) []string {
-	bad := slices.DeleteFunc(slices.Clone(c.Arms), func(a probe.Arm) bool { return a.Outcome == probe.OK })
+	bad := lines.Filter(c.Arms, func(a probe.Arm) bool { return a.Outcome != probe.OK })
 	var all []string
 	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
-		var names []string
-		for _, a := range alike {
-			names = append(names, a.Name)
-		}
+		names := lines.Map(alike, func(a probe.Arm) string { return a.Name })
 		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
 		all = append(all, saidByLibrary(&alike[0])...)
 	}

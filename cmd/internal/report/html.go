@@ -160,11 +160,7 @@ func (v *view) Examined() []pageList {
 
 // notJudged are the rules that could not be judged, each with what it lacked.
 func (v *view) notJudged() []pair {
-	var all []pair
-	for _, s := range v.Skipped {
-		all = append(all, pair{s.Rule, strings.Join(s.Missing, "; ")})
-	}
-	return all
+	return lines.Map(v.Skipped, func(s Skipped) pair { return pair{s.Rule, strings.Join(s.Missing, "; ")} })
 }
 
 // notRead are the facts that could not be read, each with the reason and what would help.

@@ -137,10 +137,7 @@ func withSubject(f rules.Finding) string {
 // details are the consequences of a finding, and what to do as the text has it, a line each however long it is.
 func (d *Document) details(one rules.Finding, ascii bool) []string {
 	f := lines.Clean(newViewer(d).finding(groupOf(one)), ascii)
-	var said []string
-	for _, e := range one.Explains {
-		said = append(said, fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message))
-	}
+	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
 	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
 	t.candidates("", &f)
 	t.cure("", &f)

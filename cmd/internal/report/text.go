@@ -279,11 +279,7 @@ func (f *finding) Like() string {
 
 // topics are what findings are about, each once.
 func topics(all []finding) []string {
-	var names []string
-	for _, f := range all {
-		names = append(names, f.Topic)
-	}
-	return lines.Unique(names)
+	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
 }
 
 // conclusion is the verdict in a sentence.
@@ -370,10 +366,7 @@ func (d *Document) hint() string {
 			hints = append(hints, pair{u.Fact, u.Hint})
 		}
 	}
-	var texts []string
-	for _, h := range commonest(hints) {
-		texts = append(texts, h.Text)
-	}
+	texts := lines.Map(commonest(hints), func(h alike) string { return h.Text })
 	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 

@@ -121,16 +121,12 @@ func (r Reason) shortly() string { return cmp.Or(r.short, r.Text) }
 
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
-	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding || r.Code == ReasonWaived })
+	return lines.Filter(v.Reasons, func(r Reason) bool { return r.Code != ReasonFinding && r.Code != ReasonWaived })
 }
 
 // shortly gives the first of the reasons that are no findings in a sentence.
 func (v *Verdict) shortly(most int) string {
-	var said []string
-	for _, r := range v.gaps() {
-		said = append(said, r.shortly())
-	}
-	return lines.First(said, most, "; ")
+	return lines.First(lines.Map(v.gaps(), Reason.shortly), most, "; ")
 }
 
 // judge computes the verdict, once, from all that the report holds.
@@ -297,20 +293,14 @@ func unreadTexts(texts []facts.Text) []Reason {
 // notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
 // several rules read one value that a file does not show.
 func (d *Document) notJudgedFiles() []Reason {
-	var lacks []pair
-	for _, s := range d.Skipped {
-		lacks = append(lacks, pair{s.Rule, reasonOf(s)})
-	}
-	return reasonsFor(ReasonRule, lacks)
+	return reasonsFor(ReasonRule, lines.Map(d.Skipped, func(s Skipped) pair { return pair{s.Rule, reasonOf(s)} }))
 }
 
 // reasonsFor are reasons of one kind, for names of which the same is said.
 func reasonsFor(code ReasonCode, all []pair) []Reason {
-	var reasons []Reason
-	for _, a := range together(all) {
-		reasons = append(reasons, Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"})
-	}
-	return reasons
+	return lines.Map(together(all), func(a alike) Reason {
+		return Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"}
+	})
 }
 
 // notJudged is the reason of a rule that could not be judged.
@@ -545,10 +535,7 @@ func (d *Document) untriedTests() []Reason {
 			of[key] = r
 		}
 	}
-	var all []Reason
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, of[key])
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(of)), func(key string) Reason { return of[key] })
 	if why := d.Transfers.SMTests; why != "" {
 		all = append(all, untried(true, "SM loads and stores", why))
 	}

@@ -132,23 +132,13 @@ func (f *finding) has(label string) bool {
 // Alike are the messages of the consequences that are findings of the same rule, Consequences the rules of
 // the others.
 func (f *finding) Alike() []string {
-	var all []string
-	for _, e := range f.Effects {
-		if e.Rule == f.Rule {
-			all = append(all, e.Message)
-		}
-	}
-	return all
+	alike := lines.Filter(f.Effects, func(e effect) bool { return e.Rule == f.Rule })
+	return lines.Map(alike, func(e effect) string { return e.Message })
 }
 
 func (f *finding) Consequences() []string {
-	var all []string
-	for _, e := range f.Effects {
-		if e.Rule != f.Rule {
-			all = append(all, e.Rule)
-		}
-	}
-	return all
+	others := lines.Filter(f.Effects, func(e effect) bool { return e.Rule != f.Rule })
+	return lines.Map(others, func(e effect) string { return e.Rule })
 }
 
 // Serious are the findings of medium severity and above, Slight the others.

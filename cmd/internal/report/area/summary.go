@@ -150,13 +150,9 @@ var libraries = []struct{ kind, name string }{
 func librarySummary(l *facts.LibraryFacts) string {
 	var parts []string
 	for _, wanted := range libraries {
-		var versions []string
-		for _, file := range l.Files {
-			if file.Kind == wanted.kind && file.Version != "" {
-				versions = append(versions, file.Version)
-			}
-		}
-		if len(versions) > 0 {
+		copies := lines.Filter(l.Files, func(file facts.Library) bool { return file.Kind == wanted.kind && file.Version != "" })
+		if len(copies) > 0 {
+			versions := lines.Map(copies, func(file facts.Library) string { return file.Version })
 			parts = append(parts, wanted.name+" "+strings.Join(lines.Unique(versions), " and "))
 		}
 	}
@@ -167,13 +163,8 @@ func librarySummary(l *facts.LibraryFacts) string {
 }
 
 func environmentSummary(e *facts.EnvFacts) string {
-	var names []string
-	for _, v := range e.Variables {
-		if v.Effective {
-			names = append(names, v.Name)
-		}
-	}
-	names = lines.Unique(names)
+	set := lines.Filter(e.Variables, func(v facts.Variable) bool { return v.Effective })
+	names := lines.Unique(lines.Map(set, func(v facts.Variable) string { return v.Name }))
 	if len(names) == 0 {
 		return "no communication variables set"
 	}
