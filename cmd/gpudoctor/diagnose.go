@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -258,13 +260,18 @@ func learn(policy string) (knowledge, error) {
 	return k, problem(k.remedies.Check(k.rules.Rules()))
 }
 
+// learnFor loads the rules and remedies with those of --policy.
+func learnFor(c *cli.Context) (knowledge, error) {
+	policy, err := readPolicy(c)
+	if err != nil {
+		return knowledge{}, err
+	}
+	return learn(policy)
+}
+
 // acceptable are what a remark in a file may accept: the ids of all rules and causes.
 func (k knowledge) acceptable() []string {
-	names := k.ruleIDs()
-	for _, r := range k.rules.Rules() {
-		names = append(names, r.Cause)
-	}
-	return names
+	return append(k.ruleIDs(), lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.Cause })...)
 }
 
 // ruleIDs are the ids of all rules.

@@ -36,11 +36,8 @@ gpudoctor explain IMEX           a term that reports use`,
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
-			policy, err := readPolicy(c)
-			if err != nil {
-				return err
-			}
-			if e.known, err = learn(policy); err != nil {
+			var err error
+			if e.known, err = learnFor(c); err != nil {
 				return err
 			}
 			if !e.explain(id) {
@@ -53,14 +50,7 @@ gpudoctor explain IMEX           a term that reports use`,
 
 // names are all ids that can be explained.
 func (k knowledge) names() []string {
-	var names []string
-	for _, r := range k.rules.Rules() {
-		names = append(names, r.ID, r.Cause)
-	}
-	for _, r := range k.remedies.Remedies() {
-		names = append(names, r.ID)
-	}
-	names = append(names, termNames()...)
+	names := slices.Concat(k.acceptable(), lines.Map(k.remedies.Remedies(), func(r remedies.Remedy) string { return r.ID }), termNames())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -190,11 +180,7 @@ func rulesCommand() *cli.Command {
 				if err := noArguments(c); err != nil {
 					return err
 				}
-				policy, err := readPolicy(c)
-				if err != nil {
-					return err
-				}
-				known, err := learn(policy)
+				known, err := learnFor(c)
 				if err != nil {
 					return err
 				}

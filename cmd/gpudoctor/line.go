@@ -110,11 +110,7 @@ func (l *line) Commands() []*cli.Command {
 
 // name is the command line without flags and words.
 func (l *line) name() string {
-	names := []string{l.App.Name}
-	for _, c := range l.Path {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, " ")
+	return strings.Join(append([]string{l.App.Name}, lines.Map(l.Path, func(c *cli.Command) string { return c.Name })...), " ")
 }
 
 // help is where the flags are listed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,11 +30,7 @@ func showRuleCommand() *cli.Command {
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
 			}
-			policy, err := readPolicy(c)
-			if err != nil {
-				return err
-			}
-			known, err := learn(policy)
+			known, err := learnFor(c)
 			if err != nil {
 				return err
 			}
@@ -48,20 +43,19 @@ func showRuleCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", rule.File, err)
 			}
-			return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeSource(w, source) })
+			return stdio.WriteText(c.App.Writer, visible(source))
 		},
 	}
 }
 
-// writeSource writes a file's lines, with what a terminal would obey made visible.
-func writeSource(w io.Writer, source []byte) error {
+// visible is a file's text, with what a terminal would obey made visible.
+func visible(source []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(source)) {
 		indent := len(line) - len(strings.TrimLeft(line, "\t"))
 		b.WriteString(strings.Repeat("\t", indent) + lines.Printable(strings.TrimRight(line[indent:], "\r\n"), false) + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func testPolicyCommand() *cli.Command {
@@ -92,7 +86,7 @@ malformed, or wrong usage`,
 			if err != nil {
 				return problem(err)
 			}
-			if err := stdio.Write(c.App.Writer, r.Write); err != nil {
+			if err := stdio.WriteText(c.App.Writer, r.String()); err != nil {
 				return err
 			}
 			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.Failed > 0])
@@ -233,8 +227,8 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	return failures, nil
 }
 
-// Write writes what failed, and a summary.
-func (r policyResults) Write(w io.Writer) error {
+// String is what failed, and a summary.
+func (r policyResults) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
@@ -250,6 +244,5 @@ func (r policyResults) Write(w io.Writer) error {
 		}
 	}
 	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.Failed)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }

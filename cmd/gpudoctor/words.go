@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -54,20 +55,11 @@ func filesMeant(c *cli.Context, words []string) []string {
 	}
 	for _, w := range words {
 		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
-			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+nearestExample(name))
+			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+cmp.Or(rules.Nearest(name, fixtures.Examples()), "NAME"))
 		}
 		command += " --from " + remedies.Quote(w)
 	}
 	return append(hints, "to examine it: "+command)
-}
-
-// nearestExample is the example whose name is most like the given one, or
-// "NAME".
-func nearestExample(name string) string {
-	if near := rules.Nearest(name, fixtures.Examples()); near != "" {
-		return near
-	}
-	return "NAME"
 }
 
 // hasFlag reports whether a command has a flag of that name.

@@ -36,13 +36,9 @@ func pairs(a, b []rules.Finding) []pair {
 			return i >= 0
 		})
 	}
-	for _, x := range left {
-		all = append(all, pair{before: x})
-	}
-	for _, y := range right {
-		all = append(all, pair{after: y})
-	}
-	return all
+	onlyBefore := lines.Map(left, func(x *Said) pair { return pair{before: x} })
+	onlyAfter := lines.Map(right, func(y *Said) pair { return pair{after: y} })
+	return slices.Concat(all, onlyBefore, onlyAfter)
 }
 
 // compareFindings lists the findings that differ.

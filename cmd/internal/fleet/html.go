@@ -106,7 +106,7 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 func (f *Fleet) article(number int, c Cause) pageCause {
 	one := pageCause{
 		Cause: c, Number: number, Said: fmt.Sprintf("on %d of %s", len(c.Nodes), lines.Count(len(f.Nodes), "node")),
-		Shared: texts(c.Common[:min(len(c.Common), pageLimits.common)]), Open: len(c.Nodes) <= openNames,
+		Shared: lines.Map(c.Common[:min(len(c.Common), pageLimits.common)], Common.String), Open: len(c.Nodes) <= openNames,
 	}
 	if c.Remedy != "" {
 		one.Fix = c.fix()

@@ -29,11 +29,8 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		doc.Head = append(doc.Head, lines.Entry{Lead: "all together: ", Text: told(*r.Together)})
 	}
 	for i, blame := range r.Blames {
-		part := lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame))}
-		for _, why := range blame.Because {
-			part.List = append(part.List, lines.Entry{Lead: "- ", Text: why})
-		}
-		doc.Parts = append(doc.Parts, part)
+		because := lines.Map(blame.Because, func(why string) lines.Entry { return lines.Entry{Lead: "- ", Text: why} })
+		doc.Parts = append(doc.Parts, lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame)), List: because})
 	}
 	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
 		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes, GB/s", Table: matrix(r)})
@@ -87,9 +84,6 @@ func clocks(r *nodes.Report) string {
 			refused = fmt.Sprintf("; MUNGE (Slurm) and Kerberos refuse a difference of %.0f s", limit)
 		}
 	}
-	if len(all) == 0 {
-		return ""
-	}
 	return lines.First(all, maxNamed, ", ") + refused
 }
 
@@ -108,13 +102,10 @@ func networkHead(r *nodes.Report) string {
 			gpus += len(n.GPUs)
 		}
 	}
-	var parts []string
 	for _, p := range r.Pairs {
 		outcomes[string(p.Outcome)]++
 	}
-	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
-		parts = append(parts, fmt.Sprintf("%d %s", outcomes[o], o))
-	}
+	parts := lines.Map(slices.Sorted(maps.Keys(outcomes)), func(o string) string { return fmt.Sprintf("%d %s", outcomes[o], o) })
 	head := fmt.Sprintf("%s (%s), %d well by themselves, with %s", lines.Count(len(r.Nodes), "node"), r.Engine, fit, lines.Count(gpus, "GPU"))
 	if len(parts) > 0 {
 		head += "; pairs: " + strings.Join(parts, ", ")

@@ -49,7 +49,7 @@ func (f *Fleet) doc(l limits) lines.Doc {
 // details are the nodes of a cause, what they share, and what to do.
 func (c Cause) details(l limits) []string {
 	all := []string{lines.First(c.Nodes, l.names, ", ")}
-	all = append(all, texts(c.Common[:min(len(c.Common), l.common)])...)
+	all = append(all, lines.Map(c.Common[:min(len(c.Common), l.common)], Common.String)...)
 	if c.Remedy != "" {
 		all = append(all, "fix: "+c.fix())
 	}

@@ -76,9 +76,7 @@ func forCI(write func(*bytes.Buffer, *ciReport)) func(*bytes.Buffer, *Document, 
 
 func newCIReport(d *Document, ascii bool) *ciReport {
 	r := &ciReport{view: newView(d, ascii), ascii: ascii, issues: d.issues(ascii), rules: lines.Clean(d.spokenOf(), ascii), examined: d.examined()}
-	for _, g := range r.Verdict.gaps() {
-		r.gaps = append(r.gaps, Reason{Code: g.Code, Text: "not examined: " + g.Text})
-	}
+	r.gaps = lines.Map(r.Verdict.gaps(), func(g Reason) Reason { return Reason{Code: g.Code, Text: "not examined: " + g.Text} })
 	if r.Verdict.ExitCode > 1 {
 		r.broken = r.exit()
 	}

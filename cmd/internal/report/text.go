@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,15 +15,14 @@ import (
 
 // Bounds of what the text shows unless all is asked for.
 const (
-	defaultWidth = 100 // Columns where there is no terminal, and the most that are used on one.
-	leastWidth   = 40  // Columns below which lines are left to the terminal to break.
-	maxMessages  = 4   // Messages of findings that are shown as one.
-	maxSubjects  = 4   // Subjects of findings that are shown as one.
-	maxLow       = 6   // Findings of severity low and info.
-	maxReasons   = 3   // Reasons why a verdict is not healthy.
-	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
-	maxPaths     = 8   // Peer paths instead of a table that does not fit.
-	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
+	leastBelow   = 20 // Columns of a text below a node of the picture.
+	maxMessages  = 4  // Messages of findings that are shown as one.
+	maxSubjects  = 4  // Subjects of findings that are shown as one.
+	maxLow       = 6  // Findings of severity low and info.
+	maxReasons   = 3  // Reasons why a verdict is not healthy.
+	maxLines     = 16 // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
+	maxPaths     = 8  // Peer paths instead of a table that does not fit.
+	largeMachine = 8  // GPUs beyond which it is not shown unless asked for.
 )
 
 // text writes a report for a person.
@@ -52,7 +50,9 @@ func ColorOf(s string) lines.Color {
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, v *view, s Style) *text {
-	return &text{Page: lines.Page{B: b, Width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth), Color: s.Color}, v: v, style: s}
+	t := &text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}
+	t.B = b
+	return t
 }
 
 // writeText writes a report for a person at a terminal or a log.

@@ -144,9 +144,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	}
 	grave := len(v.Reasons) > 0
 	v.Reasons = append(v.Reasons, d.unexamined(in, lacks)...)
-	for _, r := range v.gaps() {
-		v.Missing = append(v.Missing, r.Text)
-	}
+	v.Missing = append(v.Missing, lines.Map(v.gaps(), func(r Reason) string { return r.Text })...)
 	switch {
 	case grave:
 		v.State = Findings
@@ -443,7 +441,7 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
 		return []Reason{{Code: ReasonNoGPU, Text: "transfers (no GPU was found)"}}
 	case t == nil:
-		u := d.unknown("transfers")
+		u := d.unknown("transfers", "")
 		return one(!d.probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
 		return one(d.harmless(t.Cause), cmp.Or(t.Reason, "the probe could not run"))
@@ -545,19 +543,17 @@ func (d *Document) untriedTests() []Reason {
 // unseen says why there may be GPUs although none is seen: a library failed
 // that has something to answer.
 func (d *Document) unseen() string {
-	for _, u := range d.Unknown {
-		if u.Section == "gpus" && u.Fact == "devices" {
-			return u.Reason
-		}
+	if u := d.unknown("gpus", "devices"); u != nil {
+		return u.Reason
 	}
 	return ""
 }
 
-// unknown is what the facts say of the lack of a whole section; nil where they
+// unknown is what the facts say of the lack of a fact, or of a whole section if that is empty; nil where they
 // say nothing.
-func (d *Document) unknown(section string) *facts.Unknown {
+func (d *Document) unknown(section, fact string) *facts.Unknown {
 	for i, u := range d.Unknown {
-		if u.Section == section && u.Fact == "" {
+		if u.Section == section && u.Fact == fact {
 			return &d.Unknown[i]
 		}
 	}
@@ -566,7 +562,7 @@ func (d *Document) unknown(section string) *facts.Unknown {
 
 // whyUnknown gives the reason that the facts state for the lack of a section.
 func (d *Document) whyUnknown(section string) string {
-	if u := d.unknown(section); u != nil {
+	if u := d.unknown(section, ""); u != nil {
 		return u.Reason
 	}
 	return "the facts do not contain them"

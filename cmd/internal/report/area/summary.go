@@ -49,9 +49,9 @@ func gpuSummary(g *facts.GPUFacts) string {
 	links, active := 0, 0
 	for _, d := range g.Devices {
 		links += len(d.NVLinks)
-		active += countIf(d.NVLinks, func(l facts.NVLink) bool { return l.Active })
+		active += len(lines.Filter(d.NVLinks, func(l facts.NVLink) bool { return l.Active }))
 	}
-	on := countIf(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })
+	on := len(lines.Filter(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled }))
 	switch {
 	case !slices.ContainsFunc(g.Devices, func(d facts.GPU) bool { return d.ECC != nil }):
 	case on == len(g.Devices):
@@ -176,7 +176,7 @@ func environmentSummary(e *facts.EnvFacts) string {
 }
 
 func networkSummary(n *facts.NICFacts) string {
-	active := countIf(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" })
+	active := len(lines.Filter(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" }))
 	if len(n.RDMA) == 0 {
 		return lines.Count(len(n.Interfaces), "interface")
 	}
@@ -232,7 +232,7 @@ func readSummary(d *facts.GPUDirectFacts) string {
 	if d == nil {
 		return ""
 	}
-	n := countIf(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" })
+	n := len(lines.Filter(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" }))
 	if n == 0 {
 		return ""
 	}
@@ -259,16 +259,5 @@ func noRDMA(c *facts.ContainerFacts) bool {
 
 // nics counts the network adapters of the PCI tree.
 func nics(p *facts.PCIFacts) int {
-	return countIf(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" })
-}
-
-// countIf counts the items of a list of which something holds.
-func countIf[T any](list []T, holds func(T) bool) int {
-	n := 0
-	for _, item := range list {
-		if holds(item) {
-			n++
-		}
-	}
-	return n
+	return len(lines.Filter(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" }))
 }
