@@ -25,19 +25,15 @@ func (h flagHelp) About() string {
 }
 
 // helpOf takes the description of a flag apart. What the flag takes stands in back quotes
-// in its usage: at its beginning and before a colon if it is no part of the sentence.
+// at the beginning of its usage, before a colon.
 func helpOf(f cli.Flag) (h flagHelp, ok bool) {
 	doc, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return h, false
 	}
 	h.Usage = doc.GetUsage()
-	if before, rest, quoted := strings.Cut(h.Usage, "`"); quoted {
-		word, after, _ := strings.Cut(rest, "`")
-		h.Takes, h.Usage = word, before+word+after
-		if before == "" {
-			h.Usage = strings.TrimPrefix(after, ": ")
-		}
+	if rest, quoted := strings.CutPrefix(h.Usage, "`"); quoted {
+		h.Takes, h.Usage, _ = strings.Cut(rest, "`: ")
 	}
 	var long []string
 	for _, n := range f.Names() {
