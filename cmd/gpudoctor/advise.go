@@ -104,9 +104,6 @@ func advise(c *cli.Context) error {
 
 // readAdvise reads what is examined, and the file that is written; empty for standard output.
 func readAdvise(c *cli.Context) (r request, file string, err error) {
-	if err := noArguments(c); err != nil {
-		return r, "", err
-	}
 	if c.IsSet("for") {
 		if err := oneOf("for", c.String("for")); err != nil {
 			return r, "", err

@@ -198,9 +198,6 @@ func runRequest(c *cli.Context, r request) error {
 // readRequest reads what is to be examined, and how it is to be judged.
 func readRequest(c *cli.Context) (request, error) {
 	profile := rules.Profile(c.String("profile"))
-	if err := noArguments(c); err != nil {
-		return request{}, err
-	}
 	if err := oneOf("profile", string(profile)); err != nil {
 		return request{}, err
 	}

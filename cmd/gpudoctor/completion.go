@@ -147,10 +147,8 @@ func (l *line) flagAnswers() []string {
 	for _, f := range l.LevelFlags(len(l.Path)) {
 		_, repeats := f.(*cli.StringSliceFlag)
 		given := slices.ContainsFunc(l.Flags, func(a argument) bool { return a.Name == f.Names()[0] })
-		if help, ok := helpOf(f); ok && (repeats || !given) {
-			for _, n := range help.Names {
-				all = append(all, n+"\t"+help.Usage)
-			}
+		if help := helpOf(f); repeats || !given {
+			all = append(all, lines.Map(help.Names, func(n string) string { return n + "\t" + help.Usage })...)
 		}
 	}
 	slices.Sort(all)
@@ -167,11 +165,7 @@ func (l *line) wordAnswers() (all []string, files string) {
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
 	case len(l.Words) > 0:
 	case len(l.Commands()) > 0:
-		for _, c := range l.Commands() {
-			if !c.Hidden && c.Name != "help" {
-				all = append(all, c.Name+"\t"+c.Usage)
-			}
-		}
+		all = lines.Map(visible(l.Commands()), func(c *cli.Command) string { return c.Name + "\t" + c.Usage })
 	case c.Name == "explain":
 		return builtin().names(), ""
 	case c.Name == "completion":

@@ -294,10 +294,7 @@ func problem(err error) error {
 	if first.Hint != "" {
 		hints = append(hints, first.Hint)
 	}
-	for _, other := range all[min(1, len(all)):] {
-		hints = append(hints, "also: "+other.Error())
-	}
-	return complaint.Hinted(first, hints...)
+	return complaint.Hinted(first, append(hints, alsoHints(all)...)...)
 }
 
 // expand checks that each id is a rule, and replaces each cause by the rules that

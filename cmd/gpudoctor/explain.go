@@ -177,9 +177,6 @@ func rulesCommand() *cli.Command {
 			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
-				if err := noArguments(c); err != nil {
-					return err
-				}
 				known, err := learnFor(c)
 				if err != nil {
 					return err

@@ -18,9 +18,6 @@ of hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses an
 secrets are replaced: each value always by the same stand-in.`,
 		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, quietFlag},
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			src, opts, err := readSource(c)
 			if err != nil {
 				return err

@@ -251,10 +251,7 @@ func leaves(commands []*cli.Command) []*cli.Command {
 }
 
 // takesValue reports whether a flag takes a value.
-func takesValue(f cli.Flag) bool {
-	doc, ok := f.(cli.DocGenerationFlag)
-	return ok && doc.TakesValue()
-}
+func takesValue(f cli.Flag) bool { return docOf(f).TakesValue() }
 
 // flagName is a flag's name as it was typed, without dashes and value.
 func flagName(arg string) string {
@@ -296,10 +293,14 @@ func parseFlag(all map[string]cli.Flag, arg string) []argument {
 	return letters
 }
 
-// commandNames lists the commands that a person sees.
+// visible are the commands that a person sees.
+func visible(commands []*cli.Command) []*cli.Command {
+	return lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
+}
+
+// commandNames are the names of the commands that a person sees.
 func commandNames(commands []*cli.Command) []string {
-	seen := lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
-	return lines.Map(seen, func(c *cli.Command) string { return c.Name })
+	return lines.Map(visible(commands), func(c *cli.Command) string { return c.Name })
 }
 
 // usageError turns an error of the flag parser into one line with a hint.

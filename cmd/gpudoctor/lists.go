@@ -41,9 +41,6 @@ func textsCommand() *cli.Command {
 		Description: `Each kind is recognized by its content, alone or among others in one file, in a
 folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			return stdio.WriteText(c.App.Writer, textsTable())
 		},
 	}

@@ -176,8 +176,12 @@ func firstOf(all []error) error {
 	if len(all) == 0 {
 		return nil
 	}
-	hints := lines.Map(all[1:], func(err error) string { return "also: " + err.Error() })
-	return complaint.Hinted(all[0], hints...)
+	return complaint.Hinted(all[0], alsoHints(all)...)
+}
+
+// alsoHints are the errors behind the first as hints.
+func alsoHints(all []error) []string {
+	return lines.Map(all[min(1, len(all)):], func(err error) string { return "also: " + err.Error() })
 }
 
 // writeFile writes a file completely or not at all. Its error says what is left.

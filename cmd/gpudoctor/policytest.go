@@ -43,13 +43,13 @@ func showRuleCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", rule.File, err)
 			}
-			return stdio.WriteText(c.App.Writer, visible(source))
+			return stdio.WriteText(c.App.Writer, printable(source))
 		},
 	}
 }
 
-// visible is a file's text, with what a terminal would obey made visible.
-func visible(source []byte) string {
+// printable is a file's text, with what a terminal would obey made visible.
+func printable(source []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(source)) {
 		indent := len(line) - len(strings.TrimLeft(line, "\t"))

@@ -58,9 +58,6 @@ are not; 2 wrong usage or an error; 3 their outcome is not known`,
 }
 
 func probeP2P(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	src, opts, err := readSource(c)
 	if err != nil {
 		return err
@@ -100,9 +97,6 @@ func probeP2P(c *cli.Context) error {
 }
 
 func probeNCCL(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	src, opts, err := readSource(c)
 	if err != nil {
 		return err

@@ -32,9 +32,6 @@ gpudoctor check --from FILE then gives the same findings on any machine.`,
 }
 
 func snapshot(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	file := c.String("output")
 	switch {
 	case file == "":

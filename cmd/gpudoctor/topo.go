@@ -23,9 +23,6 @@ data between GPUs; gpudoctor check does.
 gpudoctor check -o report.html draws the same topology.`,
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			r, err := readMachine(c)
 			if err != nil {
 				return err
