@@ -16,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -261,15 +262,11 @@ func give(l *facts.Launch, flag string) {
 // withVariable sets a variable to another value.
 func withVariable(env *facts.EnvFacts, v facts.Variable) *facts.EnvFacts {
 	v.Effective = true
-	all := []facts.Variable{v}
-	if env != nil {
-		for _, other := range env.Variables {
-			if other.Name != v.Name {
-				all = append(all, other)
-			}
-		}
+	if env == nil {
+		env = &facts.EnvFacts{}
 	}
-	return &facts.EnvFacts{Variables: all}
+	others := lines.Filter(env.Variables, func(other facts.Variable) bool { return other.Name != v.Name })
+	return &facts.EnvFacts{Variables: append([]facts.Variable{v}, others...)}
 }
 
 // keepsWhatIsNeeded checks that no advice unsets what a finding of medium severity
@@ -286,10 +283,7 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 			removed[name] = a.ID()
 		}
 	}
-	for _, f := range d.Findings {
-		if f.Severity.Rank() > rules.Medium.Rank() {
-			continue
-		}
+	for _, f := range grave(d.Findings) {
 		for _, id := range f.Remedies {
 			r, _ := known.remedies.Remedy(id)
 			if len(r.Apply.Unset) > 0 && f.Params["variable"] != nil {

@@ -187,5 +187,10 @@ func (p *patching) leftOver(ctx context.Context, changed string) ([]rules.Findin
 	if d == nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(d.Findings, func(f rules.Finding) bool { return f.Severity.Rank() > rules.Medium.Rank() }), nil
+	return grave(d.Findings), nil
+}
+
+// grave are the findings of medium severity or above.
+func grave(findings []rules.Finding) []rules.Finding {
+	return lines.Filter(findings, func(f rules.Finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
 }

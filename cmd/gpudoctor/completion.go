@@ -96,8 +96,7 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 	case "only", "skip": // Lists, to which one more rule is added.
 		before := value[:strings.LastIndex(value, ",")+1]
 		given := ids([]string{before})
-		more := slices.DeleteFunc(builtin().ruleIDs(), func(id string) bool { return slices.Contains(given, id) })
-		return prefixed(before, more), ""
+		return lines.Lacking(before, builtin().ruleIDs(), given), ""
 	case formatFlag.Name:
 		return formatsOf(l.Command()), ""
 	case fromFlag.Name, targetFlag.Name:

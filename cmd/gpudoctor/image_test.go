@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -227,13 +226,9 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 
 // graveFindings lists the findings of medium severity and above.
 func graveFindings(d *report.Document) []string {
-	set := map[string]bool{}
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			set[fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject)] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
+	said := expect.Map(grave(d.Findings), func(f rules.Finding) string { return fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject) })
+	slices.Sort(said)
+	return slices.Compact(said)
 }
 
 // TestImageRefused checks that an image that cannot be read, and a wrong use of the flags,

@@ -118,19 +118,11 @@ type caseResult struct {
 // runPolicyTests runs the tests of the policy in a folder, and judges its cases. The rules are those of
 // the policy together with the built-in ones.
 func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
-	for _, rule := range set.Rules() {
-		if set.Own(rule.ID) {
-			r.rules++
-		}
-	}
+	r.rules = len(lines.Filter(set.Rules(), func(rule rules.Rule) bool { return set.Own(rule.ID) }))
 	if r.tests, err = set.TestPolicy(ctx, dir); err != nil {
 		return r, err
 	}
-	for _, t := range r.tests {
-		if t.Failure != "" {
-			r.Failed++
-		}
-	}
+	r.Failed = len(lines.Filter(r.tests, func(t rules.PolicyTest) bool { return t.Failure != "" }))
 	cases, err := readCases(dir)
 	if err != nil {
 		return r, err
@@ -186,7 +178,7 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 			own[rule.Profiles[0]] = append(own[rule.Profiles[0]], rule.ID)
 		}
 	}
-	var failures, got, want []string
+	var got []string
 	var skipped []rules.Skipped
 	for _, profile := range slices.Sorted(maps.Keys(own)) {
 		v, err := set.Evaluate(ctx, c.Facts, rules.Options{Profile: profile, Only: own[profile]})
@@ -200,19 +192,10 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 			}
 		}
 	}
-	for _, f := range c.Want.Findings {
-		want = append(want, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
-	}
-	for _, f := range got {
-		if !slices.Contains(want, f) {
-			failures = append(failures, "unexpected finding: "+f)
-		}
-	}
-	for _, f := range want {
-		if !slices.Contains(got, f) {
-			failures = append(failures, "missing finding: "+f)
-		}
-	}
+	want := lines.Map(c.Want.Findings, func(f fixtures.Finding) string {
+		return fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence)
+	})
+	failures := append(lines.Lacking("unexpected finding: ", got, want), lines.Lacking("missing finding: ", want, got)...)
 	for _, id := range c.Want.Skipped {
 		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
 			failures = append(failures, "not skipped: "+id)

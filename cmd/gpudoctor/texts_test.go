@@ -44,9 +44,7 @@ func TestHealthyNoise(t *testing.T) {
 				expect.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(f.Name)), []byte(noisy), 0o600))
 			}
 			d := concluded(t, dir)
-			for _, f := range d.Findings {
-				expect.That(t, f.Severity.Rank() > rules.Medium.Rank(), "%s: a false alarm: %s: %s", file, f.Rule, f.Message)
-			}
+			expect.Len(t, 0, grave(d.Findings), "%s: false alarms", file)
 		})
 	}
 }
@@ -379,14 +377,7 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	d := concluded(t, file)
-	var found []rules.Finding
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			found = append(found, f)
-		}
-	}
-	return found
+	return grave(concluded(t, file).Findings)
 }
 
 // TestCaughtExceptions checks that a traceback is no alarm where the work goes on.

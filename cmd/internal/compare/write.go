@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -229,11 +228,7 @@ func (s Said) String() string {
 
 // listChange says what a list gained and lost; empty where only its order changed.
 func listChange(before, after []string) string {
-	lacking := func(list, other []string, sign string) []string {
-		own := lines.Filter(list, func(v string) bool { return !slices.Contains(other, v) })
-		return lines.Map(own, func(v string) string { return sign + v })
-	}
-	return lines.Cut(maxValue, strings.Join(append(lacking(after, before, "+"), lacking(before, after, "-")...), " "))
+	return lines.Cut(maxValue, strings.Join(append(lines.Lacking("+", after, before), lines.Lacking("-", before, after)...), " "))
 }
 
 // note is a value in brackets, where it says something.

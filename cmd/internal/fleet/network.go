@@ -59,11 +59,8 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 
 // notRun names the nodes and counts the pairs that were not tested, with the reasons.
 func notRun(r *nodes.Report) (all []string) {
-	for _, n := range r.Nodes {
-		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
-			all = append(all, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
-		}
-	}
+	absent := lines.Filter(r.Nodes, func(n nodes.Peer) bool { return n.State == nodes.StateAbsent || n.State == nodes.StateUnknown })
+	all = lines.Map(absent, func(n nodes.Peer) string { return fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)) })
 	if len(all) > 2*maxNamed {
 		all = append(all[:2*maxNamed], fmt.Sprintf("and %d more", len(all)-2*maxNamed))
 	}

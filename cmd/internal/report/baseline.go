@@ -72,10 +72,7 @@ func (b *Baseline) Entries() []lines.Entry {
 	if len(b.Cured)+len(b.Remaining)+len(b.New)+len(b.NotJudged) == 0 {
 		all = append(all, lines.Entry{Lead: "note", Text: "no findings then, none now"})
 	}
-	for _, n := range b.Notes {
-		all = append(all, lines.Entry{Lead: "note", Text: n})
-	}
-	return all
+	return append(all, lines.Map(b.Notes, func(n string) lines.Entry { return lines.Entry{Lead: "note", Text: n} })...)
 }
 
 // comparedInWords is a group of findings in a sentence.

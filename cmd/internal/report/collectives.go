@@ -85,10 +85,8 @@ func collectivesHead(c *probe.Collectives) []string {
 	for _, l := range c.Left {
 		all = append(all, fmt.Sprintf("%s was left out: %s", l.GPU, l.Reason))
 	}
-	for _, a := range c.Arms[:1] {
-		if slices.ContainsFunc(a.Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
-			all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
-		}
+	if slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
+		all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
 	}
 	if c.Remains {
 		all = append(all, "A process could not be ended: it is blocked in the kernel")
@@ -221,10 +219,7 @@ func saidByLibrary(a *probe.Arm) []string {
 			all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
 		}
 	}
-	for _, w := range a.Warnings[:min(len(a.Warnings), 3)] {
-		all = append(all, "  log: "+w)
-	}
-	return all
+	return append(all, lines.Map(a.Warnings[:min(len(a.Warnings), 3)], func(w string) string { return "  log: " + w })...)
 }
 
 // uncompared says that the speed of collectives that work was not judged, if so.

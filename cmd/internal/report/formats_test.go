@@ -24,12 +24,7 @@ import (
 // ciFormats are the formats for CI systems and monitors.
 func ciFormats(t *testing.T) []Format {
 	t.Helper()
-	var all []Format
-	for _, f := range formats {
-		if f.CI {
-			all = append(all, f)
-		}
-	}
+	all := lines.Filter(formats, func(f Format) bool { return f.CI })
 	expect.Must(t, len(all) == len(formattest.Readers), "%d formats, %d readers", len(all), len(formattest.Readers))
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -360,13 +361,9 @@ func (d *Document) hint() string {
 	if len(d.Skipped) == 0 {
 		return ""
 	}
-	var hints []pair
-	for _, u := range d.Unknown {
-		if u.Hint != "" {
-			hints = append(hints, pair{u.Fact, u.Hint})
-		}
-	}
-	texts := lines.Map(commonest(hints), func(h alike) string { return h.Text })
+	hinted := lines.Filter(d.Unknown, func(u facts.Unknown) bool { return u.Hint != "" })
+	hints := commonest(lines.Map(hinted, func(u facts.Unknown) pair { return pair{u.Fact, u.Hint} }))
+	texts := lines.Map(hints, func(h alike) string { return h.Text })
 	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 

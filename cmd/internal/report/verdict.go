@@ -159,12 +159,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 
 // exitCode is the exit code of a verdict, and why.
 func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
-	reaching := 0
-	for _, f := range d.Findings {
-		if d.FailOn.reaches(worst(f)) {
-			reaching++
-		}
-	}
+	reaching := len(lines.Filter(d.Findings, func(f rules.Finding) bool { return d.FailOn.reaches(worst(f)) }))
 	switch {
 	case v.has(ReasonUnread) && v.has(ReasonCut):
 		return 3, "nothing was recognized in what was read of the input"
@@ -216,16 +211,9 @@ func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
 		// The probe is run whatever rules are asked for.
-		for _, r := range d.missingTransfers(in.Facts, lacks) {
-			if r.Code == ReasonNoGPU || r.Code == ReasonProbe {
-				all = append(all, r)
-			}
-		}
-		for _, s := range d.Skipped {
-			if slices.Contains(in.Only, s.Rule) {
-				all = append(all, notJudged(s))
-			}
-		}
+		all = append(all, lines.Filter(d.missingTransfers(in.Facts, lacks), func(r Reason) bool { return r.Code == ReasonNoGPU || r.Code == ReasonProbe })...)
+		asked := lines.Filter(d.Skipped, func(s Skipped) bool { return slices.Contains(in.Only, s.Rule) })
+		all = append(all, lines.Map(asked, notJudged)...)
 		if d.textsOnly {
 			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 		}
@@ -309,13 +297,10 @@ func notJudged(s Skipped) Reason {
 // missingSections lists the sections that hold what the profile requires and is not known,
 // those with the same reason together. What transfers lack, missingTransfers explains.
 func missingSections(lacks []rules.Missing) []Reason {
-	var all []pair
-	for _, m := range lacks {
-		if m.Section() != "transfers" {
-			all = append(all, pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")})
-		}
-	}
-	return reasonsFor(ReasonSection, all)
+	others := lines.Filter(lacks, func(m rules.Missing) bool { return m.Section() != "transfers" })
+	return reasonsFor(ReasonSection, lines.Map(others, func(m rules.Missing) pair {
+		return pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")}
+	}))
 }
 
 // missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would
@@ -377,12 +362,8 @@ func (d *Document) failuresIn(t *probe.Report) int {
 	if t == nil {
 		return 0
 	}
-	n := countTransfers(t, probe.Outcome.Failed)
-	for _, g := range t.Devices {
-		if g.Outcome.Failed() && inUse[g.ErrorCode] == "" {
-			n++
-		}
-	}
+	devices := lines.Filter(t.Devices, func(g probe.Device) bool { return g.Outcome.Failed() && inUse[g.ErrorCode] == "" })
+	n := countTransfers(t, probe.Outcome.Failed) + len(devices)
 	if t.Outcome.Failed() && !d.noGPU() {
 		n++
 	}

@@ -27,6 +27,12 @@ func Filter[T any](list []T, keep func(T) bool) []T {
 	return all
 }
 
+// Lacking are the texts of a list that another lacks, each after a lead.
+func Lacking(lead string, list, other []string) []string {
+	own := Filter(list, func(s string) bool { return !slices.Contains(other, s) })
+	return Map(own, func(s string) string { return lead + s })
+}
+
 // Unique returns the items of a list in order, each once.
 func Unique[T comparable](list []T) []T {
 	var all []T
