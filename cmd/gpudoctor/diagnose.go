@@ -262,11 +262,7 @@ func learn(policy string) (knowledge, error) {
 
 // learnFor loads the rules and remedies with those of --policy.
 func learnFor(c *cli.Context) (knowledge, error) {
-	policy, err := readPolicy(c)
-	if err != nil {
-		return knowledge{}, err
-	}
-	return learn(policy)
+	return learn(c.String(policyFlag.Name))
 }
 
 // acceptable are what a remark in a file may accept: the ids of all rules and causes.

@@ -291,11 +291,7 @@ func (j gitLabJob) run(t *testing.T, folder string, variables map[string]string)
 	for name, value := range set {
 		c.Env = append(c.Env, name+"="+os.Expand(value, func(other string) string { return set[other] }))
 	}
-	out, err := c.CombinedOutput()
-	if c.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(out), c.ProcessState.ExitCode()
+	return together(t, c)
 }
 
 // TestGitLab runs the jobs of the example with a release from a folder. The reports that

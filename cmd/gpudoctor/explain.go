@@ -27,7 +27,7 @@ gpudoctor explain IMEX           a term that reports use`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
-			s := style(c, colorNever)
+			s := style(c)
 			e := explanation{Page: lines.NewPage(s.Width, false), ascii: s.ASCII}
 			if found := findTerms(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)

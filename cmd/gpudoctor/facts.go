@@ -25,10 +25,7 @@ secrets are replaced: each value always by the same stand-in.`,
 			if err := src.takeImage(c.Context, false); err != nil {
 				return err
 			}
-			redact, err := readRedaction(c)
-			if err != nil {
-				return err
-			}
+			redact := readRedaction(c)
 			g := collectShown(c.Context, src, opts, c.Bool("quiet"))
 			if g.err != nil {
 				return g.err

@@ -89,10 +89,7 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := readStyle(c)
-	if err != nil {
-		return err
-	}
+	s := style(c)
 	expected, err := expectedNodes(c.Context, c.String(expectFlag))
 	if err != nil {
 		return err

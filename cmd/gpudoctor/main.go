@@ -129,8 +129,7 @@ func newApp(stdout io.Writer) *cli.App {
 }
 
 // prepare sets what is the same for all commands. Their HelpName is the command
-// with those above it; the library sets that of the outermost. One that says nothing of
-// its arguments takes none.
+// with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = usageError
@@ -143,9 +142,10 @@ func prepare(commands []*cli.Command) {
 				sub.HelpName = "gpudoctor " + c.Name + " " + sub.Name
 			}
 			prepare(c.Subcommands)
-		} else if action := c.Action; c.ArgsUsage == "" {
+		} else {
+			action := c.Action
 			c.Action = func(c *cli.Context) error {
-				if err := noArguments(c); err != nil {
+				if err := refused(c); err != nil {
 					return err
 				}
 				return action(c)

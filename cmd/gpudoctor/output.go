@@ -38,9 +38,6 @@ func namedFormat(value string) (f report.Format, file string, ok bool) {
 // from their names, standard output takes that of --format. If there are files and no
 // --format, nothing is written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
-	if err := oneOf("format", format); err != nil {
-		return nil, err
-	}
 	f, _ := report.FormatNamed(format)
 	var all []output
 	onStdout := len(files) == 0 || formatSet

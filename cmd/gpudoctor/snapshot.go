@@ -45,10 +45,7 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	redact, err := readRedaction(c)
-	if err != nil {
-		return err
-	}
+	redact := readRedaction(c)
 	p := newProgress(c.Bool("quiet"), opts.Whole)
 	defer p.Done()
 	var recording bytes.Buffer

@@ -28,14 +28,8 @@ gpudoctor check -o report.html draws the same topology.`,
 				return err
 			}
 			r.options.Probe = probe.Off
-			s, err := readStyle(c)
-			if err != nil {
-				return err
-			}
-			redact, err := readRedaction(c)
-			if err != nil {
-				return err
-			}
+			s := style(c)
+			redact := readRedaction(c)
 			p := newProgress(false, r.options.Whole)
 			defer p.Done()
 			r.options.Progress = p.Step
