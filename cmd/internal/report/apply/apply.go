@@ -57,7 +57,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 	set := lines.Map(slices.Sorted(maps.Keys(a.Environment)), func(name string) string {
 		return "export " + remedies.Quote(name) + "=" + remedies.Quote(a.Environment[name])
 	})
-	shell := append(set, lines.Map(a.Unset, func(name string) string { return "unset " + remedies.Quote(name) })...)
+	shell := slices.Concat(set, lines.Map(a.Unset, func(name string) string { return "unset " + remedies.Quote(name) }))
 	var arguments, kernel []string
 	for _, program := range slices.Sorted(maps.Keys(a.Arguments)) {
 		for _, argument := range a.Arguments[program] {
