@@ -141,13 +141,9 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 		for name, value := range s.Env {
 			c.Env = append(c.Env, name+"="+expand(value))
 		}
-		out, err := c.CombinedOutput()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		got.log += string(out)
-		got.code = c.ProcessState.ExitCode()
+		out, code := together(t, c)
+		got.log += out
+		got.code = code
 		written, _ := os.ReadFile(file("output")) // A step that fails early writes none.
 		got.lines += string(written)
 		for line := range strings.Lines(string(written)) {
@@ -350,11 +346,7 @@ func (h preCommitHook) run(t *testing.T, folder string, arguments ...string) (st
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", h.Entry + ` "$@"`, "sh"}, arguments...)...)
 	c.Dir = folder
-	out, err := c.CombinedOutput()
-	if c.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(out), c.ProcessState.ExitCode()
+	return together(t, c)
 }
 
 // TestPreCommitFiles checks which files the hooks are given.

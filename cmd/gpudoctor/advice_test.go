@@ -16,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -75,10 +76,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 			})
 		}
 	}
-	var from []string
-	for _, name := range fixtures.Examples() {
-		from = append(from, examplePrefix+name)
-	}
+	from := expect.Map(fixtures.Examples(), func(name string) string { return examplePrefix + name })
 	texts, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	expect.Must(t, err == nil && len(texts) != 0 && len(from) != 0 && len(cases) != 0, "%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
 	for _, file := range append(from, texts...) {
@@ -264,15 +262,11 @@ func give(l *facts.Launch, flag string) {
 // withVariable sets a variable to another value.
 func withVariable(env *facts.EnvFacts, v facts.Variable) *facts.EnvFacts {
 	v.Effective = true
-	all := []facts.Variable{v}
-	if env != nil {
-		for _, other := range env.Variables {
-			if other.Name != v.Name {
-				all = append(all, other)
-			}
-		}
+	if env == nil {
+		env = &facts.EnvFacts{}
 	}
-	return &facts.EnvFacts{Variables: all}
+	others := lines.Filter(env.Variables, func(other facts.Variable) bool { return other.Name != v.Name })
+	return &facts.EnvFacts{Variables: append([]facts.Variable{v}, others...)}
 }
 
 // keepsWhatIsNeeded checks that no advice unsets what a finding of medium severity
@@ -289,10 +283,7 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 			removed[name] = a.Remedy
 		}
 	}
-	for _, f := range d.Findings {
-		if f.Severity.Rank() > rules.Medium.Rank() {
-			continue
-		}
+	for _, f := range grave(d.Findings) {
 		for _, id := range f.Remedies {
 			r, _ := known.remedies.Remedy(id)
 			if len(r.Apply.Unset) > 0 && f.Params["variable"] != nil {

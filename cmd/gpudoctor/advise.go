@@ -52,10 +52,7 @@ func advise(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := readStyle(c)
-	if err != nil {
-		return err
-	}
+	s := style(c)
 	p := newProgress(false, r.options.Whole)
 	defer p.Done()
 	r.options.Progress = p.Step
@@ -104,17 +101,7 @@ func advise(c *cli.Context) error {
 
 // readAdvise reads what is examined, and the file that is written; empty for standard output.
 func readAdvise(c *cli.Context) (r request, file string, err error) {
-	if err := noArguments(c); err != nil {
-		return r, "", err
-	}
-	if c.IsSet("for") {
-		if err := oneOf("for", c.String("for")); err != nil {
-			return r, "", err
-		}
-	}
-	if format, err := formatIn(c, emit.Formats()); err != nil {
-		return r, "", err
-	} else if c.IsSet("for") && format != emit.Formats()[0] {
+	if c.IsSet("for") && formatIn(c) != emit.Formats()[0] {
 		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
 	}
 	if r, err = readMachine(c); err != nil {

@@ -160,10 +160,7 @@ func (p *patching) diagnosis(ctx context.Context, changed string) (*report.Docum
 // wanted is what a file should have: the settings of the machine's plan, and those that cure
 // the findings about the file itself.
 func (p *patching) wanted(ctx context.Context, needs *plan.Plan) ([]patch.Want, error) {
-	var wants []patch.Want
-	for _, s := range needs.Settings {
-		wants = append(wants, patch.Want{Setting: s, Values: s.Was})
-	}
+	wants := lines.Map(needs.Settings, func(s plan.Setting) patch.Want { return patch.Want{Setting: s, Values: s.Was} })
 	d, err := p.diagnosis(ctx, p.text)
 	if d == nil {
 		return wants, err
@@ -190,5 +187,10 @@ func (p *patching) leftOver(ctx context.Context, changed string) ([]rules.Findin
 	if d == nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(d.Findings, func(f rules.Finding) bool { return f.Severity.Rank() > rules.Medium.Rank() }), nil
+	return grave(d.Findings), nil
+}
+
+// grave are the findings of medium severity or above.
+func grave(findings []rules.Finding) []rules.Finding {
+	return lines.Filter(findings, func(f rules.Finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
 }

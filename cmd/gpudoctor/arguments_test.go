@@ -24,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -136,16 +137,18 @@ func form(f cli.Flag, n int) []string {
 	return []string{dashes + name + "=" + value}
 }
 
+// ownCommands are all commands but help, which the library adds.
+func ownCommands() []*cli.Command {
+	return lines.Filter(leaves(testApp().Commands), func(c *cli.Command) bool { return c.Name != "help" })
+}
+
 // TestAnyOrder checks that every command sees the same, in whatever order its name, its flags and its words are typed:
 // each command, each pair of its flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	lines, commands, try := 0, 0, expect.EachNth(16)
-	for _, c := range leaves(testApp().Commands) {
-		if c.Name == "help" {
-			continue
-		}
+	typed, commands, try := 0, 0, expect.EachNth(16)
+	for _, c := range ownCommands() {
 		commands++
 		var path [][]string
 		for word := range strings.FieldsSeq(c.HelpName) {
@@ -161,7 +164,7 @@ func TestAnyOrder(t *testing.T) {
 			want := parse(t, slices.Concat(slices.Concat(path...), slices.Concat(given...), slices.Concat(fixed[len(path):]...)))
 			expect.Must(t, want.Command == c.HelpName && len(want.Words) == words && len(want.Flags) == len(given), "%s with %q: saw %v", c.HelpName, given, want)
 			for _, args := range orders(slices.Concat(fixed, given), len(fixed)) {
-				lines++
+				typed++
 				diff := cmp.Diff(want, parse(t, args))
 				expect.Must(t, diff == "", "%q (-want +got):\n%s", args, diff)
 			}
@@ -187,12 +190,12 @@ func TestAnyOrder(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d command lines of %d commands", lines, commands)
+	t.Logf("%d command lines of %d commands", typed, commands)
 	least := 3000
 	if expect.FewRows() {
 		least = 1000
 	}
-	expect.That(t, lines >= least && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
+	expect.That(t, typed >= least && commands >= 9, "%d command lines of %d commands were tried", typed, commands)
 }
 
 // TestArrange checks what becomes of words that look like flags, and of letters in one.
@@ -334,10 +337,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	known := expect.Value(learn(""))(t)
-	for _, c := range leaves(testApp().Commands) {
-		if c.Name == "help" {
-			continue
-		}
+	for _, c := range ownCommands() {
 		path := strings.Fields(c.HelpName)[1:]
 		for i, word := range path {
 			offers([]string{word}, "", path[:i]...)
@@ -370,10 +370,7 @@ var freeText = []string{countFlag.Name, meetFlag.Name, subjectFlag, objectFlag, 
 // TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
 // an answer, and that what is there is not offered again.
 func TestCompletionIsTrue(t *testing.T) {
-	for _, c := range leaves(testApp().Commands) {
-		if c.Name == "help" {
-			continue
-		}
+	for _, c := range ownCommands() {
 		path := strings.Fields(c.HelpName)[1:]
 		for _, f := range c.Flags {
 			name := "--" + f.Names()[0]
@@ -385,8 +382,8 @@ func TestCompletionIsTrue(t *testing.T) {
 			answers, files := asked(t, append(slices.Clone(path), name, "")...)
 			expect.That(t, len(answers) != 0 || files != "" || slices.Contains(freeText, f.Names()[0]), "%s %s: no value is offered", c.HelpName, name)
 			for _, a := range answers {
-				if choices[name[2:]] != nil {
-					err := oneOf(name[2:], a)
+				if flag := name[2:]; flag != armsFlag.Name {
+					err := oneOf(c, flag, a)
 					expect.That(t, err == nil, "%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
 				}
 			}
@@ -444,7 +441,7 @@ func TestBashCompletion(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no bash here")
 	}
-	lines := map[string][]string{
+	typed := map[string][]string{
 		"gpudoctor ch":                                 {"check"},
 		"gpudoctor check --fail":                       {"--fail-on"},
 		"gpudoctor check --fail-on ":                   report.Thresholds(),
@@ -466,7 +463,7 @@ func TestBashCompletion(t *testing.T) {
 	for name, text := range map[string]string{"gpudoctor.bash": completionScripts["bash"], "exam.log": ""} {
 		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	for line, want := range lines {
+	for line, want := range typed {
 		words := bashWords(line)
 		c := exec.Command(bash, append([]string{
 			"--norc", "-c",
@@ -482,11 +479,7 @@ func TestBashCompletion(t *testing.T) {
 }
 
 func examples() []string {
-	var all []string
-	for _, e := range fixtures.Examples() {
-		all = append(all, examplePrefix+e)
-	}
-	return all
+	return expect.Map(fixtures.Examples(), func(e string) string { return examplePrefix + e })
 }
 
 // requestOf reads a command line of "gpudoctor check" as the program does.

@@ -150,14 +150,8 @@ func runRequest(c *cli.Context, r request) error {
 	if err := apart(filesOf(all), r.source.inputs(r.waive), c.App.Writer); err != nil {
 		return err
 	}
-	s, err := readStyle(c)
-	if err != nil {
-		return err
-	}
-	redact, err := readRedaction(c)
-	if err != nil {
-		return err
-	}
+	s := style(c)
+	redact := readRedaction(c)
 	if r.profile == rules.Launch && redact == redactFiles {
 		redact = redactSecrets // The names are those of the reader's own repository.
 	}
@@ -198,12 +192,6 @@ func runRequest(c *cli.Context, r request) error {
 // readRequest reads what is to be examined, and how it is to be judged.
 func readRequest(c *cli.Context) (request, error) {
 	profile := rules.Profile(c.String("profile"))
-	if err := noArguments(c); err != nil {
-		return request{}, err
-	}
-	if err := oneOf("profile", string(profile)); err != nil {
-		return request{}, err
-	}
 	r, err := readJudging(c, profile)
 	if err != nil {
 		return r, err
@@ -234,9 +222,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		only:     ids(c.StringSlice("only")),
 		skip:     ids(c.StringSlice("skip")),
 		waive:    c.String(waiveFlag.Name),
-	}
-	if err := oneOf("fail-on", string(r.failOn)); err != nil {
-		return r, err
+		policy:   c.String(policyFlag.Name),
 	}
 	for _, flag := range []string{"only", "skip"} {
 		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
@@ -244,9 +230,6 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		}
 	}
 	var err error
-	if r.policy, err = readPolicy(c); err != nil {
-		return r, err
-	}
 	if r.source, r.options, err = readSource(c); err != nil {
 		return r, err
 	}
@@ -259,10 +242,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 
 // readMachine reads what is examined by a command that judges a machine for training.
 func readMachine(c *cli.Context) (r request, err error) {
-	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
-	if r.policy, err = readPolicy(c); err != nil {
-		return r, err
-	}
+	r = request{deadline: c.Duration(deadlineFlag.Name), policy: c.String(policyFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
 	r.source, r.options, err = readSource(c)
 	return r, err
 }
@@ -272,9 +252,6 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
 	opts.ProbeBusy = c.Bool(busyFlag.Name)
 	opts.ProbeTimeout = c.Duration(waitFlag.Name)
-	if err := oneOf(probeFlag.Name, string(opts.Probe)); err != nil {
-		return s, opts, err
-	}
 	if opts.ProbeTimeout < 0 {
 		return s, opts, errors.New("--probe-timeout is negative")
 	}
@@ -315,17 +292,6 @@ func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 		return max(deadline.Full, 4*opts.ProbeTimeout)
 	}
 	return max(deadline.Whole, 4*opts.ProbeTimeout)
-}
-
-// readStyle reads how the report is to be laid out.
-func readStyle(c *cli.Context) (report.Style, error) {
-	color := c.String("color")
-	if err := oneOf("color", color); err != nil {
-		return report.Style{}, err
-	}
-	s := style(c, color)
-	s.Verbose, s.Quiet = c.Bool("verbose"), c.Bool("quiet")
-	return s, nil
 }
 
 // ids splits lists of ids at their commas.

@@ -161,10 +161,7 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	expect.NoError(t, json.Unmarshal(expect.Value(os.ReadFile(clusterExamples+"prometheus/dashboard.json"))(t), &d))
-	var expressions []string
-	for _, v := range d.Templating.List {
-		expressions = append(expressions, v.Definition)
-	}
+	expressions := expect.Map(d.Templating.List, func(v struct{ Definition string }) string { return v.Definition })
 	taken, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range d.Panels {
 		expect.That(t, !ids[p.ID] && (len(p.Targets) > 0) == (p.Type != "row"), "%s: its id is taken, or it shows nothing", p.Title)

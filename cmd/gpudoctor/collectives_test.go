@@ -295,9 +295,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 			d := decoded[report.Document](t, out)
 			var arms []string
 			if d.Collectives != nil {
-				for _, a := range d.Collectives.Arms {
-					arms = append(arms, a.Name)
-				}
+				arms = expect.Map(d.Collectives.Arms, func(a probe.Arm) string { return a.Name })
 			}
 			expect.That(t, slices.Equal(arms, c.arms) && (d.Collectives != nil) == (c.arms != nil), "arms %q, want %q", arms, c.arms)
 		})

@@ -96,8 +96,7 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 	case "only", "skip": // Lists, to which one more rule is added.
 		before := value[:strings.LastIndex(value, ",")+1]
 		given := ids([]string{before})
-		more := slices.DeleteFunc(builtin().ruleIDs(), func(id string) bool { return slices.Contains(given, id) })
-		return prefixed(before, more), ""
+		return lines.Lacking(before, builtin().ruleIDs(), given), ""
 	case formatFlag.Name:
 		return formatsOf(l.Command()), ""
 	case fromFlag.Name, targetFlag.Name:
@@ -147,10 +146,8 @@ func (l *line) flagAnswers() []string {
 	for _, f := range l.LevelFlags(len(l.Path)) {
 		_, repeats := f.(*cli.StringSliceFlag)
 		given := slices.ContainsFunc(l.Flags, func(a argument) bool { return a.Name == f.Names()[0] })
-		if help, ok := helpOf(f); ok && (repeats || !given) {
-			for _, n := range help.Names {
-				all = append(all, n+"\t"+help.Usage)
-			}
+		if help := helpOf(f); repeats || !given {
+			all = append(all, lines.Map(help.Names, func(n string) string { return n + "\t" + help.Usage })...)
 		}
 	}
 	slices.Sort(all)
@@ -167,11 +164,7 @@ func (l *line) wordAnswers() (all []string, files string) {
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
 	case len(l.Words) > 0:
 	case len(l.Commands()) > 0:
-		for _, c := range l.Commands() {
-			if !c.Hidden && c.Name != "help" {
-				all = append(all, c.Name+"\t"+c.Usage)
-			}
-		}
+		all = lines.Map(visible(l.Commands()), func(c *cli.Command) string { return c.Name + "\t" + c.Usage })
 	case c.Name == "explain":
 		return builtin().names(), ""
 	case c.Name == "completion":

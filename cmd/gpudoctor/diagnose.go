@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -23,6 +25,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -257,22 +260,19 @@ func learn(policy string) (knowledge, error) {
 	return k, problem(k.remedies.Check(k.rules.Rules()))
 }
 
+// learnFor loads the rules and remedies with those of --policy.
+func learnFor(c *cli.Context) (knowledge, error) {
+	return learn(c.String(policyFlag.Name))
+}
+
 // acceptable are what a remark in a file may accept: the ids of all rules and causes.
 func (k knowledge) acceptable() []string {
-	names := k.ruleIDs()
-	for _, r := range k.rules.Rules() {
-		names = append(names, r.Cause)
-	}
-	return names
+	return append(k.ruleIDs(), lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.Cause })...)
 }
 
 // ruleIDs are the ids of all rules.
 func (k knowledge) ruleIDs() []string {
-	var ids []string
-	for _, r := range k.rules.Rules() {
-		ids = append(ids, r.ID)
-	}
-	return ids
+	return lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.ID })
 }
 
 // problem gives the faults of rules and remedies as one line for the first of
@@ -290,10 +290,7 @@ func problem(err error) error {
 	if first.Hint != "" {
 		hints = append(hints, first.Hint)
 	}
-	for _, other := range all[min(1, len(all)):] {
-		hints = append(hints, "also: "+other.Error())
-	}
-	return complaint.Hinted(first, hints...)
+	return complaint.Hinted(first, append(hints, alsoHints(all)...)...)
 }
 
 // expand checks that each id is a rule, and replaces each cause by the rules that

@@ -57,19 +57,8 @@ func diff(c *cli.Context) error {
 	if len(names) != 2 {
 		return complaint.Hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
 	}
-	format, err := formatIn(c, compare.Formats())
-	if err != nil {
-		return err
-	}
-	redact, err := readRedaction(c)
-	if err != nil {
-		return err
-	}
-	policy, err := readPolicy(c)
-	if err != nil {
-		return err
-	}
-	sides, err := readInputs(c.Context, names, policy)
+	redact := readRedaction(c)
+	sides, err := readInputs(c.Context, names, c.String(policyFlag.Name))
 	if err != nil {
 		return err
 	}
@@ -77,9 +66,8 @@ func diff(c *cli.Context) error {
 	redactSides(redact, sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
-		s := style(c, colorNever)
-		s.Verbose = c.Bool("verbose")
-		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format, s) }); err != nil {
+		s := style(c)
+		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, formatIn(c), s) }); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,12 +74,7 @@ func runIn(t *testing.T, folder, line string) (string, int) {
 	c.Dir = folder
 	c.Stdin = strings.NewReader("Filesystem      Size  Used Avail Use% Mounted on\nshm              64M   61M  3.1M  96% /dev/shm\n")
 	c.Env = append(os.Environ(), "LANG=C.UTF-8", "COLUMNS=100")
-	out, err := c.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return string(out), c.ProcessState.ExitCode()
+	return together(t, c)
 }
 
 var (
@@ -264,13 +258,8 @@ func TestGoldenManual(t *testing.T) {
 
 // TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
 func TestManual(t *testing.T) {
-	app := testApp()
-	app.Setup()
 	page := string(manual(t))
-	for _, c := range leaves(app.Commands) {
-		if c.Name == "help" {
-			continue
-		}
+	for _, c := range ownCommands() {
 		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
 		about, _, _ = strings.Cut(about, "\n.Ss ")
 		expect.That(t, ok, "the page lacks %s", c.HelpName)

@@ -110,11 +110,7 @@ func (s slurm) run(t *testing.T, script string) string {
 // reports are the names of the reports that the prolog kept.
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
-	var names []string
-	for _, file := range expect.Value(filepath.Glob(s.logs + "/*"))(t) {
-		names = append(names, filepath.Base(file))
-	}
-	return names
+	return expect.Map(expect.Value(filepath.Glob(s.logs+"/*"))(t), filepath.Base)
 }
 
 // printNodes prints the nodes, and why they are drained, once no job ends any more.
@@ -295,11 +291,7 @@ func (j gitLabJob) run(t *testing.T, folder string, variables map[string]string)
 	for name, value := range set {
 		c.Env = append(c.Env, name+"="+os.Expand(value, func(other string) string { return set[other] }))
 	}
-	out, err := c.CombinedOutput()
-	if c.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return string(out), c.ProcessState.ExitCode()
+	return together(t, c)
 }
 
 // TestGitLab runs the jobs of the example with a release from a folder. The reports that

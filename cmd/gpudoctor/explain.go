@@ -27,7 +27,7 @@ gpudoctor explain IMEX           a term that reports use`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
-			s := style(c, colorNever)
+			s := style(c)
 			e := explanation{Page: lines.NewPage(s.Width, false), ascii: s.ASCII}
 			if found := findTerms(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
@@ -36,11 +36,8 @@ gpudoctor explain IMEX           a term that reports use`,
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
-			policy, err := readPolicy(c)
-			if err != nil {
-				return err
-			}
-			if e.known, err = learn(policy); err != nil {
+			var err error
+			if e.known, err = learnFor(c); err != nil {
 				return err
 			}
 			if !e.explain(id) {
@@ -53,14 +50,7 @@ gpudoctor explain IMEX           a term that reports use`,
 
 // names are all ids that can be explained.
 func (k knowledge) names() []string {
-	var names []string
-	for _, r := range k.rules.Rules() {
-		names = append(names, r.ID, r.Cause)
-	}
-	for _, r := range k.remedies.Remedies() {
-		names = append(names, r.ID)
-	}
-	names = append(names, termNames()...)
+	names := slices.Concat(k.acceptable(), lines.Map(k.remedies.Remedies(), func(r remedies.Remedy) string { return r.ID }), termNames())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -90,12 +80,7 @@ func (e *explanation) explain(id string) bool {
 	if r, ok := e.known.rules.Rule(id); ok {
 		e.rule(r)
 	}
-	var others []rules.Rule
-	for _, r := range e.known.rules.Rules() {
-		if r.Cause == id && r.ID != id {
-			others = append(others, r)
-		}
-	}
+	others := lines.Filter(e.known.rules.Rules(), func(r rules.Rule) bool { return r.Cause == id && r.ID != id })
 	if len(others) > 0 {
 		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
@@ -154,13 +139,8 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	}
 	e.part("undo", r.Undo)
 	e.part("verify", r.Verify)
-	var cures []string
-	for _, rule := range e.known.rules.Rules() {
-		if slices.Contains(rule.Remedies, r.ID) {
-			cures = append(cures, rule.ID)
-		}
-	}
-	e.part("applies to", strings.Join(cures, ", "))
+	cures := lines.Filter(e.known.rules.Rules(), func(rule rules.Rule) bool { return slices.Contains(rule.Remedies, r.ID) })
+	e.part("applies to", strings.Join(lines.Map(cures, func(rule rules.Rule) string { return rule.ID }), ", "))
 	e.part("sources", r.Sources...)
 }
 
@@ -197,14 +177,7 @@ func rulesCommand() *cli.Command {
 			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
-				if err := noArguments(c); err != nil {
-					return err
-				}
-				policy, err := readPolicy(c)
-				if err != nil {
-					return err
-				}
-				known, err := learn(policy)
+				known, err := learnFor(c)
 				if err != nil {
 					return err
 				}

@@ -18,9 +18,6 @@ of hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses an
 secrets are replaced: each value always by the same stand-in.`,
 		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, quietFlag},
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			src, opts, err := readSource(c)
 			if err != nil {
 				return err
@@ -28,10 +25,7 @@ secrets are replaced: each value always by the same stand-in.`,
 			if err := src.takeImage(c.Context, false); err != nil {
 				return err
 			}
-			redact, err := readRedaction(c)
-			if err != nil {
-				return err
-			}
+			redact := readRedaction(c)
 			g := collectShown(c.Context, src, opts, c.Bool("quiet"))
 			if g.err != nil {
 				return g.err

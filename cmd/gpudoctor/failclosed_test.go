@@ -104,12 +104,7 @@ var explaining = []string{
 
 // selections are the ways in which rules are chosen. The first is the plain one.
 func selections(k knowledge) []selection {
-	var others []string
-	for _, r := range k.rules.Rules() {
-		if r.ID != "env-misconfig" {
-			others = append(others, r.ID)
-		}
-	}
+	others := slices.DeleteFunc(k.ruleIDs(), func(id string) bool { return id == "env-misconfig" })
 	return []selection{
 		{name: "all", profile: rules.Training, failOn: report.Threshold(rules.High)},
 		{name: "image", profile: rules.Image, failOn: report.Threshold(rules.High)},

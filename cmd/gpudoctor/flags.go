@@ -25,19 +25,12 @@ func (h flagHelp) About() string {
 }
 
 // helpOf takes the description of a flag apart. What the flag takes stands in back quotes
-// in its usage: at its beginning and before a colon if it is no part of the sentence.
-func helpOf(f cli.Flag) (h flagHelp, ok bool) {
-	doc, ok := f.(cli.DocGenerationFlag)
-	if !ok {
-		return h, false
-	}
-	h.Usage = doc.GetUsage()
-	if before, rest, quoted := strings.Cut(h.Usage, "`"); quoted {
-		word, after, _ := strings.Cut(rest, "`")
-		h.Takes, h.Usage = word, before+word+after
-		if before == "" {
-			h.Usage = strings.TrimPrefix(after, ": ")
-		}
+// at the beginning of its usage, before a colon.
+func helpOf(f cli.Flag) flagHelp {
+	doc := docOf(f)
+	h := flagHelp{Usage: doc.GetUsage()}
+	if rest, quoted := strings.CutPrefix(h.Usage, "`"); quoted {
+		h.Takes, h.Usage, _ = strings.Cut(rest, "`: ")
 	}
 	var long []string
 	for _, n := range f.Names() {
@@ -51,7 +44,12 @@ func helpOf(f cli.Flag) (h flagHelp, ok bool) {
 	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
 		h.Default = lines.Printable(strings.Trim(v, `"`), false)
 	}
-	return h, true
+	return h
+}
+
+// docOf is the description of a flag, which each kind of flag of the library has.
+func docOf(f cli.Flag) cli.DocGenerationFlag {
+	return f.(cli.DocGenerationFlag) //nolint:forcetypeassert // See above.
 }
 
 // dashed writes a flag as it is typed: with one dash if it is a letter.

@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -88,10 +89,7 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := readStyle(c)
-	if err != nil {
-		return err
-	}
+	s := style(c)
 	expected, err := expectedNodes(c.Context, c.String(expectFlag))
 	if err != nil {
 		return err
@@ -134,10 +132,7 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 			return nil, complaint.UnknownName("value of --format:", o.format.Name, fleet.Formats(), "fleet writes: "+join(fleet.Formats()))
 		}
 	}
-	var inputs []input
-	for _, p := range paths {
-		inputs = append(inputs, input{name: p, stdin: c.App.Reader})
-	}
+	inputs := lines.Map(paths, func(p string) input { return input{name: p, stdin: c.App.Reader} })
 	return all, apart(filesOf(all), inputs, c.App.Writer)
 }
 

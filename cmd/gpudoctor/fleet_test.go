@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -97,12 +98,8 @@ func TestSimulatedFleet(t *testing.T) {
 			read, err := fleet.Read(t.Context(), []string{"-"}, in, nil)
 			expect.NoError(t, err)
 			f := fleet.Fold(read, nil, version)
-			var found, want []string
-			for _, o := range f.Outliers {
-				if !slices.Contains(found, o.Node) {
-					found = append(found, o.Node)
-				}
-			}
+			var want []string
+			found := lines.Unique(expect.Map(f.Outliers, func(o fleet.Outlier) string { return o.Node }))
 			for i := range planted {
 				want = append(want, fmt.Sprintf("r%02d-n%02d", i/16, i%16))
 			}

@@ -38,10 +38,7 @@ commands:
 // describeFlag writes a flag as one line of a help page: its names, what it takes and
 // what it does.
 func describeFlag(f cli.Flag) string {
-	h, ok := helpOf(f)
-	if !ok {
-		return ""
-	}
+	h := helpOf(f)
 	line := "  " + strings.Join(h.Names, ", ")
 	if h.Takes != "" {
 		line += " " + h.Takes

@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // hostile checks what steers a terminal, turns the direction of writing, hides, or is no text: each control character
@@ -400,10 +401,7 @@ func TestStoppedRules(t *testing.T) {
 			expect.That(t, code == tt.code && stderr == "", "exit code %d and %q, want %d", code, stderr, tt.code)
 			document := decoded[report.Document](t, expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t))
 			expect.That(t, document.Verdict.State == tt.state && document.Verdict.ExitCode == tt.code, "%+v", document.Verdict)
-			var found []string
-			for _, f := range document.Findings {
-				found = append(found, f.Rule)
-			}
+			found := expect.Map(document.Findings, func(f rules.Finding) string { return f.Rule })
 			expect.That(t, slices.Equal(found, tt.found), "found %v, want %v", found, tt.found)
 			markdown := expect.Value(os.ReadFile(filepath.Join(dir, "r.md")))(t)
 			for id := range stoppedRules {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -227,13 +226,9 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 
 // graveFindings lists the findings of medium severity and above.
 func graveFindings(d *report.Document) []string {
-	set := map[string]bool{}
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			set[fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject)] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
+	said := expect.Map(grave(d.Findings), func(f rules.Finding) string { return fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject) })
+	slices.Sort(said)
+	return slices.Compact(said)
 }
 
 // TestImageRefused checks that an image that cannot be read, and a wrong use of the flags,
@@ -315,10 +310,7 @@ func TestImageFacts(t *testing.T) {
 		code, stdout, stderr := inProcess("facts", "--from", imagetest.Write(t, img, form), "--no-redact")
 		expect.Must(t, code == exitOK, "%s: exit code %d: %s", form, code, stderr)
 		f := decoded[facts.Facts](t, stdout)
-		var set []string
-		for _, v := range f.Env.Variables {
-			set = append(set, v.Name+"="+v.Value)
-		}
+		set := expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
 		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
 		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))

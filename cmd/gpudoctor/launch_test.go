@@ -77,13 +77,9 @@ func judgedFiles(t *testing.T, file, target string) (*report.Document, []string)
 	dir := t.TempDir()
 	expect.NoError(t, os.CopyFS(dir, expect.Value(txtar.FS(a))(t)))
 	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true}))(t)
-	var got []string
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			place := strings.TrimPrefix(f.Evidence[0].Source, dir+"/")
-			got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Severity, f.Subject, place))
-		}
-	}
+	got := expect.Map(grave(d.Findings), func(f rules.Finding) string {
+		return fmt.Sprintf("%s %s %s %s", f.Rule, f.Severity, f.Subject, strings.TrimPrefix(f.Evidence[0].Source, dir+"/"))
+	})
 	slices.Sort(got)
 	return d, got
 }

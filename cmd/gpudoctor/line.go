@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // argument is one flag of a command line, with its value.
@@ -109,11 +110,7 @@ func (l *line) Commands() []*cli.Command {
 
 // name is the command line without flags and words.
 func (l *line) name() string {
-	names := []string{l.App.Name}
-	for _, c := range l.Path {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, " ")
+	return strings.Join(append([]string{l.App.Name}, lines.Map(l.Path, func(c *cli.Command) string { return c.Name })...), " ")
 }
 
 // help is where the flags are listed.
@@ -218,13 +215,10 @@ func (l *line) unknownFlag(a argument) error {
 
 // takersOf are the commands that take a flag.
 func takersOf(app *cli.App, name string) []string {
-	var takers []string
-	for _, c := range leaves(app.Commands) {
-		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
-			takers = append(takers, c.HelpName)
-		}
-	}
-	return takers
+	takers := lines.Filter(leaves(app.Commands), func(c *cli.Command) bool {
+		return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	})
+	return lines.Map(takers, func(c *cli.Command) string { return c.HelpName })
 }
 
 // allFlags are the flags of the program and of all commands, by all their names.
@@ -257,10 +251,7 @@ func leaves(commands []*cli.Command) []*cli.Command {
 }
 
 // takesValue reports whether a flag takes a value.
-func takesValue(f cli.Flag) bool {
-	doc, ok := f.(cli.DocGenerationFlag)
-	return ok && doc.TakesValue()
-}
+func takesValue(f cli.Flag) bool { return docOf(f).TakesValue() }
 
 // flagName is a flag's name as it was typed, without dashes and value.
 func flagName(arg string) string {
@@ -302,15 +293,14 @@ func parseFlag(all map[string]cli.Flag, arg string) []argument {
 	return letters
 }
 
-// commandNames lists the commands that a person sees.
+// visible are the commands that a person sees.
+func visible(commands []*cli.Command) []*cli.Command {
+	return lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
+}
+
+// commandNames are the names of the commands that a person sees.
 func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		if !c.Hidden && c.Name != "help" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	return lines.Map(visible(commands), func(c *cli.Command) string { return c.Name })
 }
 
 // usageError turns an error of the flag parser into one line with a hint.

@@ -28,10 +28,7 @@ func textsTable() string {
 func rulesTable(all []rules.Rule) string {
 	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
 	for _, r := range all {
-		var names []string
-		for _, p := range r.Profiles {
-			names = append(names, string(p))
-		}
+		names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
 		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
 	}
 	return lines.Table(lines.Clean(rows, false))
@@ -44,9 +41,6 @@ func textsCommand() *cli.Command {
 		Description: `Each kind is recognized by its content, alone or among others in one file, in a
 folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			return stdio.WriteText(c.App.Writer, textsTable())
 		},
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -141,6 +142,14 @@ func prepare(commands []*cli.Command) {
 				sub.HelpName = "gpudoctor " + c.Name + " " + sub.Name
 			}
 			prepare(c.Subcommands)
+		} else {
+			action := c.Action
+			c.Action = func(c *cli.Context) error {
+				if err := refused(c); err != nil {
+					return err
+				}
+				return action(c)
+			}
 		}
 	}
 }
@@ -156,11 +165,7 @@ func groupAction(c *cli.Context) error {
 
 // prefixed puts a text before each name.
 func prefixed(text string, names []string) []string {
-	all := make([]string, len(names))
-	for i, n := range names {
-		all[i] = text + n
-	}
-	return all
+	return lines.Map(names, func(name string) string { return text + name })
 }
 
 // verdictError makes the program exit with the code of a verdict. It has no message:

@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"io"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -21,9 +20,6 @@ func manCommand() *cli.Command {
 		Description: `gpudoctor man | man -l -
 gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeManual(w, c.App) })
 		},
 	}
@@ -42,22 +38,16 @@ func writeManual(w io.Writer, app *cli.App) error {
 			return strings.Contains(paragraph, "  ") || strings.HasPrefix(paragraph, "gpudoctor ")
 		},
 	}).Parse(manualText))
-	commands := slices.DeleteFunc(leaves(app.Commands), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
+	commands := visible(leaves(app.Commands))
 	return page.Execute(w, map[string]any{
 		"App": app, "Commands": commands, "Variables": variablesOf(commands), "Here": settings.Here, "OwnOnly": join(ownOnly),
-		"ExitCodes": slices.DeleteFunc(slices.Clone(allTerms), func(t reportTerm) bool { return t.Kind != exitCodeTerm }),
+		"ExitCodes": lines.Filter(allTerms, func(t reportTerm) bool { return t.Kind == exitCodeTerm }),
 	})
 }
 
 // shownFlags are what help says of the flags of a command, without --help.
 func shownFlags(c *cli.Command) []flagHelp {
-	var all []flagHelp
-	for _, f := range c.Flags {
-		if h, ok := helpOf(f); ok && f != cli.HelpFlag {
-			all = append(all, h)
-		}
-	}
-	return all
+	return lines.Map(lines.Filter(c.Flags, func(f cli.Flag) bool { return f != cli.HelpFlag }), helpOf)
 }
 
 // variablesOf says of each variable that is read what it does.
@@ -69,10 +59,8 @@ func variablesOf(commands []*cli.Command) map[string]string {
 	}
 	for _, c := range commands {
 		for _, f := range c.Flags {
-			if doc, ok := f.(cli.DocGenerationFlag); ok {
-				for _, name := range doc.GetEnvVars() {
-					all[name] = "Sets --" + f.Names()[0] + "."
-				}
+			for _, name := range docOf(f).GetEnvVars() {
+				all[name] = "Sets --" + f.Names()[0] + "."
 			}
 		}
 	}

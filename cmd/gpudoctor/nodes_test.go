@@ -20,6 +20,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes/meeting"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -156,12 +157,8 @@ func TestProbeNodes(t *testing.T) {
 			}
 			r, said := j.run(t, "--arrive", arrive)
 			expect.NoDiff(t, j.want, blamed(r), "blamed")
-			var states []string
-			for _, n := range r.Nodes {
-				if n.State != nodes.StateOK {
-					states = append(states, n.Name+" "+n.State)
-				}
-			}
+			others := lines.Filter(r.Nodes, func(n nodes.Peer) bool { return n.State != nodes.StateOK })
+			states := expect.Map(others, func(n nodes.Peer) string { return n.Name + " " + n.State })
 			expect.That(t, strings.Join(states, ", ") == j.states, "the nodes are %q, want %q", states, j.states)
 			expect.That(t, strings.Contains(said, j.says), "it does not say %q:\n%s", j.says, said)
 			expect.Len(t, 0, processes(mark), "processes were left behind")
@@ -171,10 +168,7 @@ func TestProbeNodes(t *testing.T) {
 
 // blamed are what a report blames, in order.
 func blamed(r *nodes.Report) []string {
-	var all []string
-	for _, b := range r.Blames {
-		all = append(all, b.Kind+" "+strings.Join(b.Nodes, " "))
-	}
+	all := expect.Map(r.Blames, func(b nodes.Blame) string { return b.Kind + " " + strings.Join(b.Nodes, " ") })
 	slices.Sort(all)
 	return all
 }

@@ -38,9 +38,6 @@ func namedFormat(value string) (f report.Format, file string, ok bool) {
 // from their names, standard output takes that of --format. If there are files and no
 // --format, nothing is written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
-	if err := oneOf("format", format); err != nil {
-		return nil, err
-	}
 	f, _ := report.FormatNamed(format)
 	var all []output
 	onStdout := len(files) == 0 || formatSet
@@ -74,13 +71,7 @@ func otherExtension() string {
 
 // filesOf are the files among outputs.
 func filesOf(all []output) []string {
-	var files []string
-	for _, o := range all {
-		if o.file != "" {
-			files = append(files, o.file)
-		}
-	}
-	return files
+	return lines.NonEmpty(lines.Map(all, func(o output) string { return o.file })...)
 }
 
 // writable rejects a file that cannot be written, before any work is done. The flag names
@@ -136,10 +127,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 // sayWritten says which files were written, and with what result: on standard output where no report is written
 // to it, otherwise on standard error if that is a terminal.
 func sayWritten(all []output, said string, stdout io.Writer) error {
-	var files []string
-	for _, file := range filesOf(all) {
-		files = append(files, lines.Printable(file, false))
-	}
+	files := lines.Map(filesOf(all), func(file string) string { return lines.Printable(file, false) })
 	line := fmt.Sprintf("gpudoctor: wrote %s: %s", join(files), said)
 	switch {
 	case len(files) == 0:
@@ -185,11 +173,12 @@ func firstOf(all []error) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var hints []string
-	for _, err := range all[1:] {
-		hints = append(hints, "also: "+err.Error())
-	}
-	return complaint.Hinted(all[0], hints...)
+	return complaint.Hinted(all[0], alsoHints(all)...)
+}
+
+// alsoHints are the errors behind the first as hints.
+func alsoHints(all []error) []string {
+	return lines.Map(all[min(1, len(all)):], func(err error) string { return "also: " + err.Error() })
 }
 
 // writeFile writes a file completely or not at all. Its error says what is left.

@@ -9,25 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // What --policy takes, for hints.
 const takesPolicy = "--policy takes a folder with rules (*.rego) or remedies (*.yaml)"
 
-// readPolicy reads --policy, and refuses what is no folder of rules or
-// remedies: a policy that is left out unnoticed would let things pass.
-func readPolicy(c *cli.Context) (string, error) {
-	dir := c.String(policyFlag.Name)
-	if dir == "" {
-		return "", nil
-	}
-	return dir, checkPolicy(dir)
-}
-
-// checkPolicy refuses what is no folder of rules or remedies.
+// checkPolicy refuses what is no folder of rules or remedies: a policy that is left out unnoticed would let
+// things pass.
 func checkPolicy(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,11 +30,7 @@ func showRuleCommand() *cli.Command {
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
 			}
-			policy, err := readPolicy(c)
-			if err != nil {
-				return err
-			}
-			known, err := learn(policy)
+			known, err := learnFor(c)
 			if err != nil {
 				return err
 			}
@@ -48,20 +43,19 @@ func showRuleCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", rule.File, err)
 			}
-			return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeSource(w, source) })
+			return stdio.WriteText(c.App.Writer, printable(source))
 		},
 	}
 }
 
-// writeSource writes a file's lines, with what a terminal would obey made visible.
-func writeSource(w io.Writer, source []byte) error {
+// printable is a file's text, with what a terminal would obey made visible.
+func printable(source []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(source)) {
 		indent := len(line) - len(strings.TrimLeft(line, "\t"))
 		b.WriteString(strings.Repeat("\t", indent) + lines.Printable(strings.TrimRight(line[indent:], "\r\n"), false) + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func testPolicyCommand() *cli.Command {
@@ -70,8 +64,8 @@ func testPolicyCommand() *cli.Command {
 		Usage:     "check rules of your own, and run their tests and cases",
 		ArgsUsage: "DIR",
 		Description: `Checks the rules (*.rego) in DIR against the contract and the schema of the
-facts, runs their tests (*_test.rego) with coverage, and judges the cases: folders
-below DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
+facts, runs their tests (*_test.rego), and judges the cases: folders below
+DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
 patch.json. Each test has the bounds of a rule, and no network, clock or environment.
 
 exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
@@ -92,7 +86,7 @@ malformed, or wrong usage`,
 			if err != nil {
 				return problem(err)
 			}
-			if err := stdio.Write(c.App.Writer, r.Write); err != nil {
+			if err := stdio.WriteText(c.App.Writer, r.String()); err != nil {
 				return err
 			}
 			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.Failed > 0])
@@ -110,10 +104,9 @@ type policyResults struct {
 	// Failed is how many tests and cases failed.
 	Failed int
 
-	tests    []rules.PolicyTest
-	coverage []rules.Coverage
-	cases    []caseResult
-	rules    int
+	tests []rules.PolicyTest
+	cases []caseResult
+	rules int
 }
 
 // caseResult is a case, and how it differs from what is wanted.
@@ -125,19 +118,11 @@ type caseResult struct {
 // runPolicyTests runs the tests of the policy in a folder, and judges its cases. The rules are those of
 // the policy together with the built-in ones.
 func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
-	for _, rule := range set.Rules() {
-		if set.Own(rule.ID) {
-			r.rules++
-		}
-	}
-	if r.tests, r.coverage, err = set.TestPolicy(ctx, dir); err != nil {
+	r.rules = len(lines.Filter(set.Rules(), func(rule rules.Rule) bool { return set.Own(rule.ID) }))
+	if r.tests, err = set.TestPolicy(ctx, dir); err != nil {
 		return r, err
 	}
-	for _, t := range r.tests {
-		if t.Failure != "" {
-			r.Failed++
-		}
-	}
+	r.Failed = len(lines.Filter(r.tests, func(t rules.PolicyTest) bool { return t.Failure != "" }))
 	cases, err := readCases(dir)
 	if err != nil {
 		return r, err
@@ -193,7 +178,7 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 			own[rule.Profiles[0]] = append(own[rule.Profiles[0]], rule.ID)
 		}
 	}
-	var failures, got, want []string
+	var got []string
 	var skipped []rules.Skipped
 	for _, profile := range slices.Sorted(maps.Keys(own)) {
 		v, err := set.Evaluate(ctx, c.Facts, rules.Options{Profile: profile, Only: own[profile]})
@@ -207,19 +192,10 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 			}
 		}
 	}
-	for _, f := range c.Want.Findings {
-		want = append(want, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
-	}
-	for _, f := range got {
-		if !slices.Contains(want, f) {
-			failures = append(failures, "unexpected finding: "+f)
-		}
-	}
-	for _, f := range want {
-		if !slices.Contains(got, f) {
-			failures = append(failures, "missing finding: "+f)
-		}
-	}
+	want := lines.Map(c.Want.Findings, func(f fixtures.Finding) string {
+		return fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence)
+	})
+	failures := append(lines.Lacking("unexpected finding: ", got, want), lines.Lacking("missing finding: ", want, got)...)
 	for _, id := range c.Want.Skipped {
 		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
 			failures = append(failures, "not skipped: "+id)
@@ -234,8 +210,8 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	return failures, nil
 }
 
-// Write writes what failed, the coverage and a summary.
-func (r policyResults) Write(w io.Writer) error {
+// String is what failed, and a summary.
+func (r policyResults) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
@@ -250,14 +226,6 @@ func (r policyResults) Write(w io.Writer) error {
 			line("FAIL  case %s: %s", c.name, f)
 		}
 	}
-	for _, c := range r.coverage {
-		said := ""
-		if len(c.NotRun) > 0 {
-			said = ", not run: lines " + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NotRun), " ", ", "), "[]")
-		}
-		line("%5.1f %% of %s%s", c.Percent, c.File, said)
-	}
 	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.Failed)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }

@@ -58,25 +58,11 @@ are not; 2 wrong usage or an error; 3 their outcome is not known`,
 }
 
 func probeP2P(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	src, opts, err := readSource(c)
 	if err != nil {
 		return err
 	}
-	format, err := formatIn(c, report.TransferFormats)
-	if err != nil {
-		return err
-	}
-	s, err := readStyle(c)
-	if err != nil {
-		return err
-	}
-	redact, err := readRedaction(c)
-	if err != nil {
-		return err
-	}
+	s := style(c)
 	opts.Collectives = probe.Off
 	g := collectShown(c.Context, src, opts, s.Quiet)
 	if g.err != nil {
@@ -92,32 +78,21 @@ func probeP2P(c *cli.Context) error {
 		return nil
 	}
 	s.Verbose, s.Quiet = true, false
-	shown := redact.Of(d).ToStdout(c.App.Writer)
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, format, shown, s) }); err != nil {
+	shown := readRedaction(c).Of(d).ToStdout(c.App.Writer)
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, formatIn(c), shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)
 }
 
 func probeNCCL(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	src, opts, err := readSource(c)
-	if err != nil {
-		return err
-	}
-	format, err := formatIn(c, report.TransferFormats)
 	if err != nil {
 		return err
 	}
 	if c.Bool(nodesFlag) {
 		opts.NCCL = c.String(ncclFlag.Name)
-		return probeNodes(c, opts, format)
-	}
-	redact, err := readRedaction(c)
-	if err != nil {
-		return err
+		return probeNodes(c, opts, formatIn(c))
 	}
 	opts.Collectives, opts.CollectivesIfDue, opts.Probe, opts.NCCL = opts.Probe, false, probe.Off, c.String(ncclFlag.Name)
 	if opts.NCCL != "" && len(src.from) > 0 {
@@ -143,9 +118,9 @@ func probeNCCL(c *cli.Context) error {
 	if quiet && code == exitOK {
 		return nil
 	}
-	shown := redact.Of(d).ToStdout(c.App.Writer)
+	shown := readRedaction(c).Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		return report.WriteCollectives(w, format, shown.Collectives, c.Bool(operationsFlag.Name))
+		return report.WriteCollectives(w, formatIn(c), shown.Collectives, c.Bool(operationsFlag.Name))
 	}); err != nil {
 		return err
 	}

@@ -69,6 +69,14 @@ func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
 	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
+// together runs a program, and returns all that it writes and its exit code.
+func together(t *testing.T, c *exec.Cmd) (string, int) {
+	t.Helper()
+	out, err := c.CombinedOutput()
+	expect.Must(t, c.ProcessState != nil, "%v", err)
+	return string(out), c.ProcessState.ExitCode()
+}
+
 // withRace reports whether the tests are built with the race detector; the program is built as they are.
 func withRace() bool {
 	info, ok := debug.ReadBuildInfo()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -21,16 +20,14 @@ var (
 var errRedactBoth = errors.New("--redact and --no-redact cannot be used together")
 
 // readRedaction reads the flags.
-func readRedaction(c *cli.Context) (redactChoice, error) {
-	switch redact, keep := c.Bool(redactFlag.Name), c.Bool(noRedactFlag.Name); {
-	case keep && redact:
-		return redactFiles, complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
-	case keep:
-		return redactNothing, nil
-	case redact:
-		return redactAll, nil
+func readRedaction(c *cli.Context) redactChoice {
+	switch {
+	case c.Bool(noRedactFlag.Name):
+		return redactNothing
+	case c.Bool(redactFlag.Name):
+		return redactAll
 	}
-	return redactFiles, nil
+	return redactFiles
 }
 
 // redactChoice is what was asked for.

@@ -45,10 +45,7 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 		out = append(out, "advice "+a.Remedy)
 	}
 	slices.Sort(out)
-	skipped := make([]string, 0, len(d.Skipped))
-	for _, s := range d.Skipped {
-		skipped = append(skipped, "skipped "+s.Rule)
-	}
+	skipped := expect.Map(d.Skipped, func(s report.Skipped) string { return "skipped " + s.Rule })
 	return slices.Concat(found, out, skipped, []string{fmt.Sprintf("%s, exit %d", d.Verdict.State, d.Verdict.ExitCode)})
 }
 

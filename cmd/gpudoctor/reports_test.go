@@ -233,10 +233,8 @@ func findingsOf(page string) string {
 // explained once in text and Markdown, and that none is explained where there is no such finding.
 func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	var said []string
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			said = append(said, f.Title, f.Message)
-		}
+	for _, f := range grave(d.Findings) {
+		said = append(said, f.Title, f.Message)
 	}
 	text := strings.Join(strings.Fields(written["text"]), " ")
 	markdown := strings.ReplaceAll(written["markdown"], "\\", "")
@@ -259,10 +257,7 @@ func explainsTerms(d *report.Document, written map[string]string, seen adviceTal
 }
 
 func ruleIDs(findings []rules.Finding) []string {
-	ids := []string{}
-	for _, f := range findings {
-		ids = append(ids, f.Rule)
-	}
+	ids := expect.Map(findings, func(f rules.Finding) string { return f.Rule })
 	slices.Sort(ids)
 	return ids
 }
@@ -273,12 +268,7 @@ func misread(d *report.Document, format string) string {
 	if err != nil {
 		return err.Error()
 	}
-	var gaps []string
-	for _, reason := range d.Verdict.Reasons {
-		if reason.Code != report.ReasonFinding && reason.Code != report.ReasonWaived {
-			gaps = append(gaps, string(reason.Code))
-		}
-	}
+	gaps := expect.Map(gapsOf(d), func(r report.Reason) string { return string(r.Code) })
 	slices.Sort(gaps)
 	slices.Sort(r.Gaps)
 	switch {
@@ -317,11 +307,7 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 		return ""
 	}
 	for _, f := range d.AllFindings() {
-		want := []string{f.Message}
-		for _, e := range f.Explains {
-			want = append(want, e.Message)
-		}
-		for _, text := range want {
+		for _, text := range append(expect.Map(f.Explains, func(e rules.Finding) string { return e.Message }), f.Message) {
 			if text = lines.Printable(text, false); len(text) < lines.MaxField/2 && !strings.Contains(told.String(), text) {
 				return "it does not say " + text
 			}
@@ -484,14 +470,8 @@ func flatten(findings []rules.Finding) []rules.Finding {
 }
 
 // gapsOf are the reasons of a verdict that are no findings.
-func gapsOf(d *report.Document) []string {
-	var gaps []string
-	for _, r := range d.Verdict.Reasons {
-		if r.Code != report.ReasonFinding && r.Code != report.ReasonWaived {
-			gaps = append(gaps, string(r.Code)+" "+r.Text)
-		}
-	}
-	return gaps
+func gapsOf(d *report.Document) []report.Reason {
+	return lines.Filter(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code != report.ReasonFinding && r.Code != report.ReasonWaived })
 }
 
 // waiving makes the report of a situation with waivers, strict or not.
@@ -576,7 +556,7 @@ func wronglyWaived(plain, waived *report.Document, found []rules.Finding, strict
 	case slices.ContainsFunc(plain.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonFailed || r.Code == report.ReasonProbe }):
 		code = 3
 	}
-	graveWaived := slices.ContainsFunc(waived.Waived, func(w waivers.Waived) bool { return w.Finding.Severity.Rank() <= rules.Medium.Rank() })
+	graveWaived := len(grave(waived.AllFindings()[len(waived.Findings):])) > 0
 	switch {
 	case len(waived.Findings) > 0 || v.Waived != len(found) || !slices.Equal(ruleIDs(waived.AllFindings()), ruleIDs(found)):
 		return "not every finding is listed as waived"

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 )
 
@@ -95,8 +96,7 @@ func ofProbe(name string) bool {
 
 // inEnvironment reports whether a variable sets the flag.
 func inEnvironment(f cli.Flag) bool {
-	doc, ok := f.(cli.DocGenerationFlag)
-	return ok && slices.ContainsFunc(doc.GetEnvVars(), func(name string) bool { return os.Getenv(name) != "" })
+	return slices.ContainsFunc(docOf(f).GetEnvVars(), func(name string) bool { return os.Getenv(name) != "" })
 }
 
 // explain adds to an error which file set what it speaks of.
@@ -123,12 +123,8 @@ func (a *applied) tell(quiet bool) {
 	for _, remark := range a.ignored {
 		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", remark)
 	}
-	var keys []string
-	for _, one := range a.all {
-		if one.File == settings.Here {
-			keys = append(keys, one.Key)
-		}
-	}
+	here := lines.Filter(a.all, func(one settings.Setting) bool { return one.File == settings.Here })
+	keys := lines.Map(here, func(one settings.Setting) string { return one.Key })
 	if a.waivers != nil {
 		keys = append(keys, settings.WaiversKey)
 	}

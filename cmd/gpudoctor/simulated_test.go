@@ -521,10 +521,7 @@ func (s simulated) environment(tb testing.TB) []string {
 	if libraries == nil {
 		libraries = []string{"cuda", "nvml"}
 	}
-	var dirs []string
-	for _, l := range libraries {
-		dirs = append(dirs, drivers.Build(tb, l, s.flags...))
-	}
+	dirs := expect.Map(libraries, func(l string) string { return drivers.Build(tb, l, s.flags...) })
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + tb.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
 		"LD_LIBRARY_PATH=" + strings.Join(dirs, ":"),
@@ -664,11 +661,7 @@ func outcomes(all []probe.Transfer) []string {
 			words[name] += "(" + x.Found + ")"
 		}
 	}
-	var lines []string
-	for _, name := range names {
-		lines = append(lines, name+":"+words[name])
-	}
-	return lines
+	return expect.Map(names, func(name string) string { return name + ":" + words[name] })
 }
 
 // BenchmarkCheckSimulated measures a whole check of two healthy GPUs, the
@@ -892,11 +885,7 @@ func names(t *testing.T, dir string) []string {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
+	return expect.Map(entries, os.DirEntry.Name)
 }
 
 // mine is true for a file of this user's.

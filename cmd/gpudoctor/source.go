@@ -26,6 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -95,13 +96,10 @@ func (s source) names() []string {
 
 // inputs are the files that are read, with that of --waive, if there is one.
 func (s source) inputs(waive string) []input {
-	var all []input
-	for _, name := range s.from {
-		all = append(all, input{fromFlag.Name, name, s.stdin})
-	}
-	for _, name := range s.with {
-		all = append(all, input{withFlag.Name, name, s.stdin})
-	}
+	all := slices.Concat(
+		lines.Map(s.from, func(name string) input { return input{fromFlag.Name, name, s.stdin} }),
+		lines.Map(s.with, func(name string) input { return input{withFlag.Name, name, s.stdin} }),
+	)
 	if waive != "" {
 		all = append(all, input{flag: waiveFlag.Name, name: waive})
 	}

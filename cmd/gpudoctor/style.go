@@ -17,9 +17,9 @@ import (
 var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "write only ASCII (default if the locale is not UTF-8)"}
 
 // style is how to write on standard output.
-func style(c *cli.Context, color string) report.Style {
-	s := styleFor(stdio.Plain(c.App.Writer), color, c.Bool(asciiFlag.Name))
-	s.Example = example
+func style(c *cli.Context) report.Style {
+	s := styleFor(stdio.Plain(c.App.Writer), c.String("color"), c.Bool(asciiFlag.Name))
+	s.Example, s.Verbose, s.Quiet = example, c.Bool("verbose"), c.Bool("quiet")
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -79,22 +80,15 @@ var allTerms = []reportTerm{
 
 // everyTerm are the terms with those of the glossary.
 func everyTerm() []reportTerm {
-	all := slices.Clone(allTerms)
-	for _, t := range report.Glossary() {
-		all = append(all, reportTerm{Kind: glossaryTerm, Name: t.Name, Means: t.Means})
-	}
-	return all
+	return slices.Concat(allTerms, lines.Map(report.Glossary(), func(t report.Term) reportTerm {
+		return reportTerm{Kind: glossaryTerm, Name: t.Name, Means: t.Means}
+	}))
 }
 
 // termNames are the words that findTerms finds; "exit" stands for all exit codes.
 func termNames() []string {
-	names := []string{"exit"}
-	for _, t := range everyTerm() {
-		if t.Kind != exitCodeTerm {
-			names = append(names, t.Name)
-		}
-	}
-	return names
+	words := lines.Filter(everyTerm(), func(t reportTerm) bool { return t.Kind != exitCodeTerm })
+	return append([]string{"exit"}, lines.Map(words, func(t reportTerm) string { return t.Name })...)
 }
 
 // findTerms finds the terms that words name: "critical", "exit 3", "3", "exit code 130", or
@@ -103,13 +97,9 @@ func findTerms(words []string) []reportTerm {
 	name := strings.ToLower(strings.Join(words, " "))
 	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(name, "exit"), "-"))
 	code = strings.TrimSpace(strings.TrimPrefix(code, "code"))
-	var found []reportTerm
-	for _, t := range everyTerm() {
-		if t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name {
-			found = append(found, t)
-		}
-	}
-	return found
+	return lines.Filter(everyTerm(), func(t reportTerm) bool {
+		return t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name
+	})
 }
 
 // signals reports whether a code is one of those of signals (signal(7)).

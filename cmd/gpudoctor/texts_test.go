@@ -13,47 +13,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
-
-// TestTexts checks that each case of fixtures/texts is diagnosed as its comment says: "want: RULE SEVERITY CONFIDENCE"
-// is the first finding, "first: REMEDY" the first advice, and "healthy" that nothing of medium or above is found.
-func TestTexts(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
-	for i, file := range files {
-		if expect.FewRows() && i%4 > 0 {
-			continue // The race detector makes each many times as slow.
-		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			raw := expect.Value(os.ReadFile(file))(t)
-			var want, first string
-			healthy := false
-			for line := range strings.Lines(string(txtar.Parse(raw).Comment)) {
-				line = strings.TrimSpace(line)
-				if rest, ok := strings.CutPrefix(line, "want: "); ok {
-					want = rest
-				} else if rest, ok := strings.CutPrefix(line, "first: "); ok {
-					first = rest
-				}
-				healthy = healthy || line == "healthy"
-			}
-			expect.Must(t, want != "" || healthy, "the comment says neither what is wanted nor that all is well")
-			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
-			got := ""
-			if len(d.Findings) > 0 {
-				f := d.Findings[0]
-				got = fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Confidence)
-				expect.That(t, !healthy || f.Severity.Rank() > rules.Medium.Rank(), "a false alarm: %s: %s", got, f.Message)
-			}
-			expect.That(t, want == "" || got == want, "got %q, want %q", got, want)
-			expect.That(t, first == "" || len(d.Advice) != 0 && d.Advice[0].Remedy == first, "advice = %v, want %s first", d.Advice, first)
-		})
-	}
-}
 
 // TestHealthyNoise checks that healthy texts stay so behind whatever launchers, collectors
 // of logs and people put around their lines: each kind of noise is tried on one of them.
@@ -82,9 +44,7 @@ func TestHealthyNoise(t *testing.T) {
 				expect.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(f.Name)), []byte(noisy), 0o600))
 			}
 			d := concluded(t, dir)
-			for _, f := range d.Findings {
-				expect.That(t, f.Severity.Rank() > rules.Medium.Rank(), "%s: a false alarm: %s: %s", file, f.Rule, f.Message)
-			}
+			expect.Len(t, 0, grave(d.Findings), "%s: false alarms", file)
 		})
 	}
 }
@@ -417,14 +377,7 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	d := concluded(t, file)
-	var found []rules.Finding
-	for _, f := range d.Findings {
-		if f.Severity.Rank() <= rules.Medium.Rank() {
-			found = append(found, f)
-		}
-	}
-	return found
+	return grave(concluded(t, file).Findings)
 }
 
 // TestCaughtExceptions checks that a traceback is no alarm where the work goes on.

@@ -23,22 +23,13 @@ data between GPUs; gpudoctor check does.
 gpudoctor check -o report.html draws the same topology.`,
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			r, err := readMachine(c)
 			if err != nil {
 				return err
 			}
 			r.options.Probe = probe.Off
-			s, err := readStyle(c)
-			if err != nil {
-				return err
-			}
-			redact, err := readRedaction(c)
-			if err != nil {
-				return err
-			}
+			s := style(c)
+			redact := readRedaction(c)
 			p := newProgress(false, r.options.Whole)
 			defer p.Done()
 			r.options.Progress = p.Step

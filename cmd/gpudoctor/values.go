@@ -25,21 +25,21 @@ var choices = map[string][]string{
 	"for":          emit.Names(),
 }
 
-// formatIn reads --format of a command that writes in some of the formats.
-func formatIn(c *cli.Context, all []string) (string, error) {
-	typed := c.String(formatFlag.Name)
-	if f, _ := report.FormatNamed(typed); slices.Contains(all, f.Name) {
-		return f.Name, nil
-	}
-	command := strings.TrimPrefix(c.Command.HelpName, "gpudoctor ")
-	return "", complaint.UnknownName("value of --format:", typed, all, command+" --format takes one of: "+join(all))
+// formatIn is the format that --format names.
+func formatIn(c *cli.Context) string {
+	f, _ := report.FormatNamed(c.String(formatFlag.Name))
+	return f.Name
 }
 
-// oneOf checks the value of a flag that takes one of a few. A format may also be named by its extension.
-func oneOf(flag, value string) error {
-	known := choices[flag]
-	if _, isFormat := report.FormatNamed(value); isFormat && flag == formatFlag.Name || slices.Contains(known, value) {
+// oneOf checks the value of a flag of a command, if it takes one of a few. A format may also be named by its extension.
+func oneOf(c *cli.Command, flag, value string) error {
+	known, takes, name := choices[flag], "--"+flag+" takes one of: ", value
+	if flag == formatFlag.Name {
+		f, _ := report.FormatNamed(value)
+		known, takes, name = formatsOf(c), strings.TrimPrefix(c.HelpName, "gpudoctor ")+" "+takes, f.Name
+	}
+	if known == nil || slices.Contains(known, name) {
 		return nil
 	}
-	return complaint.UnknownName("value of --"+flag+":", value, known, "--"+flag+" takes one of: "+join(known))
+	return complaint.UnknownName("value of --"+flag+":", value, known, takes+join(known))
 }

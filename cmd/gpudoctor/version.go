@@ -29,9 +29,6 @@ func versionCommand() *cli.Command {
 		Name:  "version",
 		Usage: "print the version, the commit and the digest of the rules",
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
-			}
 			return stdio.Write(c.App.Writer, printVersion)
 		},
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -66,11 +65,7 @@ func waive(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	policy, err := readPolicy(c)
-	if err != nil {
-		return err
-	}
-	known, err := learn(policy)
+	known, err := learnFor(c)
 	if err != nil {
 		return err
 	}
@@ -90,10 +85,8 @@ func waive(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return stdio.Write(c.App.Writer, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "gpudoctor: %s:%d waives %s until %s\n", lines.Printable(file, false), line, lines.Printable(w.About(), false), w.Expires)
-		return err
-	})
+	said := fmt.Sprintf("gpudoctor: %s:%d waives %s until %s\n", lines.Printable(file, false), line, lines.Printable(w.About(), false), w.Expires)
+	return stdio.WriteText(c.App.Writer, said)
 }
 
 // readWaiver reads the flags.

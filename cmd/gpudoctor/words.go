@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,13 +16,28 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// noArguments rejects arguments of a command that takes none.
-func noArguments(c *cli.Context) error {
-	if !c.Args().Present() {
-		return nil
+// refused is what is wrong with a command line in itself: an argument of a command that says nothing of
+// arguments, values that a flag does not take, and flags that exclude each other.
+func refused(c *cli.Context) error {
+	if c.Command.ArgsUsage == "" && c.Args().Present() {
+		hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
+		return complaint.Hinted(errors.New("unexpected argument: "+complaint.Quote(c.Args().First())), hints...)
 	}
-	hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
-	return complaint.Hinted(errors.New("unexpected argument: "+complaint.Quote(c.Args().First())), hints...)
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if value := c.String(name); name != armsFlag.Name && (value != "" || c.IsSet(name)) {
+			if err := oneOf(c.Command, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Bool(redactFlag.Name) && c.Bool(noRedactFlag.Name) {
+		return complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
+	}
+	if dir := c.String(policyFlag.Name); dir != "" {
+		return checkPolicy(dir)
+	}
+	return nil
 }
 
 // meantAs says what unexpected arguments may have been meant as: files to examine, the
@@ -54,20 +70,11 @@ func filesMeant(c *cli.Context, words []string) []string {
 	}
 	for _, w := range words {
 		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
-			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+nearestExample(name))
+			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+cmp.Or(rules.Nearest(name, fixtures.Examples()), "NAME"))
 		}
 		command += " --from " + remedies.Quote(w)
 	}
 	return append(hints, "to examine it: "+command)
-}
-
-// nearestExample is the example whose name is most like the given one, or
-// "NAME".
-func nearestExample(name string) string {
-	if near := rules.Nearest(name, fixtures.Examples()); near != "" {
-		return near
-	}
-	return "NAME"
 }
 
 // hasFlag reports whether a command has a flag of that name.

@@ -264,10 +264,7 @@ func TestFindings(t *testing.T) {
 		"variables are not alike": {[]rules.Finding{variable("NCCL_A")}, []rules.Finding{variable("NCCL_B")}, []string{"gone findings[env environment]", "new findings[env environment]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, i := range compareFindings(tt.a, tt.b) {
-				got = append(got, string(i.Change)+" "+i.Path)
-			}
+			got := expect.Map(compareFindings(tt.a, tt.b), func(i Item) string { return string(i.Change) + " " + i.Path })
 			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}

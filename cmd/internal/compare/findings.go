@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -35,24 +36,15 @@ func pairs(a, b []rules.Finding) []pair {
 			return i >= 0
 		})
 	}
-	for _, x := range left {
-		all = append(all, pair{before: x})
-	}
-	for _, y := range right {
-		all = append(all, pair{after: y})
-	}
-	return all
+	onlyBefore := lines.Map(left, func(x *Said) pair { return pair{before: x} })
+	onlyAfter := lines.Map(right, func(y *Said) pair { return pair{after: y} })
+	return slices.Concat(all, onlyBefore, onlyAfter)
 }
 
 // compareFindings lists the findings that differ.
 func compareFindings(a, b []rules.Finding) []Item {
-	var items []Item
-	for _, p := range pairs(a, b) {
-		if p.before == nil || p.after == nil || !p.before.says(p.after) {
-			items = append(items, p.item())
-		}
-	}
-	return items
+	differ := func(p pair) bool { return p.before == nil || p.after == nil || !p.before.says(p.after) }
+	return lines.Map(lines.Filter(pairs(a, b), differ), pair.item)
 }
 
 // item names a finding by the side that has it, A first if both have.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -69,15 +70,9 @@ func findingOf(s *Said) report.Compared {
 
 // advisedFor are the remedies that a report advises for a finding, best first.
 func advisedFor(d *report.Document, f report.Compared) []string {
-	var ids []string
-	for i := range d.Advice {
-		a := &d.Advice[i]
-		cures := func(c remedies.Cure) bool { return c.Rule == f.Rule && c.Object.About(c.Subject) == f.Subject }
-		if slices.ContainsFunc(a.Cures, cures) && !slices.Contains(ids, a.Remedy) {
-			ids = append(ids, a.Remedy)
-		}
-	}
-	return ids
+	cures := func(c remedies.Cure) bool { return c.Rule == f.Rule && c.Object.About(c.Subject) == f.Subject }
+	advised := lines.Filter(d.Advice, func(a remedies.Advice) bool { return slices.ContainsFunc(a.Cures, cures) })
+	return lines.Unique(lines.Map(advised, func(a remedies.Advice) string { return a.Remedy }))
 }
 
 // notJudged says why a rule was not judged in a report; empty if it was.

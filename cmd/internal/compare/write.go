@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -96,10 +95,7 @@ func listOf(items []Item, whole bool) []lines.Entry {
 	}) {
 		first := alike[0]
 		e := lines.Entry{Lead: map[Change]string{New: "+ ", Gone: "- ", Changed: "~ "}[first.Change], Text: first.sentence(first.change())}
-		var more []string
-		for _, i := range alike[1:] {
-			more = append(more, i.at)
-		}
+		more := lines.Map(alike[1:], func(i Item) string { return i.at })
 		if most := maxPlaces; len(more) > 0 {
 			if whole {
 				most = len(more)
@@ -232,18 +228,7 @@ func (s Said) String() string {
 
 // listChange says what a list gained and lost; empty where only its order changed.
 func listChange(before, after []string) string {
-	var parts []string
-	for _, v := range after {
-		if !slices.Contains(before, v) {
-			parts = append(parts, "+"+v)
-		}
-	}
-	for _, v := range before {
-		if !slices.Contains(after, v) {
-			parts = append(parts, "-"+v)
-		}
-	}
-	return lines.Cut(maxValue, strings.Join(parts, " "))
+	return lines.Cut(maxValue, strings.Join(append(lines.Lacking("+", after, before), lines.Lacking("-", before, after)...), " "))
 }
 
 // note is a value in brackets, where it says something.

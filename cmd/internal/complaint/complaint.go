@@ -45,10 +45,15 @@ func Write(w io.Writer, err error) {
 // UnknownName says that there is no such command, flag or id, and which one
 // may have been meant.
 func UnknownName(kind, name string, known []string, hints ...string) error {
+	return Hinted(fmt.Errorf("unknown %s %s", kind, Quote(name)), Nearest(name, known, hints...)...)
+}
+
+// Nearest puts the hint which of the known names may have been meant before other hints.
+func Nearest(name string, known []string, hints ...string) []string {
 	if near := rules.Nearest(name, known); near != "" {
-		hints = append([]string{"did you mean " + near + "?"}, hints...)
+		return append([]string{"did you mean " + near + "?"}, hints...)
 	}
-	return Hinted(fmt.Errorf("unknown %s %s", kind, Quote(name)), hints...)
+	return hints
 }
 
 // Quote shows a word of the command line as it is, or in quotes where it

@@ -73,11 +73,7 @@ func Formats() []string { return []string{"text", "json"} }
 
 // Names are the names of all targets.
 func Names() []string {
-	var names []string
-	for _, t := range Targets() {
-		names = append(names, t.Name)
-	}
-	return names
+	return lines.Map(Targets(), func(t Target) string { return t.Name })
 }
 
 // List are the targets with what is written, a line each, for a help text.
@@ -145,14 +141,9 @@ const width = 92
 // Write is a plan in the form of a target.
 // name is the file that it is written to, for its own text; empty for one without a name.
 func (t *Target) Write(p *plan.Plan, name string) string {
-	f := &file{Target: *t, Plan: p, File: "FILE"}
+	f := &file{Target: *t, Plan: p, File: "FILE", Settings: lines.Filter(p.Settings, t.Sets)}
 	if name != "" {
 		f.File = remedies.Quote(filepath.Base(name))
-	}
-	for _, s := range p.Settings {
-		if t.Sets(s) {
-			f.Settings = append(f.Settings, s)
-		}
 	}
 	var b strings.Builder
 	if f.starts() {
@@ -175,17 +166,14 @@ func (t *Target) Write(p *plan.Plan, name string) string {
 func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
 
 // Comments is a text as comments, without some characters.
-func Comments(text, bare string, width int) (all []string) {
+func Comments(text, bare string, width int) []string {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(bare, r) {
 			return ' '
 		}
 		return r
 	}, text)
-	for _, l := range lines.Paragraphs(text, width-2) {
-		all = append(all, strings.TrimRight("# "+lines.Printable(l, false), " "))
-	}
-	return all
+	return lines.Map(lines.Paragraphs(text, width-2), func(l string) string { return strings.TrimRight("# "+lines.Printable(l, false), " ") })
 }
 
 // Usage says how a script is called, and has it stop at the first error.
@@ -201,13 +189,8 @@ func (f *file) Near(by string) string {
 // Of are the settings of some kinds, in order.
 func (f *file) Of(kinds ...plan.Kind) []plan.Setting { return of(f.Settings, kinds...) }
 
-func of(settings []plan.Setting, kinds ...plan.Kind) (all []plan.Setting) {
-	for _, s := range settings {
-		if slices.Contains(kinds, s.Kind) {
-			all = append(all, s)
-		}
-	}
-	return all
+func of(settings []plan.Setting, kinds ...plan.Kind) []plan.Setting {
+	return lines.Filter(settings, func(s plan.Setting) bool { return slices.Contains(kinds, s.Kind) })
 }
 
 // Limits are the limits of processes, without that on their number, or with it alone.
@@ -237,11 +220,7 @@ func (f *file) Exports() (all []group) {
 // Reasons say why the settings are made, those with the same reason together.
 func (f *file) Reasons() (all []string) {
 	for _, same := range lines.Grouped(f.Settings, func(s plan.Setting) [2]string { return [...]string{s.Reason, s.Remedy} }) {
-		var names []string
-		for _, s := range same {
-			names = append(names, f.called(s))
-		}
-		if names = lines.NonEmpty(names...); len(names) > 0 {
+		if names := lines.NonEmpty(lines.Map(same, f.called)...); len(names) > 0 {
 			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
 		}
 	}
@@ -400,29 +379,18 @@ func quotedForGRUB(s plan.Setting) string {
 const plainForGRUB = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,.:_-+@/"
 
 // Parameters are the settings as the kernel command line has them.
-func (f *file) Parameters() string {
-	return f.joined(" ", len(f.Settings), func(i int) string { return parameter(f.Settings[i]) })
-}
-
-// joined joins the texts of some settings or ranks.
-func (f *file) joined(separator string, n int, text func(int) string) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = text(i)
-	}
-	return strings.Join(all, separator)
-}
+func (f *file) Parameters() string { return strings.Join(lines.Map(f.Settings, parameter), " ") }
 
 // GPUs counts the GPUs of the plan, at least one.
 func (f *file) GPUs() int { return max(len(f.Ranks), 1) }
 
 // Nodes are the NUMA nodes of the ranks, and CPUs their processors.
 func (f *file) Nodes(separator string) string {
-	return f.joined(separator, len(f.Ranks), func(i int) string { return strconv.Itoa(*f.Ranks[i].Node) })
+	return strings.Join(lines.Map(f.Ranks, func(r plan.Rank) string { return strconv.Itoa(*r.Node) }), separator)
 }
 
 func (f *file) CPUs() string {
-	return f.joined(" ", len(f.Ranks), func(i int) string { return remedies.Quote(f.Ranks[i].CPUs) })
+	return strings.Join(lines.Map(f.Ranks, func(r plan.Rank) string { return remedies.Quote(r.CPUs) }), " ")
 }
 
 // OneNode is the NUMA node of all GPUs, where there are others; nil where there is none.
@@ -444,5 +412,5 @@ func (f *file) Ports() string {
 	if f.Name != "mpi" || slices.ContainsFunc(f.Ranks, func(r plan.Rank) bool { return len(r.Ports) == 0 }) {
 		return ""
 	}
-	return f.joined(" ", len(f.Ranks), func(i int) string { return remedies.Quote(strings.Join(f.Ranks[i].Ports, ",")) })
+	return strings.Join(lines.Map(f.Ranks, func(r plan.Rank) string { return remedies.Quote(strings.Join(r.Ports, ",")) }), " ")
 }

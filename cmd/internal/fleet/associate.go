@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"gonum.org/v1/gonum/stat/combin"
 )
 
@@ -68,13 +69,8 @@ func groupsOf(nodes []*Node) []group {
 		}
 		byNodes[key].traits = append(byNodes[key].traits, t)
 	}
-	groups := make([]group, 0, len(all))
-	for _, g := range all {
-		if len(g.nodes) < len(nodes) {
-			groups = append(groups, *g)
-		}
-	}
-	return groups
+	telling := lines.Filter(all, func(g *group) bool { return len(g.nodes) < len(nodes) })
+	return lines.Map(telling, func(g *group) group { return *g })
 }
 
 // key is the same for equal sets.

@@ -17,13 +17,7 @@ var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
 
 // Formats are the names of the formats, the default first, as check calls them.
 func Formats() []string {
-	var all []string
-	for _, name := range report.FormatNames() {
-		if writers[name] != nil {
-			all = append(all, name)
-		}
-	}
-	return all
+	return lines.Filter(report.FormatNames(), func(name string) bool { return writers[name] != nil })
 }
 
 // Write writes it in one of the formats.
@@ -41,12 +35,10 @@ type limits struct{ causes, common, names, outliers, lines, figures int }
 
 // sections are what follows the causes, without those that are empty.
 func (f *Fleet) sections(l limits) []lines.Part {
-	var unproven []string
-	for _, n := range f.Nodes {
-		if n.State == string(report.Inconclusive) {
-			unproven = append(unproven, n.Name)
-		}
-	}
+	unproven := lines.Map(
+		lines.Filter(f.Nodes, func(n *Node) bool { return n.State == string(report.Inconclusive) }),
+		func(n *Node) string { return n.Name },
+	)
 	var all []lines.Part
 	add := func(title string, said []string, most int) {
 		if shown := said[:min(len(said), most)]; len(shown) > 0 {
@@ -62,8 +54,8 @@ func (f *Fleet) sections(l limits) []lines.Part {
 	add("Figures far from those of like nodes", f.outlying(l), l.outliers)
 	names("Not examined completely", unproven)
 	names("No report", f.Unreported)
-	add("Not counted", texts(f.Problems), l.lines)
-	add("Figures", texts(f.Measured), l.figures)
+	add("Not counted", lines.Map(f.Problems, Problem.String), l.lines)
+	add("Figures", lines.Map(f.Measured, Measured.String), l.figures)
 	return all
 }
 
@@ -100,14 +92,6 @@ func (f *Fleet) outlying(l limits) []string {
 	return all
 }
 
-func texts[T fmt.Stringer](all []T) []string {
-	said := make([]string, len(all))
-	for i, one := range all {
-		said[i] = one.String()
-	}
-	return said
-}
-
 // Headline counts the nodes by verdict, and the inputs that may have been reports.
 func (f *Fleet) Headline() string {
 	var parts []string
@@ -128,14 +112,8 @@ func (f *Fleet) Headline() string {
 	if len(parts) > 0 {
 		said = lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
 	}
-	lost := 0
-	for _, p := range f.Problems {
-		if p.Lost {
-			lost++
-		}
-	}
-	if lost > 0 {
-		said += "; " + lines.Count(lost, "report") + " cannot be read"
+	if lost := lines.Filter(f.Problems, func(p Problem) bool { return p.Lost }); len(lost) > 0 {
+		said += "; " + lines.Count(len(lost), "report") + " cannot be read"
 	}
 	return said
 }

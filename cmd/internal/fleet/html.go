@@ -106,7 +106,7 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 func (f *Fleet) article(number int, c Cause) pageCause {
 	one := pageCause{
 		Cause: c, Number: number, Said: fmt.Sprintf("on %d of %s", len(c.Nodes), lines.Count(len(f.Nodes), "node")),
-		Shared: texts(c.Common[:min(len(c.Common), pageLimits.common)]), Open: len(c.Nodes) <= openNames,
+		Shared: lines.Map(c.Common[:min(len(c.Common), pageLimits.common)], Common.String), Open: len(c.Nodes) <= openNames,
 	}
 	if c.Remedy != "" {
 		one.Fix = c.fix()
@@ -116,7 +116,7 @@ func (f *Fleet) article(number int, c Cause) pageCause {
 
 // measure draws the figures of several nodes, those with outliers first.
 func (p *page) measure() {
-	all := slices.DeleteFunc(slices.Clone(p.Measured), func(m Measured) bool { return m.Nodes < 2 })
+	all := lines.Filter(p.Measured, func(m Measured) bool { return m.Nodes >= 2 })
 	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(len(b.outliers), len(a.outliers)) })
 	for _, m := range all[:min(len(all), maxPictures)] {
 		p.Figures = append(p.Figures, m.histogram())

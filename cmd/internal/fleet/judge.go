@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -86,7 +87,7 @@ func (f *Fleet) places(names []string) set {
 func without(groups []group, trait string) []group {
 	var others []group
 	for _, g := range groups {
-		g.traits = slices.DeleteFunc(slices.Clone(g.traits), func(t Trait) bool { return t.Name == trait })
+		g.traits = lines.Filter(g.traits, func(t Trait) bool { return t.Name != trait })
 		if len(g.traits) > 0 {
 			others = append(others, g)
 		}

@@ -29,11 +29,8 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		doc.Head = append(doc.Head, lines.Entry{Lead: "all together: ", Text: told(*r.Together)})
 	}
 	for i, blame := range r.Blames {
-		part := lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame))}
-		for _, why := range blame.Because {
-			part.List = append(part.List, lines.Entry{Lead: "- ", Text: why})
-		}
-		doc.Parts = append(doc.Parts, part)
+		because := lines.Map(blame.Because, func(why string) lines.Entry { return lines.Entry{Lead: "- ", Text: why} })
+		doc.Parts = append(doc.Parts, lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame)), List: because})
 	}
 	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
 		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes, GB/s", Table: matrix(r)})
@@ -46,10 +43,7 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	}
 	var differ []string
 	for _, d := range r.Differs {
-		var others []string
-		for _, name := range slices.Sorted(maps.Keys(d.Others)) {
-			others = append(others, fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name))
-		}
+		others := lines.Map(slices.Sorted(maps.Keys(d.Others)), func(name string) string { return fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name) })
 		differ = append(differ, fmt.Sprintf("%s: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set")))
 	}
 	if len(differ) > 0 {
@@ -65,11 +59,8 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 
 // notRun names the nodes and counts the pairs that were not tested, with the reasons.
 func notRun(r *nodes.Report) (all []string) {
-	for _, n := range r.Nodes {
-		if n.State == nodes.StateAbsent || n.State == nodes.StateUnknown {
-			all = append(all, fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)))
-		}
-	}
+	absent := lines.Filter(r.Nodes, func(n nodes.Peer) bool { return n.State == nodes.StateAbsent || n.State == nodes.StateUnknown })
+	all = lines.Map(absent, func(n nodes.Peer) string { return fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)) })
 	if len(all) > 2*maxNamed {
 		all = append(all[:2*maxNamed], fmt.Sprintf("and %d more", len(all)-2*maxNamed))
 	}
@@ -90,21 +81,13 @@ func clocks(r *nodes.Report) string {
 			refused = fmt.Sprintf("; MUNGE (Slurm) and Kerberos refuse a difference of %.0f s", limit)
 		}
 	}
-	if len(all) == 0 {
-		return ""
-	}
 	return lines.First(all, maxNamed, ", ") + refused
 }
 
 // badPairs are the pairs that are not ok, where they are too many for a table.
 func badPairs(r *nodes.Report) []string {
-	var all []string
-	for _, p := range r.Pairs {
-		if p.Outcome != probe.OK {
-			all = append(all, strings.Join(p.Nodes, " and ")+": "+told(p))
-		}
-	}
-	return all
+	bad := lines.Filter(r.Pairs, func(p nodes.Run) bool { return p.Outcome != probe.OK })
+	return lines.Map(bad, func(p nodes.Run) string { return strings.Join(p.Nodes, " and ") + ": " + told(p) })
 }
 
 // networkHead counts the nodes and the pairs.
@@ -116,13 +99,10 @@ func networkHead(r *nodes.Report) string {
 			gpus += len(n.GPUs)
 		}
 	}
-	var parts []string
 	for _, p := range r.Pairs {
 		outcomes[string(p.Outcome)]++
 	}
-	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
-		parts = append(parts, fmt.Sprintf("%d %s", outcomes[o], o))
-	}
+	parts := lines.Map(slices.Sorted(maps.Keys(outcomes)), func(o string) string { return fmt.Sprintf("%d %s", outcomes[o], o) })
 	head := fmt.Sprintf("%s (%s), %d well by themselves, with %s", lines.Count(len(r.Nodes), "node"), r.Engine, fit, lines.Count(gpus, "GPU"))
 	if len(parts) > 0 {
 		head += "; pairs: " + strings.Join(parts, ", ")

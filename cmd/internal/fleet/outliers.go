@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unique"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -96,10 +97,7 @@ func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
 
 // judge finds the outliers of one figure, of as many in all.
 func (m *Measured) judge(figures int) {
-	values := make([]float64, 0, len(m.of))
-	for _, n := range m.of {
-		values = append(values, n.Figures[m.Figure].Value)
-	}
+	values := lines.Map(m.of, func(n *Node) float64 { return n.Figures[m.Figure].Value })
 	m.Nodes, m.Lowest, m.Highest = len(values), slices.Min(values), slices.Max(values)
 	m.Median, m.Spread = usual(values)
 	for _, n := range m.of {
@@ -156,11 +154,7 @@ func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
 	var all []Outlier
 	for k, rates := range byKind {
 		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Nodes: len(rates)}
-		values := make([]float64, len(rates))
-		for i, r := range rates {
-			values[i] = float64(r.gbps)
-		}
-		m.Median, m.Spread = usual(values)
+		m.Median, m.Spread = usual(lines.Map(rates, func(r rate) float64 { return float64(r.gbps) }))
 		for _, r := range rates {
 			sigmas := m.far(float64(r.gbps), 0, figures)
 			if sigmas < 0 && !told[test(r.node.Name, m.Figure)] {
@@ -174,11 +168,7 @@ func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
 // usual is the median of values, and their spread as one standard deviation.
 func usual(values []float64) (middle, spread float64) {
 	middle = median(values)
-	away := make([]float64, len(values))
-	for i, v := range values {
-		away[i] = math.Abs(v - middle)
-	}
-	return middle, madToSigma * median(away)
+	return middle, madToSigma * median(lines.Map(values, func(v float64) float64 { return math.Abs(v - middle) }))
 }
 
 func median(values []float64) float64 {

@@ -20,10 +20,9 @@ import (
 )
 
 func reportOf(host, driver string, rules ...string) string {
-	var findings []string
-	for _, r := range rules {
-		findings = append(findings, fmt.Sprintf(`{"rule":%q,"title":"T","severity":"high","remedies":["x"]}`, r))
-	}
+	findings := expect.Map(rules, func(r string) string {
+		return fmt.Sprintf(`{"rule":%q,"title":"T","severity":"high","remedies":["x"]}`, r)
+	})
 	state, exit := "healthy", 0
 	if len(rules) > 0 {
 		state, exit = "findings", 1

@@ -49,7 +49,7 @@ func (f *Fleet) doc(l limits) lines.Doc {
 // details are the nodes of a cause, what they share, and what to do.
 func (c Cause) details(l limits) []string {
 	all := []string{lines.First(c.Nodes, l.names, ", ")}
-	all = append(all, texts(c.Common[:min(len(c.Common), l.common)])...)
+	all = append(all, lines.Map(c.Common[:min(len(c.Common), l.common)], Common.String)...)
 	if c.Remedy != "" {
 		all = append(all, "fix: "+c.fix())
 	}
@@ -59,10 +59,7 @@ func (c Cause) details(l limits) []string {
 func (c Cause) fix() string { return "gpudoctor explain " + c.Remedy }
 
 func (c Common) String() string {
-	var traits []string
-	for _, t := range c.Traits {
-		traits = append(traits, t.String())
-	}
+	traits := lines.Map(c.Traits, Trait.String)
 	chance := fmt.Sprintf("p = %.1g", c.P)
 	if c.P == 0 {
 		chance = "p < 1e-300"

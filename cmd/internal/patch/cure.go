@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -12,16 +13,10 @@ import (
 
 // In is a remark on a file, in one line.
 func (r Remark) In(file string) string {
-	parts := []string{file}
 	if r.Line > 0 {
-		parts[0] += ":" + strconv.Itoa(r.Line)
+		file += ":" + strconv.Itoa(r.Line)
 	}
-	for _, part := range []string{r.Where, r.What, r.Note} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ": ")
+	return lines.Joined(": ", file, r.Where, r.What, r.Note)
 }
 
 // Cure is what a setting that cures findings about a file asks of it; ok is false where it

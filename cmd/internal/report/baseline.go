@@ -64,31 +64,15 @@ func (b *Baseline) Entries() []lines.Entry {
 	add("cured", b.Cured, true)
 	add("still", b.Remaining, false)
 	add("new", b.New, false)
-	effects, open := b.effects()
-	add("gone?", effects, false)
-	add("open", open, false)
+	add("gone?", lines.Filter(b.NotJudged, func(f Compared) bool { return f.CauseCured != "" }), false)
+	add("open", lines.Filter(b.NotJudged, func(f Compared) bool { return f.CauseCured == "" }), false)
 	for _, r := range b.Rates {
 		all = append(all, lines.Entry{Lead: "rate", Text: fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
 	}
 	if len(b.Cured)+len(b.Remaining)+len(b.New)+len(b.NotJudged) == 0 {
 		all = append(all, lines.Entry{Lead: "note", Text: "no findings then, none now"})
 	}
-	for _, n := range b.Notes {
-		all = append(all, lines.Entry{Lead: "note", Text: n})
-	}
-	return all
-}
-
-// effects are the findings that were not judged whose cause is cured, and the others.
-func (b *Baseline) effects() (effects, open []Compared) {
-	for _, f := range b.NotJudged {
-		if f.CauseCured != "" {
-			effects = append(effects, f)
-		} else {
-			open = append(open, f)
-		}
-	}
-	return effects, open
+	return append(all, lines.Map(b.Notes, func(n string) lines.Entry { return lines.Entry{Lead: "note", Text: n} })...)
 }
 
 // comparedInWords is a group of findings in a sentence.

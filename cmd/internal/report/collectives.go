@@ -70,10 +70,7 @@ func collectivesHead(c *probe.Collectives) []string {
 	}
 	all := []string{line}
 	if len(c.Candidates) > 1 {
-		var others []string
-		for _, o := range c.Candidates[1:min(len(c.Candidates), 5)] {
-			others = append(others, strings.TrimSpace(o.Path+" "+o.Version))
-		}
+		others := lines.Map(c.Candidates[1:min(len(c.Candidates), 5)], func(o probe.Candidate) string { return strings.TrimSpace(o.Path + " " + o.Version) })
 		all = append(all, "Not loaded: "+strings.Join(others, ", "))
 	}
 	if len(c.Arms) == 0 {
@@ -88,10 +85,8 @@ func collectivesHead(c *probe.Collectives) []string {
 	for _, l := range c.Left {
 		all = append(all, fmt.Sprintf("%s was left out: %s", l.GPU, l.Reason))
 	}
-	for _, a := range c.Arms[:1] {
-		if slices.ContainsFunc(a.Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
-			all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
-		}
+	if slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
+		all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
 	}
 	if c.Remains {
 		all = append(all, "A process could not be ended: it is blocked in the kernel")
@@ -153,10 +148,7 @@ func costVerb(n int) string {
 
 // armSettings are the variables of an arm.
 func armSettings(a *probe.Arm) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
-		all = append(all, name+"="+a.Set[name])
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(a.Set)), func(name string) string { return name + "=" + a.Set[name] })
 	for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
 		all = append(all, "raised "+name)
 	}
@@ -172,10 +164,7 @@ func transports(a *probe.Arm) string {
 	for _, t := range a.Transports {
 		count[strings.TrimSpace(t.Kind+" "+t.Network)] += t.Channels
 	}
-	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(count)) {
-		all = append(all, fmt.Sprintf("%s %d", kind, count[kind]))
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(count)), func(kind string) string { return fmt.Sprintf("%s %d", kind, count[kind]) })
 	if a.NVLS != nil && *a.NVLS {
 		all = append(all, "nvls")
 	}
@@ -230,10 +219,7 @@ func saidByLibrary(a *probe.Arm) []string {
 			all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
 		}
 	}
-	for _, w := range a.Warnings[:min(len(a.Warnings), 3)] {
-		all = append(all, "  log: "+w)
-	}
-	return all
+	return append(all, lines.Map(a.Warnings[:min(len(a.Warnings), 3)], func(w string) string { return "  log: " + w })...)
 }
 
 // uncompared says that the speed of collectives that work was not judged, if so.
@@ -246,13 +232,10 @@ func uncompared(c *probe.Collectives) []string {
 
 // failedArms says what failed, a line for the arms that failed alike, and what the log says.
 func failedArms(c *probe.Collectives) []string {
-	bad := slices.DeleteFunc(slices.Clone(c.Arms), func(a probe.Arm) bool { return a.Outcome == probe.OK })
+	bad := lines.Filter(c.Arms, func(a probe.Arm) bool { return a.Outcome != probe.OK })
 	var all []string
 	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
-		var names []string
-		for _, a := range alike {
-			names = append(names, a.Name)
-		}
+		names := lines.Map(alike, func(a probe.Arm) string { return a.Name })
 		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
 		all = append(all, saidByLibrary(&alike[0])...)
 	}

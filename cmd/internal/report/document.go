@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -226,11 +227,7 @@ var severities = []rules.Severity{rules.Critical, rules.High, rules.Medium, rule
 
 // Thresholds are all values of a threshold, most severe first.
 func Thresholds() []string {
-	var all []string
-	for _, s := range severities {
-		all = append(all, string(s))
-	}
-	return append(all, string(Never))
+	return append(lines.Map(severities, func(s rules.Severity) string { return string(s) }), string(Never))
 }
 
 // reaches reports whether a severity is at or above the threshold.

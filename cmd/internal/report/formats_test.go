@@ -24,12 +24,7 @@ import (
 // ciFormats are the formats for CI systems and monitors.
 func ciFormats(t *testing.T) []Format {
 	t.Helper()
-	var all []Format
-	for _, f := range formats {
-		if f.CI {
-			all = append(all, f)
-		}
-	}
+	all := lines.Filter(formats, func(f Format) bool { return f.CI })
 	expect.Must(t, len(all) == len(formattest.Readers), "%d formats, %d readers", len(all), len(formattest.Readers))
 	return all
 }
@@ -51,11 +46,7 @@ func TestFingerprints(t *testing.T) {
 	prints := func(findings ...rules.Finding) []string {
 		in := low()
 		in.Verdict.Findings = findings
-		var all []string
-		for _, i := range New(in).issues(false) {
-			all = append(all, i.fingerprint)
-		}
-		return all
+		return expect.Map(New(in).issues(false), func(i issue) string { return i.fingerprint })
 	}
 	base := rules.Finding{Rule: "a", Subject: "b", Message: "c", Severity: rules.High, Confidence: rules.Likely}
 	want := prints(base)[0]
@@ -110,10 +101,7 @@ func TestPlaces(t *testing.T) {
 		in := low()
 		in.Sources, in.Recheck.Files = tt.sources, true
 		in.Facts.Texts = append(in.Facts.Texts, facts.Text{Name: "job.log", Kinds: []facts.TextKind{}})
-		var evidence []rules.Evidence
-		for _, source := range tt.evidence {
-			evidence = append(evidence, rules.Evidence{Fact: "x", Source: source})
-		}
+		evidence := expect.Map(tt.evidence, func(source string) rules.Evidence { return rules.Evidence{Fact: "x", Source: source} })
 		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
 		expect.Equal(t, tt.want, New(in).issues(false)[0].place, "%s", name)
 		in.Folder = "logs/"

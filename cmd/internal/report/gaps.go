@@ -46,11 +46,7 @@ func (g gap) String() string {
 
 // gapsInWords names each reason.
 func gapsInWords(all []gap) string {
-	var said []string
-	for _, g := range all {
-		said = append(said, g.String())
-	}
-	return lines.First(said, maxNamed, "; ")
+	return lines.First(lines.Map(all, gap.String), maxNamed, "; ")
 }
 
 // gaps says, reason by reason, why paths were not tried.

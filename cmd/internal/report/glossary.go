@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Term is an abbreviation and what it means.
@@ -66,7 +68,7 @@ func TermsIn(text string) []Term {
 	words := " " + strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_/-=", r)
 	}), " ") + " "
-	return slices.DeleteFunc(slices.Clone(glossary), func(t Term) bool {
-		return !strings.Contains(words, " "+t.Name+" ") && !strings.Contains(words, " "+t.Name+"s ")
+	return lines.Filter(glossary, func(t Term) bool {
+		return strings.Contains(words, " "+t.Name+" ") || strings.Contains(words, " "+t.Name+"s ")
 	})
 }

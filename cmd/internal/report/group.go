@@ -23,11 +23,8 @@ type group struct {
 func groups(findings []rules.Finding) []group {
 	var all []group
 	for _, alike := range rules.Groups(findings) {
-		g := group{Finding: alike[0], findings: alike}
-		for _, f := range alike {
-			g.subjects = append(g.subjects, f.Subject)
-		}
-		all = append(all, g)
+		subjects := lines.Map(alike, func(f rules.Finding) string { return f.Subject })
+		all = append(all, group{Finding: alike[0], findings: alike, subjects: subjects})
 	}
 	distinguish(all)
 	return all
@@ -127,15 +124,11 @@ func (g *group) topic() string { return cmp.Or(g.variable(), g.Rule) }
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.
 func (g group) messages() []string {
-	all := collect(g.findings, func(f rules.Finding) []string { return []string{f.Message} })
+	all := lines.Unique(lines.Map(g.findings, func(f rules.Finding) string { return f.Message }))
 	if len(all) < 2 {
 		return all
 	}
-	all = nil
-	for _, f := range g.findings {
-		all = append(all, withSubject(f))
-	}
-	return all
+	return lines.Map(g.findings, withSubject)
 }
 
 // collect lists what findings have, each once.
@@ -221,23 +214,15 @@ func (g group) places() []string {
 
 // ids are the rules of the group and of what it explains.
 func (g group) ids() []string {
-	ids := []string{g.Rule}
-	for _, e := range g.explained() {
-		ids = append(ids, e.Rule)
-	}
-	return lines.Unique(ids)
+	return lines.Unique(append([]string{g.Rule}, lines.Map(g.explained(), func(e group) string { return e.Rule })...))
 }
 
 // withheld is what is not advised for a group, and why, in words.
 func (g group) withheld(all []remedies.Withheld) []string {
-	var said []string
-	for _, w := range all {
-		if !slices.ContainsFunc(w.Cures, g.has) || w.Reason == remedies.Needed && !g.isAbout(w) {
-			continue
-		}
-		said = append(said, withheldInWords(w))
-	}
-	return lines.Unique(said)
+	ours := lines.Filter(all, func(w remedies.Withheld) bool {
+		return slices.ContainsFunc(w.Cures, g.has) && (w.Reason != remedies.Needed || g.isAbout(w))
+	})
+	return lines.Unique(lines.Map(ours, withheldInWords))
 }
 
 // isAbout reports whether a setting that is not to be taken away is the group's own variable:

@@ -166,16 +166,12 @@ func ofTexts(d *Document) []string {
 
 // Models counts the GPUs by model, in order of first appearance.
 func Models(gpus []GPU) []string {
-	var names []string
-	for _, alike := range lines.Grouped(gpus, func(g GPU) string { return g.Name }) {
-		names = append(names, fmt.Sprintf("%d x %s", len(alike), alike[0].Name))
-	}
-	return names
+	return lines.Map(lines.Grouped(gpus, func(g GPU) string { return g.Name }), func(alike []GPU) string { return fmt.Sprintf("%d x %s", len(alike), alike[0].Name) })
 }
 
 // joined says how the GPUs are joined to each other.
 func joined(f *facts.Facts) []string {
-	pairs := slices.DeleteFunc(slices.Clone(f.Links.Pairs), func(p facts.Pair) bool { return p.Kind != "gpu-gpu" })
+	pairs := lines.Filter(f.Links.Pairs, func(p facts.Pair) bool { return p.Kind == "gpu-gpu" })
 	if len(pairs) == 0 {
 		return nil
 	}

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -108,7 +109,7 @@ func (p *page) First() *first {
 		f := &p.Found[i]
 		if len(f.Remedies) > 0 {
 			r := f.Remedies[0]
-			if typed := slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand); len(typed) > 0 {
+			if typed := r.Typed(); len(typed) > 0 {
 				r.Blocks = typed // What is said beside it stands with the finding.
 			}
 			return &first{f, &r}
@@ -132,19 +133,10 @@ func (p *page) PictureNotes() []string {
 // Examined lists what texts were taken for, what became of the rules, and what could
 // not be read.
 func (v *view) Examined() []pageList {
-	var texts, wanted, notApplicable, settings []pair
-	for _, t := range v.Texts {
-		texts = append(texts, pair{t.Name, recognised(t)})
-	}
-	for _, w := range v.Wanted {
-		wanted = append(wanted, pair{w.Send, "to decide " + strings.Join(w.Settles, ", ")})
-	}
-	for _, id := range slices.Sorted(maps.Keys(v.NotApplicable)) {
-		notApplicable = append(notApplicable, pair{id, v.NotApplicable[id]})
-	}
-	for _, s := range v.Settings {
-		settings = append(settings, pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")})
-	}
+	texts := lines.Map(v.Texts, func(t facts.Text) pair { return pair{t.Name, recognised(t)} })
+	wanted := lines.Map(v.Wanted, func(w Wanted) pair { return pair{w.Send, "to decide " + strings.Join(w.Settles, ", ")} })
+	notApplicable := lines.Map(slices.Sorted(maps.Keys(v.NotApplicable)), func(id string) pair { return pair{id, v.NotApplicable[id]} })
+	set := lines.Map(v.Settings, func(s settings.Setting) pair { return pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")} })
 	all := []pageList{
 		{Title: "Texts", Rows: together(texts)},
 		// Who is left without a certain verdict needs it first.
@@ -153,18 +145,14 @@ func (v *view) Examined() []pageList {
 		{Title: "Facts that could not be read", Rows: commonest(v.notRead()), Detail: true},
 		{Title: "Rules that do not apply", Rows: commonest(notApplicable), Detail: true},
 		{Title: "Rules that passed", Rows: []alike{{Names: v.Passed}}, Detail: true},
-		{Title: "Set in files", Rows: together(settings), Detail: true},
+		{Title: "Set in files", Rows: together(set), Detail: true},
 	}
 	return slices.DeleteFunc(all, func(l pageList) bool { return l.Count() == 0 })
 }
 
 // notJudged are the rules that could not be judged, each with what it lacked.
 func (v *view) notJudged() []pair {
-	var all []pair
-	for _, s := range v.Skipped {
-		all = append(all, pair{s.Rule, strings.Join(s.Missing, "; ")})
-	}
-	return all
+	return lines.Map(v.Skipped, func(s Skipped) pair { return pair{s.Rule, strings.Join(s.Missing, "; ")} })
 }
 
 // notRead are the facts that could not be read, each with the reason and what would help.

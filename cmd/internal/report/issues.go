@@ -76,9 +76,7 @@ func forCI(write func(*bytes.Buffer, *ciReport)) func(*bytes.Buffer, *Document, 
 
 func newCIReport(d *Document, ascii bool) *ciReport {
 	r := &ciReport{view: newView(d, ascii), ascii: ascii, issues: d.issues(ascii), rules: lines.Clean(d.spokenOf(), ascii), examined: d.examined()}
-	for _, g := range r.Verdict.gaps() {
-		r.gaps = append(r.gaps, Reason{Code: g.Code, Text: "not examined: " + g.Text})
-	}
+	r.gaps = lines.Map(r.Verdict.gaps(), func(g Reason) Reason { return Reason{Code: g.Code, Text: "not examined: " + g.Text} })
 	if r.Verdict.ExitCode > 1 {
 		r.broken = r.exit()
 	}
@@ -137,10 +135,7 @@ func withSubject(f rules.Finding) string {
 // details are the consequences of a finding, and what to do as the text has it, a line each however long it is.
 func (d *Document) details(one rules.Finding, ascii bool) []string {
 	f := lines.Clean(newViewer(d).finding(groupOf(one)), ascii)
-	var said []string
-	for _, e := range one.Explains {
-		said = append(said, fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message))
-	}
+	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
 	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
 	t.candidates("", &f)
 	t.cure("", &f)

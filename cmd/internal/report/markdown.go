@@ -137,11 +137,7 @@ func prose(s string) string {
 
 // codes lists the first of several names as code.
 func (m *markdown) codes(names []string) string {
-	var shown []string
-	for _, n := range names {
-		shown = append(shown, lines.Code(n))
-	}
-	return lines.First(shown, max(1, m.listed), ", ")
+	return lines.First(lines.Map(names, lines.Code), max(1, m.listed), ", ")
 }
 
 // actions are the cause, and what to do first and then.
@@ -269,9 +265,8 @@ func (m *markdown) AreaRows() []area.Line {
 
 // recognised says what a text was taken for.
 func recognised(t facts.Text) string {
-	var kinds []string
-	for _, k := range t.Kinds {
-		kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line")))
-	}
+	kinds := lines.Map(t.Kinds, func(k facts.TextKind) string {
+		return fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line"))
+	})
 	return cmp.Or(lines.Joined("; ", append(kinds, t.Problem)...), "not recognized")
 }

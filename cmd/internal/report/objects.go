@@ -94,7 +94,7 @@ func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest
 	if len(d.Objects) < 2 {
 		return nil, ""
 	}
-	bad := slices.DeleteFunc(slices.Clone(d.Objects), func(o JudgedObject) bool { return !all && o.Standing() == "no finding" })
+	bad := lines.Filter(d.Objects, func(o JudgedObject) bool { return all || o.Standing() != "no finding" })
 	shown = bad
 	if !all {
 		shown = bad[:min(len(bad), most)]

@@ -45,10 +45,7 @@ func TestShade(t *testing.T) {
 	m := matrix{Devices: []string{"a"}, Labels: []string{"0"}, Columns: slices.Repeat([]string{"b"}, 6), Cells: [][]cell{{
 		{"100", probe.OK}, {"99.0?", probe.Unknown}, {"50", probe.OK}, {"0.1", probe.OK}, {"?", probe.Unknown}, {"30!", probe.Slow},
 	}}}
-	var got []string
-	for _, c := range m.Cells[0] {
-		got = append(got, m.Shade(c))
-	}
+	got := expect.Map(m.Cells[0], m.Shade)
 	expect.NoDiff(t, []string{"heat4", "heat4", "heat2", "heat0", "", "slow"}, got, "it")
 }
 

@@ -82,12 +82,12 @@ func newPaths(d *Document) paths {
 
 // with returns the paths of one outcome.
 func (all paths) with(o probe.Outcome) paths {
-	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome != o })
+	return lines.Filter(all, func(p path) bool { return p.outcome == o })
 }
 
 // tried are the paths with a known result.
 func (all paths) tried() paths {
-	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
+	return lines.Filter(all, func(p path) bool { return p.outcome != probe.Unknown })
 }
 
 // lacked says of paths of which nothing is known what they lack: where the data
@@ -101,7 +101,7 @@ func (all paths) lacked() string {
 
 // odd describes the paths that are not well, the worst first.
 func (all paths) odd() []string {
-	some := slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.OK })
+	some := lines.Filter(all, func(p path) bool { return p.outcome != probe.OK })
 	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
 	var said []string
 	for _, p := range some {
@@ -119,13 +119,8 @@ func (all paths) odd() []string {
 
 // deciding are the transfers that gave the paths their outcome.
 func (all paths) deciding() []*probe.Transfer {
-	var ts []*probe.Transfer
-	for _, p := range all {
-		if p.decided != nil {
-			ts = append(ts, p.decided)
-		}
-	}
-	return ts
+	decided := lines.Map(all, func(p path) *probe.Transfer { return p.decided })
+	return lines.Filter(decided, func(t *probe.Transfer) bool { return t != nil })
 }
 
 // speed describes the rates of transfers, with what their links could carry:
@@ -195,7 +190,7 @@ func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	if r == nil {
 		return 0
 	}
-	return len(slices.DeleteFunc(slices.Clone(r.Transfers), func(t probe.Transfer) bool { return !holds(t.Outcome) }))
+	return len(lines.Filter(r.Transfers, func(t probe.Transfer) bool { return holds(t.Outcome) }))
 }
 
 // othersFailed names what failed other than the paths between the GPUs.
@@ -350,7 +345,7 @@ func pathsLine(all paths) (status, string) {
 	}
 	say(probe.Unsupported, statusNone, "are", "is", func(paths) string { return " not offered by the driver: data goes through host memory" })
 	say(probe.Unknown, statusOpen, "could", "could", func(open paths) string {
-		loaded := slices.DeleteFunc(open.deciding(), func(t *probe.Transfer) bool { return !underLoad(t) })
+		loaded := lines.Filter(open.deciding(), underLoad)
 		return " not be " + open.lacked() + behind(", ", after(speed(loaded), " under load"))
 	})
 	if s == statusOK && len(all.with(probe.Unknown)) > 0 {
@@ -391,24 +386,14 @@ func partOf(bad []*probe.Transfer) string {
 
 // inTests names the tests that decided, where that is not the plain copy.
 func inTests(bad paths) string {
-	var tests []string
-	for _, t := range bad.deciding() {
-		if t.Test != probe.TestCopy {
-			tests = append(tests, t.Test)
-		}
-	}
-	if len(tests) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(lines.Unique(tests), ", ") + ")"
+	tests := lines.Unique(lines.Map(bad.deciding(), func(t *probe.Transfer) string { return t.Test }))
+	others := lines.Filter(tests, func(test string) bool { return test != probe.TestCopy })
+	return after(behind(" (", strings.Join(others, ", ")), ")")
 }
 
 // errorsOf names the driver's errors, each once.
 func errorsOf(bad paths) string {
-	var names []string
-	for _, t := range bad.deciding() {
-		names = append(names, cmp.Or(t.ErrorName, t.Reason))
-	}
+	names := lines.Map(bad.deciding(), func(t *probe.Transfer) string { return cmp.Or(t.ErrorName, t.Reason) })
 	return behind(": ", lines.Joined(", ", lines.Unique(names)...)) + inTests(bad)
 }
 

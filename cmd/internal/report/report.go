@@ -58,13 +58,7 @@ type Style struct {
 
 // named lists what formats are called, without those that have no such name.
 func named(of func(Format) string) []string {
-	var names []string
-	for _, f := range formats {
-		if name := of(f); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return lines.NonEmpty(lines.Map(formats, of)...)
 }
 
 // FormatNames are the names of all formats, the default first.
@@ -102,6 +96,3 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	}
 	return nil
 }
-
-// Inline escapes a text for a line of Markdown.
-func Inline(s string) string { return lines.Inline(s) }

@@ -42,10 +42,7 @@ func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	run := garif.NewRun(garif.NewTool(r.sarifDriver()))
 	run.Invocations = []*garif.Invocation{r.sarifInvocation()}
 	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + string(r.Profile) + "/"}
-	out := sarifRun{Run: run, Results: []sarifResult{}}
-	for _, i := range r.issues {
-		out.Results = append(out.Results, i.sarif())
-	}
+	out := sarifRun{Run: run, Results: list(lines.Map(r.issues, issue.sarif))}
 	Encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
@@ -53,9 +50,7 @@ func writeSARIF(b *bytes.Buffer, r *ciReport) {
 func (r *ciReport) sarifDriver() *garif.ToolComponent {
 	driver := garif.NewDriver("gpudoctor")
 	driver.Version = r.Version
-	for _, rule := range r.rules {
-		driver.Rules = append(driver.Rules, sarifRule(rule))
-	}
+	driver.Rules = lines.Map(r.rules, sarifRule)
 	return driver
 }
 

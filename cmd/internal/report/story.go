@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -61,7 +60,7 @@ func newStory(j *facts.Job) *story {
 		s.Title += " on " + lines.Count(len(hosts), "host")
 	}
 	for _, label := range labels {
-		ours := slices.DeleteFunc(slices.Clone(j.Members), func(m facts.Member) bool { return labelOf(&m) != label })
+		ours := lines.Filter(j.Members, func(m facts.Member) bool { return labelOf(&m) == label })
 		for _, alike := range lines.Grouped(ours, func(m facts.Member) string { return did(&m) }) {
 			s.Parts = append(s.Parts, part{label, who(alike), did(&alike[0]), placeIn(&alike[0])})
 		}

@@ -2,13 +2,13 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -16,15 +16,14 @@ import (
 
 // Bounds of what the text shows unless all is asked for.
 const (
-	defaultWidth = 100 // Columns where there is no terminal, and the most that are used on one.
-	leastWidth   = 40  // Columns below which lines are left to the terminal to break.
-	maxMessages  = 4   // Messages of findings that are shown as one.
-	maxSubjects  = 4   // Subjects of findings that are shown as one.
-	maxLow       = 6   // Findings of severity low and info.
-	maxReasons   = 3   // Reasons why a verdict is not healthy.
-	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
-	maxPaths     = 8   // Peer paths instead of a table that does not fit.
-	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
+	leastBelow   = 20 // Columns of a text below a node of the picture.
+	maxMessages  = 4  // Messages of findings that are shown as one.
+	maxSubjects  = 4  // Subjects of findings that are shown as one.
+	maxLow       = 6  // Findings of severity low and info.
+	maxReasons   = 3  // Reasons why a verdict is not healthy.
+	maxLines     = 16 // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
+	maxPaths     = 8  // Peer paths instead of a table that does not fit.
+	largeMachine = 8  // GPUs beyond which it is not shown unless asked for.
 )
 
 // text writes a report for a person.
@@ -52,7 +51,9 @@ func ColorOf(s string) lines.Color {
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, v *view, s Style) *text {
-	return &text{Page: lines.Page{B: b, Width: max(min(cmp.Or(s.Width, defaultWidth), defaultWidth), leastWidth), Color: s.Color}, v: v, style: s}
+	t := &text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}
+	t.B = b
+	return t
 }
 
 // writeText writes a report for a person at a terminal or a log.
@@ -279,11 +280,7 @@ func (f *finding) Like() string {
 
 // topics are what findings are about, each once.
 func topics(all []finding) []string {
-	var names []string
-	for _, f := range all {
-		names = append(names, f.Topic)
-	}
-	return lines.Unique(names)
+	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
 }
 
 // conclusion is the verdict in a sentence.
@@ -364,16 +361,9 @@ func (d *Document) hint() string {
 	if len(d.Skipped) == 0 {
 		return ""
 	}
-	var hints []pair
-	for _, u := range d.Unknown {
-		if u.Hint != "" {
-			hints = append(hints, pair{u.Fact, u.Hint})
-		}
-	}
-	var texts []string
-	for _, h := range commonest(hints) {
-		texts = append(texts, h.Text)
-	}
+	hinted := lines.Filter(d.Unknown, func(u facts.Unknown) bool { return u.Hint != "" })
+	hints := commonest(lines.Map(hinted, func(u facts.Unknown) pair { return pair{u.Fact, u.Hint} }))
+	texts := lines.Map(hints, func(h alike) string { return h.Text })
 	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 

@@ -162,11 +162,9 @@ func quoted(e evidence) string {
 func (d *Document) textsLine() (recognised, others []string) {
 	var unread []string
 	for _, t := range d.Texts {
-		var kinds []string
-		for _, k := range t.Kinds {
-			if k.Kind != "messages" || len(t.Kinds) == 1 {
-				kinds = append(kinds, k.Kind)
-			}
+		kinds := lines.Map(t.Kinds, func(k facts.TextKind) string { return k.Kind })
+		if len(kinds) > 1 {
+			kinds = lines.Filter(kinds, func(k string) bool { return k != "messages" })
 		}
 		if len(kinds) > 0 {
 			recognised = append(recognised, fmt.Sprintf("%s (%s)", t.Name, strings.Join(kinds, ", ")))

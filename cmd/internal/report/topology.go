@@ -81,7 +81,7 @@ func (t *text) tree(m *topology.Machine) {
 
 // below writes a text below a node.
 func (t *text) below(r topology.Row, c lines.Color, said string) {
-	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
+	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), leastBelow)) {
 		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
 	}
 }

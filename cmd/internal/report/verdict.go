@@ -121,16 +121,12 @@ func (r Reason) shortly() string { return cmp.Or(r.short, r.Text) }
 
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
-	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding || r.Code == ReasonWaived })
+	return lines.Filter(v.Reasons, func(r Reason) bool { return r.Code != ReasonFinding && r.Code != ReasonWaived })
 }
 
 // shortly gives the first of the reasons that are no findings in a sentence.
 func (v *Verdict) shortly(most int) string {
-	var said []string
-	for _, r := range v.gaps() {
-		said = append(said, r.shortly())
-	}
-	return lines.First(said, most, "; ")
+	return lines.First(lines.Map(v.gaps(), Reason.shortly), most, "; ")
 }
 
 // judge computes the verdict, once, from all that the report holds.
@@ -148,9 +144,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	}
 	grave := len(v.Reasons) > 0
 	v.Reasons = append(v.Reasons, d.unexamined(in, lacks)...)
-	for _, r := range v.gaps() {
-		v.Missing = append(v.Missing, r.Text)
-	}
+	v.Missing = append(v.Missing, lines.Map(v.gaps(), func(r Reason) string { return r.Text })...)
 	switch {
 	case grave:
 		v.State = Findings
@@ -165,12 +159,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 
 // exitCode is the exit code of a verdict, and why.
 func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
-	reaching := 0
-	for _, f := range d.Findings {
-		if d.FailOn.reaches(worst(f)) {
-			reaching++
-		}
-	}
+	reaching := len(lines.Filter(d.Findings, func(f rules.Finding) bool { return d.FailOn.reaches(worst(f)) }))
 	switch {
 	case v.has(ReasonUnread) && v.has(ReasonCut):
 		return 3, "nothing was recognized in what was read of the input"
@@ -222,16 +211,9 @@ func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
 		// The probe is run whatever rules are asked for.
-		for _, r := range d.missingTransfers(in.Facts, lacks) {
-			if r.Code == ReasonNoGPU || r.Code == ReasonProbe {
-				all = append(all, r)
-			}
-		}
-		for _, s := range d.Skipped {
-			if slices.Contains(in.Only, s.Rule) {
-				all = append(all, notJudged(s))
-			}
-		}
+		all = append(all, lines.Filter(d.missingTransfers(in.Facts, lacks), func(r Reason) bool { return r.Code == ReasonNoGPU || r.Code == ReasonProbe })...)
+		asked := lines.Filter(d.Skipped, func(s Skipped) bool { return slices.Contains(in.Only, s.Rule) })
+		all = append(all, lines.Map(asked, notJudged)...)
 		if d.textsOnly {
 			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 		}
@@ -297,20 +279,14 @@ func unreadTexts(texts []facts.Text) []Reason {
 // notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
 // several rules read one value that a file does not show.
 func (d *Document) notJudgedFiles() []Reason {
-	var lacks []pair
-	for _, s := range d.Skipped {
-		lacks = append(lacks, pair{s.Rule, reasonOf(s)})
-	}
-	return reasonsFor(ReasonRule, lacks)
+	return reasonsFor(ReasonRule, lines.Map(d.Skipped, func(s Skipped) pair { return pair{s.Rule, reasonOf(s)} }))
 }
 
 // reasonsFor are reasons of one kind, for names of which the same is said.
 func reasonsFor(code ReasonCode, all []pair) []Reason {
-	var reasons []Reason
-	for _, a := range together(all) {
-		reasons = append(reasons, Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"})
-	}
-	return reasons
+	return lines.Map(together(all), func(a alike) Reason {
+		return Reason{Code: code, Text: strings.Join(slices.Compact(a.Names), ", ") + " (" + a.Text + ")"}
+	})
 }
 
 // notJudged is the reason of a rule that could not be judged.
@@ -321,13 +297,10 @@ func notJudged(s Skipped) Reason {
 // missingSections lists the sections that hold what the profile requires and is not known,
 // those with the same reason together. What transfers lack, missingTransfers explains.
 func missingSections(lacks []rules.Missing) []Reason {
-	var all []pair
-	for _, m := range lacks {
-		if m.Section() != "transfers" {
-			all = append(all, pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")})
-		}
-	}
-	return reasonsFor(ReasonSection, all)
+	others := lines.Filter(lacks, func(m rules.Missing) bool { return m.Section() != "transfers" })
+	return reasonsFor(ReasonSection, lines.Map(others, func(m rules.Missing) pair {
+		return pair{m.Section(), cmp.Or(m.Reason, m.Words, "the facts do not contain them")}
+	}))
 }
 
 // missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would
@@ -389,12 +362,8 @@ func (d *Document) failuresIn(t *probe.Report) int {
 	if t == nil {
 		return 0
 	}
-	n := countTransfers(t, probe.Outcome.Failed)
-	for _, g := range t.Devices {
-		if g.Outcome.Failed() && inUse[g.ErrorCode] == "" {
-			n++
-		}
-	}
+	devices := lines.Filter(t.Devices, func(g probe.Device) bool { return g.Outcome.Failed() && inUse[g.ErrorCode] == "" })
+	n := countTransfers(t, probe.Outcome.Failed) + len(devices)
 	if t.Outcome.Failed() && !d.noGPU() {
 		n++
 	}
@@ -453,7 +422,7 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
 		return []Reason{{Code: ReasonNoGPU, Text: "transfers (no GPU was found)"}}
 	case t == nil:
-		u := d.unknown("transfers")
+		u := d.unknown("transfers", "")
 		return one(!d.probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
 		return one(d.harmless(t.Cause), cmp.Or(t.Reason, "the probe could not run"))
@@ -545,10 +514,7 @@ func (d *Document) untriedTests() []Reason {
 			of[key] = r
 		}
 	}
-	var all []Reason
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, of[key])
-	}
+	all := lines.Map(slices.Sorted(maps.Keys(of)), func(key string) Reason { return of[key] })
 	if why := d.Transfers.SMTests; why != "" {
 		all = append(all, untried(true, "SM loads and stores", why))
 	}
@@ -558,19 +524,17 @@ func (d *Document) untriedTests() []Reason {
 // unseen says why there may be GPUs although none is seen: a library failed
 // that has something to answer.
 func (d *Document) unseen() string {
-	for _, u := range d.Unknown {
-		if u.Section == "gpus" && u.Fact == "devices" {
-			return u.Reason
-		}
+	if u := d.unknown("gpus", "devices"); u != nil {
+		return u.Reason
 	}
 	return ""
 }
 
-// unknown is what the facts say of the lack of a whole section; nil where they
+// unknown is what the facts say of the lack of a fact, or of a whole section if that is empty; nil where they
 // say nothing.
-func (d *Document) unknown(section string) *facts.Unknown {
+func (d *Document) unknown(section, fact string) *facts.Unknown {
 	for i, u := range d.Unknown {
-		if u.Section == section && u.Fact == "" {
+		if u.Section == section && u.Fact == fact {
 			return &d.Unknown[i]
 		}
 	}
@@ -579,7 +543,7 @@ func (d *Document) unknown(section string) *facts.Unknown {
 
 // whyUnknown gives the reason that the facts state for the lack of a section.
 func (d *Document) whyUnknown(section string) string {
-	if u := d.unknown(section); u != nil {
+	if u := d.unknown(section, ""); u != nil {
 		return u.Reason
 	}
 	return "the facts do not contain them"

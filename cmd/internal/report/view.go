@@ -132,23 +132,13 @@ func (f *finding) has(label string) bool {
 // Alike are the messages of the consequences that are findings of the same rule, Consequences the rules of
 // the others.
 func (f *finding) Alike() []string {
-	var all []string
-	for _, e := range f.Effects {
-		if e.Rule == f.Rule {
-			all = append(all, e.Message)
-		}
-	}
-	return all
+	alike := lines.Filter(f.Effects, func(e effect) bool { return e.Rule == f.Rule })
+	return lines.Map(alike, func(e effect) string { return e.Message })
 }
 
 func (f *finding) Consequences() []string {
-	var all []string
-	for _, e := range f.Effects {
-		if e.Rule != f.Rule {
-			all = append(all, e.Rule)
-		}
-	}
-	return all
+	others := lines.Filter(f.Effects, func(e effect) bool { return e.Rule != f.Rule })
+	return lines.Map(others, func(e effect) string { return e.Rule })
 }
 
 // Serious are the findings of medium severity and above, Slight the others.
@@ -181,9 +171,7 @@ func newView(d *Document, ascii bool) *view {
 	v.Title, v.InWords = d.title(), d.verdictInWords()
 	v.Status, v.Said = transfersLine(d, all)
 	made := newViewer(d)
-	for _, g := range groups(d.Findings) {
-		v.Found = append(v.Found, made.finding(g))
-	}
+	v.Found = lines.Map(groups(d.Findings), made.finding)
 	v.Grave = len(v.Found)
 	if slight := slices.IndexFunc(v.Found, finding.slight); slight >= 0 {
 		v.Grave = slight
@@ -193,12 +181,8 @@ func newView(d *Document, ascii bool) *view {
 		f.Waiver = w.Terms()
 		v.Accepted = append(v.Accepted, f)
 	}
-	for _, w := range d.UnusedWaivers {
-		v.Unused = append(v.Unused, unused(w))
-	}
-	for _, r := range d.Verdict.gaps() {
-		v.Gaps = append(v.Gaps, r.shortly())
-	}
+	v.Unused = lines.Map(d.UnusedWaivers, unused)
+	v.Gaps = lines.Map(d.Verdict.gaps(), Reason.shortly)
 	v = lines.Clean(v, ascii)
 	return &v
 }
@@ -232,17 +216,11 @@ func (v *viewer) finding(g group) finding {
 	if !f.slight() {
 		f.Terms = v.terms(&f)
 	}
-	for _, e := range g.explained() {
-		f.Effects = append(f.Effects, effect{e.Rule, e.Message, e.subjects})
-	}
+	f.Effects = lines.Map(g.explained(), func(e group) effect { return effect{e.Rule, e.Message, e.subjects} })
 	for _, one := range g.findings {
-		for _, e := range one.Evidence {
-			f.Evidence = append(f.Evidence, shownEvidence(e))
-		}
+		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
 	}
-	for _, e := range v.d.quotes(g) {
-		f.Quotes = append(f.Quotes, shownEvidence(e))
-	}
+	f.Quotes = lines.Map(v.d.quotes(g), shownEvidence)
 	return f
 }
 
@@ -299,11 +277,9 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	r.Blocks, r.More = apply.Instructions(a.Apply, runs)
 	r.PerBlock = apply.Efforts(r.Blocks, a.Needs, a.Lasts)
 	r.OfContainer = !r.Workaround && apply.InContainer(r.Blocks, runs)
-	for _, link := range a.Links {
-		if strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://") {
-			r.Links = append(r.Links, link)
-		}
-	}
+	r.Links = lines.Filter(a.Links, func(link string) bool {
+		return strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://")
+	})
 	return r
 }
 

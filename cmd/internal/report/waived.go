@@ -22,11 +22,7 @@ func (d *Document) addWaived(r *waivers.Result, f *facts.Facts) {
 
 // waivedFindings are the findings that are waived.
 func (d *Document) waivedFindings() []rules.Finding {
-	all := make([]rules.Finding, 0, len(d.Waived))
-	for _, w := range d.Waived {
-		all = append(all, w.Finding)
-	}
-	return all
+	return lines.Map(d.Waived, func(w waivers.Waived) rules.Finding { return w.Finding })
 }
 
 // AllFindings are all findings, those that are waived last.

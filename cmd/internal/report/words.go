@@ -61,15 +61,9 @@ type alike struct {
 
 // together gathers names of which the same is said, in order.
 func together(all []pair) []alike {
-	var rows []alike
-	for _, same := range lines.Grouped(all, func(p pair) string { return p.Text }) {
-		row := alike{Text: same[0].Text}
-		for _, p := range same {
-			row.Names = append(row.Names, p.Name)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return lines.Map(lines.Grouped(all, func(p pair) string { return p.Text }), func(same []pair) alike {
+		return alike{lines.Map(same, func(p pair) string { return p.Name }), same[0].Text}
+	})
 }
 
 // commonest gathers names of which the same is said, most names first.

@@ -17,7 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Here is the file in the current directory.
@@ -241,7 +241,8 @@ func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waiver
 			waivers = value
 			continue
 		case at < 0:
-			return nil, nil, fault(file, name, unknownHints(name.Value, keys), "unknown key %q", name.Value)
+			names := append(lines.Map(keys, func(k Key) string { return k.Name }), WaiversKey)
+			return nil, nil, fault(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
 		case keys[at].Own && !own:
 			return nil, nil, fault(file, name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
 				"%s cannot be set by a file in the current directory", name.Value)
@@ -253,19 +254,6 @@ func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waiver
 		all = append(all, Setting{Key: name.Value, Values: values, File: file, Line: name.Line})
 	}
 	return all, waivers, nil
-}
-
-// unknownHints say which key may be meant.
-func unknownHints(name string, keys []Key) []string {
-	names := []string{WaiversKey}
-	for _, k := range keys {
-		names = append(names, k.Name)
-	}
-	hints := []string{"keys are the names of flags: gpudoctor check --help"}
-	if near := rules.Nearest(name, names); near != "" {
-		hints = append([]string{"did you mean " + near + "?"}, hints...)
-	}
-	return hints
 }
 
 // valuesOf reads the value of a key: one, or a list where the flag may be repeated.

@@ -84,12 +84,7 @@ func (n *Node) hasFaults() bool {
 // toFaults is a node with those below it on the way to what is wrong.
 func (n *Node) toFaults() *Node {
 	out := *n
-	out.Below = nil
-	for _, child := range n.Below {
-		if child.hasFaults() {
-			out.Below = append(out.Below, child.toFaults())
-		}
-	}
+	out.Below = lines.Map(lines.Filter(n.Below, (*Node).hasFaults), (*Node).toFaults)
 	return &out
 }
 

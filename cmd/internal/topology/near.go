@@ -87,11 +87,7 @@ type remark struct{ what, gpu string }
 // grouped are what is said of the GPUs of which the same is to be said, in the order of the first.
 func grouped(all []remark, said func(what string, gpus []string) string) (notes []string) {
 	for _, alike := range lines.Grouped(all, func(r remark) string { return r.what }) {
-		var gpus []string
-		for _, r := range alike {
-			gpus = append(gpus, r.gpu)
-		}
-		notes = append(notes, said(alike[0].what, gpus))
+		notes = append(notes, said(alike[0].what, lines.Map(alike, func(r remark) string { return r.gpu })))
 	}
 	return notes
 }

@@ -78,10 +78,7 @@ func TestUnreadPorts(t *testing.T) {
 		return facts.PCIDevice{Address: address, Kind: "bridge", Ancestors: ancestors}
 	}
 	m := drawn(nil, unread(a), unread(b, a), unread(c, a, b), card("0000:03:00.0", nil, a, b, c))
-	var kinds []Kind
-	for _, r := range m.Rows(true) {
-		kinds = append(kinds, r.Kind)
-	}
+	kinds := expect.Map(m.Rows(true), func(r Row) Kind { return r.Kind })
 	expect.NoDiff(t, []Kind{Processors, RootPort, Switch, GPU}, kinds, "it")
 	got := m.Root.Below[0].Below[0].Below[0].Up
 	expect.That(t, got != nil && got.Port == c, "the link above the GPU is %+v, want one at port %s", got, c)
@@ -161,10 +158,7 @@ func TestJoins(t *testing.T) {
 	} {
 		tt.facts.PCI = &facts.PCIFacts{Devices: []facts.PCIDevice{port("0000:00:01.0", "root-port"), card(gpu(0), at(32, 16, 32, 16), "0000:00:01.0")}}
 		m := New(tt.facts, nil)
-		var got []string
-		for _, j := range m.Joins {
-			got = append(got, j.String())
-		}
+		got := expect.Map(m.Joins, Join.String)
 		expect.NoDiff(t, tt.want, got, "%s", tt.name)
 		expect.Equal(t, tt.links, m.Root.Below[0].Below[0].Links, "%s: links of GPU 0", tt.name)
 	}

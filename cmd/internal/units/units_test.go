@@ -1,6 +1,7 @@
 package units
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -41,13 +42,8 @@ func TestSplit(t *testing.T) {
 	expect.Must(t, len(got) == len(want), "%d units, want %d", len(got), len(want))
 	for i, u := range got {
 		w := want[i]
-		var kinds, settings []string
-		for _, l := range u.Facts.Launches {
-			kinds = append(kinds, l.Kind)
-		}
-		for _, v := range u.Facts.Env.Variables {
-			settings = append(settings, v.Value+map[bool]string{true: " true", false: " false"}[v.Effective])
-		}
+		kinds := expect.Map(u.Facts.Launches, func(l facts.Launch) string { return l.Kind })
+		settings := expect.Map(u.Facts.Env.Variables, func(v facts.Variable) string { return fmt.Sprint(v.Value, " ", v.Effective) })
 		expect.That(t, u.String() == w.object && u.Line == w.line && slices.Equal(kinds, w.kinds) && slices.Equal(settings, w.settings), "unit %d is %s at line %d: %v, %v; want %+v", i, u.Object, u.Line, kinds, settings, w)
 		expect.That(t, len(u.Facts.Texts) <= 1, "%s has %d texts", u.Object, len(u.Facts.Texts))
 	}

@@ -8,8 +8,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // keys are those of an entry; the first are required.
@@ -81,11 +81,7 @@ func parseEntry(file string, entry *yaml.Node) (Waiver, error) {
 		case field == nil && slices.Contains(keys, name.Value):
 			return w, fault(file, name, "remove one of them", "the key %s is given twice", name.Value)
 		case field == nil:
-			hint := example
-			if near := rules.Nearest(name.Value, keys); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return w, fault(file, name, hint, "unknown key %q", name.Value)
+			return w, fault(file, name, complaint.Nearest(name.Value, keys, example)[0], "unknown key %q", name.Value)
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || strings.TrimSpace(value.Value) == "":
 			return w, fault(file, value, example, "%s: not a text", name.Value)
 		}
@@ -117,10 +113,7 @@ func CheckRules(all []Waiver, ids []string) error {
 		if slices.Contains(ids, w.Rule) {
 			continue
 		}
-		hints := []string{"gpudoctor rules list shows the rules"}
-		if near := rules.Nearest(w.Rule, ids); near != "" {
-			hints = append([]string{"did you mean " + near + "?"}, hints...)
-		}
+		hints := complaint.Nearest(w.Rule, ids, "gpudoctor rules list shows the rules")
 		return settings.Fault(w.File, w.Line, fmt.Errorf("the waiver names the unknown rule %q", w.Rule), hints...)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -18,16 +19,11 @@ func (w Waiver) For(findings []rules.Finding) []Waiver {
 			if f.Object != nil {
 				one.Path, one.Object = f.Object.File, f.Object.Name
 			}
-			if !slices.Contains(all, one) {
-				all = append(all, one)
-			}
+			all = append(all, one)
 		}
-		for _, one := range w.For(f.Explains) {
-			if !slices.Contains(all, one) {
-				all = append(all, one)
-			}
-		}
+		all = append(all, w.For(f.Explains)...)
 	}
+	all = lines.Unique(all)
 	slices.SortStableFunc(all, func(a, b Waiver) int { return cmp.Compare(a.About(), b.About()) })
 	return all
 }

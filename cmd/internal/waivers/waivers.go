@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -49,7 +50,7 @@ func (w Waiver) Place() string { return fmt.Sprintf("%s:%d", w.File, w.Line) }
 
 // About names what it is for.
 func (w Waiver) About() string {
-	about := strings.Join(slices.DeleteFunc([]string{w.Subject, w.Path, w.Object}, func(s string) bool { return s == "" }), ", ")
+	about := lines.Joined(", ", w.Subject, w.Path, w.Object)
 	if about == "" {
 		return w.Rule
 	}

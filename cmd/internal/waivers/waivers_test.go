@@ -188,10 +188,7 @@ func TestApply(t *testing.T) {
 			expect.That(t, strings.Contains(w.Terms(), "still counts") == (len(w.Counting) > 0), "%s: %s", name, w.Terms())
 			expect.That(t, w.Waiver.covers(w.Finding) && !w.Waiver.expired("2027-01-31"), "%s: %v is waived by %v", name, w.Finding, w.Waiver)
 		}
-		var unused []string
-		for _, w := range r.Unused {
-			unused = append(unused, w.Rule+" "+w.Subject)
-		}
+		unused := expect.Map(r.Unused, func(w Waiver) string { return w.Rule + " " + w.Subject })
 		expect.Equal(t, tt.counts, names(r.Findings), "%s", name)
 		expect.Equal(t, tt.waived, names(waived), "%s", name)
 		expect.That(t, name != "the cause" || len(r.Waived[0].Counting) == 2, "%v", r.Waived)

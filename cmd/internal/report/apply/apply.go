@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -39,15 +40,13 @@ const (
 
 // edits says what to take out of which file.
 func edits(all []remedies.Edit) []string {
-	var lines []string
-	for _, e := range all {
+	return lines.Map(all, func(e remedies.Edit) string {
 		place := e.File
 		if e.Line > 0 {
 			place = fmt.Sprintf("%s, line %d", e.File, e.Line)
 		}
-		lines = append(lines, fmt.Sprintf("remove %s from %s", e.Remove, place))
-	}
-	return lines
+		return fmt.Sprintf("remove %s from %s", e.Remove, place)
+	})
 }
 
 // Instructions turns a remedy's machine-readable form into lines. Those of
@@ -55,14 +54,11 @@ func edits(all []remedies.Edit) []string {
 // left to do, for a container runtime or a scheduler. runs is the one of these
 // by which the job is known to be started, and comes first.
 func Instructions(a remedies.Apply, runs string) (primary, others []Instruction) {
-	var shell, kernel []string
-	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
-		shell = append(shell, "export "+remedies.Quote(name)+"="+remedies.Quote(a.Environment[name]))
-	}
-	for _, name := range a.Unset {
-		shell = append(shell, "unset "+remedies.Quote(name))
-	}
-	var arguments []string
+	set := lines.Map(slices.Sorted(maps.Keys(a.Environment)), func(name string) string {
+		return "export " + remedies.Quote(name) + "=" + remedies.Quote(a.Environment[name])
+	})
+	shell := slices.Concat(set, lines.Map(a.Unset, func(name string) string { return "unset " + remedies.Quote(name) }))
+	var arguments, kernel []string
 	for _, program := range slices.Sorted(maps.Keys(a.Arguments)) {
 		for _, argument := range a.Arguments[program] {
 			arguments = append(arguments, argument+" ("+program+")")
@@ -165,13 +161,12 @@ func RunsBy(f *facts.Facts) string {
 
 // bootParameters are parameters as a boot loader takes them: GRUB ends a command at a semicolon that is not quoted.
 func bootParameters(all []string) []string {
-	quoted := slices.Clone(all)
-	for i, p := range all {
+	return lines.Map(all, func(p string) string {
 		if strings.Contains(p, ";") {
-			quoted[i] = `"` + p + `"`
+			return `"` + p + `"`
 		}
-	}
-	return quoted
+		return p
+	})
 }
 
 // join puts words that belong on one line there.
@@ -186,11 +181,7 @@ func join(words []string) []string {
 // here-document. The name or the value of a variable is no such text: it comes
 // from the machine, and stays on its line.
 func eachLine(texts []string) []string {
-	var lines []string
-	for _, t := range texts {
-		lines = append(lines, strings.Split(strings.TrimRight(t, "\n"), "\n")...)
-	}
-	return lines
+	return slices.Concat(lines.Map(texts, func(t string) []string { return strings.Split(strings.TrimRight(t, "\n"), "\n") })...)
 }
 
 // Block splits a text into its lines.
@@ -214,20 +205,20 @@ func Lines(a remedies.Apply) []string {
 	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
 		all = append(all, Instruction{Where: cmp.Or(runtimes[name], name), Language: "text", Lines: join(a.Runtimes[name])})
 	}
-	var lines []string
+	var said []string
 	for _, i := range all {
 		where := ""
 		if i.Where != "" {
 			where = i.Where + ": "
 		}
 		for _, l := range i.Lines {
-			lines = append(lines, where+l)
+			said = append(said, where+l)
 			if i.Language == "yaml" {
 				where = strings.Repeat(" ", len(where))
 			}
 		}
 	}
-	return lines
+	return said
 }
 
 // Effort says in words what applying a remedy takes and how long it lasts.
@@ -250,11 +241,7 @@ func Effort(needs []remedies.Need, lasts string) string {
 		if n == remedies.NeedJobRestart && lasts == "job" {
 			continue // It says the same twice.
 		}
-		if w := words[n]; w != "" {
-			parts = append(parts, w)
-		} else {
-			parts = append(parts, string(n))
-		}
+		parts = append(parts, cmp.Or(words[n], string(n)))
 	}
 	switch lasts {
 	case "job":
@@ -278,7 +265,7 @@ func Efforts(all []Instruction, needs []remedies.Need, lasts string) bool {
 		switch all[i].Where {
 		case ByHand:
 		case UntilBoot:
-			atOnce := slices.DeleteFunc(slices.Clone(needs), func(n remedies.Need) bool { return n == remedies.NeedReboot })
+			atOnce := lines.Filter(needs, func(n remedies.Need) bool { return n != remedies.NeedReboot })
 			all[i].Effort = Effort(atOnce, "") + ", takes effect at once"
 		default:
 			all[i].Effort = Effort(needs, lasts)

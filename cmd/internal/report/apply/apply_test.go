@@ -30,10 +30,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	}
 	diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{}))
 	expect.That(t, diff == "", "primary (-want +got):\n%s", diff)
-	var where []string
-	for _, i := range others {
-		where = append(where, i.Where)
-	}
+	where := expect.Map(others, func(i Instruction) string { return i.Where })
 	expect.NoDiff(t, []string{"docker run", "Slurm", "Kubernetes"}, where, "others")
 	only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, "")
 	expect.That(t, len(only) == 1 && only[0].Lines[0] == "--ipc=host", "a remedy for Docker alone: got %v", only)

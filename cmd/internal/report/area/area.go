@@ -3,6 +3,7 @@
 package area
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -251,28 +252,16 @@ func (j judgement) titles() string {
 
 // reasons are why rules were not judged.
 func reasons(lacks []rules.Missing) string {
-	var all []string
-	for _, m := range lacks {
-		all = append(all, m.Short())
-	}
-	if len(all) == 0 {
-		return "not judged"
-	}
-	return several(all)
+	return cmp.Or(several(lines.Map(lacks, rules.Missing.Short)), "not judged")
 }
 
 // inPart says what of an area is not known although no rule lacked it.
 func inPart(f *facts.Facts, area rules.Area) string {
-	var all []string
-	for _, u := range f.Unknown {
-		if u.Section == section[area] {
-			all = append(all, u.Reason)
-		}
-	}
-	if len(all) == 0 {
+	unknown := lines.Filter(f.Unknown, func(u facts.Unknown) bool { return u.Section == section[area] })
+	if len(unknown) == 0 {
 		return ""
 	}
-	return "; partly unknown: " + several(all)
+	return "; partly unknown: " + several(lines.Map(unknown, func(u facts.Unknown) string { return u.Reason }))
 }
 
 // several lists the first of several texts, each once.

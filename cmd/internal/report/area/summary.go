@@ -49,9 +49,9 @@ func gpuSummary(g *facts.GPUFacts) string {
 	links, active := 0, 0
 	for _, d := range g.Devices {
 		links += len(d.NVLinks)
-		active += countIf(d.NVLinks, func(l facts.NVLink) bool { return l.Active })
+		active += len(lines.Filter(d.NVLinks, func(l facts.NVLink) bool { return l.Active }))
 	}
-	on := countIf(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })
+	on := len(lines.Filter(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled }))
 	switch {
 	case !slices.ContainsFunc(g.Devices, func(d facts.GPU) bool { return d.ECC != nil }):
 	case on == len(g.Devices):
@@ -150,13 +150,9 @@ var libraries = []struct{ kind, name string }{
 func librarySummary(l *facts.LibraryFacts) string {
 	var parts []string
 	for _, wanted := range libraries {
-		var versions []string
-		for _, file := range l.Files {
-			if file.Kind == wanted.kind && file.Version != "" {
-				versions = append(versions, file.Version)
-			}
-		}
-		if len(versions) > 0 {
+		copies := lines.Filter(l.Files, func(file facts.Library) bool { return file.Kind == wanted.kind && file.Version != "" })
+		if len(copies) > 0 {
+			versions := lines.Map(copies, func(file facts.Library) string { return file.Version })
 			parts = append(parts, wanted.name+" "+strings.Join(lines.Unique(versions), " and "))
 		}
 	}
@@ -167,13 +163,8 @@ func librarySummary(l *facts.LibraryFacts) string {
 }
 
 func environmentSummary(e *facts.EnvFacts) string {
-	var names []string
-	for _, v := range e.Variables {
-		if v.Effective {
-			names = append(names, v.Name)
-		}
-	}
-	names = lines.Unique(names)
+	set := lines.Filter(e.Variables, func(v facts.Variable) bool { return v.Effective })
+	names := lines.Unique(lines.Map(set, func(v facts.Variable) string { return v.Name }))
 	if len(names) == 0 {
 		return "no communication variables set"
 	}
@@ -185,7 +176,7 @@ func environmentSummary(e *facts.EnvFacts) string {
 }
 
 func networkSummary(n *facts.NICFacts) string {
-	active := countIf(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" })
+	active := len(lines.Filter(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" }))
 	if len(n.RDMA) == 0 {
 		return lines.Count(len(n.Interfaces), "interface")
 	}
@@ -241,7 +232,7 @@ func readSummary(d *facts.GPUDirectFacts) string {
 	if d == nil {
 		return ""
 	}
-	n := countIf(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" })
+	n := len(lines.Filter(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" }))
 	if n == 0 {
 		return ""
 	}
@@ -268,16 +259,5 @@ func noRDMA(c *facts.ContainerFacts) bool {
 
 // nics counts the network adapters of the PCI tree.
 func nics(p *facts.PCIFacts) int {
-	return countIf(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" })
-}
-
-// countIf counts the items of a list of which something holds.
-func countIf[T any](list []T, holds func(T) bool) int {
-	n := 0
-	for _, item := range list {
-		if holds(item) {
-			n++
-		}
-	}
-	return n
+	return len(lines.Filter(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" }))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // sarifSchema is the schema that OASIS publishes with SARIF 2.1.0 Errata 01, as gosec v2.29.0
@@ -52,12 +53,7 @@ type Report struct {
 
 // Rules are the rules of the entries that are waived or not, sorted.
 func (r Report) Rules(waived bool) []string {
-	ids := []string{}
-	for _, e := range r.Entries {
-		if e.Waived == waived {
-			ids = append(ids, e.Rule)
-		}
-	}
+	ids := lines.Map(lines.Filter(r.Entries, func(e Entry) bool { return e.Waived == waived }), func(e Entry) string { return e.Rule })
 	slices.Sort(ids)
 	return ids
 }

@@ -7,6 +7,32 @@ import (
 	"strings"
 )
 
+// Map is what a function gives of each item of a list.
+func Map[T, R any](list []T, of func(T) R) []R {
+	var all []R
+	for _, item := range list {
+		all = append(all, of(item))
+	}
+	return all
+}
+
+// Filter is the items of a list that a function wants.
+func Filter[T any](list []T, keep func(T) bool) []T {
+	var all []T
+	for _, item := range list {
+		if keep(item) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// Lacking are the texts of a list that another lacks, each after a lead.
+func Lacking(lead string, list, other []string) []string {
+	own := Filter(list, func(s string) bool { return !slices.Contains(other, s) })
+	return Map(own, func(s string) string { return lead + s })
+}
+
 // Unique returns the items of a list in order, each once.
 func Unique[T comparable](list []T) []T {
 	var all []T
@@ -64,7 +90,7 @@ func Ranges(numbers []int) string {
 
 // NonEmpty are the texts that are not empty.
 func NonEmpty(texts ...string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
+	return Filter(texts, func(s string) bool { return s != "" })
 }
 
 // Joined joins the texts that are not empty.

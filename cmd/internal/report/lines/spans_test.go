@@ -32,12 +32,8 @@ func TestSpans(t *testing.T) {
 		"Remove amdgpu.pcie_p2p=0 and set pci=realloc, because x = 3.":                  {"amdgpu.pcie_p2p=0", "pci=realloc"},
 		"unset NCCL_P2P_DISABLE":                                                        {"unset NCCL_P2P_DISABLE"},
 	} {
-		var got []string
-		for _, span := range Spans(s) {
-			if span.Code {
-				got = append(got, span.Text)
-			}
-		}
+		code := Filter(Spans(s), func(span Span) bool { return span.Code })
+		got := Map(code, func(span Span) string { return span.Text })
 		expect.That(t, slices.Equal(got, want), "%q: got %q, want %q", s, got, want)
 	}
 }
