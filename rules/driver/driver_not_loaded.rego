@@ -18,6 +18,7 @@
 #     - [texts-given, container.inside]
 #     - [texts-given, gpus.driver.kernel_version, "pci.devices[].driver"]
 #   explains: [transfer-failed]
+#   first_of: [module-unsigned, module-of-another, unreachable]
 #   remedies: [reboot-or-reload-driver, upgrade-driver, configure-container-runtime, pass-device-nodes, other]
 #   profiles: [training]
 #   since: "0.2"

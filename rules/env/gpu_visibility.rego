@@ -149,12 +149,31 @@ findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 }) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
+	some capability, library in omitted
+	is_array(input.libraries.files)
+	count({l | some l in input.libraries.files; l.kind == library; not l.stub; not l.empty; not l.compat}) == 0
+}
+
+# omitted are the libraries that the toolkit does not mount, by the capability that the variable omits.
+omitted[capability] := library if {
 	given := {trim_space(c) | some c in split(lower(facts.env.NVIDIA_DRIVER_CAPABILITIES), ",")} - {""}
 	count(given) > 0
 	some capability, library in {"compute": "libcuda", "utility": "libnvidia-ml"}
 	count(given & {capability, "all"}) == 0
-	is_array(input.libraries.files)
-	count({l | some l in input.libraries.files; l.kind == library; not l.stub; not l.empty; not l.compat}) == 0
+}
+
+# Of texts, a program says that it does not find the library.
+findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
+	"about": {"capability": capability, "library": omitted[capability]},
+	"severity": "critical",
+	"messages": messages,
+	"remedies": ["set-driver-capabilities"],
+}) if {
+	not facts.in_container
+	some capability, ids in {"compute": {"torch-no-driver"}, "utility": {"nvml-library-missing", "nvidia-smi-missing"}}
+	omitted[capability]
+	messages := logs.messages(ids)
+	count(messages) > 0
 }
 
 findings contains finding("cuda-none", "CUDA", "CUDA_VISIBLE_DEVICES", {
@@ -250,6 +269,7 @@ findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"evidence": [launches.evidence(l)],
 	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
 }) if {
+	not omitted.compute
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
 }

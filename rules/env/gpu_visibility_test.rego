@@ -67,6 +67,17 @@ test_what_the_container_toolkit_is_asked_for if {
 	}
 }
 
+test_what_texts_say_is_not_mounted if {
+	every row in [
+		["utility", "torch-no-driver", {"capabilities"}],
+		["compute", "nvidia-smi-missing", {"capabilities"}],
+		["compute", "torch-no-driver", set()],
+		["all", "nvidia-smi-missing", set()],
+	] {
+		grades(object.union(env({"NVIDIA_DRIVER_CAPABILITIES": row[0]}), log([message(row[1], {}, 1)]))) == row[2]
+	}
+}
+
 test_fires_when_cuda_offers_none if {
 	only(object.union(machine("nvidia", {}), {"transfers": {"outcome": "ok", "devices": []}})).grade == "cuda-none"
 }

@@ -17,38 +17,50 @@ import (
 
 // cmdlineKind is the kernel command line, from /proc/cmdline or from the
 // kernel log.
-var cmdlineKind = &parse.Kind{
-	Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
-	Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text)
-	},
-	Read: cmdlineRead,
+func cmdlineKind() *parse.Kind {
+	first := "" // The text whose command line it is.
+	return &parse.Kind{
+		Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
+		Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
+		Begins: func(in *parse.Lines) bool {
+			l, _ := in.Peek()
+			return in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text)
+		},
+		Read: func(s *parse.Sink, in *parse.Lines) { cmdlineRead(s, in, &first) },
+	}
 }
 
 // cmdlineForm finds the command line in a line of its own or of a kernel log:
 // "Command line: ...", "Kernel command line: ...", "/proc/cmdline: ...".
 var cmdlineForm = lazy.New(`(?:^|[Cc]ommand line:|cmdline[:=]?|\]) *BOOT_IMAGE=`)
 
-func cmdlineRead(s *parse.Sink, in *parse.Lines) {
+func cmdlineRead(s *parse.Sink, in *parse.Lines, first *string) {
 	l, _ := in.Next()
 	text := l.Text
 	if i := strings.Index(text, "BOOT_IMAGE="); i > 0 {
 		text = text[i:]
 	}
-	host := s.HostFacts()
-	if host.CommandLine == nil {
-		for word := range strings.FieldsSeq(text) {
-			if word == "--" || len(host.CommandLine) == 256 {
-				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
-			}
-			host.CommandLine = append(host.CommandLine, escape.Printable(word, 256))
+	var words []string
+	for word := range strings.FieldsSeq(text) {
+		if word == "--" || len(words) == 256 {
+			break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
 		}
-		s.Told("host.command_line", host.CommandLine, l)
-		s.IOMMU().CommandLine = checks.IOMMUParameters(text)
-		s.Told("iommu.command_line", s.IOMMU().CommandLine, l)
+		words = append(words, escape.Printable(word, 256))
 	}
+	host, iommu := s.HostFacts(), s.IOMMU()
+	switch {
+	case host.CommandLine == nil:
+		host.CommandLine, iommu.CommandLine, *first = words, checks.IOMMUParameters(text), s.Source()
+	case *first == s.Source():
+		// One text of two hosts, or of two boots: what both have holds wherever the job runs.
+		lacking := func(word string) bool { return !slices.Contains(words, word) }
+		host.CommandLine = slices.DeleteFunc(host.CommandLine, lacking)
+		iommu.CommandLine = slices.DeleteFunc(iommu.CommandLine, lacking)
+	default:
+		return
+	}
+	s.Told("host.command_line", host.CommandLine, l)
+	s.Told("iommu.command_line", iommu.CommandLine, l)
 }
 
 // lscpuKind are lines of lscpu, which stand in reports of other tools as well

@@ -95,6 +95,7 @@ func TestKernelIOMMU(t *testing.T) {
 		},
 		"no units":               {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
 		"command line":           {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}}},
+		"command lines of hosts": {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on iommu=pt\n$ ssh node8 cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on"}}},
 		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
 	} {
 		f := texttest.Parse("d", tt.text)
