@@ -74,7 +74,10 @@ func (s *Sink) Source() string { return s.name }
 
 // Prompt is the last shell prompt of the text.
 func (s *Sink) Prompt() Prompt {
-	return *cmp.Or(s.prompt, &Prompt{})
+	if s.prompt == nil {
+		return Prompt{}
+	}
+	return *s.prompt
 }
 
 // Host is the host that the last shell prompt named, or empty.
@@ -289,10 +292,12 @@ func (s *Sink) Variable(name, value string, l Line) {
 func (s *Sink) Package(name, version, host, manager string, l Line) {
 	host = cmp.Or(host, s.Host())
 	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})
-	known := slices.ContainsFunc(s.Facts.Software, func(p facts.Package) bool {
-		return p.Name == name && p.Version == version && p.Host == host && p.Manager == manager
-	})
-	if !known && len(s.Facts.Software) < MaxEntries {
+	for i := range s.Facts.Software {
+		if p := &s.Facts.Software[i]; p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
+			return
+		}
+	}
+	if len(s.Facts.Software) < MaxEntries {
 		s.Facts.Software = append(s.Facts.Software, facts.Package{Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number})
 	}
 }
