@@ -114,7 +114,7 @@ func (m *messageLog) settle(all []facts.Message) {
 	for i := range all {
 		all[i].Ranks = max(len(m.heard[i].speakers), 1)
 		if message.Passes(all[i].ID) > 0 {
-			last := m.heard[i].last // Where one rank reports the steps, the others take them too.
+			last := m.heard[i].last // Ranks also take the steps that one of them reports.
 			all[i].StepsAfter = m.sink.processes.after(line{source: last.source, line: last.line})
 		}
 	}

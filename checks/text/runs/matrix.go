@@ -3,7 +3,6 @@ package runs
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -20,13 +19,13 @@ func matrixKind(r *recorder) *parse.Kind {
 		Anchors: []string{"|--", "| --", "|:-", "| :-"},
 		Begins: func(in *parse.Lines) bool {
 			l, _ := in.Peek()
-			return r.headers[caption{in.Name(), l.Number - 1}] != "" && rulerForm.MatchString(l.Whole())
+			return r.headers[caption{in.Name(), l.Number - 1}] != "" && rulerForm.MatchString(l.Text)
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) {
 			ruler, _ := in.Next()
 			m := matrix{source: s.Source(), line: ruler.Number - 1}
 			m.header = cellsOf(r.headers[caption{m.source, m.line}])
-			m.rows = in.While(func(l parse.Line) bool { return len(cellsOf(l.Whole())) == len(m.header) })
+			m.rows = in.While(func(l parse.Line) bool { return len(cellsOf(l.Text)) == len(m.header) })
 			r.tabled = append(r.tabled, m.runs()...)
 		},
 	}
@@ -44,8 +43,8 @@ const maxCaptions = 4096
 
 // headed notes a line that may be the header of a table.
 func (r *recorder) headed(l parse.Line) {
-	if text := l.Whole(); len(r.headers) < maxCaptions && cellsOf(text) != nil {
-		r.headers[caption{r.sink.Source(), l.Number}] = strings.Clone(text)
+	if len(r.headers) < maxCaptions && cellsOf(l.Text) != nil {
+		r.headers[caption{r.sink.Source(), l.Number}] = strings.Clone(l.Text)
 	}
 }
 
@@ -58,7 +57,7 @@ type matrix struct {
 }
 
 var (
-	rulerForm = lazy.New(`^\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?\s*)?$`)
+	rulerForm = lazy.New(`^\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?\s*)?$`)
 	// rateColumn is the header of a column of bandwidths, and libraryColumn that of one of versions.
 	rateColumn    = lazy.New(`(?i)\bGB/s|busbw|algbw|bandwidth`)
 	libraryColumn = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:\b|_)`)
@@ -73,7 +72,7 @@ var (
 // cellsOf are the cells of a row of a table, without marks of Markdown; nil for other lines.
 func cellsOf(line string) []string {
 	line = strings.TrimSpace(line)
-	if strings.Count(line, "|") < 2 || len(line) > longest {
+	if !strings.HasPrefix(line, "|") || strings.Count(line, "|") < 2 || len(line) > longest {
 		return nil
 	}
 	cells := strings.Split(strings.Trim(line, "|"), "|")
@@ -90,7 +89,7 @@ func (m *matrix) runs() []*run {
 	for i, title := range m.header {
 		known := 0
 		told[i] = !slices.ContainsFunc(m.rows, func(l parse.Line) bool {
-			outcome, _ := outcomeIn(title, cellsOf(l.Whole())[i])
+			outcome, _ := outcomeIn(title, cellsOf(l.Text)[i])
 			if outcome != unknown {
 				known++
 			}
@@ -98,14 +97,14 @@ func (m *matrix) runs() []*run {
 		}) && known > 1
 	}
 	for _, l := range m.rows[:min(len(m.rows), maxRuns)] {
-		cells := cellsOf(l.Whole())
+		cells := cellsOf(l.Text)
 		for i, title := range m.header {
 			if !told[i] {
 				continue
 			}
 			r := &run{
 				Run:      facts.Run{By: "table", Source: m.source, Line: l.Number, Variables: map[string]string{}},
-				identity: fmt.Sprintf("column %d of line %d", i, m.line), text: l.Whole(), logged: map[string]string{},
+				identity: fmt.Sprintf("column %d of line %d", i, m.line), text: l.Text, logged: map[string]string{},
 			}
 			outcome, rate := outcomeIn(title, cells[i])
 			r.is(outcome, "a table says so", l.Number, false)
@@ -152,8 +151,7 @@ func (r *run) tried(title, cell string) {
 func outcomeIn(title, cell string) (string, *float64) {
 	if rateColumn.MatchString(title) {
 		if m := rateCell.FindStringSubmatch(cell); m != nil {
-			rate, err := strconv.ParseFloat(m[1], 64)
-			if err == nil && rate > 0 {
+			if rate, err := facts.ParseFloat(m[1]); err == nil && rate > 0 {
 				return good, &rate
 			}
 		}
