@@ -365,6 +365,8 @@ func Has(l *facts.Launch, flag string) bool {
 	switch key {
 	case "--ipc":
 		return l.IPC == value
+	case "--pid":
+		return l.PID == value
 	case "--network":
 		return l.Network == value
 	case "--cap-add":

@@ -137,6 +137,7 @@ findings contains {
 	"about": {"host": host, "pid": pid},
 	"evidence": [{"fact": "logs.transports", "value": t.kind, "source": logs.at(t)}],
 	"remedies": ["share-ipc", "nccl-p2p-disable"],
+	"params": {"pid": "host"},
 } if some [host, pid, t] in secluded
 
 asks contains "gpus.devices" if facts.in_container

@@ -19,13 +19,15 @@ type pings struct {
 var (
 	pingBegins = lazy.New(`^PING \S+ \(([\w.:]+)\).*? (\d{1,5})(?:\(\d+\))? (?:data bytes|bytes of data)`)
 	pingTyped  = lazy.New(`\bping6? (?:.* )?-s ?(\d{1,5}) (?:.* )?([\w.:]+)(?: ?[|;&].*)?$`) // What a filter leaves of it does not say the size.
+	pingShort  = lazy.New(`\bping6? .*-s ?(\d{1,5}) +([\w.:]+) +(?:[:=>-]+ *)?(\d+) received\b`) // As people shorten it to one line.
+	pingReply  = lazy.New(`^(\d{1,5}) bytes from (?:\S+ \()?([\d.]+|[\da-fA-F]*:[\da-fA-F:]+)\)?:? icmp_seq`)
 	pingEnds   = lazy.New(`^\d+ packets transmitted, \d+ received,.* ([\d.]+)% packet loss`)
 )
 
 func (p *pings) kind() *parse.Kind {
 	return &parse.Kind{
 		Name: "ping", Title: "which packets reach another host, from ping", Command: "ping -c 2 -M do -s 8972 PEER", Gives: []string{"logs"},
-		Anchors: []string{"PING ", " packets transmitted, "},
+		Anchors: []string{"PING ", " packets transmitted, ", " received", " icmp_seq"},
 		Line:    p.read,
 	}
 }
@@ -35,6 +37,13 @@ func (p *pings) read(s *parse.Sink, l parse.Line) bool {
 		p.to, p.size = m[1], parse.Number(m[2])
 		return true
 	}
+	if m := pingReply.FindStringSubmatch(l.Text); m != nil {
+		const header = 8 // of ICMP, which a reply counts and -s does not
+		return p.tried(s, l, m[2], parse.Number(m[1])-header, true)
+	}
+	if m := pingShort.FindStringSubmatch(l.Text); m != nil {
+		return p.tried(s, l, m[2], parse.Number(m[1]), m[3] != "0")
+	}
 	m := pingEnds.FindStringSubmatch(l.Text)
 	if m == nil {
 		return false
@@ -42,18 +51,23 @@ func (p *pings) read(s *parse.Sink, l parse.Line) bool {
 	if typed := pingTyped.FindStringSubmatch(s.Prompt().Command); p.to == "" && typed != nil {
 		p.to, p.size = typed[2], parse.Number(typed[1])
 	}
-	if p.to == "" || len(p.arrived)+len(p.lost) > maxAddresses {
+	to := p.to
+	p.to = ""
+	return to != "" && (m[1] != "0" && m[1] != "100" || p.tried(s, l, to, p.size, m[1] == "0"))
+}
+
+// tried notes that packets of a size arrived at a host, or were lost.
+func (p *pings) tried(s *parse.Sink, l parse.Line, to string, size int, arrived bool) bool {
+	if len(p.arrived)+len(p.lost) > maxAddresses {
 		return false
 	}
-	switch m[1] {
-	case "0":
-		p.arrived[p.to] = max(p.arrived[p.to], p.size)
-	case "100":
-		p.lost[p.to] = p.size
+	if arrived {
+		p.arrived[to] = max(p.arrived[to], size)
+	} else {
+		p.lost[to] = size
 	}
-	if small, large := p.arrived[p.to], p.lost[p.to]; small > 0 && large > small {
+	if small, large := p.arrived[to], p.lost[to]; small > 0 && large > small {
 		s.Message("ping-large-lost", map[string]string{"large": strconv.Itoa(large), "small": strconv.Itoa(small)}, l)
 	}
-	p.to = ""
 	return true
 }
