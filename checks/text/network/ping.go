@@ -18,7 +18,7 @@ type pings struct {
 
 var (
 	pingBegins = lazy.New(`^PING \S+ \(([\w.:]+)\).*? (\d{1,5})(?:\(\d+\))? (?:data bytes|bytes of data)`)
-	pingTyped  = lazy.New(`\bping6? (?:.* )?-s ?(\d{1,5}) (?:.* )?([\w.:]+)(?: ?[|;&].*)?$`) // What a filter leaves of it does not say the size.
+	pingTyped  = lazy.New(`\bping6? (?:.* )?-s ?(\d{1,5}) (?:.* )?([\w.:]+)(?: ?[|;&].*)?$`)     // What a filter leaves of it does not say the size.
 	pingShort  = lazy.New(`\bping6? .*-s ?(\d{1,5}) +([\w.:]+) +(?:[:=>-]+ *)?(\d+) received\b`) // As people shorten it to one line.
 	pingReply  = lazy.New(`^(\d{1,5}) bytes from (?:\S+ \()?([\d.]+|[\da-fA-F]*:[\da-fA-F:]+)\)?:? icmp_seq`)
 	pingEnds   = lazy.New(`^\d+ packets transmitted, \d+ received,.* ([\d.]+)% packet loss`)
