@@ -13,6 +13,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [start-imex, pass-imex-channel, start-fabric-manager, nccl-mnnvl-disable, unset-env]
+#   explains: [gpu-visibility/gpu-of-another]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.imex

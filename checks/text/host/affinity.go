@@ -2,6 +2,8 @@ package host
 
 import (
 	"cmp"
+	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
@@ -14,28 +16,53 @@ import (
 //	Cpus_allowed_list:	0-7                          (/proc/PID/status)
 //	pid 4711's current affinity list: 0-7            (taskset -cp)
 //	physcpubind: 0 1 2 3                             (numactl --show)
-var affinityKind = &parse.Kind{
-	Name: "cpu-affinity", Title: "The CPUs on which a process may run, from its status, taskset -cp or numactl --show", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
-	Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: "},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := affinityForm.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
-		list := cmp.Or(m[1], numactlList(m[2]))
-		if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
-			return false
-		}
-		// The first process counts: which of several is a rank, no line tells.
-		if f := s.NUMA(); f.AllowedCPUs == "" {
-			f.AllowedCPUs = strings.Clone(list)
-			s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
-		}
-		return true
-	},
+//	cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set (srun --cpu-bind=verbose; Slurm src/interfaces/cpu_bind.c)
+func affinityKind() *parse.Kind {
+	tasks := new(big.Int)
+	return &parse.Kind{
+		Name: "cpu-affinity", Title: "The CPUs on which a process may run, from its status, taskset -cp, numactl --show or srun", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
+		Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: ", "cpu-bind=MASK"},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			if m := cpuBindForm.FindStringSubmatch(l.Text); m != nil {
+				bound(s, l, tasks, m[1])
+				return true
+			}
+			m := affinityForm.FindStringSubmatch(l.Text)
+			if m == nil {
+				return false
+			}
+			list := cmp.Or(m[1], numactlList(m[2]))
+			if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
+				return false
+			}
+			// The first process counts: which of several is a rank, no line tells.
+			if f := s.NUMA(); f.AllowedCPUs == "" {
+				f.AllowedCPUs = strings.Clone(list)
+				s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
+			}
+			return true
+		},
+	}
 }
 
 var affinityForm = lazy.New(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
+
+var cpuBindForm = lazy.New(`\bcpu-bind=MASK - \S+, task +\d+ +\d+ \[\d+\]: mask 0x([0-9a-f]{1,256})\b`)
+
+// bound adds the CPUs of a task to those of the others: what none of them may use, no rank uses.
+func bound(s *parse.Sink, l parse.Line, tasks *big.Int, mask string) {
+	cpus, _ := new(big.Int).SetString(mask, 16)
+	tasks.Or(tasks, cpus)
+	var list strings.Builder
+	for cpu := range tasks.BitLen() {
+		if tasks.Bit(cpu) == 1 {
+			fmt.Fprintf(&list, "%d ", cpu)
+		}
+	}
+	f := s.NUMA()
+	f.AllowedCPUs = numactlList(list.String())
+	s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
+}
 
 // joinAffinity counts the CPUs of each node on which the process may run.
 func joinAffinity(s *parse.Sink) {

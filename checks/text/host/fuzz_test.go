@@ -29,7 +29,7 @@ var seeds = []string{
 	"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
 	"crw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n", "uid=1(a) gid=(b) groups=",
 	"CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n", "x:CONFIG_HSA_AMD=m\n",
-	"Cpus_allowed_list:\t0-7,9\n", "pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n", "physcpubind: 0 1 2\n",
+	"Cpus_allowed_list:\t0-7,9\n", "pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n", "physcpubind: 0 1 2\n", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\n",
 	"PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n",
 	"$ lsb_release -ds\nUbuntu 22\nPRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n",
 	"h:~$ pip freeze\nnvidia-nccl-cu12==2.20.5\n[conda] torch  2.1 x_0\n",
