@@ -17,7 +17,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [install-matching-wheels, fix-application, fix-visible-devices, hsa-env, other]
-#   explains: [architecture > nccl-bug]
+#   explains: [architecture > nccl-bug, pack > app-failure/signal]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported

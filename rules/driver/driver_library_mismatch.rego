@@ -19,7 +19,7 @@
 #     - libraries
 #     - ["libraries.files[].version", transfers.driver_version]
 #   first_of:
-#     - measured > told > packaged
+#     - empty > measured > told > packaged
 #     - measured > told > nvml-missing
 #   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
 #   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, remove-from-image-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
