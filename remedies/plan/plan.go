@@ -32,7 +32,7 @@ const (
 	Capability Kind = "capability"
 	Device     Kind = "device"
 	Group      Kind = "group"
-	// Namespace is a namespace of the host that a container shares: "ipc" or "network".
+	// Namespace is a namespace of the host that a container shares: "ipc", "pid" or "network".
 	Namespace Kind = "namespace"
 	// Mount is a folder of the host, Name, and where it is mounted, Value: "/sys:ro".
 	Mount Kind = "mount"

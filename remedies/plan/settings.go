@@ -70,7 +70,7 @@ func ofFlag(flag string) (Setting, bool) {
 		return Setting{Kind: Device, Name: value}, true
 	case "--group-add":
 		return Setting{Kind: Group, Name: value}, true
-	case "--ipc", "--network":
+	case "--ipc", "--pid", "--network":
 		return Setting{Kind: Namespace, Name: strings.TrimPrefix(key, "--"), Value: value}, true
 	case "-v":
 		source, target, set := strings.Cut(value, ":")

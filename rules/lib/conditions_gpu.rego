@@ -72,8 +72,14 @@ holds contains "architecture_faked" if count(amd.overrides) > 0
 holds contains "amd_peer_access" if amd.peer_access
 holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0
 
-# No NVLink is active between NVIDIA GPUs, where nvidia-smi topo -m or the state of each link tells.
+# No NVLink is active between NVIDIA GPUs, or of one of them, where nvidia-smi topo -m or the state of each link tells.
 holds contains "nvlinks_none" if max(nvlinks) == 0
+
+holds contains "nvlinks_none" if {
+	some g in input.gpus.devices
+	{l.active | some l in g.nvlinks} == {false}
+}
+
 holds contains "nvlinks_none" if count(logs.by_id["nvlink-all-inactive"]) > 0
 
 nvlinks contains p.nvlinks if {

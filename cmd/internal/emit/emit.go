@@ -359,7 +359,7 @@ func (f *file) called(s plan.Setting) string {
 	case what == "compose namespace":
 		return s.Name + ": " + s.Value
 	case what == "kubernetes namespace":
-		return map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[s.Name]
+		return map[string]string{"ipc": "hostIPC", "pid": "hostPID", "network": "hostNetwork"}[s.Name]
 	}
 	return s.Name
 }
