@@ -395,9 +395,12 @@ func IsRoot(user string) bool {
 	return name == "" || name == "0" || name == "root"
 }
 
-// passes reports whether a device, or one of the nodes in a folder of them, reaches a container.
+// passes reports whether a device, or one of the nodes in a folder of them, reaches a container; of /dev/dri, in which each
+// GPU has its own, all must.
 func passes(l *facts.Launch, name string) bool {
-	isIn := func(path string) bool { return path == name || path == "/dev" || strings.HasPrefix(path, name+"/") }
+	isIn := func(path string) bool {
+		return path == name || path == "/dev" || name != "/dev/dri" && strings.HasPrefix(path, name+"/")
+	}
 	ofGPU := !strings.HasPrefix(name, "/dev/infiniband")
 	return l.Runtime == "amd" && ofGPU ||
 		slices.ContainsFunc(l.Devices, func(d string) bool { return isIn(d) || strings.HasPrefix(d, "amd.com/gpu=") && ofGPU }) ||

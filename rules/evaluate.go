@@ -62,7 +62,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	}
 	judged := *f
 	judged.KernelLog = kernellog.Identify(f.KernelLog)
-	judged.Logs = withOwnLog(f.Logs, f.Collectives)
+	judged.Logs = withOwnLog(withoutPast(f.Logs, f.Texts), f.Collectives)
 	judged.Logs = withJob(&judged)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := valueOf(&judged)
@@ -126,9 +126,11 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	for _, rule := range slices.Concat(always, chosen) {
 		findings = append(findings, answers[rule.ID].findings...)
 	}
+	past := pastLines(f.Texts)
 	for i := range findings {
 		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownLogStates(f.Collectives, e.Source, e.Value) })
 		s.weigh(&findings[i], v, findings)
+		findings[i].lowerPast(past)
 	}
 	v.Findings = fold(findings, s.rules)
 	return v, nil

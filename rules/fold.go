@@ -52,6 +52,9 @@ func underCauses(findings []Finding, rules []Rule) []Finding {
 		for at := range findings {
 			cause, rule, own := &findings[at], effects[at][0], effects[at][1]
 			quotes := ownLog[f.Rule] && cause.OwnLog && !lastResort[cause.Rule] && !ownLog[cause.Rule]
+			if cause.Past && !f.Past { // What is past does not explain what is not.
+				continue
+			}
 			if (quotes || rule[f.Rule] || rule[kind] || own[f.Rule] || own[kind]) && cause.sharesGPU(f) {
 				parent[i] = at
 				break

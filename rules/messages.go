@@ -119,7 +119,11 @@ func (u entry) compare(other entry) int {
 
 // evidence returns an event as evidence.
 func (u entry) evidence() Evidence {
-	return Evidence{Fact: fmt.Sprintf("kernel_log.events[%s]", u.event), Value: u.Text, Source: u.log}
+	source := u.log
+	if u.Source != "" {
+		source = placeOf(u.Message)
+	}
+	return Evidence{Fact: fmt.Sprintf("kernel_log.events[%s]", u.event), Value: u.Text, Source: source}
 }
 
 func compareMessages(a, b *facts.Message) int {

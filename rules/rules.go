@@ -169,6 +169,8 @@ type Finding struct {
 	// OwnLog is true if its evidence is a message, from the log of the probe's own library, that
 	// states a cause.
 	OwnLog bool `json:"-"`
+	// Past is true if all trouble that it rests on is past.
+	Past bool `json:"-"`
 }
 
 // Object is a part of a file that is judged by itself.

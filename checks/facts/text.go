@@ -28,6 +28,15 @@ type Text struct {
 	// More is how many further texts an entry stands for that are not listed by
 	// name.
 	More int `json:"more,omitempty"`
+	// Past are its lines of trouble that is over.
+	Past []PastLine `json:"past,omitempty"`
+}
+
+// PastLine is a line of trouble, and what shows that it is past: a text, or a line and its date, that tells of later work
+// or of another failure.
+type PastLine struct {
+	Line  int    `json:"line"`
+	Shown string `json:"shown"`
 }
 
 // Unread names why a text, or a part of it, was not read.

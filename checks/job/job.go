@@ -245,8 +245,8 @@ func (s *story) byItself(d *facts.Death) bool {
 		return true
 	case d.Class == "SIGABRT" || d.Class == "SIGKILL": // These may come from outside, and from PyTorch when a watchdog aborted.
 		return !s.outOfMemory()
-	case d.What == "signal": // A launcher ends the other ranks with SIGTERM, and a full /dev/shm with SIGBUS.
-		return d.First && d.Class != "SIGBUS"
+	case d.What == "signal": // A launcher ends the other ranks with SIGTERM, and a full /dev/shm one with SIGBUS.
+		return d.First && d.Class != "SIGBUS" && (d.Class != "SIGTERM" || len(s.trouble) == 0)
 	case d.Code != nil && *d.Code != exceptionCode:
 		return true
 	}

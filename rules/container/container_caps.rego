@@ -23,7 +23,7 @@
 #     - [gpus.devices, container.driver_devices]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, pass-imex-channel, nccl-mnnvl-disable, enable-ibgda, unset-env, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
-#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
+#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said"]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -50,8 +50,8 @@
 #         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job
 #         over several machines uses TCP
 #     rdma-not-passed: >-
-#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a
-#       link ({linked:comma}), and the job uses TCP instead
+#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in.[ The machine has RDMA devices with a
+#       link ({linked:comma}).][ NCCL_IB_HCA={hca} asks for them.] The job uses TCP instead
 #     rdma-barred:
 #       severity: critical
 #       confidence: confirmed
@@ -75,6 +75,12 @@
 #       severity: critical
 #       remedies: [pass-amd-devices, other]
 #       text: "{container} was started without GPUs (neither --device=/dev/kfd nor --device=/dev/dri), and HIP finds none in it"
+#     few-nodes:
+#       severity: critical
+#       remedies: [pass-amd-devices, other]
+#       text: >-
+#         A program selects a GPU that {container} does not have: of the nodes in /dev/dri, only {nodes} was passed in.
+#         Each GPU has its own; --device=/dev/dri passes in all of them
 package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.amd
@@ -87,6 +93,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.visible_devices as visible
 
 lacking(grade, subject, nodes, fields) := object.union(
 	{"grade": grade, "subject": subject, "params": {"nodes": nodes}, "remedies": ["pass-device-nodes"]},
@@ -230,11 +237,12 @@ unpassed(id, grade, messages, about) := {
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
 }
 
-findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked}) if {
+findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked, "hca": hca}) if {
 	not facts.env.NCCL_IB_DISABLE == "1"
 	rdma_asked
 	linked := {p.device | some p in input.nics.rdma; p.state == "active"}
-	count(linked) > 0
+	hca := [v | v := facts.env.NCCL_IB_HCA; not startswith(v, "^"); v != ""]
+	count(linked) + count(hca) > 0
 }
 
 findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
@@ -345,6 +353,22 @@ findings contains {
 	]
 	blind := logs.messages(rows)
 	count(blind) > 0
+}
+
+# Each AMD GPU has a render node of its own.
+findings contains {
+	"id": "few-nodes",
+	"subject": "/dev/dri",
+	"about": {"container": launches.title(l), "nodes": concat(", ", nodes)},
+	"params": {"nodes": ["/dev/dri"]},
+	"messages": logs.by_id["hip-invalid-device"],
+	"evidence": launches.devices_evidence({l}),
+} if {
+	count(logs.by_id["hip-invalid-device"]) > 0
+	count(visible.chosen) == 0
+	l := sort({l | some l in launches.containers; launches.lacks(l, {"privileged"})})[_]
+	nodes := [d | some d in l.devices; startswith(d, "/dev/dri/renderD")]
+	count(nodes) > 0
 }
 
 asks contains "libraries" if {

@@ -30,12 +30,10 @@
 #       text: >-
 #         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it,
 #         but memory registration with an RDMA NIC would fail
-#     refused:
-#       severity: critical
-#       text: >-
-#         A NIC did not get the locked memory that it needs ({at}). The usual cause is the limit on locked memory[, which
-#         is {soft:bytes} there]: ulimit -l in the same session or service shows it. If it is unlimited, check the free
-#         memory, the size of huge pages and the limits of the NIC's driver
+#     refused: >-
+#       A NIC did not get the locked memory that it needs ({at}). The usual cause is the limit on locked memory[, which
+#       is {soft:bytes} there]: ulimit -l in the same session or service shows it. If it is unlimited, check the free
+#       memory, the size of huge pages and the limits of the NIC's driver
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
@@ -126,7 +124,7 @@ findings contains finding("note", {"about": {"soft": soft}, "confidence": confid
 # stated are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
 stated := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
-	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
+	"mpi-queue-no-memory", "mpi-endpoint-no-memory", "mscclpp-no-memory", "efa-no-memory",
 ])
 
 refused contains m if some m in stated
@@ -136,7 +134,7 @@ refused contains m if some m in stated
 refused contains m if {
 	some m in logs.messages({"mpi-queue-refused", "nccl-ib-create-failed"})
 	object.get(m, ["fields", "error"], "") == ""
-	not unlimited
+	unlimited == false
 }
 
 refused contains m if {
@@ -148,12 +146,15 @@ refused contains m if {
 findings contains finding("refused", {
 	"id": "refused",
 	"about": object.union({"at": logs.at(logs.first(refused))}, {"soft": soft | is_number(soft)}),
+	"severity": {true: "medium", false: "critical"}[unlimited],
 	"confidence": refusal_confidence,
 	"messages": refused,
 	"remedies": failure_remedies,
 }) if count(refused) > 0
 
 # Unlimited here, or by the description of the job.
+default unlimited := false
+
 unlimited if soft == -1
 unlimited if {l.memlock_bytes | some l in input.launches} == {-1}
 
@@ -161,9 +162,7 @@ unlimited if {l.memlock_bytes | some l in input.launches} == {-1}
 refusal_confidence := "confirmed" if {
 	low
 	count(stated) > 0
-} else := "possible" if {
-	unlimited
-} else := "likely"
+} else := {true: "possible", false: "likely"}[unlimited]
 
 # enroot and Apptainer hand on the limit of the session. A pod's description has no field for the limit.
 remedies := ["add-ipc-lock", "raise-memlock"] if {

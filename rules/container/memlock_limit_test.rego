@@ -65,7 +65,7 @@ test_failures if {
 		[message("ucx-worker-failed", {}), limit(65536), "likely"],
 		[message("nccl-ib-register-failed", {}), limit(65536), "likely"],
 	] {
-		graded(object.union(row[0], row[1])) == {["refused", "", row[2]]}
+		graded(object.union(row[0], row[1])) == {["refused", "critical", row[2]]}
 	}
 	every document in [
 		message("nccl-ib-create-failed", {"error": "Invalid argument"}),

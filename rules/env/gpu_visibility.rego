@@ -60,6 +60,9 @@
 #     ranks-on-one: >-
 #       Ranks {ranks} on {host} use the same GPU: each says that it takes device {device} of the list {list}. Each
 #       must select its own by local rank, or be given a list of its own
+#     crowded: >-
+#       The job starts {ranks} ranks on a node, and all use the one GPU that {subject}={value} leaves them: its memory is
+#       not enough. Each must select its own by local rank
 #     no-driver:
 #       severity: critical
 #       text: >-
@@ -115,6 +118,16 @@ findings contains finding("ranks-on-one", host, visible.chooser, {
 	some [host, list, device], ms in mates
 	ranks := {m.fields.of | some m in ms}
 	count(ranks) > 1
+}
+
+findings contains setting("crowded", visible.alone, {
+	"id": "ranks-on-one",
+	"about": {"ranks": visible.ranks},
+	"messages": full,
+}) if {
+	visible.ranks > 1
+	full := {m | some m in logs.by_id["torch-out-of-memory"]; count(regex.find_n(`Process \d+ has`, m.text, -1)) > 1}
+	count(full) > 0
 }
 
 probe_evidence := array.concat(

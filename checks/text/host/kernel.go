@@ -24,6 +24,9 @@ func kernelKind(r *kernellog.Reader) *parse.Kind {
 func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
 	text := kernelText(l.Text)
 	event := r.Line(text, s.Source(), l.Number)
+	if event {
+		s.Happened(l)
+	}
 	_, host, message := kernellog.Message(text)
 	if host != "" && s.Facts.KernelLog == nil {
 		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.Source(), Events: []facts.KernelEvent{}}

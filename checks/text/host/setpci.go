@@ -34,7 +34,9 @@ var setpciKind = &parse.Kind{
 			}
 			word, err := strconv.ParseUint(m[2], 16, 16)
 			switch {
+			case m[2] == "": // The value follows.
 			case err != nil || word == 0xffff:
+				port = "" // It lacks the capability, or is not there.
 			case port != "":
 				setpciACS(s, port, int(word), l)
 				port = ""
@@ -67,7 +69,7 @@ var (
 	// f2a.w; done". Whose value is whose the output tells only if the loop prints
 	// the address too, in the same line or before it.
 	setpciLoop   = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\||\))`)
-	setpciEchoed = lazy.New(`^(?:((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: ?[:=])?(?: +|$))?([0-9a-f]{4})?$`)
+	setpciEchoed = lazy.New(`^(?:((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: ?[:=])?(?: +|$))?([0-9a-f]{4}|setpci: .*not found\.?)?$`)
 	setpciSudo   = lazy.New(`^\[sudo\] password for `)
 	setpciLong   = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
 	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the

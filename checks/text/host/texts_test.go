@@ -202,6 +202,7 @@ func TestSetpciLoop(t *testing.T) {
 	for _, text := range []string{
 		"$ for d in $(lspci -d ::604 | cut -d' ' -f1); do echo $d; sudo setpci -s $d ECAP_ACS+0x6.w; done\n16:00.0\n001d\n17:00.0\n17:01.0\n0000\n",
 		"$ for d in 16:00.0 17:01.0; do echo \"$d $(sudo setpci -s $d ECAP_ACS+0x6.w)\"; done\n16:00.0 001d\n17:01.0 0000\n",
+		"$ for d in 15:01.0 16:00.0 17:01.0; do printf '%s  ' $d; sudo setpci -s $d ECAP_ACS+0x6.w 2>&1; done\n15:01.0  setpci: 0000:15:01.0: Instance #0 of Extended Capability 000d not found.\n16:00.0  001d\n17:01.0  0000\n",
 	} {
 		f := texttest.Parse("x", text)
 		on, off := texttest.PCIDevice(t, f, "0000:16:00.0"), texttest.PCIDevice(t, f, "0000:17:01.0")

@@ -35,6 +35,7 @@ func (s *Sink) Death(d facts.Death, l Line) {
 	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
 	d.Said = escape.Printable(d.Said, maxText)
 	d.Begins = cmp.Or(d.Begins, l.Number)
+	s.telling = true
 	s.deaths.add(noted{d, len(s.Facts.Texts)})
 }
 

@@ -88,6 +88,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 		logs.Messages = append(logs.Messages, m.message(row, fields, who, l))
 	}
 	logs.Messages[at].Count++
+	m.sink.telling = m.sink.telling || row.Role != "setting"
 	h := &m.heard[at]
 	h.last = line{m.sink.name, l.Number, who.rank, who.pid}
 	if len(h.speakers) < maxSpeakers {

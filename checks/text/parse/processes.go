@@ -54,6 +54,7 @@ func (s *Sink) process(who Speaker) *process {
 
 // Step notes a line in which a process reports another step of its work.
 func (s *Sink) Step(l Line) {
+	s.telling = true
 	p := s.process(s.identify(l))
 	if p == nil {
 		return

@@ -161,6 +161,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	}
 	t := r.TextUnderWay()
 	t.Lines, t.Bytes = s.number, s.bytes
+	r.Sink.date()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -445,6 +446,7 @@ func (r *Reading) Finish() *facts.Facts {
 			f.Finish()
 		}
 	}
+	s.past()
 	if len(s.deaths.deaths) > 0 || s.Facts.Logs != nil {
 		logs := s.Logs()
 		logs.Messages = append([]facts.Message{}, logs.Messages...)

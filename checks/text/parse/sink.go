@@ -38,6 +38,11 @@ type Sink struct {
 	messages  *messageLog
 	deaths    deathLog
 	processes processLog
+	// dates are those of the texts that tell of trouble or of work, by name, telling is set where the present one does,
+	// and lastEvent is the last event of a kernel log.
+	dates     map[string]dates
+	telling   bool
+	lastEvent line
 	// listeners hear of each event.
 	listeners []func(Event)
 }
@@ -59,7 +64,7 @@ func NewSink() *Sink {
 func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
-	s.source = SourceOf(name, whole)
+	s.source, s.telling = SourceOf(name, whole), false
 }
 
 // Text is the whole text that is being read, for what no line says by itself; empty if it
@@ -266,10 +271,13 @@ func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {
 	return n
 }
 
+// ellipsis is what people write instead of a value.
+var ellipsis = lazy.New(`^["'<]*(?:\.{2,}|\x{2026})[>"']*$`)
+
 // Variable notes a setting that is in force for the job. The first value of a
 // name counts as effective; another one that differs is listed beside it.
 func (s *Sink) Variable(name, value string, l Line) {
-	if !env.SteersCommunication(name) {
+	if !env.SteersCommunication(name) || ellipsis.MatchString(value) {
 		return
 	}
 	s.Tell(Event{Kind: VariableSet, Name: name, Value: value, Line: l})
@@ -307,6 +315,9 @@ func (s *Sink) Package(name, version, host, manager string, l Line) {
 func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	s.messages.add(id, fields, l)
 }
+
+// Happened notes that a line of a kernel log reports an event.
+func (s *Sink) Happened(l Line) { s.lastEvent, s.telling = line{source: s.name, line: l.Number}, true }
 
 // Unknown notes what could not be told.
 func (s *Sink) Unknown(section, fact, reason, hint string) {

@@ -18,7 +18,7 @@ const (
 	NoSource Source = iota
 	// Data is a manifest, or settings. It may also be the output of a command.
 	Data
-	// Program is a script or another program's source.
+	// Program is a script or another program's source, or what is written for its users, such as a runbook.
 	Program
 )
 
@@ -37,6 +37,8 @@ func SourceOf(name, text string) Source {
 	base := strings.ToLower(path.Base(strings.ReplaceAll(name, ":", "/")))
 	extension, _, _ := strings.Cut(path.Ext(base), " ") // "pod.yaml (2)" is the second of that name.
 	switch {
+	case documentName.MatchString(base), documentTitle.MatchString(text):
+		return Program
 	case slices.Contains(mixedExtensions, extension):
 		return NoSource
 	case extension == ".dockerignore":
@@ -56,6 +58,9 @@ func SourceOf(name, text string) Source {
 }
 
 var (
+	// documentName and documentTitle are those of texts that tell what may happen, or did to others.
+	documentName  = lazy.New(`^(?:runbook|playbook|changelog|faq|release[-_. ]?notes)\b`)
+	documentTitle = lazy.New(`(?i)\A\s*#+ (?:[\w-]+ ){0,3}(?:runbook|playbook|changelog|faq|release notes)\b`)
 	// jsonLines is a log with an object on each line.
 	jsonLines = lazy.New(`\A\s*\{.*\}[ \t\r]*\n\s*\{`)
 	// objectBegins is how an object of Kubernetes begins.

@@ -148,9 +148,9 @@ func firstWord(text []byte) int {
 	return utf8.RuneCount(text)
 }
 
-// freshStart is the beginning of a line that continues no other: the time of the kernel's log, an error
+// freshStart is the beginning of a line that continues no other: the time of the kernel's log, a process of Open MPI, an error
 // of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
-var freshStart = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+var freshStart = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\[[\\w.-]{1,64}:\\d{1,8}\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
 // betweenOutputs are lines that people put between outputs: a heading ("2. with NCCL_ALGO=Ring",
 // "Without:", "NCCL_ALGO=Ring:"), and a command without a prompt ("NCCL_ALGO=Ring mpirun -n 2",

@@ -25,7 +25,11 @@ func matrixKind(r *recorder) *parse.Kind {
 			ruler, _ := in.Next()
 			m := matrix{source: s.Source(), line: ruler.Number - 1}
 			m.header = cellsOf(r.headers[caption{m.source, m.line}])
-			m.rows = in.While(func(l parse.Line) bool { return len(cellsOf(l.Text)) == len(m.header) })
+			m.lines = in.While(func(l parse.Line) bool { return len(cellsOf(l.Text)) == len(m.header) })
+			m.lines = m.lines[:min(len(m.lines), maxRuns)]
+			for _, l := range m.lines {
+				m.rows = append(m.rows, cellsOf(l.Text))
+			}
 			r.tabled = append(r.tabled, m.runs()...)
 		},
 	}
@@ -53,7 +57,8 @@ type matrix struct {
 	source string
 	header []string
 	line   int
-	rows   []parse.Line
+	lines  []parse.Line
+	rows   [][]string
 }
 
 var (
@@ -63,21 +68,23 @@ var (
 	libraryColumn = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:\b|_)`)
 	versionCell   = lazy.New(`^v?(\d+\.\d+(?:\.\d+)*)\b[^(]*`)
 	rateCell      = lazy.New(`^~?(\d+(?:\.\d+)?)(?: ?GB/s)?$`)
-	// ratioCell is how many of several attempts had an outcome: "0/5 ok".
+	// ratioCell is how many of several attempts had an outcome: "0/5 ok"; all of them: "200/200, three times".
 	ratioCell = lazy.New(`\b(\d+) ?(?:/|of) ?(\d+)\b`)
-	yesCell   = lazy.New(`[✅✔✓]`)
-	noCell    = lazy.New(`[❌✗✘]`)
+	// joiner is what joins a setting with what else was tried: "GPUs 4-7 and NCCL_NET_GDR_LEVEL=SYS".
+	joiner  = lazy.New(`(?i)^(?:and|with|plus|\+|,)?\s+|[\s,]+(?:and|with|plus|\+)?\s*$`)
+	yesCell = lazy.New(`[✅✔✓]`)
+	noCell  = lazy.New(`[❌✗✘]`)
 )
 
 // cellsOf are the cells of a row of a table, without marks of Markdown; nil for other lines.
 func cellsOf(line string) []string {
-	line = strings.TrimSpace(line)
+	line = strings.TrimSpace(strings.NewReplacer("**", "", "`", "").Replace(line))
 	if !strings.HasPrefix(line, "|") || strings.Count(line, "|") < 2 || len(line) > longest {
 		return nil
 	}
 	cells := strings.Split(strings.Trim(line, "|"), "|")
 	for i, cell := range cells {
-		cells[i] = strings.TrimSpace(strings.NewReplacer("**", "", "`", "").Replace(cell))
+		cells[i] = strings.TrimSpace(cell)
 	}
 	return cells
 }
@@ -88,16 +95,16 @@ func (m *matrix) runs() []*run {
 	told := make([]bool, len(m.header))
 	for i, title := range m.header {
 		known := 0
-		told[i] = !slices.ContainsFunc(m.rows, func(l parse.Line) bool {
-			outcome, _ := outcomeIn(title, cellsOf(l.Text)[i])
+		told[i] = !slices.ContainsFunc(m.rows, func(cells []string) bool {
+			outcome, _ := outcomeIn(title, cells[i])
 			if outcome != unknown {
 				known++
 			}
 			return outcome == ""
 		}) && known > 1
 	}
-	for _, l := range m.rows[:min(len(m.rows), maxRuns)] {
-		cells := cellsOf(l.Text)
+	for at, l := range m.lines {
+		cells := m.rows[at]
 		for i, title := range m.header {
 			if !told[i] {
 				continue
@@ -112,6 +119,7 @@ func (m *matrix) runs() []*run {
 			for k, cell := range cells {
 				if !told[k] {
 					r.tried(m.header[k], cell)
+					m.besides(r, k, cell)
 				}
 			}
 			all = append(all, r)
@@ -126,7 +134,7 @@ func (r *run) tried(title, cell string) {
 	library := libraryColumn.FindStringSubmatch(title)
 	switch {
 	case library != nil && version != "":
-		r.set(strings.ToLower(library[1]), strings.TrimSpace(version))
+		r.set(strings.ToLower(library[1]), strings.TrimSuffix(strings.TrimSpace(version), " again"))
 		return
 	case env.SteersCommunication(title):
 		if !plainly.MatchString(cell) && cell != "" && cell != "-" {
@@ -144,6 +152,17 @@ func (r *run) tried(title, cell string) {
 		}
 	}
 	r.set("column "+strings.ToLower(title), cell)
+}
+
+// besides sets for a run what a cell says beside a setting, where that alone is what another row tried.
+func (m *matrix) besides(r *run, column int, cell string) {
+	rest := cell
+	for again := assigns.MatchString(cell); again; again = joiner.MatchString(rest) {
+		rest = joiner.ReplaceAllString(assigns.ReplaceAllString(rest, ""), "")
+	}
+	if rest != cell && slices.ContainsFunc(m.rows, func(other []string) bool { return other[column] == rest }) {
+		r.tried(m.header[column], rest)
+	}
 }
 
 // outcomeIn is the outcome that a cell says, unknown for one that says none, and "" for one that says something else;
@@ -167,7 +186,10 @@ func outcomeIn(title, cell string) (string, *float64) {
 	case worksForm.MatchString(cell), yesCell.MatchString(cell):
 		outcome = good
 	default:
-		return "", nil
+		if m := ratioCell.Get().FindStringSubmatchIndex(cell); m == nil || m[0] > 0 || cell[m[2]:m[3]] != cell[m[4]:m[5]] || cell[m[2]:m[3]] == "0" {
+			return "", nil
+		}
+		return good, nil
 	}
 	if m := ratioCell.FindStringSubmatch(cell); m != nil {
 		switch some, all := count(m[1]), count(m[2]); {

@@ -158,7 +158,7 @@ func quoted(e evidence) string {
 }
 
 // textsLine says which texts were recognised as what; others lists those that were
-// not read, and then those in which nothing was recognised.
+// not read, and then those in which nothing was recognised, or that tell of what is past.
 func (d *Document) textsLine() (recognised, others []string) {
 	var unread []string
 	for _, t := range d.Texts {
@@ -174,6 +174,9 @@ func (d *Document) textsLine() (recognised, others []string) {
 			unread = append(unread, said)
 		case len(kinds) == 0 || t.Problem != "":
 			others = append(others, said)
+		}
+		if n := len(t.Past); n > 0 {
+			others = append(others, fmt.Sprintf("%s (%s of past trouble, as %s shows)", t.Name, lines.Count(n, "line"), t.Past[0].Shown))
 		}
 	}
 	return recognised, append(unread, others...)

@@ -1,0 +1,321 @@
+package parse
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Trouble is past where the same input shows work, or another failure, some days after it was seen last, as in a ticket that was
+// closed or opened again, in a kernel log that goes back to before a repair, or in the last state of a pod that runs; and where
+// the writer says so. Days are what dates give without their time zones. Only texts of at most MaxWhole bytes are looked at.
+
+const (
+	// quietDays is how many days later the work must be: one day may be the time zone. Of times it is a day.
+	quietDays = 2
+	// fewSteps is how many steps of one process are work; one may be an option of that name.
+	fewSteps = 2
+	halfYear = 183
+)
+
+// date reads the dates of the text that was read, if it tells of trouble or of work.
+func (s *Sink) date() {
+	if s.telling || works.MatchString(s.whole) || completed.MatchString(s.whole) {
+		Put(&s.dates, s.name, datesOf(s.whole))
+	}
+}
+
+// dates are the lines of a text from which on another date counts, those that show work, the start of a machine or a job
+// that completed, and those of which the writer says that they are of the past.
+type dates struct {
+	from                 []date
+	works, boots, bygone []int
+	completed            []int
+}
+
+// date is a date that a line tells; year is 0 where it leaves that out. Minute is that of the day, 0 if the line
+// tells no time.
+type date struct {
+	line, year, month, day, minute int
+}
+
+// months are as dates abbreviate them.
+var months = strings.Fields("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec")
+
+const month = `(?P<m>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)`
+
+// completed is how Slurm says that a job of whatever kind ended well, which shows that its machine works. works are words of
+// lines that show more: of nccl-tests and simpleP2P, and of people who close a case.
+var completed = lazy.New(`\bCOMPLETED\b`)
+
+var works = lazy.New(`Out of bounds values : 0 OK|#wrong:? +0\b|\bTest passed\b|^Subject: .*\b(?i:solved|resolved|fixed)\b|\b(?:may|can|please) close (?:this|it|the)\b`)
+
+// clock is the time behind a date.
+var clock = lazy.New(`^(?:,? (?:at )?|[T_])(\d\d):(\d\d)\b`)
+
+// dateForms are "2025-01-16", "20.10.2025", "25-Jan-2025", "27 Mar 2025", "Mar 27 17:10:11 2025" and "Aug 14", and the heads of lines of glog
+// ("W0708 05:00:01") and vLLM ("INFO 04-03 08:00:12"). Their groups are named y, m, d, and one of holds is in each.
+var dateForms = []struct {
+	holds []string
+	form  *lazy.Regexp
+}{
+	{[]string{"20"}, lazy.New(`\b(?P<y>20\d\d)[-/](?P<m>0[1-9]|1[0-2])[-/](?P<d>0[1-9]|[12]\d|3[01])(?:\b|T)`)},
+	{[]string{".20"}, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?P<y>20\d\d)\b`)},
+	{months, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])(?:\.? |-)` + month + `\b(?:(?:,? |-)(?P<y>20\d\d)\b)?`)},
+	{months, lazy.New(`\b` + month + ` {1,2}(?P<d>0?[1-9]|[12]\d|3[01])\b(?:,? (?:(?P<t>\d\d:\d\d):\d\d (?:[A-Z]{3,4} )?)?(?P<y>20\d\d)\b)?`)},
+	{[]string{"E", "W", "I", "F"}, lazy.New(`(?:^|[ \[:])[EWIF](?P<m>0?[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
+	{[]string{"INFO ", "WARNING ", "ERROR "}, lazy.New(`(?:^|[ \[:])(?:INFO|WARNING|ERROR) (?P<m>0[1-9]|1[0-2])-(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
+}
+
+// otherDate are words of lines whose date is of something else: when a program was built, or what somebody looked for.
+var otherDate = lazy.New(`(?i)version \d|\bbuil[dt]|release|kernel module|\bSMP\b|firmware|\bbios\b|--since|--until|expire|copyright|licen[cs]e|\b(?:closed|resolved|updated|modified|due)\b`)
+
+// bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
+// line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any more.
+var (
+	bygone  = lazy.New(`(?i)\b(?:back then|at that time|in the past|in those days|previously|formerly|used to)\b`)
+	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
+	gone    = lazy.New(`(?i)\b(?:no longer|not (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any ?more|since))\b`)
+)
+
+// booted are words of the lines with which Linux begins, and with which journalctl announces that.
+var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
+
+// dateIn is the date that a line tells.
+func dateIn(line string) (d date, ok bool) {
+	line = line[:min(len(line), prefixBytes)]
+	at := len(line)
+	for _, f := range dateForms {
+		if !slices.ContainsFunc(f.holds, func(word string) bool { return strings.Contains(line, word) }) {
+			continue
+		}
+		m := f.form.Get().FindStringSubmatchIndex(line)
+		if m == nil || m[0] >= at {
+			continue
+		}
+		at, ok, d = m[0], true, date{}
+		if c := clock.FindStringSubmatch(line[m[1]:]); c != nil {
+			d.minute = 60*Number(c[1]) + Number(c[2])
+		}
+		for i, name := range f.form.Get().SubexpNames() {
+			if m[2*i] < 0 || name == "" {
+				continue
+			}
+			switch value := line[m[2*i]:m[2*i+1]]; name {
+			case "y":
+				d.year = Number(value)
+			case "d":
+				d.day = Number(value)
+			case "t":
+				d.minute = 60*Number(value[:2]) + Number(value[3:])
+			default:
+				d.month = cmp.Or(Number(value), slices.Index(months, value[:min(3, len(value))])+1)
+			}
+		}
+	}
+	if ok && strings.Trim(line[:at], " \t-*>[(#|") != "" && otherDate.MatchString(line) {
+		return date{}, false
+	}
+	return d, ok
+}
+
+// datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
+func datesOf(whole string) dates {
+	var all dates
+	number, state := 0, 0
+	fenced, told := false, false                  // In a block of Markdown, and the last line before it says that it is of the past.
+	whole = strings.ReplaceAll(whole, "\x00", "") // Of a log that was truncated while it was written.
+	if !strings.Contains(whole, "\n") {
+		whole = strings.ReplaceAll(whole, "\r", "\n")
+	}
+	for line := range strings.Lines(whole) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		line = line[strings.LastIndexByte(line, '\r')+1:] // What stays on the screen.
+		if works.MatchString(line) {
+			all.works = append(all.works, number)
+		}
+		if completed.MatchString(line) {
+			all.completed = append(all.completed, number)
+		}
+		field := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(field, "```"):
+			fenced = !fenced
+		case fenced && told, !fenced && gone.MatchString(line):
+			all.bygone = append(all.bygone, number)
+		case !fenced && field != "":
+			if told = bygone.MatchString(line) && !present.MatchString(line); told {
+				all.bygone = append(all.bygone, number)
+			}
+		}
+		if booted.MatchString(line) {
+			all.boots = append(all.boots, number)
+		}
+		if strings.HasPrefix(field, "Last State:") || strings.HasPrefix(field, "State:") {
+			state = number
+		}
+		d, ok := dateIn(line)
+		if !ok {
+			continue
+		}
+		if d.line = number; state > 0 && strings.HasPrefix(field, "Finished:") {
+			d.line, all.from = state, slices.DeleteFunc(all.from, func(o date) bool { return o.line >= state })
+		}
+		all.from = append(all.from, d)
+	}
+	return all
+}
+
+// at is the date of a line: the last one at or above it.
+func (d dates) at(line int) (date, bool) {
+	i, found := slices.BinarySearchFunc(d.from, line, func(d date, line int) int { return cmp.Compare(d.line, line) })
+	if found {
+		return d.from[i], true
+	}
+	if i == 0 {
+		return date{}, false
+	}
+	return d.from[i-1], true
+}
+
+// days is how many days lie between two dates. One without a year is of the other's, unless that is half a year away.
+func (d date) days(later date) int {
+	const leap = 2024 // For two without a year.
+	day := func(of date, year int) time.Time {
+		return time.Date(cmp.Or(of.year, year, leap), time.Month(of.month), of.day, 0, of.minute, 0, 0, time.UTC)
+	}
+	if d.minute == 0 || later.minute == 0 {
+		d.minute, later.minute = 0, 0
+	}
+	n := int(day(later, d.year).Sub(day(d, later.year)).Hours() / 24)
+	if (d.year == 0 || later.year == 0) && n > halfYear {
+		return 0
+	}
+	return n
+}
+
+// String is the date as ISO 8601 writes it.
+func (d date) String() string {
+	if d.year == 0 {
+		return fmt.Sprintf("%02d-%02d", d.month, d.day)
+	}
+	return fmt.Sprintf("%d-%02d-%02d", d.year, d.month, d.day)
+}
+
+// quotedPast is how a line tells what was before the job that writes it.
+var quotedPast = lazy.New(`(?i)\b(?:previous|prior|earlier|last) (?:attempt|run|job|try)\b.*(?:["'` + "`" + `]|: )`)
+
+// past notes in the texts the lines of trouble that is over.
+func (s *Sink) past() {
+	worked, where := s.latest(s.works(false))
+	ran, runs := s.latest(s.works(true))
+	fails, failed := s.latest(s.failures())
+	quiet := func(l line, until date, where string) string {
+		d, ok := s.dates[l.source].at(l.line)
+		if days := d.days(until); ok && where != "" && (days >= quietDays || days > 0 && d.minute > 0 && until.minute > 0) {
+			return fmt.Sprintf("%s of %s", where, until)
+		}
+		return ""
+	}
+	note := func(source string, first int, last line) {
+		shown := cmp.Or(quiet(last, worked, where), quiet(last, fails, failed))
+		if slices.Contains(s.dates[source].bygone, first) {
+			shown = source
+		}
+		s.pastLine(source, first, shown)
+	}
+	if s.Facts.Logs != nil {
+		for i, m := range s.Facts.Logs.Messages {
+			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.processes.after(line{source: m.Source, line: m.Line}) > 1 {
+				s.pastLine(m.Source, m.Line, m.Source)
+			} else {
+				note(m.Source, m.Line, s.messages.heard[i].last)
+			}
+		}
+	}
+	for _, d := range s.deaths.deaths {
+		note(d.Source, d.Line, line{source: d.Source, line: d.Line})
+	}
+	for _, b := range s.Facts.Benchmarks {
+		if at := b.Lines["wrong"]; at > 0 {
+			note(b.Source, at, line{source: b.Source, line: at})
+		}
+		note(b.Source, b.Line, line{source: b.Source, line: b.Line})
+	}
+	if s.Facts.KernelLog == nil {
+		return
+	}
+	for _, e := range s.Facts.KernelLog.Events {
+		if s.lastEvent.source != e.Source {
+			continue
+		}
+		shown := quiet(s.lastEvent, ran, runs)
+		// What lasts is seen again after the machine started again.
+		if slices.ContainsFunc(s.dates[e.Source].boots, func(boot int) bool { return boot > s.lastEvent.line }) {
+			shown = cmp.Or(shown, quiet(s.lastEvent, fails, failed))
+		}
+		s.pastLine(e.Source, e.Line, shown)
+	}
+}
+
+// works are the lines that show work, be it only of the machine.
+func (s *Sink) works(ofMachine bool) []line {
+	var all []line
+	for _, t := range s.Facts.Texts {
+		shown := s.dates[t.Name].works
+		if ofMachine {
+			shown = slices.Concat(shown, s.dates[t.Name].completed)
+		}
+		for _, number := range shown {
+			all = append(all, line{source: t.Name, line: number})
+		}
+	}
+	for _, p := range s.processes.list {
+		if len(p.steps) >= fewSteps {
+			all = append(all, line{source: p.Source, line: p.steps[len(p.steps)-1]})
+		}
+	}
+	return all
+}
+
+// failures are the lines in which a program says that something is wrong.
+func (s *Sink) failures() []line {
+	var all []line
+	if s.Facts.Logs != nil {
+		for i, m := range s.Facts.Logs.Messages {
+			if m.Role != "setting" && m.Role != "warning" {
+				all = append(all, s.messages.heard[i].last)
+			}
+		}
+	}
+	for _, d := range s.deaths.deaths {
+		all = append(all, line{source: d.Source, line: d.Line})
+	}
+	return all
+}
+
+// latest is the latest date of some lines, and the line.
+func (s *Sink) latest(lines []line) (latest date, where string) {
+	for _, l := range lines {
+		if d, ok := s.dates[l.source].at(l.line); ok && (where == "" || latest.days(d) > 0) {
+			latest, where = d, fmt.Sprintf("%s:%d", l.source, l.line)
+		}
+	}
+	return latest, where
+}
+
+// pastLine notes that the trouble of a line is over, if a text shows that.
+func (s *Sink) pastLine(source string, line int, shown string) {
+	i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == source })
+	if shown == "" || i < 0 {
+		return
+	}
+	t := &s.Facts.Texts[i]
+	t.Past = append(t.Past, facts.PastLine{Line: line, Shown: shown})
+}

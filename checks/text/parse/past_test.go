@@ -1,0 +1,67 @@
+package parse
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDates checks that each day is read in each form of a date, alone and in a line, and that no other number is one.
+func TestDates(t *testing.T) {
+	forms := []string{
+		"2006-01-02 15:04:05", "2006/01/02 15:04:05", "2006-01-02T15:04:05.123Z", "Mon, 02 Jan 2006 15:04:05 +0000", "Mon Jan _2 15:04:05 2006",
+		"Mon Jan _2 15:04:05 UTC 2006", "2 January 2006", "Jan 2, 2006", "02-01 x", "W0102 15:04:05.123", "INFO 01-02 15:04:05 [a.py:1]", "Jan _2 15:04:05 node7 kernel:", "2. Jan",
+	}
+	for day := time.Date(2024, 1, 1, 1, 2, 3, 0, time.UTC); day.Year() < 2026; day = day.AddDate(0, 0, 1) {
+		for _, form := range forms {
+			for _, line := range []string{"%s", "[%s] word", "History (%s, of last week)", "  - %s: 3 hosts"} {
+				line = fmt.Sprintf(line, day.Format(form))
+				d, ok := dateIn(line)
+				headed := strings.HasPrefix(form, "W0") || strings.HasPrefix(form, "INFO")
+				switch {
+				case form == "02-01 x" || headed && !ok && !strings.HasPrefix(line, form[:1]):
+					if ok {
+						t.Fatalf("%q is read as %s", line, d)
+					}
+				case !ok || d.month != int(day.Month()) || d.day != day.Day() || d.year != 0 && d.year != day.Year() || d.year == 0 && strings.Contains(form, "2006"):
+					t.Fatalf("%q is read as %s, %t", line, d, ok)
+				}
+			}
+		}
+	}
+	for _, line := range []string{
+		"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024", "Linux version 6.8.0 (gcc) #1 SMP Fri Mar 1 10:00:00 UTC 2024",
+		"$ journalctl -k --since 2024-08-01", "busbw 2021.44 GB/s", "may 12 ranks", "Marked 3 GPUs", "10.20.30.40", "2024-13-01", "2024-11-41",
+	} {
+		if d, ok := dateIn(line); ok {
+			t.Errorf("%q is read as %s", line, d)
+		}
+	}
+}
+
+// TestDays checks that days between dates are counted in one direction, and none where a year is open and the dates are far apart.
+func TestDays(t *testing.T) {
+	at := func(year int, day time.Time) date { return date{year: year, month: int(day.Month()), day: day.Day()} }
+	first := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 365 {
+		for j := range 365 {
+			a, b := first.AddDate(0, 0, i), first.AddDate(0, 0, j)
+			if n := at(2025, a).days(at(2025, b)); n != j-i {
+				t.Fatalf("%s to %s: %d days", a, b, n)
+			}
+			open := at(2025, a).days(at(0, b))
+			if open != at(0, a).days(at(2025, b)) || open != j-i && (open != 0 || j-i <= halfYear) {
+				t.Fatalf("%s to %s without a year: %d days", a, b, open)
+			}
+		}
+	}
+}
+
+func BenchmarkDates(b *testing.B) {
+	text := strings.Repeat("2025-01-16 12:00:01 node7:4021:4077 [3] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\nno date stands in this line, but 12 words and some numbers do\n", MaxWhole/160)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		datesOf(text)
+	}
+}
