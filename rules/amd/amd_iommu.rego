@@ -169,7 +169,6 @@ unsuited := ["low", "likely", "iommu-pt"] if {
 }
 
 peers_over_pcie if count(amd.over_pcie) > 0
-
 peers_over_pcie if count(amd.pairs) == 0
 
 judged if count(warned) > 0

@@ -54,17 +54,13 @@ lacks["pcie_p2p"] := {
 	"words": "Peer access over PCIe is disabled in the amdgpu driver (module parameter pcie_p2p is off; the default is on)",
 	"confidence": "likely",
 	"evidence": [{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}],
-} if {
-	amd.p2p_switched_off
-}
+} if amd.p2p_switched_off
 
 lacks["kernel"] := {
 	"words": sprintf("The kernel was built without %s, which AMD's driver needs for peer access over PCIe (a driver from AMD, built outside the kernel, may not need all of them)", [facts.list(amd.kernel_lacks)]),
 	"confidence": {true: "possible", false: "likely"}[object.get(input.gpus.amd, "version", "") != ""],
 	"evidence": [{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)],
-} if {
-	count(amd.kernel_lacks) > 0
-}
+} if count(amd.kernel_lacks) > 0
 
 findings contains {
 	"subject": name,

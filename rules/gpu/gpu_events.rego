@@ -56,9 +56,7 @@ findings contains {
 	"severity": xid.meaning(code).severity,
 	"confidence": {true: "possible", false: "likely"}[xid.meaning(code).class == "unknown"],
 	"remedies": xid.remedies(code),
-} if {
-	some [place, code], es in events
-}
+} if some [place, code], es in events
 
 afterword := {
 	"application": "The usual cause is an error in a program.",

@@ -166,9 +166,7 @@ findings contains {
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": gpu_state.reset,
-} if {
-	count(staged_failures) > 0
-}
+} if count(staged_failures) > 0
 
 involved := common if {
 	count(common) == 1

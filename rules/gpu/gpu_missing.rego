@@ -116,7 +116,6 @@ hidden if {
 }
 
 hidden if facts.env.GPU_DEVICE_ORDINAL
-
 hidden if visible.instances
 
 hidden if {

@@ -47,7 +47,6 @@ values contains ["one_visible_gpu", sprintf("; %s=%s leaves only one GPU for all
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 holds contains "gpus_expected" if count(visible.chosen) > 0
-
 holds contains "platform_chosen" if facts.env.JAX_PLATFORMS
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
@@ -72,14 +71,12 @@ holds contains "driver_answered" if {
 }
 
 holds contains "driver_answered" if input.gpus.driver.kernel_version
-
 holds contains "all_ranks_stand" if count(collectives.standing) > 0
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
 holds contains "network_named" if facts.variable.NCCL_NET
 holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
 holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
 holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
-
 holds contains "open_files_limit_known" if input.container.nofile_soft > 0
 holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 

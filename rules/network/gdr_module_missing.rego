@@ -164,7 +164,6 @@ missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a 
 }
 
 asks contains "gpus.driver.open" if dmabuf_unclear
-
 asks contains "host.kernel" if dmabuf_unclear
 
 dmabuf_unclear if {

@@ -226,7 +226,6 @@ undecided if {
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 nic_paths[p.a] contains p.path if {

@@ -174,7 +174,6 @@ findings contains {
 asks contains "nics.rdma[].state" if count(tables) > 0
 
 not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if rdma.no_roce
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 # roce_ports are the RoCE ports of this machine that carry data and whose table of GIDs was read.

@@ -85,9 +85,7 @@ mtus[mtu] contains rdma.port_name(p) if {
 # follows from its interface.
 mtu_of(p) := p.mtu if {
 	p.mtu
-} else := p.allowed_mtu if {
-	rdma.of_machine(p)
-}
+} else := p.allowed_mtu if rdma.of_machine(p)
 
 findings contains {
 	"grade": "mtu",
@@ -203,5 +201,4 @@ missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports n
 }
 
 not_applicable contains "only InfiniBand or EFA here: their flow control is part of the network" if rdma.no_roce
-
 not_applicable contains "no RDMA device is available" if rdma.no_device

@@ -71,9 +71,7 @@ findings contains {
 	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until they are reset, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"messages": failures,
 	"remedies": remedies,
-} if {
-	count(failures) > 0
-}
+} if count(failures) > 0
 
 default where := ""
 

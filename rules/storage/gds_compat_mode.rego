@@ -214,9 +214,7 @@ forced := on("properties.force_compat_mode")
 property(name, variable) := array.concat(
 	[{"fact": sprintf("storage.gds.properties[%s]", [name]), "value": gds.properties[name], "source": place}],
 	[{"fact": "storage.gds.variables", "value": variable, "source": source} | variable in gds.variables],
-) if {
-	place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
-}
+) if place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
 
 # not_drivers are lines of gdscheck about RDMA libraries, among those about storage.
 not_drivers := {"Mellanox PeerDirect", "rdma library", "rdma devices", "rdma_device_status", "Userspace RDMA", "DynamicRouting", "Dynamic Routing"}
