@@ -67,7 +67,7 @@ findings contains {
 	"affects": [address | some address in sort(peers.ends(amd.over_pcie)); facts.is_address(address)],
 	"message": sprintf("%s. RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail", [lack.words]),
 	"severity": {true: "high", false: "medium"}[count(refused) > 0],
-	"confidence": {true: "confirmed", false: lack.confidence}[(count(refused) + count(unreachable)) > 0],
+	"confidence": {true: "confirmed", false: lack.confidence}[(count(refused) + count([p | some p in amd.over_pcie; p.accessible == false])) > 0],
 	"messages": refused,
 	"evidence": lack.evidence,
 	"params": {"parameter": name},
@@ -77,7 +77,5 @@ findings contains {
 	wanting
 	not amd.peer_access
 }
-
-unreachable := {p | some p in amd.over_pcie; p.accessible == false}
 
 not_applicable contains "fewer than two AMD GPUs" if amd.no_pair

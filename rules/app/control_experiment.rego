@@ -63,7 +63,7 @@ experiments contains {
 findings contains {
 	"id": "told",
 	"subject": "job",
-	"message": sprintf("The text says that it works with %s: %s is at fault.", [assigned(s), s.row.words]),
+	"message": sprintf("The text says that it works with %s=%s: %s is at fault.", [s.name, s.value, s.row.words]),
 	"candidates": [{"cause": cause, "for": "the text says what helps"} | some cause in causes],
 	"messages": {s.message},
 	"severity": "high",
@@ -99,8 +99,6 @@ other_version("nccl", better, others) := "downgrade-nccl" if {
 	some other in others
 	surroundings.version(better) < surroundings.version(other)
 } else := "upgrade-nccl"
-
-assigned(s) := sprintf("%s=%s", [s.name, s.value])
 
 # remedies are those of the row, and on AMD's GPUs those of the causes' own rules.
 remedies(row, causes) := row.remedies if {

@@ -139,9 +139,7 @@ across contains gpu if {
 	count(paths & near_enough) == 0
 }
 
-near_enough := {path | some i, path in rates.paths; i <= gdr_limit}
-
-gdr_limit := [i | some i, path in rates.paths; path == rates.gdr_path][0]
+near_enough := {path | some i, path in rates.paths; some j; rates.paths[j] == rates.gdr_path; i <= j}
 
 all_across if {
 	count(across) > 0

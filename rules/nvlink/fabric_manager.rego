@@ -27,9 +27,7 @@ start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	installed == loaded
 } else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
-# signs are what is said against the fabric, with what helps. The first in this order names the remedies.
-order := ["version", "not-ready", "state", "no-gpu", "stopped", "service"]
-
+# signs are what is said against the fabric, with what helps. The first that is present names the remedies.
 signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
 
 signs["version"] := [
@@ -45,7 +43,7 @@ signs["no-gpu"] := ["The driver shows the GPUs of a machine with NVSwitches, but
 signs["stopped"] := ["The fabric manager is not running", start] if stopped
 signs["service"] := ["The fabric manager service is missing or fails", start] if count(unserved) > 0
 
-present := [signs[id] | some id in order; signs[id]]
+present := [signs[id] | some id in ["version", "not-ready", "state", "no-gpu", "stopped", "service"]; signs[id]]
 
 findings contains {
 	"subject": "host",
@@ -106,9 +104,7 @@ broken if {
 cannot_run if stopped
 cannot_run if mismatch
 
-probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
-
-probe_codes := {code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices}
+probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in ({code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices})
 
 # A fabric that stalls for a moment while a multicast object is bound also answers 802; nvls-multicast covers that.
 said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})

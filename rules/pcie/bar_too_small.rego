@@ -274,14 +274,10 @@ findings contains {
 } if {
 	some bridge, es in cramped
 	gpus := pcie_links.below(bridge) & facts.gpus
-	count(gpus | unplaced) > 0
-	count(gpus & covered) < max([count(gpus), 1])
+	count(gpus | (facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""})) > 0
+	count([address | some address in gpus; windows[address]; memory(address); not small[address]]) < max([count(gpus), 1])
 	count(gpus & object.keys(roomless)) == 0
 }
-
-unplaced := facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""}
-
-covered := {address | some address, _ in windows; memory(address); not small[address]}
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
