@@ -102,7 +102,6 @@ other_version("nccl", better, others) := "downgrade-nccl" if {
 
 # remedies are those of the row, and on AMD's GPUs those of the causes' own rules.
 remedies(row, causes) := row.remedies if {
-	row.remedies
 	causes == row.causes
 } else := {
 	"iommu-translation": ["iommu-pt", "update-bios"],
@@ -220,7 +219,6 @@ confidence(works, fails) := "possible" if {
 # placed is where in the logs the failing run failed.
 placed(fails) := {"order": logs.first(ms).order} if {
 	ms := {m | some m in logs.by_id[fails.message]; m.source == fails.source; m.line == fails.shown}
-	count(ms) > 0
 } else := {}
 
 evidence(run) := {

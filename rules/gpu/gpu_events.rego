@@ -27,7 +27,6 @@ import data.gpudoctor.lib.xid
 # that no program asked for) and without the consequences of such a fault at the same GPU.
 events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
-	is_number(e.code)
 	not is_fault(e)
 	not outweighed(e)
 }

@@ -139,7 +139,6 @@ findings contains unavailable({
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
 	"confidence": "confirmed",
 }) if {
-	count(gpudirect.refused) > 0
 	count(rdma.direct_channels | disabled) == 0
 }
 

@@ -162,7 +162,6 @@ slow(p, n) if {
 
 unprotected contains q if {
 	some q in input.nics.qos
-	is_array(q.pfc)
 	count(q.pfc) == 0
 	count(object.get(q, "ecn", [])) == 0
 }

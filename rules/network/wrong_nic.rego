@@ -261,7 +261,6 @@ findings contains misled("NCCL_IB_HCA", {
 	value := facts.env.NCCL_IB_HCA
 	value != ""
 	devices := {p.device | some p in input.nics.rdma}
-	count(devices) > 0
 	count({d | some d in devices; networks.selects(value, d)}) == 0
 }
 
