@@ -217,12 +217,6 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 }
 
 func TestAMDNoTopology(t *testing.T) {
-	build := func() *host.Memory {
-		m := &host.Memory{}
-		r9700x4().tree.Write(m, true)
-		m.AddDir(amdModule)
-		return m
-	}
 	for _, tt := range []struct {
 		name        string
 		change      func(m *host.Memory)
@@ -232,9 +226,9 @@ func TestAMDNoTopology(t *testing.T) {
 		{"not to be listed", func(m *host.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := build()
-			a := r9700x4()
-			a.tree.Write(m, true)
+			m := &host.Memory{}
+			r9700x4().tree.Write(m, true)
+			m.AddDir(amdModule)
 			tt.change(m)
 			f := gatherAMD(t, m)
 			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)

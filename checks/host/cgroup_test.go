@@ -2,12 +2,13 @@ package host
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-func TestGroupMemory(t *testing.T) {
+func TestGroupLimits(t *testing.T) {
 	const gib = 1 << 30
 	for _, tt := range []struct {
 		name  string
@@ -15,6 +16,9 @@ func TestGroupMemory(t *testing.T) {
 		want  GroupLimit
 		ok    bool
 	}{
+		{"tasks with version 2", map[string]string{"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/pids.max": "2048\n", "/sys/fs/cgroup/a/pids.current": "7\n"}, GroupLimit{2048, 7}, true},
+		{"tasks with version 1", map[string]string{"/proc/self/cgroup": "8:pids:/\n", "/sys/fs/cgroup/pids/pids.max": "100\n", "/sys/fs/cgroup/pids/pids.current": "101\n"}, GroupLimit{100, 101}, true},
+		{"no limit of tasks", map[string]string{"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/pids.max": "max\n", "/sys/fs/cgroup/pids.current": "7\n"}, GroupLimit{}, false},
 		{"nothing can be read", nil, GroupLimit{}, false},
 		{"a container with version 2 and a namespace of its own", map[string]string{
 			"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "536870912\n",
@@ -36,33 +40,17 @@ func TestGroupMemory(t *testing.T) {
 		{"no list of groups", map[string]string{"/sys/fs/cgroup/memory.max": "4096", "/sys/fs/cgroup/memory.current": "8192"}, GroupLimit{4096, 8192}, true},
 		{"nonsense", map[string]string{"/proc/self/cgroup": "x\n0::relative\n0::/\n", "/sys/fs/cgroup/memory.max": "-5", "/sys/fs/cgroup/memory.current": "1e9"}, GroupLimit{}, false},
 	} {
-		got, ok := GroupMemory(func(name string) (string, error) {
+		limit := GroupMemory
+		if strings.Contains(tt.name, "tasks") {
+			limit = GroupTasks
+		}
+		got, ok := limit(func(name string) (string, error) {
 			if text, ok := tt.files[name]; ok {
 				return text, nil
 			}
 			return "", fs.ErrNotExist
 		})
 		expect.That(t, got == tt.want && ok == tt.ok, "%s: got %+v, %t; want %+v, %t", tt.name, got, ok, tt.want, tt.ok)
-	}
-}
-
-func TestGroupTasks(t *testing.T) {
-	for name, tt := range map[string]struct {
-		files map[string]string
-		want  GroupLimit
-		ok    bool
-	}{
-		"version 2": {map[string]string{"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/pids.max": "2048\n", "/sys/fs/cgroup/a/pids.current": "7\n"}, GroupLimit{2048, 7}, true},
-		"version 1": {map[string]string{"/proc/self/cgroup": "8:pids:/\n", "/sys/fs/cgroup/pids/pids.max": "100\n", "/sys/fs/cgroup/pids/pids.current": "101\n"}, GroupLimit{100, 101}, true},
-		"no limit":  {map[string]string{"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/pids.max": "max\n", "/sys/fs/cgroup/pids.current": "7\n"}, GroupLimit{}, false},
-	} {
-		got, ok := GroupTasks(func(name string) (string, error) {
-			if text, ok := tt.files[name]; ok {
-				return text, nil
-			}
-			return "", fs.ErrNotExist
-		})
-		expect.That(t, got == tt.want && ok == tt.ok, "%s: got %+v, %t; want %+v, %t", name, got, ok, tt.want, tt.ok)
 	}
 }
 

@@ -163,27 +163,6 @@ func TestRoundTripRedacted(t *testing.T) {
 	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
 
-func TestRoundTripLive(t *testing.T) {
-	r := NewRecorder(newLive())
-	look := func(src Source) []string {
-		var out []string
-		for _, name := range []string{"/proc/self/limits", "/proc/sys/kernel/osrelease", "/proc/nothing", "/dev/null", "/proc", "/etc/os-release/below", "/proc/self/limits"} {
-			b, err := src.ReadFile(name, 100)
-			out = append(out, fmt.Sprint(string(b), err))
-			_, err = src.Stat(name)
-			out = append(out, fmt.Sprint(err))
-			_, err = src.ReadLink(name)
-			out = append(out, fmt.Sprint(err))
-		}
-		_, err := src.ReadDir("/dev/null")
-		return append(out, fmt.Sprint(err))
-	}
-	want := look(r)
-	var b bytes.Buffer
-	expect.NoError(t, r.Write(&b, RecordOptions{KeepNames: true}))
-	expect.NoDiff(t, want, look(expect.Value(Parse("live", b.Bytes()))(t)), "a replay gives other content or other words of failure")
-}
-
 func TestNotRecorded(t *testing.T) {
 	src := &Memory{}
 	src.AddFile("/sys/a/read", []byte("1\n"))

@@ -117,52 +117,6 @@ func TestSimulatedFleet(t *testing.T) {
 	}
 }
 
-// TestFleetJudgesFolders checks that a folder of a node with its texts, copies or a snapshot is judged as check --from judges it, in a
-// folder and in an archive.
-func TestFleetJudgesFolders(t *testing.T) {
-	t.Parallel()
-	root := filepath.Join(t.TempDir(), "ticket")
-	for node, texts := range map[string]map[string]string{
-		"n1": {"dmesg.txt": "[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "logs/smi.txt": "GPU 0: NVIDIA H200 (UUID: GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee)\n"},
-		"n2": {"host.txtar": string(expect.Value(os.ReadFile("../../fixtures/hosts/model-2x-zeros.txtar"))(t)), "dmesg.txt": "[   12.803392] nvidia 0000:3b:00.0: enabling device\n"},
-		"n3": {"smi.txt": "GPU 0: NVIDIA H200 (UUID: GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee)\n"},
-	} {
-		for name, content := range texts {
-			file := filepath.Join(root, node, name)
-			expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
-			expect.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-		}
-	}
-	archive := root + ".tgz"
-	if out, err := exec.CommandContext(t.Context(), "tar", "-C", filepath.Dir(root), "-czf", archive, "ticket").CombinedOutput(); err != nil {
-		expect.LacksTool(t, fmt.Sprintf("tar: %v: %s", err, out))
-	}
-	var want []string
-	for _, node := range []string{"n1", "n2", "n3"} {
-		_, out, _ := inProcess("check", "--from", filepath.Join(root, node), "--format", "json")
-		d := decoded[report.Document](t, out)
-		said := fmt.Sprintf("%s %s %d", node, d.Verdict.State, d.Verdict.ExitCode)
-		for _, f := range d.Findings {
-			said += " " + f.Rule
-		}
-		want = append(want, said)
-	}
-	for _, input := range []string{root, archive} {
-		code, out, said := inProcess("fleet", input, "--format", "json")
-		f := decoded[fleet.Fleet](t, out)
-		var got []string
-		for _, n := range f.Nodes {
-			line := fmt.Sprintf("%s %s %d", n.Name, n.State, n.ExitCode)
-			for _, finding := range n.Findings {
-				line += " " + finding.Rule
-			}
-			got = append(got, line)
-		}
-		expect.NoDiff(t, want, got, "%s", input)
-		expect.That(t, code == exitFindings && len(f.Problems) == 0, "%s: exit code %d, %v: %s", input, code, f.Problems, said)
-	}
-}
-
 // BenchmarkFleet measures how long ten thousand reports of nodes with eight GPUs take, and the most memory: 10 s and 300
 // MB are allowed.
 func BenchmarkFleet(b *testing.B) {

@@ -317,9 +317,6 @@ func restoring(f cli.Flag) func() {
 // argument, each name of a command, and each variable that stands for a flag.
 func TestHostileWords(t *testing.T) {
 	slowWithRace(t)
-	// The library stores the value of a variable in the flag.
-	format, policy, color, limit := *formatFlag, *policyFlag, *colorFlag, *deadlineFlag
-	defer func() { *formatFlag, *policyFlag, *colorFlag, *deadlineFlag = format, policy, color, limit }()
 	t.Chdir(t.TempDir()) // A word that names a file to write is taken.
 	word := hostile()
 	var walk func(before []string, commands []*cli.Command)

@@ -42,10 +42,7 @@ import data.gpudoctor.lib.pci
 # passed is true where it is known that DMA is not translated, or that this was asked for.
 passed if input.iommu.mode in {"passthrough", "off"}
 
-passed if {
-	is_array(input.iommu.units)
-	count(input.iommu.units) == 0
-}
+passed if count(input.iommu.units) == 0
 
 # What is asked for counts only where it is not known what is in force.
 passed if {
@@ -169,7 +166,6 @@ unsuited := ["low", "likely", "iommu-pt"] if {
 }
 
 peers_over_pcie if count(amd.over_pcie) > 0
-
 peers_over_pcie if count(amd.pairs) == 0
 
 judged if count(warned) > 0

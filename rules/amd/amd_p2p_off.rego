@@ -54,24 +54,20 @@ lacks["pcie_p2p"] := {
 	"words": "Peer access over PCIe is disabled in the amdgpu driver (module parameter pcie_p2p is off; the default is on)",
 	"confidence": "likely",
 	"evidence": [{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}],
-} if {
-	amd.p2p_switched_off
-}
+} if amd.p2p_switched_off
 
 lacks["kernel"] := {
 	"words": sprintf("The kernel was built without %s, which AMD's driver needs for peer access over PCIe (a driver from AMD, built outside the kernel, may not need all of them)", [facts.list(amd.kernel_lacks)]),
 	"confidence": {true: "possible", false: "likely"}[object.get(input.gpus.amd, "version", "") != ""],
 	"evidence": [{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)],
-} if {
-	count(amd.kernel_lacks) > 0
-}
+} if count(amd.kernel_lacks) > 0
 
 findings contains {
 	"subject": name,
 	"affects": [address | some address in sort(peers.ends(amd.over_pcie)); facts.is_address(address)],
 	"message": sprintf("%s. RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail", [lack.words]),
 	"severity": {true: "high", false: "medium"}[count(refused) > 0],
-	"confidence": {true: "confirmed", false: lack.confidence}[(count(refused) + count(unreachable)) > 0],
+	"confidence": {true: "confirmed", false: lack.confidence}[(count(refused) + count([p | some p in amd.over_pcie; p.accessible == false])) > 0],
 	"messages": refused,
 	"evidence": lack.evidence,
 	"params": {"parameter": name},
@@ -81,7 +77,5 @@ findings contains {
 	wanting
 	not amd.peer_access
 }
-
-unreachable := {p | some p in amd.over_pcie; p.accessible == false}
 
 not_applicable contains "fewer than two AMD GPUs" if amd.no_pair

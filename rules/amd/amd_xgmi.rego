@@ -54,9 +54,7 @@ findings contains {
 		],
 	),
 	"params": {"gpus": sort(lacking)},
-} if {
-	count(lacking) > 0
-}
+} if count(lacking) > 0
 
 lacking := (({a | some p in split_pairs; some a in [p.a, p.b]} | unlinked) | severed) | unhived
 
@@ -95,7 +93,6 @@ severed contains a if {
 }
 
 comparable if count(joined) > 0
-
 comparable if count(ends - meshed) == 0
 
 ends := {a | some p in links; some a in [p.a, p.b]}

@@ -166,7 +166,6 @@ findings contains on("legacy", "HSA_ENABLE_IPC_MODE_LEGACY", "0", unshared, {
 	"confidence": {true: "likely", false: "possible"}[set_to == "1"],
 	"remedies": {true: ["unset-env"], false: ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"]}[set_to == "1"],
 }) if {
-	count(unshared) > 0
 	set_to := object.get(facts.env, "HSA_ENABLE_IPC_MODE_LEGACY", "")
 	set_to in {"", "1"}
 }

@@ -112,9 +112,7 @@ but contains sprintf("RCCL fails or hangs over it (%d channels in the log)", [su
 
 # RCCL hangs (ranks that did not finish their start, a table that ends early, a watchdog), or ends in an error.
 fails if amd.stuck
-
 fails if count(logs.stalled) > 0
-
 fails if count(broken) > 0
 
 findings contains {

@@ -54,7 +54,7 @@ findings contains {
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
-		"meaning": [object.get(signals, first.class, sent) | first.what == "signal"],
+		"meaning": [object.get(signals, first.class, "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person") | first.what == "signal"],
 		"line": [line | line := first.file_line],
 		"alike": [rank | some rank in input.logs.job.alike],
 	}),
@@ -87,8 +87,6 @@ signals := {
 	"SIGFPE": "an invalid arithmetic operation, such as a division by zero",
 	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
 }
-
-sent := "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person"
 
 default confidence := "likely"
 

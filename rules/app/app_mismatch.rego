@@ -66,10 +66,8 @@ difference(group, seq, ms) := sprintf("different operations at number %s: %s", [
 # next operation of the group: the first never called it.
 behind contains {"idle": idle, "waits": waits} if {
 	some idle in logs.by_id["torch-work-status"]
-	is_number(idle.rank)
 	idle.fields.enqueued == idle.fields.completed
 	some waits in logs.by_id["torch-work-status"]
-	is_number(waits.rank)
 	waits.rank != idle.rank
 	object.get(waits.fields, "group", "") == object.get(idle.fields, "group", "")
 	waits.fields.completed == idle.fields.completed
@@ -179,15 +177,11 @@ signs contains {
 }
 
 # lost are the messages that another rank is gone, by the rank that says it.
-lost[m.rank] contains m if {
-	some m in logs.messages({"nccl-remote-error", "nccl-closed-by-peer", "gloo-peer-closed"})
-	is_number(m.rank)
-}
+lost[m.rank] contains m if some m in logs.messages({"nccl-remote-error", "nccl-closed-by-peer", "gloo-peer-closed"})
 
 # left are the ranks that ended without a failure, as far as the texts show, before others lost them.
 left contains {"words": sprintf("Rank %d", [w.rank]), "by": rank, "messages": ms, "confidence": "likely"} if {
 	some w in logs.by_id["torch-not-destroyed"]
-	is_number(w.rank)
 	count([d | some d in input.logs.deaths; d.rank == w.rank]) == 0
 	some rank, ms in lost
 	rank != w.rank

@@ -63,7 +63,7 @@ experiments contains {
 findings contains {
 	"id": "told",
 	"subject": "job",
-	"message": sprintf("The text says that it works with %s: %s is at fault.", [assigned(s), s.row.words]),
+	"message": sprintf("The text says that it works with %s=%s: %s is at fault.", [s.name, s.value, s.row.words]),
 	"candidates": [{"cause": cause, "for": "the text says what helps"} | some cause in causes],
 	"messages": {s.message},
 	"severity": "high",
@@ -100,11 +100,8 @@ other_version("nccl", better, others) := "downgrade-nccl" if {
 	surroundings.version(better) < surroundings.version(other)
 } else := "upgrade-nccl"
 
-assigned(s) := sprintf("%s=%s", [s.name, s.value])
-
 # remedies are those of the row, and on AMD's GPUs those of the causes' own rules.
 remedies(row, causes) := row.remedies if {
-	row.remedies
 	causes == row.causes
 } else := {
 	"iommu-translation": ["iommu-pt", "update-bios"],
@@ -222,7 +219,6 @@ confidence(works, fails) := "possible" if {
 # placed is where in the logs the failing run failed.
 placed(fails) := {"order": logs.first(ms).order} if {
 	ms := {m | some m in logs.by_id[fails.message]; m.source == fails.source; m.line == fails.shown}
-	count(ms) > 0
 } else := {}
 
 evidence(run) := {

@@ -71,7 +71,6 @@ meaning(code, area) := means[0].causes if {
 	some row in table
 	row.number == code.number
 	means := [m | some m in object.get(row, "means", []); area in object.get(m, "areas", [area])]
-	count(means) > 0
 }
 
 meaning(code, _) := object.get(row, "causes", object.get(driver_errors.class(code.number), "causes", [])) if {

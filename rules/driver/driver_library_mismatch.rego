@@ -181,9 +181,7 @@ said["libnvidia-ml"] := {
 	"evidence": {"fact": "gpus.nvml_error", "value": input.gpus.nvml_error, "source": "nvmlInit"},
 	"words": "NVML says that its version is not that of the kernel driver",
 	"remedies": ["reboot-or-reload-driver"],
-} if {
-	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
-}
+} if endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
 
 # cuda_answers is CUDA's answer to the probe, if it is one of these.
 cuda_answers(names) := [{"fact": "transfers.error_name", "value": answer, "source": "cuInit"} |

@@ -167,9 +167,7 @@ findings contains {
 	"about": {"address": address, "said": m.text},
 	"messages": {m},
 	"params": {"variable": variable, "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
-} if {
-	some [grade, variable, address, m] in unmet
-}
+} if some [grade, variable, address, m] in unmet
 
 # Connections of a job over several machines to a rendezvous address on the machine itself: each machine reaches only
 # its own ranks there.

@@ -228,7 +228,6 @@ findings contains setting("refused", name, {
 	"messages": refused,
 	"remedies": ["fix-visible-devices", "unset-env"],
 }) if {
-	count(refused) > 0
 	name := min({n | some n, _ in visible.ends})
 }
 

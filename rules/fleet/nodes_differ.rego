@@ -30,8 +30,6 @@ import data.gpudoctor.lib.fleet
 import data.tables.fleet as table
 import data.tables.variables
 
-rows := {row.name: row | some row in table.traits}
-
 findings contains object.union(of(t), {
 	"grade": "row",
 	"severity": row.severity,
@@ -40,7 +38,8 @@ findings contains object.union(of(t), {
 	"about": {"values": fleet.said(t), "why": row.why, "hardware": object.get(t, "hardware", "")},
 }) if {
 	some t in fleet.differing
-	row := rows[t.name]
+	some row in table.traits
+	row.name == t.name
 }
 
 findings contains object.union(of(t), {"grade": grade, "about": {"values": fleet.said(t)}, "params": {"variable": t.name}}) if {

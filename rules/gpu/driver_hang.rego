@@ -134,7 +134,6 @@ remedies := ["reboot", "upgrade-driver"] if {
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 
 stuck if input.transfers.left == true
-
 stuck if input.gpus.nvml == "hang"
 
 missing contains {"fact": "transfers", "words": "the probe did not run"} if {
@@ -143,7 +142,6 @@ missing contains {"fact": "transfers", "words": "the probe did not run"} if {
 }
 
 probe_ran if input.transfers.outcome != "unknown"
-
 probe_ran if count(input.transfers.devices) > 0
 
 not_applicable contains "no GPU" if {

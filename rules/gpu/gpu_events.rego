@@ -27,7 +27,6 @@ import data.gpudoctor.lib.xid
 # that no program asked for) and without the consequences of such a fault at the same GPU.
 events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
-	is_number(e.code)
 	not is_fault(e)
 	not outweighed(e)
 }
@@ -56,9 +55,7 @@ findings contains {
 	"severity": xid.meaning(code).severity,
 	"confidence": {true: "possible", false: "likely"}[xid.meaning(code).class == "unknown"],
 	"remedies": xid.remedies(code),
-} if {
-	some [place, code], es in events
-}
+} if some [place, code], es in events
 
 afterword := {
 	"application": "The usual cause is an error in a program.",

@@ -55,7 +55,6 @@ signs[place] contains logged(es, xid.meaning(code).severity, words, xid.remedies
 # events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down reports.
 events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
-	is_number(e.code)
 	xid.meaning(e.code).class in {"fault", "link"}
 	not e.code in gpu_state.nvlink_xids
 }
@@ -128,7 +127,6 @@ findings contains {
 	"remedies": gpu_state.reset,
 } if {
 	some e in pci.events.sxid
-	is_number(e.code)
 	xid.sxid_severity(e) != "info"
 }
 
@@ -166,9 +164,7 @@ findings contains {
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": gpu_state.reset,
-} if {
-	count(staged_failures) > 0
-}
+} if count(staged_failures) > 0
 
 involved := common if {
 	count(common) == 1

@@ -93,7 +93,7 @@ listed.tree := {d.address | some d in input.pci.devices} if {
 # or AMD's compute driver lack, is left to gpu-fault and amd-gpu-fault.
 lacking[address] contains source if {
 	some from in ["api", "management"]
-	some address in (listed[from] - lost)
+	some address in (listed[from] - {g.address | some g in of_vendor; object.get(g, "error", "") != ""})
 	some source, theirs in shown
 	not same(address) in theirs
 	not explained(source, address)
@@ -106,8 +106,6 @@ same(address) := split(address, ".")[0] if {
 	hip
 } else := address
 
-lost := {g.address | some g in of_vendor; object.get(g, "error", "") != ""}
-
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more
 # entries than it offers, MIG, of which CUDA offers one instance, or device nodes.
 hidden if {
@@ -116,15 +114,12 @@ hidden if {
 }
 
 hidden if facts.env.GPU_DEVICE_ORDINAL
-
 hidden if visible.instances
 
 hidden if {
-	open := {path | some path in nodes; surroundings.node_access[path] != "none"}
+	open := {path | some path in {"amd": surroundings.render_nodes, "nvidia": surroundings.nvidia_nodes}[vendor]; surroundings.node_access[path] != "none"}
 	count(open) in numbers.range(1, count(input.transfers.devices))
 }
-
-nodes := {"amd": surroundings.render_nodes, "nvidia": surroundings.nvidia_nodes}[vendor]
 
 explained("api", _) if hidden
 

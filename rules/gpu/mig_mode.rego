@@ -75,9 +75,7 @@ findings contains {
 	"severity": {true: "critical", false: "medium"}[count(said) > 0],
 	"confidence": {true: "confirmed", false: "likely"}[count(named_instance) > 0], # The program's own words name the instance.
 	"remedies": ["disable-mig", "separate-mig-instances"],
-} if {
-	spans
-}
+} if spans
 
 said := (twice | unseen) | named_instance
 
@@ -99,7 +97,6 @@ spans if {
 asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
-
 not_applicable contains "no NVIDIA GPU" if facts.only_amd
 
 not_applicable contains "no GPU here supports MIG" if {

@@ -65,7 +65,6 @@ meaning := {
 }
 
 limited(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
-
 limited(address) if facts.gpu[address].virtualization_mode == "vgpu"
 
 # expected_answers come from the design of a platform; a better one is another machine, not another setting.
@@ -126,9 +125,7 @@ findings contains {
 	"params": {"gpus": {address | some address in peers.ends(pairs); facts.gpu[address].mig == true}},
 	"severity": weight[k[0]][0],
 	"remedies": remedies(k),
-} if {
-	some k, pairs in alike
-}
+} if some k, pairs in alike
 
 alike[[class(p), sort(answers(p))]] contains p if some p in refused
 
@@ -150,9 +147,7 @@ findings contains {
 	"about": {"models": {g.name | some g in input.gpus.devices; g.name != ""}},
 	"messages": stopped,
 	"remedies": array.concat([r | some r in ["disable-custom-all-reduce"]; count(own_all_reduce) > 0], ["nccl-p2p-disable"]),
-} if {
-	count(stopped) > 0
-}
+} if count(stopped) > 0
 
 subject(pairs) := "host" if {
 	count(pairs) > 1
@@ -160,9 +155,7 @@ subject(pairs) := "host" if {
 } else := facts.pair_name(p.a, p.b) if {
 	count(pairs) == 1
 	some p in pairs
-} else := sprintf("%s and %d more", [facts.pair_name(first.a, first.b), count(pairs) - 1]) if {
-	first := sort(pairs)[0]
-}
+} else := sprintf("%s and %d more", [facts.pair_name(first.a, first.b), count(pairs) - 1]) if first := sort(pairs)[0]
 
 remedies(k) := ["remove-module-parameter"] if {
 	"disabled-by-regkey" in k[1]
@@ -194,9 +187,7 @@ evidence(pairs) := array.flatten([
 ])
 
 told(p) if p.p2p.read
-
 told(p) if is_boolean(peers.access[[p.a, p.b]])
-
 told(p) if is_boolean(p.accessible)
 
 missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CUDA driver was queried for peer access"} if {
@@ -207,5 +198,4 @@ missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CU
 asks contains "links.pairs" if count(object.get(input, ["gpus", "p2p"], [])) == 0
 
 not_applicable contains "fewer than two GPUs" if not facts.several
-
 not_applicable contains "fewer than two GPUs" if count(facts.gpu_pairs) == 0

@@ -39,9 +39,7 @@ findings contains {
 	"subject": "GPU memory",
 	"message": sprintf("%s: the GPU had too little free memory", [logs.who(logs.first(device))]),
 	"messages": device,
-} if {
-	count(device) > 0
-}
+} if count(device) > 0
 
 findings contains {
 	"subject": "memory limit",

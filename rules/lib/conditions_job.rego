@@ -80,14 +80,12 @@ holds contains "driver_answered" if {
 }
 
 holds contains "driver_answered" if input.gpus.driver.kernel_version
-
 holds contains "all_ranks_stand" if count(collectives.standing) > 0
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
 holds contains "network_named" if facts.variable.NCCL_NET
 holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
 holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
 holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
-
 holds contains "open_files_limit_known" if input.container.nofile_soft > 0
 holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 

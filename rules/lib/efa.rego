@@ -9,7 +9,6 @@ import data.gpudoctor.lib.surroundings
 # expected is true when the job is meant to use EFA: the devices are there, or were asked for, or the settings name
 # them, or the plugin itself recognized an instance that has them.
 expected if count(surroundings.efa_devices) > 0
-
 expected if input.launches[_].resources["vpc.amazonaws.com/efa"]
 expected if facts.env.FI_PROVIDER == "efa"
 
@@ -19,7 +18,6 @@ expected if {
 }
 
 expected if strings.any_prefix_match(input.nics.rdma[_].device, ["rdmap", "efa_"])
-
 expected if logs.said("ofi-platform")
 expected if logs.said("prose-efa-instance")
 

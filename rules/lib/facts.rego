@@ -100,9 +100,7 @@ peer_transfers := {t |
 	t.test in peer_tests
 	is_address(t.source)
 	is_address(t.destination)
-} if {
-	is_array(input.transfers.transfers)
-}
+} if is_array(input.transfers.transfers)
 
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 

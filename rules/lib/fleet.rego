@@ -19,11 +19,9 @@ said(t) := array.concat(
 )
 
 named(v) := "" if not v.nodes
-
 named(v) := sprintf(" (%s%s)", [concat(", ", array.slice(v.nodes, 0, 3)), more(count(v.nodes) - 3)]) if v.nodes
 
 more(n) := "" if n <= 0
-
 more(n) := sprintf(" and %d more", [n]) if n > 0
 
 evidence(t) := {

@@ -180,7 +180,7 @@ reported[library] contains f if {
 finding(f) := {
 	"subject": f.row.library,
 	"message": sprintf("%s %s (%sfixed in %s)", [
-		concat(" ", array.concat([names[f.row.library]], [v | v := f.version])), f.row.what,
+		concat(" ", array.concat([{"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}[f.row.library]], [v | v := f.version])), f.row.what,
 		concat("", [sprintf("since %s, ", [since]) | since := f.row.since]), object.get(f.row, "fixed", "no known version"),
 	]),
 	"severity": object.get(f.row, "severity", "high"),
@@ -190,5 +190,3 @@ finding(f) := {
 	"remedies": f.row.remedies,
 	"params": object.union({"fault": object.get(f.row, "fault", f.row.id)}, object.filter(f.row, ["source", "variable"])),
 }
-
-names := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}

@@ -121,7 +121,6 @@ told_names := {name: facts.env[name] | some name in ["NCCL_SOCKET_IFNAME", "GLOO
 
 # taken are those of some names of interfaces that the value of a variable takes.
 taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_names.NCCL_SOCKET_IFNAME, name)}
-
 taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
 
 # listed are the interfaces of each host whose list is whole: the loopback

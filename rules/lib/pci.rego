@@ -67,7 +67,6 @@ translated(address) if count(domains[address] & {"DMA", "DMA-FQ"}) > 0
 
 # untranslated is true where it is known that the IOMMU leaves the addresses of a device alone.
 untranslated(_) if input.iommu.mode in {"off", "passthrough"}
-
 untranslated(address) if domains[address] == {"identity"}
 
 untranslated(address) if {
@@ -134,7 +133,6 @@ hidden(pair) := {address |
 }
 
 shown(address) if device[address].extended == true
-
 shown(address) if is_object(device[address].acs)
 
 generation := {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}

@@ -8,7 +8,6 @@ import data.gpudoctor.lib.pci
 
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
-
 vendor(address) := {"0x10de": "nvidia", "0x1002": "amd"}[pci.device[address].vendor] if not facts.gpu[address]
 
 both_nvidia(pair) if {
@@ -85,9 +84,7 @@ access := {[p.source, p.destination]: p.access | some p in input.transfers.peers
 
 # refused is true for two GPUs to which the driver offers no peer access in at least one direction.
 refused(pair) if access[[pair.a, pair.b]] == false
-
 refused(pair) if access[[pair.b, pair.a]] == false
-
 refused(pair) if count(refusals(pair)) > 0
 
 # refusals are the answers of NVML, other than "ok", for reads and writes between two GPUs.

@@ -41,7 +41,6 @@ active_ports := {p | some p in ports; p.state == "active"}
 # a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
 link_layers contains p.link_layer if some p in ports
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
-
 link_layers contains "Ethernet" if startswith(input.logs.messages[_].fields.local_gid, "::ffff:")
 
 # of_machine is true of what the machine itself showed, not a text.

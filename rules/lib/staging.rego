@@ -32,9 +32,7 @@ of[peers.key(t.source, t.destination)] contains t if {
 rate(a, b) := min(rates) if {
 	rates := {t.gbps | some t in of[peers.key(a, b)]; t in facts.staged_transfers}
 	count(rates) > 0
-} else := least_rate
-
-least_rate := min({t.gbps | some t in facts.staged_transfers})
+} else := min({t.gbps | some t in facts.staged_transfers})
 
 # faster is true for two GPUs between which the way through host memory was measured faster than peer access.
 faster(a, b) if {

@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes
-#   - ref: https://github.com/NVIDIA/nccl/releases
-#     description: The same, with issue numbers
 #   - ref: https://docs.nvidia.com/cuda/wsl-user-guide/index.html
 #     description: NCCL supports WSL 2 since 2.11.4
 # custom:

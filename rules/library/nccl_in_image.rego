@@ -91,10 +91,8 @@ findings contains {
 newer contains [l.path, l, major] if {
 	some [_, l] in image_files.copies("libnccl")
 	major := image_files.cuda_major(l.version)
-	newest_runtime < major
+	max({r.release[0] | some r in image_files.runtimes}) < major
 }
-
-newest_runtime := max({r.release[0] | some r in image_files.runtimes})
 
 findings contains {
 	"subject": "nccl",

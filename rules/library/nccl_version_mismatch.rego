@@ -33,7 +33,6 @@ import data.gpudoctor.lib.surroundings
 # versions are those of each host, by source: what was loaded ("log"), and each package.
 versions[key][p.host] contains p if {
 	some p in input.software
-	p.host != ""
 	key := kind(p)
 }
 
@@ -47,9 +46,7 @@ kind(p) := "NCCL as loaded" if {
 differing[key] := by_host if {
 	some key, hosts in versions
 	by_host := {host: {p.version | some p in packages} | some host, packages in hosts}
-	kinds_of_host := {one | some one in by_host}
-	count(kinds_of_host) > 1
-	first_kinds := array.slice(sort(kinds_of_host), 0, 32)
+	first_kinds := array.slice(sort({one | some one in by_host}), 0, 32)
 	some a in first_kinds
 	some b in first_kinds
 	count(a & b) == 0

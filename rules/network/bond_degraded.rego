@@ -129,10 +129,7 @@ missing contains {"fact": "nics.rdma", "words": "it is not known which RDMA port
 
 asks contains "env.variables" if count(spreads) > 0
 
-not_applicable contains "no bond of interfaces" if {
-	is_array(input.nics.bonds)
-	count(input.nics.bonds) == 0
-}
+not_applicable contains "no bond of interfaces" if count(input.nics.bonds) == 0
 
 not_applicable contains "no RDMA device is available" if {
 	not input.nics.bonds

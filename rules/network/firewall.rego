@@ -13,8 +13,6 @@
 #     description: Symptoms of a security group without such a rule
 #   - ref: https://github.com/kubeflow/website/issues/2011
 #     description: Istio's proxies block jobs over several pods
-#   - ref: https://github.com/NVIDIA/nccl/issues/352
-#     description: A firewall on one machine
 # custom:
 #   severity: critical
 #   confidence: likely

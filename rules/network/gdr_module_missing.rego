@@ -139,7 +139,6 @@ findings contains unavailable({
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
 	"confidence": "confirmed",
 }) if {
-	count(gpudirect.refused) > 0
 	count(rdma.direct_channels | disabled) == 0
 }
 
@@ -164,7 +163,6 @@ missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a 
 }
 
 asks contains "gpus.driver.open" if dmabuf_unclear
-
 asks contains "host.kernel" if dmabuf_unclear
 
 dmabuf_unclear if {

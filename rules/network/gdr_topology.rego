@@ -139,9 +139,7 @@ across contains gpu if {
 	count(paths & near_enough) == 0
 }
 
-near_enough := {path | some i, path in rates.paths; i <= gdr_limit}
-
-gdr_limit := [i | some i, path in rates.paths; path == rates.gdr_path][0]
+near_enough := {path | some i, path in rates.paths; some j; rates.paths[j] == rates.gdr_path; i <= j}
 
 all_across if {
 	count(across) > 0
@@ -226,11 +224,9 @@ undecided if {
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 nic_paths[p.a] contains p.path if {
 	some p in input.links.pairs
 	p.kind == "gpu-nic"
-	p.path != ""
 }

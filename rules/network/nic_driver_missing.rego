@@ -72,7 +72,6 @@ default severity := "medium"
 severity := "low" if facts.is_passthrough_host == true
 
 asks contains "nics.rdma" if count(surroundings.rdma_nics) > 0
-
 asks contains "pci.devices[].driver" if count(adapters) > 0
 
 not_applicable contains "no RDMA adapter on this machine" if surroundings.no_rdma_nic

@@ -12,10 +12,6 @@
 #     description: fi_getinfo finds nothing if the container lacks /dev/infiniband
 #   - ref: https://github.com/olcf/olcf-user-docs/issues/947
 #     description: The libfabric settings with which RCCL over Slingshot (cxi) does not hang
-#   - ref: https://github.com/ROCm/aws-ofi-rccl/issues/16
-#     description: Collectives that hang over cxi with another libfabric
-#   - ref: https://github.com/aws/aws-ofi-nccl/issues/803
-#     description: A plugin that uses tcp if EFA's devices are not passed in
 # custom:
 #   severity: high
 #   confidence: likely
@@ -69,7 +65,6 @@ findings contains {
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
 	"evidence": [{"fact": "nics.providers", "value": input.nics.providers, "source": "fi_info"}],
 } if {
-	is_array(input.nics.providers)
 	count({p | some p in input.nics.providers; startswith(p, "efa")}) == 0
 	wanted
 }
@@ -112,9 +107,7 @@ findings contains {
 	name := network(m)
 }
 
-network(m) := object.get(m, ["fields", "network"], concat(", ", asked))
-
-asked := {facts.env[name] | some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]}
+network(m) := object.get(m, ["fields", "network"], concat(", ", {facts.env[name] | some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]}))
 
 # EFA is meant, and NCCL took TCP. AWS instances with the GPUs that come with EFA can also be started without it.
 findings contains {

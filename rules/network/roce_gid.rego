@@ -155,10 +155,8 @@ routable_in[g.index] contains p if {
 	not startswith(lower(g.gid), "fe80")
 }
 
-# unfit are the ports without such a GID at the index that is set, and empty those without any.
+# unfit are the ports without such a GID at the index that is set.
 unfit := {p | rdma.gid_index; some p in tables} - object.get(routable_in, rdma.gid_index, set())
-
-empty := {p | some p in unfit; not rdma.gid_index in {g.index | some g in listed(p)}}
 
 # Without a failure, an index that is empty cannot work, and one that is not routed works only in one Ethernet segment.
 findings contains {
@@ -166,7 +164,7 @@ findings contains {
 	"subject": "NCCL_IB_GID_INDEX",
 	"about": about_index,
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
-	"severity": {true: "high", false: "low"}[count(empty) > 0],
+	"severity": {true: "high", false: "low"}[count([p | some p in unfit; not rdma.gid_index in {g.index | some g in listed(p)}]) > 0],
 	"remedies": ["set-gid-index"],
 	"params": params,
 } if count(unfit) > 0
@@ -174,7 +172,6 @@ findings contains {
 asks contains "nics.rdma[].state" if count(tables) > 0
 
 not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if rdma.no_roce
-
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 # roce_ports are the RoCE ports of this machine that carry data and whose table of GIDs was read.

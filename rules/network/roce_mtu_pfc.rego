@@ -85,9 +85,7 @@ mtus[mtu] contains rdma.port_name(p) if {
 # follows from its interface.
 mtu_of(p) := p.mtu if {
 	p.mtu
-} else := p.allowed_mtu if {
-	rdma.of_machine(p)
-}
+} else := p.allowed_mtu if rdma.of_machine(p)
 
 findings contains {
 	"grade": "mtu",
@@ -164,7 +162,6 @@ slow(p, n) if {
 
 unprotected contains q if {
 	some q in input.nics.qos
-	is_array(q.pfc)
 	count(q.pfc) == 0
 	count(object.get(q, "ecn", [])) == 0
 }
@@ -203,5 +200,4 @@ missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports n
 }
 
 not_applicable contains "only InfiniBand or EFA here: their flow control is part of the network" if rdma.no_roce
-
 not_applicable contains "no RDMA device is available" if rdma.no_device

@@ -108,11 +108,9 @@ rendezvous contains facts.env.MASTER_ADDR if networks.ipv4(facts.env.MASTER_ADDR
 
 rendezvous contains address if {
 	some l in input.launches
-	some value in launches.options(l, rendezvous_options)
+	some value in launches.options(l, "(master|dist[_-]init)[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]url|init[_-]method")
 	some [_, address] in regex.find_all_string_submatch_n(`^(?:tcp://)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$`, value, 1)
 }
-
-rendezvous_options := "(master|dist[_-]init)[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]url|init[_-]method"
 
 # NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
 # network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
@@ -263,7 +261,6 @@ findings contains misled("NCCL_IB_HCA", {
 	value := facts.env.NCCL_IB_HCA
 	value != ""
 	devices := {p.device | some p in input.nics.rdma}
-	count(devices) > 0
 	count({d | some d in devices; networks.selects(value, d)}) == 0
 }
 

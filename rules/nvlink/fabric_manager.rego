@@ -27,9 +27,7 @@ start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	installed == loaded
 } else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
-# signs are what is said against the fabric, with what helps. The first in this order names the remedies.
-order := ["version", "not-ready", "state", "no-gpu", "stopped", "service"]
-
+# signs are what is said against the fabric, with what helps. The first that is present names the remedies.
 signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
 
 signs["version"] := [
@@ -42,12 +40,10 @@ signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(uns
 }
 
 signs["no-gpu"] := ["The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none, and nothing shows that its fabric manager runs", start] if blacked_out
-
 signs["stopped"] := ["The fabric manager is not running", start] if stopped
-
 signs["service"] := ["The fabric manager service is missing or fails", start] if count(unserved) > 0
 
-present := [signs[id] | some id in order; signs[id]]
+present := [signs[id] | some id in ["version", "not-ready", "state", "no-gpu", "stopped", "service"]; signs[id]]
 
 findings contains {
 	"subject": "host",
@@ -63,9 +59,7 @@ findings contains {
 	"severity": severity,
 	"confidence": confidence,
 	"remedies": present[0][1],
-} if {
-	broken
-}
+} if broken
 
 elsewhere := ["In a virtual machine, the fabric manager may run on the host or in a service VM: check there" | facts.is_guest == true]
 
@@ -87,9 +81,7 @@ confidence := "confirmed" if {
 } else := "likely"
 
 broken if not_ready
-
 broken if count(unsettled) > 0
-
 broken if blacked_out
 
 # A manager of this machine that does not run, or cannot because of its version, is why nothing will start.
@@ -110,18 +102,14 @@ broken if {
 }
 
 cannot_run if stopped
-
 cannot_run if mismatch
 
-probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in probe_codes
-
-probe_codes := {code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices}
+probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in ({code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices})
 
 # A fabric that stalls for a moment while a multicast object is bound also answers 802; nvls-multicast covers that.
 said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})
 
 not_ready if probe_not_ready
-
 not_ready if count(said_not_ready) > 0
 
 # unserved are failures of its service. It fails wherever there is no NVSwitch
@@ -170,7 +158,6 @@ members := {g.address: g.fabric | some g in facts.named; g.fabric.state != "not-
 # switched is true on a machine with NVSwitches. On Blackwell they are no PCI
 # functions, and the GPUs' membership in a fabric is all that is seen of them.
 switched if input.gpus.nvswitches > 0
-
 switched if count(members) > 0
 
 # unsettled are the GPUs whose registration has not ended, with its state, or ended in an error.
@@ -238,7 +225,6 @@ board if count([g |
 ]) >= 8
 
 switches if in_tree
-
 switches if board
 
 fabric_evidence := array.flatten([

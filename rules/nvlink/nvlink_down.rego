@@ -72,9 +72,7 @@ findings contains {
 		["start-fabric-manager" | not input.gpus.driver.fabric_manager.running == true],
 		["reboot", "reset-gpu"],
 	),
-} if {
-	all_down
-}
+} if all_down
 
 # unhealthy are the parts of the fabric's health mask that matter to traffic.
 unhealthy := {
@@ -200,7 +198,6 @@ links := {g.address: g.nvlinks |
 active[address] := count([l | some l in ls; l.active == true]) if some address, ls in links
 
 switched if count(switched_pairs) > 0
-
 switched if input.gpus.nvswitches > 0
 
 switched if {
@@ -231,7 +228,6 @@ short[address] := expected if {
 }
 
 bridged(_) if switched
-
 bridged(address) if active[address] > 0
 
 due(address) := count(links[address]) if {

@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/issues/276
 #     description: 'NVIDIA on CUDA failures in nvls.cc: the fabric manager was restarted without a GPU reset'
-#   - ref: https://github.com/NVIDIA/nccl/issues/1488
-#     description: The failure reproduced by restarting the fabric manager, and fixed by a reboot
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
 #     description: GPUs must be reset after the fabric manager was restarted
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable
@@ -71,9 +69,7 @@ findings contains {
 	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until they are reset, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"messages": failures,
 	"remedies": remedies,
-} if {
-	count(failures) > 0
-}
+} if count(failures) > 0
 
 default where := ""
 

@@ -262,7 +262,6 @@ on_path contains bridge if {
 switch_vendors := {"0x10b5", "0x1000", "0x11f8"}
 
 switch_port(d) if d.vendor in switch_vendors
-
 switch_port(d) if d.port_type == "downstream-port"
 
 switch_port(d) if {

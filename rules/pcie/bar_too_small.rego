@@ -216,9 +216,7 @@ findings contains {
 		true: ["nccl-p2p-disable", "replace-hardware"],
 		false: ["enable-rebar", "nccl-p2p-disable", "update-bios"],
 	}[count(outgrown) > 0],
-} if {
-	count(logs.mapping_refused) > 0
-}
+} if count(logs.mapping_refused) > 0
 
 # roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log: the
 # driver cannot reach the GPU at all, or not its memory. A driver that fails to enlarge a BAR goes on with the small one,
@@ -243,11 +241,8 @@ roomless[pci.place(e)] contains evidence if {
 
 # of_gpu is true of a BAR of a GPU, by its address, the driver that speaks, or the size that nothing else asks for.
 of_gpu(e) if e.address in facts.gpus
-
 of_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
-
 of_gpu(e) if e.id in {"nvrm-bar-invalid", "amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
-
 of_gpu(e) if e.address in of_amdgpu
 
 of_amdgpu := {e.address | some e in pci.events.amdgpu}
@@ -279,14 +274,10 @@ findings contains {
 } if {
 	some bridge, es in cramped
 	gpus := pcie_links.below(bridge) & facts.gpus
-	count(gpus | unplaced) > 0
-	count(gpus & covered) < max([count(gpus), 1])
+	count(gpus | (facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""})) > 0
+	count([address | some address in gpus; windows[address]; memory(address); not small[address]]) < max([count(gpus), 1])
 	count(gpus & object.keys(roomless)) == 0
 }
-
-unplaced := facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""}
-
-covered := {address | some address, _ in windows; memory(address); not small[address]}
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 

@@ -127,7 +127,6 @@ refused_nics contains e if {
 }
 
 of_nvidia(e) if peers.vendor(e.address) == "nvidia"
-
 of_nvidia(e) if e.fields.driver == "nvidia"
 
 # What texts tell where they do not show what is in force: the signs that the IOMMU translates, with their evidence.

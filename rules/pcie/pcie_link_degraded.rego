@@ -177,7 +177,6 @@ signs[e.address] contains sign(5, gbps, best, "%v Gb/s", false, pci.event_eviden
 }
 
 a_gpu(e) if e.address in facts.gpus
-
 a_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
 
 # A quarter of the lanes or of the speed loses more than half of the bandwidth. Some models are often wired with fewer

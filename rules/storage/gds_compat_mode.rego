@@ -179,7 +179,8 @@ missing contains {"fact": "storage.mounts", "words": "the file systems on the NV
 
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
 	drives_here
-	count(hidden) > 0
+	some p in below_switch
+	count(pci.hidden(p)) > 0
 }
 
 missing contains {"fact": "iommu.groups", "words": "it is not known whether the IOMMU translates the addresses of the drives"} if {
@@ -214,9 +215,7 @@ forced := on("properties.force_compat_mode")
 property(name, variable) := array.concat(
 	[{"fact": sprintf("storage.gds.properties[%s]", [name]), "value": gds.properties[name], "source": place}],
 	[{"fact": "storage.gds.variables", "value": variable, "source": source} | variable in gds.variables],
-) if {
-	place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
-}
+) if place := [p | some p in [object.get(gds, "config", ""), source]; p != ""][0]
 
 # not_drivers are lines of gdscheck about RDMA libraries, among those about storage.
 not_drivers := {"Mellanox PeerDirect", "rdma library", "rdma devices", "rdma_device_status", "Userspace RDMA", "DynamicRouting", "Dynamic Routing"}
@@ -275,7 +274,7 @@ translated contains address if {
 }
 
 # below_switch are a GPU and an NVMe drive below one switch, redirecting the bridges between them that redirect their
-# traffic, and hidden those whose ACS could not be read.
+# traffic.
 below_switch contains p if {
 	facts.is_guest == false
 	some p in facts.pairs
@@ -284,8 +283,6 @@ below_switch contains p if {
 }
 
 redirecting := {bridge | some p in below_switch; some bridge in pci.redirecting(p)}
-
-hidden := {bridge | some p in below_switch; some bridge in pci.hidden(p)}
 
 # Nobody set it up: cuFile is part of the CUDA toolkit, and so is its file with the defaults.
 not_applicable contains "GPUDirect Storage is not set up here" if {

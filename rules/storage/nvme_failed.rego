@@ -55,7 +55,4 @@ missing contains {"fact": "storage.drives", "words": sprintf("the state of the N
 	object.get(d, "state", "") == ""
 }
 
-not_applicable contains "no NVMe drive" if {
-	is_array(input.storage.drives)
-	count(input.storage.drives) == 0
-}
+not_applicable contains "no NVMe drive" if count(input.storage.drives) == 0

@@ -76,7 +76,6 @@ missing contains {"fact": "storage.arrays", "words": sprintf("the state of the a
 
 told(a) if {
 	a.state != ""
-	a.level != ""
 	redundant := a.level in {"raid1", "raid4", "raid5", "raid6", "raid10"}
 	true in {redundant == false, is_number(object.get(a, "degraded", ""))}
 }

@@ -95,9 +95,7 @@ default severity := "medium"
 
 severity := "low" if {
 	count(asked) > 0
-} else := "high" if {
-	best.bus_gbps < (best.expected_gbps * best.threshold) * thresholds.wrong_path
-}
+} else := "high" if best.bus_gbps < (best.expected_gbps * best.threshold) * thresholds.wrong_path
 
 missing contains {"fact": "collectives", "words": sprintf("the speed of the collectives is not known: %s", [object.get(input.collectives, "reason", "they did not run")])} if {
 	input.collectives.outcome in {"unknown", "corrupt", "hang", "error"}
@@ -111,5 +109,4 @@ missing contains {"fact": "collectives.arms", "words": "no large all-reduce coul
 }
 
 not_applicable contains why if some why in collective_cost.idle
-
 not_applicable contains "the collectives had one GPU" if count(input.collectives.gpus) == 1

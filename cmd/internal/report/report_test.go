@@ -243,27 +243,6 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	}
 }
 
-// TestMissing checks that what is missing is reported with its reasons and with the way to have it.
-func TestMissing(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		in   Input
-		want []string
-	}{
-		{"healthy", healthy(8), []string{}},
-		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): use --probe-busy to include them)",
-		}},
-		{"under load", underLoadInPart(), []string{
-			"transfers (3 of 12 peer paths could not be judged: 0000:00:07.0: in use by process 1234 (python3) while the transfer was timed, so its speed is not judged)",
-		}},
-		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
-		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
-	} {
-		expect.NoDiff(t, tt.want, New(tt.in).Verdict.Missing, "%s", tt.name)
-	}
-}
-
 // TestOneScreen checks the promise that a healthy machine takes one screen.
 func TestOneScreen(t *testing.T) {
 	// The probe's full mode tells more figures.
@@ -275,23 +254,6 @@ func TestOneScreen(t *testing.T) {
 		for _, l := range lines {
 			n := utf8.RuneCountInString(l)
 			expect.That(t, n <= width, "%s: line of %d columns: %s", name, n, l)
-		}
-	}
-}
-
-// TestNothingUnprintable checks that no character from the machine reaches the terminal that could do harm there.
-func TestNothingUnprintable(t *testing.T) {
-	for _, f := range formats {
-		for _, s := range []Style{{}, {Verbose: true}, {Quiet: true}, {ASCII: true, Verbose: true}} {
-			var b bytes.Buffer
-			f.write(&b, samples()["hostile"], s)
-			if i := bytes.IndexFunc(b.Bytes(), func(r rune) bool {
-				keepsUnit := r == '\u00a0' && f.Name != "text" // Between a number and its unit.
-				return r != '\n' && !strconv.IsPrint(r) && !keepsUnit
-			}); i >= 0 {
-				t.Errorf("%s %+v: unprintable character at %d: %q", f.Name, s, i, b.Bytes()[i:min(i+20, b.Len())])
-			}
-			expect.That(t, utf8.Valid(b.Bytes()), "%s %+v: not UTF-8", f.Name, s)
 		}
 	}
 }
