@@ -199,8 +199,7 @@ var rocminfoVersionKind = &parse.Kind{
 	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(l.Text)
+		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(in.First().Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()
@@ -216,15 +215,11 @@ var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
 var rocmLibraryKind = &parse.Kind{
 	Name: "rocm-library", Title: "ROCm's version, from the name of a library", Command: "ls -l /opt/rocm/lib/librccl.so*", Gives: []string{"software"},
 	Anchors: []string{"librccl.so.1.0.", "libamdhip64.so."},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := rocmLibrary.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(rocmLibrary, func(s *parse.Sink, l parse.Line, m []string) bool {
 		n := parse.Number(m[1])
 		s.Package("rocm", strconv.Itoa(n/10000)+"."+strconv.Itoa(n/100%100)+"."+strconv.Itoa(n%100), "", "file", l)
 		return true
-	},
+	}),
 }
 
 var rocmLibrary = lazy.New(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)

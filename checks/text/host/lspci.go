@@ -140,9 +140,8 @@ func lspciLoose(line string) bool {
 }
 
 func lspciBegins(in *parse.Lines) bool {
-	l, _ := in.Peek()
-	_, _, _, head := lspciHeadOf(l.Text)
-	return head || lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
+	_, _, _, head := lspciHeadOf(in.First().Text)
+	return head || lspciLoose(lspciUnnumbered(in.First().Text)) || lspciAsked(in) != "" && lspciLink.MatchString(in.First().Text)
 }
 
 // lspciOne is the option by which lspci is asked for one function.
@@ -184,9 +183,8 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
-	first, _ := in.Peek()
-	if address := lspciAsked(in); address != "" && lspciDetail(first.Text) {
-		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), first), head: first, secondary: -1, subordinate: -1}
+	if address := lspciAsked(in); address != "" && lspciDetail(in.First().Text) {
+		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), in.First()), head: in.First(), secondary: -1, subordinate: -1}
 		devices = append(devices, current)
 	}
 	in.While(func(l parse.Line) bool {

@@ -27,9 +27,8 @@ var xmlKind = &parse.Kind{
 var xmlFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
 
 func xmlRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
 	end := "</system>"
-	if strings.Contains(first.Text, "<topology") {
+	if strings.Contains(in.First().Text, "<topology") {
 		end = "</topology>"
 	}
 	document, _ := parse.XMLDocument(in, end)

@@ -118,6 +118,8 @@ type Lines struct {
 	prompt Prompt
 	// prompted are the prefixes that were taken off the line of the prompt.
 	prompted []prefix
+	// first is the line with which the block begins.
+	first Line
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
 	// reached, if set, is told the number of the next line whenever a reader
@@ -146,6 +148,9 @@ func (in *Lines) After(commands ...string) bool {
 	return ok && in.prompt.Command != "" && next.Number == in.prompt.Line+1 &&
 		slices.ContainsFunc(commands, func(c string) bool { return HasCommand(in.prompt.Command, c) })
 }
+
+// First is the line with which the block begins, or may begin.
+func (in *Lines) First() Line { return in.first }
 
 // Peek returns the next line without taking it.
 func (in *Lines) Peek() (Line, bool) {

@@ -245,7 +245,8 @@ func (r *Reading) mayBegin(in *Lines, l Line) bool {
 // kindOf returns the kind of the block that begins at the next line: of those
 // that may, the first.
 func (r *Reading) kindOf(in *Lines, l Line) *Kind {
-	if _, ok := in.Peek(); !ok {
+	var ok bool
+	if in.first, ok = in.Peek(); !ok {
 		return nil // Without its prefixes the line is a prompt.
 	}
 	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
