@@ -82,8 +82,6 @@ func LineLike(form *lazy.Regexp, take func(s *Sink, l Line, m []string) bool) fu
 // it is theirs.
 type Family struct {
 	Kinds []*Kind
-	// Files is true if all of its kinds have Files.
-	Files bool
 	// End, if set, is called at the end of each text.
 	End func(*facts.Text)
 	// Finish, if set, puts what they kept into the facts, once all texts are read.
