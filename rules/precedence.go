@@ -140,8 +140,7 @@ func (s *Set) checkPrecedence() []error {
 		for _, e := range rule.explanations() {
 			id := ruleOf(e.effect)
 			if _, known := s.Rule(id); !known {
-				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
-				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
+				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + s.unknownRule(id).Error()})
 			}
 		}
 		if itself[rule.ID] {
