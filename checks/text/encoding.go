@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"slices"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
@@ -41,11 +40,7 @@ var byteOrderMark = []byte("\ufeff")
 func skipZeros(r *bufio.Reader) {
 	for {
 		head, _ := r.Peek(headBytes)
-		zeros := slices.IndexFunc(head, func(b byte) bool { return b != 0 })
-		if zeros < 0 {
-			zeros = len(head)
-		}
-		if n, err := r.Discard(zeros); n == 0 || err != nil {
+		if n, err := r.Discard(len(head) - len(bytes.TrimLeft(head, "\x00"))); n == 0 || err != nil {
 			return
 		}
 	}

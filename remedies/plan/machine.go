@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -95,11 +94,7 @@ func either(c condition, holds bool) condition {
 
 // listed is a list of numbers with commas.
 func listed(numbers []int) string {
-	var words []string
-	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, ",")
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
 }
 
 // needed adds what the machine's own properties ask for.
