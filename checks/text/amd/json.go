@@ -141,7 +141,7 @@ func (r *jsonReader) link(own string, link *yaml.Node) {
 		r.sink.Watch("links.pairs["+p.A+" -> "+p.B+"]", p, l)
 		return text
 	}
-	gpuSetAccess(p, said("link_status"))
+	p.Accessible = gpuWorst(p.Accessible, said("link_status"))
 	gpuSetLink(p, said("link_type"))
 	p.Weight = cmp.Or(gpuInt(said("weight")), p.Weight)
 	p.Hops = cmp.Or(gpuInt(said("num_hops")), p.Hops)

@@ -40,9 +40,8 @@ func Read(text string, failed bool) collective.Log {
 	}
 	for p, c := range n.pairs {
 		if len(l.Transports) < maxOwnPairs && p.a >= 0 {
-			w := n.ways[p.way]
 			l.Transports = append(l.Transports, probe.CollectiveTransport{
-				A: int(p.a), B: int(p.b), Kind: w.kind, Network: w.network, Channels: max(c.sent, c.received),
+				A: int(p.a), B: int(p.b), Kind: p.way.kind, Network: p.way.network, Channels: max(c.sent, c.received),
 			})
 		}
 	}
