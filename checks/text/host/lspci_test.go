@@ -24,7 +24,6 @@ func TestLspciHeads(t *testing.T) {
 		"3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796 96-lane Switch (rev ab)":                                     "0000:3a:08.0 0x060400 0x10b5  bridge",
 		"1a:00.0 Infiniband controller [0207]: Mellanox Technologies MT2892 Family [ConnectX-6 Dx] [15b3:101d]":         "0000:1a:00.0 0x020700 0x15b3 0x101d nic",
 		"00:1b.0 Ethernet controller: Amazon.com, Inc. Elastic Fabric Adapter (EFA)":                                    "0000:00:1b.0 0x020000 0x1d0f  nic",
-		"86:00.0 \"3D controller [0302]\" \"NVIDIA Corporation [10de]\" \"GV100GL [Tesla V100 PCIe 32GB] [1db6]\" -ra1": "0000:86:00.0 0x030200 0x10de 0x1db6 gpu",
 		"17:3b:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)":                                             "0000:3b:00.0 0x030200 0x10de 0x2335 gpu",
 		"40:01.1 PCI bridge: Some New Maker Root Port (rev 1)":                                                          "0000:40:01.1 0x060400   bridge",
 	} {
