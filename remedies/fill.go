@@ -1,9 +1,9 @@
 package remedies
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -172,18 +172,11 @@ func (p params) add(from map[string]any) {
 
 // asText returns a plain value's text.
 func asText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case int:
-		return strconv.Itoa(v), true
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), true
-	default:
-		return "", false
+	switch v.(type) {
+	case string, int64, int, float64:
+		return fmt.Sprint(v), true
 	}
+	return "", false
 }
 
 // values returns the values that a placeholder stands for: of the list of

@@ -69,7 +69,11 @@ func placeOf(line, program, area string) *facts.Place {
 				}
 			}
 		}
-		p.Area = data.AreaOf(p.Library, placeName(p), words)
+		name := p.File
+		if p.Library == "libfabric" { // A provider does many things, and its functions say which.
+			name += "/" + p.Function
+		}
+		p.Area = data.AreaOf(p.Library, name, words)
 		break
 	}
 	if area != "" {
@@ -81,15 +85,6 @@ func placeOf(line, program, area string) *facts.Place {
 		return nil
 	}
 	return p
-}
-
-// placeName is the name by which the table of areas knows a place. A provider of libfabric
-// does many things, and its functions say which.
-func placeName(p *facts.Place) string {
-	if p.Library == "libfabric" {
-		return p.File + "/" + p.Function
-	}
-	return p.File
 }
 
 // shortFile is a source file as NCCL names it, below its src folder, also where RCCL

@@ -147,9 +147,7 @@ func TestWrappings(t *testing.T) {
 				continue
 			}
 			tried++
-			if got := told(t, wrappings[how](text)); got != want {
-				t.Errorf("%s: %s: %s", name, how, texttest.Difference(got, want))
-			}
+			expect.NoDiff(t, want, told(t, wrappings[how](text)), "%s: %s", name, how)
 		}
 	}
 	t.Logf("%d texts in another form", tried)

@@ -42,11 +42,11 @@ var (
 
 // rocminfoGPU is an agent under way.
 type rocminfoGPU struct {
-	name, marketing, kind, uuid, bdf, memory string
-	seen                                     bool
-	head                                     parse.Line
-	// lines are those of the entries that it keeps, by their keys.
-	lines map[string]parse.Line
+	seen bool
+	head parse.Line
+	// values are its entries by their keys, and lines those of them.
+	values map[string]string
+	lines  map[string]parse.Line
 }
 
 func rocminfoRead(s *parse.Sink, in *parse.Lines) {
@@ -95,29 +95,14 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 	if !own {
 		return true
 	}
-	switch key {
-	case "Name":
-		if a.name != "" || a.marketing != "" && !a.seen {
-			finish() // What grep left of the next agent.
-		}
-		a.name = value
-	case "Marketing Name":
-		if a.marketing != "" {
-			finish()
-		}
-		a.marketing = value
-	case "Device Type":
-		a.kind = value
-	case "Uuid":
-		a.uuid = value
-	case "BDFID":
-		a.bdf = value
-	case "Memory Properties":
-		a.memory = value
+	marketing := a.values["Marketing Name"]
+	if key == "Name" && (a.values[key] != "" || marketing != "" && !a.seen) || key == "Marketing Name" && marketing != "" {
+		finish() // What grep left of the next agent.
 	}
 	if a.head.Number == 0 {
 		a.head = l
 	}
+	parse.Put(&a.values, key, value)
 	parse.Put(&a.lines, key, l)
 	return true
 }
@@ -131,24 +116,25 @@ var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\
 
 // finish records a GPU; it is false for an agent that is not a GPU.
 func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
-	gpu := a.kind == "GPU" || a.kind == "" && (gpuArchitecture.MatchString(a.name) || a.name == "" && a.marketing != "" && !rocminfoOther.MatchString(a.marketing))
+	name, marketing, kind, uuid, memory := a.values["Name"], a.values["Marketing Name"], a.values["Device Type"], a.values["Uuid"], a.values["Memory Properties"]
+	gpu := kind == "GPU" || kind == "" && (gpuArchitecture.MatchString(name) || name == "" && marketing != "" && !rocminfoOther.MatchString(marketing))
 	if !gpu {
 		return false
 	}
-	g := gpuAt(s, index, rocminfoAddress(a.bdf), a.head)
+	g := gpuAt(s, index, rocminfoAddress(a.values["BDFID"]), a.head)
 	told := func(key string) { s.Watch("gpus.devices["+g.Address+"]", g, a.lines[key]) }
 	told("Name")
-	gpuSetArchitecture(g, a.name)
+	gpuSetArchitecture(g, name)
 	told("Marketing Name")
-	gpuSetName(g, a.marketing)
+	gpuSetName(g, marketing)
 	told("Uuid")
-	if g.UUID == "" && strings.HasPrefix(a.uuid, "GPU-") && a.uuid != "GPU-XX" {
-		g.UUID = escape.Printable(a.uuid, 64)
+	if g.UUID == "" && strings.HasPrefix(uuid, "GPU-") && uuid != "GPU-XX" {
+		g.UUID = escape.Printable(uuid, 64)
 	}
-	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
+	if g.Integrated == nil && memory != "" || strings.Contains(memory, "APU") {
 		// Memory Properties is empty for a card.
 		told("Memory Properties")
-		g.Integrated = new(strings.Contains(a.memory, "APU"))
+		g.Integrated = new(strings.Contains(memory, "APU"))
 	}
 	s.Settle()
 	return true

@@ -20,8 +20,7 @@ func parseWithoutPrefilters(name, content string) *facts.Facts {
 // sameWithoutPrefilters checks that a text tells the same without prefilters.
 func sameWithoutPrefilters(t *testing.T, name, text string) {
 	t.Helper()
-	want, got := texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text))
-	expect.That(t, got == want, "%s: with prefilters: %s", name, texttest.Difference(want, got))
+	expect.NoDiff(t, texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text)), "%s: with prefilters", name)
 }
 
 // TestPrefilters checks that the texts of the repository tell the same without prefilters.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,15 +123,4 @@ func Indented(tb testing.TB, f *facts.Facts) string {
 		tb.Fatal(err)
 	}
 	return b.String()
-}
-
-// Difference is the first line in which two texts differ.
-func Difference(a, b string) string {
-	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(as), len(bs)) {
-		if as[i] != bs[i] {
-			return fmt.Sprintf("line %d: %q, want %q", i+1, as[i], bs[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, want %d", len(as), len(bs))
 }
