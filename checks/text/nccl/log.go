@@ -116,14 +116,6 @@ type channelCount struct {
 // mixed stands for several hosts, and is the name of none.
 const mixed = " "
 
-func newLog() *log {
-	return &log{
-		byID: make(map[string]*comm), byPointer: make(map[string]*comm),
-		byThread: make(map[string]*comm), channels: make(map[string]map[string]int),
-		pairs: make(map[pair]*channelCount), hostOf: make(map[int32]string), nics: make(map[string]string), set: newSettings(),
-	}
-}
-
 // line reads one line.
 func (n *log) line(s *parse.Sink, l parse.Line) bool {
 	body, who, level := split(l.Text)
@@ -367,7 +359,7 @@ func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host str
 		if c == nil {
 			c = &channelCount{source: s.Source(), line: l.Number}
 			p.way.network = strings.Clone(p.way.network)
-			n.pairs[p] = c
+			parse.Put(&n.pairs, p, c)
 		}
 	}
 	if received {
@@ -438,7 +430,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	s.Began(l, rank, ranks, device, what == completed)
 	n.set.begin(who.process(), c, rank)
 	if len(n.byPointer) < maxRanks {
-		n.byPointer[pointer] = c
+		parse.Put(&n.byPointer, pointer, c)
 	}
 	if who.thread != "" {
 		thread := strings.Clone(who.thread)
@@ -447,16 +439,16 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 			delete(n.channels, thread)
 		}
 		if len(n.byThread) < maxRanks {
-			n.byThread[thread] = c
+			parse.Put(&n.byThread, thread, c)
 		}
 	}
 	if who.host != "" {
 		if !c.hosts[who.host] && len(c.hosts) < parse.MaxEntries {
-			c.hosts[strings.Clone(who.host)] = true
+			parse.Put(&c.hosts, strings.Clone(who.host), true)
 			c.Hosts = append(c.Hosts, strings.Clone(who.host))
 		}
 		if known, ok := n.hostOf[int32(rank)]; ok || len(n.hostOf) < maxRanks { //nolint:gosec // nine digits fit
-			n.hostOf[int32(rank)] = sameOrMixed(known, who.host) //nolint:gosec // nine digits fit
+			parse.Put(&n.hostOf, int32(rank), sameOrMixed(known, who.host)) //nolint:gosec // nine digits fit
 		}
 	}
 	return true
@@ -488,12 +480,10 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 	if len(n.comms) >= maxCommunicators {
 		return nil
 	}
-	c := &comm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: facts.Communicator{
-		ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number,
-	}}
+	c := &comm{Communicator: facts.Communicator{ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number}}
 	n.comms = append(n.comms, c)
 	if id != "" {
-		n.byID[c.ID] = c
+		parse.Put(&n.byID, c.ID, c)
 	}
 	return c
 }
@@ -518,7 +508,7 @@ func (n *log) mark(c *comm, rank int, what uint8) {
 	if what&^had&completed != 0 {
 		c.Completed++
 	}
-	c.seen[at] = had | what
+	parse.Put(&c.seen, at, had|what)
 }
 
 // counts reads the numbers of channels:
@@ -535,7 +525,7 @@ func (n *log) counts(body string, who speaker) bool {
 	c := n.byThread[who.thread]
 	switch {
 	case c == nil && who.thread != "" && len(n.channels) < maxRanks:
-		n.channels[strings.Clone(who.thread)] = counts
+		parse.Put(&n.channels, strings.Clone(who.thread), counts)
 	case c != nil && c.Channels == nil:
 		c.Channels = counts
 	}
@@ -682,7 +672,7 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 		return true
 	}
 	if len(n.nics) < parse.MaxEntries {
-		n.nics[strings.Clone(key)] = strings.Clone(list)
+		parse.Put(&n.nics, strings.Clone(key), strings.Clone(list))
 	}
 	if strings.HasPrefix(word, "NET/IB") {
 		var devices string

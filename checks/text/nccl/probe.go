@@ -24,7 +24,7 @@ const (
 // Read reads the log of the ranks of the probe, by the reader of any other log. If they failed, the
 // messages are those of its warnings that the catalogue knows.
 func Read(text string, failed bool) collective.Log {
-	n, s := newLog(), parse.NewSink()
+	n, s := &log{}, parse.NewSink()
 	var l collective.Log
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
