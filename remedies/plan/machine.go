@@ -320,46 +320,28 @@ func pairsApart(f *facts.Facts, ranks []Rank) []int {
 // partnerOf is the one GPU with the fastest connection to another; -1 where several are equally
 // fast or one is not known.
 func partnerOf(f *facts.Facts, ranks []Rank, i int) int {
-	var best closeness
-	at, tie := -1, false
+	// other is another GPU, and how close it is: by NVLinks or xGMI, then by the path over PCIe.
+	type other struct {
+		rank  int
+		links float64
+		path  int
+	}
+	closer := func(a, b other) int { return cmp.Or(cmp.Compare(b.links, a.links), cmp.Compare(a.path, b.path)) }
+	var others []other
 	for j := range ranks {
 		if j == i {
 			continue
 		}
-		c, known := closenessOf(f.Links.Between(ranks[i].GPU, ranks[j].GPU))
-		switch {
-		case !known:
+		p := f.Links.Between(ranks[i].GPU, ranks[j].GPU)
+		if p == nil || p.Path == "" && p.NVLinks == nil {
 			return -1
-		case at < 0 || c.nearer(best):
-			best, at, tie = c, j, false
-		case c == best:
-			tie = true
 		}
+		links := max(p.XGMIGBps, float64(*cmp.Or(p.NVLinks, new(int))))
+		others = append(others, other{j, links, data.PathRank(p.Path)})
 	}
-	if tie {
+	slices.SortFunc(others, closer)
+	if len(others) > 1 && closer(others[0], others[1]) == 0 {
 		return -1
 	}
-	return at
-}
-
-// closeness is how close two GPUs are: by NVLinks or xGMI, then by the path over PCIe.
-type closeness struct {
-	links float64
-	path  int
-}
-
-func (c closeness) nearer(than closeness) bool {
-	return c.links > than.links || c.links == than.links && c.path > than.path
-}
-
-// closenessOf reads the connection of two GPUs.
-func closenessOf(p *facts.Pair) (closeness, bool) {
-	if p == nil || p.Path == "" && p.NVLinks == nil {
-		return closeness{}, false
-	}
-	c := closeness{links: p.XGMIGBps, path: -data.PathRank(p.Path)}
-	if p.NVLinks != nil {
-		c.links = max(c.links, float64(*p.NVLinks))
-	}
-	return c, true
+	return others[0].rank
 }
