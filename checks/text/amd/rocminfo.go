@@ -150,35 +150,6 @@ func rocminfoAddress(bdf string) string {
 	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
 }
 
-// rocminfoAgentsKind is the list of rocm_agent_enumerator: one architecture a
-// line, gfx000 for the processor. It counts the GPUs unless its output was
-// sorted to be unique.
-var rocminfoAgentsKind = &parse.Kind{
-	Name: "rocm-agent-enumerator", Title: "AMD GPUs, from rocm_agent_enumerator", Command: "rocm_agent_enumerator", Gives: []string{"gpus"},
-	Anchors: []string{"gfx000"}, Commands: []string{"rocm_agent_enumerator"},
-	Begins: parse.BeginsLike(rocminfoAgentLine),
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		command := in.Prompt().Command
-		unique := strings.Contains(command, "uniq") || strings.Contains(command, "sort -u")
-		lines := in.While(func(l parse.Line) bool { return rocminfoAgentLine.MatchString(l.Text) })
-		index := 0
-		for _, l := range lines {
-			name := strings.TrimSpace(l.Text)
-			if name == "gfx000" || index >= gpuMax {
-				continue
-			}
-			// A list of each architecture once has at least that many GPUs.
-			gpuSetArchitecture(gpuAt(s, index, "", l), name)
-			index++
-		}
-		if unique {
-			s.Unknown("gpus", "devices", "the list names each architecture once, so it does not show how many GPUs there are", "rocm_agent_enumerator without sort -u")
-		}
-	},
-}
-
-var rocminfoAgentLine = lazy.New(`^\s*gfx[0-9a-f]{3,4}\s*$`)
-
 // rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the
 // command alone.
 var rocminfoVersionKind = &parse.Kind{

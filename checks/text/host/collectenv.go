@@ -136,21 +136,3 @@ var osReleaseKind = &parse.Kind{
 		return true
 	}),
 }
-
-// osReleasePrinted takes the answer of lsb_release with -s: a description.
-var osReleasePrinted = &parse.Kind{
-	Name: "lsb-release", Title: "the distribution, from lsb_release", Command: "lsb_release -ds", Gives: []string{"host"},
-	Commands: []string{"lsb_release"},
-	Begins: func(in *parse.Lines) bool {
-		command := strings.Fields(in.Prompt().Command)
-		return len(command) > 1 && strings.HasPrefix(command[1], "-") && strings.Contains(command[1], "s") &&
-			len(strings.TrimSpace(in.First().Text)) > 1 && len(in.First().Text) < 80
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		l, _ := in.Next()
-		value := strings.Trim(strings.TrimSpace(l.Text), `"`)
-		if strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") {
-			setDistribution(s, value, l)
-		}
-	},
-}
