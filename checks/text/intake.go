@@ -467,9 +467,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	if isTar(head) {
 		return t.tar(ctx, in, r)
 	}
-	if unwrapped := unwrap(r); unwrapped != nil {
-		r = bufio.NewReaderSize(unwrapped, peekBytes)
-	}
+	r = unwrap(r)
 	// An error comes again when the text is read.
 	head, _ = r.Peek(headBytes)
 	switch {
