@@ -64,7 +64,7 @@ func placeOf(line, program, area string) *facts.Place {
 			case "words":
 				words = m[i]
 			case "result":
-				if c, ok := byNumber(data.Codes().NCCL, m[i]); ok {
+				if c, ok := codeOf(data.Codes().NCCL, m[i]); ok {
 					p.Codes = append(p.Codes, facts.Code{Space: "nccl", Number: c.Number, Name: c.Name})
 				}
 			}
@@ -122,11 +122,11 @@ func codesIn(words, area string) []facts.Code {
 		}
 	}
 	if m := wcName.FindStringSubmatch(words); m != nil {
-		if c, ok := byName(data.Codes().Completions, m[1]); ok {
+		if c, ok := codeOf(data.Codes().Completions, m[1]); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
 	} else if m := wcNumber.FindStringSubmatch(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
-		if c, ok := byNumber(data.Codes().Completions, strings.Join(m[1:], "")); ok {
+		if c, ok := codeOf(data.Codes().Completions, strings.Join(m[1:], "")); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
 	}
@@ -171,7 +171,7 @@ func cudaCode(words string) (data.DriverError, bool) {
 func errnoCode(words string) (data.Code, bool) {
 	codes := data.Codes().Errno
 	if m := errnoName.FindStringSubmatch(words); m != nil {
-		if c, ok := byName(codes, m[1]); ok {
+		if c, ok := codeOf(codes, m[1]); ok {
 			return c, true
 		}
 	}
@@ -179,7 +179,7 @@ func errnoCode(words string) (data.Code, bool) {
 		return codes[i], true
 	}
 	if m := errnoNumber.FindStringSubmatch(words); m != nil && !strings.Contains(words, "exitcode") {
-		return byNumber(codes, strings.Join(m[1:], ""))
+		return codeOf(codes, strings.Join(m[1:], ""))
 	}
 	return data.Code{}, false
 }
@@ -197,18 +197,11 @@ func longest(text string, n int, words func(int) string) int {
 	return best
 }
 
-func byName(codes []data.Code, name string) (data.Code, bool) {
-	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == name })
+// codeOf is the code that goes by a name or a number.
+func codeOf(codes []data.Code, text string) (data.Code, bool) {
+	n, err := strconv.Atoi(text)
+	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == text || err == nil && c.Number == n })
 	if i < 0 {
-		return data.Code{}, false
-	}
-	return codes[i], true
-}
-
-func byNumber(codes []data.Code, number string) (data.Code, bool) {
-	n, err := strconv.Atoi(number)
-	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Number == n })
-	if err != nil || i < 0 {
 		return data.Code{}, false
 	}
 	return codes[i], true
