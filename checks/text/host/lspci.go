@@ -101,7 +101,7 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 		return "", "", "", false
 	}
 	class, known := lspciClasses[m[3]]
-	if number := m[2] + m[4]; number != "" && !(known && m[4] != "" && strings.HasPrefix(class, "0x"+number)) {
+	if number := m[2] + m[4]; number != "" && (!known || m[4] == "" || !strings.HasPrefix(class, "0x"+number)) {
 		class, known = "0x"+number+"00", true
 	}
 	if !known {
