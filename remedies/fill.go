@@ -1,9 +1,9 @@
 package remedies
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -172,18 +172,11 @@ func (p params) add(from map[string]any) {
 
 // asText returns a plain value's text.
 func asText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case int:
-		return strconv.Itoa(v), true
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), true
-	default:
-		return "", false
+	switch v.(type) {
+	case string, int64, int, float64:
+		return fmt.Sprint(v), true
 	}
+	return "", false
 }
 
 // values returns the values that a placeholder stands for: of the list of
@@ -326,11 +319,13 @@ func (f filler) list(items []string) []string {
 		}
 	}
 	for _, item := range items {
-		repeated, ok := repeatedName(item)
-		if !ok || len(f.merged.values(repeated)) == 0 {
+		all := slots(item)
+		first := slices.IndexFunc(all, func(s slot) bool { return !s.join })
+		if first < 0 || len(f.merged.values(all[first].name)) == 0 {
 			add(item, f.merged)
 			continue
 		}
+		repeated := all[first].name
 		for _, p := range f.each {
 			for _, value := range p.values(repeated) {
 				one := maps.Clone(p)
@@ -341,16 +336,6 @@ func (f filler) list(items []string) []string {
 		}
 	}
 	return out
-}
-
-// repeatedName returns the name in an item's first placeholder without join.
-func repeatedName(item string) (string, bool) {
-	for _, s := range slots(item) {
-		if !s.join {
-			return s.name, true
-		}
-	}
-	return "", false
 }
 
 // table fills the keys and values of a table, for each finding from its own
@@ -419,16 +404,11 @@ func (a *Apply) walk(visit func(string)) {
 	if a.Kubernetes != "" {
 		visit(a.Kubernetes)
 	}
-	for _, list := range [][]string{a.Unset, a.KernelCommandLine, a.Docker, a.Slurm, a.Modprobe, a.Commands, a.Steps} {
+	lists := [][]string{a.Unset, a.KernelCommandLine, a.Docker, a.Slurm, a.Modprobe, a.Commands, a.Steps}
+	lists = slices.AppendSeq(lists, maps.Values(a.Arguments))
+	for _, list := range slices.AppendSeq(lists, maps.Values(a.Runtimes)) {
 		for _, text := range list {
 			visit(text)
-		}
-	}
-	for _, lists := range []map[string][]string{a.Arguments, a.Runtimes} {
-		for _, list := range lists {
-			for _, text := range list {
-				visit(text)
-			}
 		}
 	}
 	for _, table := range []map[string]string{a.Environment, a.Sysctl} {

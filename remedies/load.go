@@ -32,47 +32,29 @@ type Set struct {
 	forms map[string]string // A general remedy and its form for the GPUs' vendor or the scheduler.
 }
 
-// Load returns the built-in remedies.
-func Load() (*Set, error) { return loaded() }
-
-// loaded are the built-in remedies. Nothing changes a set, so all share one.
-var loaded = sync.OnceValues(func() (*Set, error) {
-	files, err := builtinFiles()
-	if err != nil {
-		return nil, err
-	}
-	return load(files, nil)
-})
+// Load returns the built-in remedies. Nothing changes a set, so all share one.
+var Load = sync.OnceValues(func() (*Set, error) { return load(nil) })
 
 // LoadWith returns the built-in remedies and the user's own in the folder
 // dir: *.yaml files, in folders of any depth, one remedy a file. The error
 // joins one *rules.Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
-	files, err := builtinFiles()
-	if err != nil {
-		return nil, err
-	}
 	user, err := rules.ReadPolicyFolder(dir, aRemedy)
 	if err != nil {
 		return nil, err
 	}
-	return load(files, user)
-}
-
-// builtinFiles reads the files of the built-in remedies, by path.
-func builtinFiles() (map[string][]byte, error) {
-	files, err := rules.ReadPolicy(Files, aRemedy)
-	if err != nil {
-		return nil, fmt.Errorf("read the built-in remedies: %w", err)
-	}
-	return files, nil
+	return load(user)
 }
 
 // aRemedy reports whether a file is a remedy.
 func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
-// load decodes the files and rejects a duplicate id.
-func load(builtin, user map[string][]byte) (*Set, error) {
+// load decodes the files, the built-in ones first, and rejects a duplicate id.
+func load(user map[string][]byte) (*Set, error) {
+	builtin, err := rules.ReadPolicy(Files, aRemedy)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in remedies: %w", err)
+	}
 	s := &Set{byID: make(map[string]Remedy, len(builtin)+len(user))}
 	fileOf := map[string]string{} // By id.
 	var faults []error

@@ -117,15 +117,13 @@ func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 	ordered := make([]Advice, 0, len(advice))
 	rest := advice
 	take := func(which func(*Advice) bool) {
-		var left []Advice
-		for i := range rest {
-			if which(&rest[i]) {
-				ordered = append(ordered, rest[i])
-			} else {
-				left = append(left, rest[i])
+		rest = slices.DeleteFunc(rest, func(a Advice) bool {
+			if !which(&a) {
+				return false
 			}
-		}
-		rest = left
+			ordered = append(ordered, a)
+			return true
+		})
 	}
 	groups := rules.Groups(findings)
 	for _, slight := range []bool{false, true} {
@@ -188,7 +186,10 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 			k := key{id: r.ID, band: band(f.Severity)}
 			if len(r.Apply.Unset) > 0 {
 				a := newFiller([]rules.Finding{f}, Recheck{}).apply(r.Apply)
-				k.removal, k.proven = here.removalOf(a), here.provenBy(a)
+				if len(a.Unset) > 0 {
+					k.removal = here.removal(a.Unset[0])
+				}
+				k.proven = here.provenBy(a)
 			}
 			c := byKey[k]
 			if c == nil {

@@ -216,14 +216,6 @@ func (s Situation) ownSetting(r Remedy, f rules.Finding) bool {
 	return slices.ContainsFunc(newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset), func(name string) bool { return len(s.editable(name)) > 0 })
 }
 
-// removalOf is the removal of what a remedy, filled, unsets.
-func (s Situation) removalOf(a Apply) string {
-	if len(a.Unset) == 0 {
-		return ""
-	}
-	return s.removal(a.Unset[0])
-}
-
 // provenBy are the variables whose removal by a remedy, filled, is proven, and nothing else's.
 func (s Situation) provenBy(a Apply) string {
 	if p, tried := triedBy(s.Facts, a); !tried || p.Outcome != Proven {

@@ -19,7 +19,7 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 	if arm == nil {
 		return p, false
 	}
-	p = Proof{Tried: settings(arm), Before: first.Outcome, After: arm.Outcome}
+	p = Proof{Tried: asShell(arm.Set, arm.Unset), Before: first.Outcome, After: arm.Outcome}
 	library := strings.ToUpper(f.Collectives.Library)
 	switch {
 	case first.Outcome.Failed() && arm.Outcome.Correct():
@@ -175,9 +175,6 @@ func inDigits(gbps float64) string {
 
 // failing says what collectives with an outcome do.
 var failing = map[probe.Outcome]string{probe.Corrupt: "deliver wrong data", probe.Hang: "hang", probe.Error: "fail"}
-
-// settings are those of an arm, as a shell would make them.
-func settings(a *probe.Arm) []string { return asShell(a.Set, a.Unset) }
 
 // asShell writes settings as a shell would make them.
 func asShell(set map[string]string, unset []string) []string {

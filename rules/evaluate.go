@@ -182,7 +182,7 @@ func ofTexts(missing []Missing) bool {
 func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]string, err error) {
 	for _, id := range slices.Concat(opts.Only, opts.Skip) {
 		if _, ok := s.Rule(id); !ok {
-			return nil, nil, nil, &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
+			return nil, nil, nil, s.unknownRule(id)
 		}
 	}
 	profile := cmp.Or(opts.Profile, Training)
@@ -205,13 +205,13 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 	return chosen, always, left, nil
 }
 
-// nearest returns the rule whose id is most similar to the given one, if any is similar.
-func (s *Set) nearest(id string) string {
+// unknownRule says that no rule has an id, and which is the nearest.
+func (s *Set) unknownRule(id string) *UnknownRuleError {
 	ids := make([]string, len(s.rules))
 	for i, rule := range s.rules {
 		ids[i] = rule.ID
 	}
-	return Nearest(id, ids)
+	return &UnknownRuleError{ID: id, Nearest: Nearest(id, ids)}
 }
 
 // Nearest returns the known word that is most similar to the given one: the one with
@@ -395,12 +395,11 @@ func offered(m *ast.Module, name string) bool {
 // withReasons gives each missing fact the reason why it is not known, if the
 // facts state one.
 func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
-	list := make([]Missing, 0, len(missing))
-	for _, m := range missing {
-		m.Reason = reasonFor(m.Fact, unknown)
-		list = append(list, m)
+	missing = slices.Clone(missing)
+	for i := range missing {
+		missing[i].Reason = reasonFor(missing[i].Fact, unknown)
 	}
-	return list
+	return missing
 }
 
 // reasonFor returns the reason that the facts give for a missing fact: the one
@@ -432,9 +431,9 @@ func reasonFor(path string, unknown []facts.Unknown) string {
 
 // inWords turns texts into what a rule lacks, without naming facts.
 func inWords(texts []string) []Missing {
-	list := make([]Missing, 0, len(texts))
-	for _, t := range texts {
-		list = append(list, Missing{Words: t})
+	list := make([]Missing, len(texts))
+	for i, text := range texts {
+		list[i].Words = text
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -306,11 +307,12 @@ func numbered(v any) any {
 // severity, then confidence. Of two alike, what has an effect comes before what has none, then by rule, subject and message.
 func (f Finding) Compare(other Finding) int {
 	urgent := func(of Finding) int { return max(of.Severity.Rank(), High.Rank()) }
+	effects := func(of Finding) int { return slices.Index([]bool{false, true}, of.Inert()) }
 	return cmp.Or(
 		cmp.Compare(urgent(f), urgent(other)),
 		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
 		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
-		compareInert(f, other),
+		cmp.Compare(effects(f), effects(other)),
 		compareOrder(f.Order, other.Order),
 		cmp.Compare(f.Scope().File, other.Scope().File),
 		cmp.Compare(f.Scope().Line, other.Scope().Line),
@@ -320,29 +322,11 @@ func (f Finding) Compare(other Finding) int {
 	)
 }
 
-// compareInert sorts a setting without an effect after one with an effect.
-func compareInert(a, b Finding) int {
-	switch {
-	case a.Inert() == b.Inert():
-		return 0
-	case a.Inert():
-		return 1
-	}
-	return -1
-}
-
 // compareOrder sorts what a log said first before what it said later, and that
 // before what no log said, because the user who gave the log asks about it.
 func compareOrder(a, b *int) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	}
-	return cmp.Compare(*a, *b)
+	last := new(math.MaxInt)
+	return cmp.Compare(*cmp.Or(a, last), *cmp.Or(b, last))
 }
 
 // compareSubjects orders texts that contain numbers by the size of the numbers. Numbers are

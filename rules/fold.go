@@ -72,9 +72,7 @@ func underCauses(findings []Finding, rules []Rule) []Finding {
 		cause, effect := &findings[root], findings[i]
 		effect.Explains = nil
 		cause.Explains = append(cause.Explains, effect)
-		if effect.Severity.Rank() < cause.Severity.Rank() {
-			cause.Severity = effect.Severity
-		}
+		cause.Severity = worst(cause.Severity, effect.Severity)
 		if effect.Confidence == Confirmed && cause.Confidence != Confirmed {
 			cause.Confidence, cause.OfCause = Confirmed, cause.Confidence
 		}
@@ -107,9 +105,7 @@ func foldSameFault(causes []Finding, _ []Rule) []Finding {
 			continue
 		}
 		k := &kept[i]
-		if f.Severity.Rank() < k.Severity.Rank() {
-			k.Severity = f.Severity
-		}
+		k.Severity = worst(k.Severity, f.Severity)
 		k.surer(f)
 		if compareOrder(f.Order, k.Order) < 0 {
 			k.Order = f.Order
@@ -123,6 +119,9 @@ func foldSameFault(causes []Finding, _ []Rule) []Finding {
 	}
 	return kept
 }
+
+// worst is the worse of two severities.
+func worst(a, b Severity) Severity { return severities[min(a.Rank(), b.Rank())] }
 
 // surer takes the confidence of another finding on the same fault where that one is surer.
 func (f *Finding) surer(other Finding) {
@@ -210,22 +209,14 @@ func joinSame(findings []Finding, _ []Rule) []Finding {
 // is then as severe as the failure.
 func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	last := lastResorts(rules)
-	var kept, folded []Finding
-	for _, f := range causes {
-		if last[f.Rule] {
-			folded = append(folded, f)
-		} else {
-			kept = append(kept, f)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return last[f.Rule] })
+	folded := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return !last[f.Rule] })
 	if len(kept) == 0 || kept[0].Severity.Rank() > Medium.Rank() {
 		return causes
 	}
 	kept[0].Explains = append(kept[0].Explains, folded...)
 	for _, f := range folded {
-		if f.Severity.Rank() < kept[0].Severity.Rank() {
-			kept[0].Severity = f.Severity
-		}
+		kept[0].Severity = worst(kept[0].Severity, f.Severity)
 	}
 	return kept
 }

@@ -220,8 +220,10 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 			f.Remedies = grade.Remedies
 		}
 		speakers := f.quoteRows(v, of, h, rows)
-		for _, name := range slices.Concat(when, said.holding(v.Also)) {
-			f.Evidence = append(f.Evidence, said.shown[name]...)
+		for _, name := range slices.Concat(when, v.Also) {
+			if said.Holds[name] {
+				f.Evidence = append(f.Evidence, said.shown[name]...)
+			}
 		}
 		f.Subject = subjectOf(v.Subject, first.Message, speakers, &said.Said)
 		f.Affects = slices.DeleteFunc(message.Filled(v.Affects, speakers, &said.Said), func(gpu string) bool { return !pciAddress.MatchString(gpu) })
@@ -329,17 +331,6 @@ type situation struct {
 	// whole are the values that are not strings, by their placeholder ("{@all_gpus}"): a param
 	// that consists only of such a placeholder takes the value as it is.
 	whole map[string]any
-}
-
-// holding are the names of the conditions that hold.
-func (c *situation) holding(names []string) []string {
-	var all []string
-	for _, name := range names {
-		if message.IsCondition(name) && c.Holds[name] {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 // conditionsFrom is what templates depend on: the messages, and the answer of the conditions.

@@ -87,49 +87,29 @@ func directly(rules []Rule) map[string][]string {
 // circular are the rules whose findings may be consequences of themselves: then folding
 // them would not end.
 func circular(rules []Rule) map[string]bool {
-	edges := kindEdges(directly(rules))
+	direct := directly(rules)
+	next := func(key string) (effects []string) {
+		for cause := range direct {
+			if meet(cause, key) {
+				effects = append(effects, direct[cause]...)
+			}
+		}
+		return effects
+	}
 	all := map[string]bool{}
-	for start := range edges {
-		if reached(start, func(kind string) []string { return edges[kind] })[start] {
-			all[ruleOf(start)] = true
+	for cause, effects := range direct {
+		for _, effect := range effects {
+			for key := range reached(effect, next) {
+				all[ruleOf(cause)] = all[ruleOf(cause)] || meet(key, cause)
+			}
+			all[ruleOf(cause)] = all[ruleOf(cause)] || meet(effect, cause)
 		}
 	}
 	return all
 }
 
-// kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
-// kind of that rule's findings that is distinguished anywhere; "rule/" are all others.
-func kindEdges(direct map[string][]string) map[string][]string {
-	kinds := map[string][]string{}
-	note := func(key string) {
-		for _, kind := range []string{ruleOf(key) + "/", key} {
-			if kind != ruleOf(key) && !slices.Contains(kinds[ruleOf(key)], kind) {
-				kinds[ruleOf(key)] = append(kinds[ruleOf(key)], kind)
-			}
-		}
-	}
-	for cause, effects := range direct {
-		note(cause)
-		for _, effect := range effects {
-			note(effect)
-		}
-	}
-	of := func(key string) []string {
-		if ruleOf(key) == key {
-			return kinds[key]
-		}
-		return []string{key}
-	}
-	edges := map[string][]string{}
-	for cause, effects := range direct {
-		for _, kind := range of(cause) {
-			for _, effect := range effects {
-				edges[kind] = append(edges[kind], of(effect)...)
-			}
-		}
-	}
-	return edges
-}
+// meet reports whether a finding may be of both: the same kind, or a rule and one of its kinds.
+func meet(a, b string) bool { return a == b || ruleOf(a) == b || a == ruleOf(b) }
 
 // checkPrecedence checks that what a rule explains is a rule, that no finding explains
 // itself, directly or through others, and that first_of names each kind once.
@@ -140,8 +120,7 @@ func (s *Set) checkPrecedence() []error {
 		for _, e := range rule.explanations() {
 			id := ruleOf(e.effect)
 			if _, known := s.Rule(id); !known {
-				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
-				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
+				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + s.unknownRule(id).Error()})
 			}
 		}
 		if itself[rule.ID] {

@@ -433,9 +433,14 @@ func (f *GPUFacts) All() []GPU {
 
 // At is the GPU at an address; nil where none is known.
 func (f *GPUFacts) At(address string) *GPU {
-	for i := range f.All() {
-		if g := &f.Devices[i]; g.Address == address {
-			return g
+	return find(f.All(), func(g *GPU) bool { return g.Address == address })
+}
+
+// find is the first element of a list for which something holds; nil if there is none.
+func find[T any](list []T, holds func(*T) bool) *T {
+	for i := range list {
+		if holds(&list[i]) {
+			return &list[i]
 		}
 	}
 	return nil
@@ -718,12 +723,7 @@ func (l *LinkFacts) All() []Pair {
 // Between returns the path between two devices, named in either order, or nil
 // if there is no path.
 func (l *LinkFacts) Between(a, b string) *Pair {
-	for i := range l.All() {
-		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
-			return p
-		}
-	}
-	return nil
+	return find(l.All(), func(p *Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 }
 
 // Pair is the path between two devices. Each unordered pair is listed once, the
@@ -812,12 +812,7 @@ func (l *LinkFacts) Host(gpu string) *HostPath {
 	if l == nil {
 		return nil
 	}
-	for i := range l.Hosts {
-		if l.Hosts[i].GPU == gpu {
-			return &l.Hosts[i]
-		}
-	}
-	return nil
+	return find(l.Hosts, func(h *HostPath) bool { return h.GPU == gpu })
 }
 
 // P2PStatus is NVML's nvmlDeviceGetP2PStatus by capability index.

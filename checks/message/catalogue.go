@@ -228,19 +228,13 @@ func normal(text string) string { return strings.ReplaceAll(text, blankColon, co
 // leastAnchor is the length of the shortest anchor: shorter ones are in too many lines.
 const leastAnchor = 4
 
-// Anchored reports whether a line holds one of the row's anchors.
-func (r *Row) Anchored(line string) bool {
-	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(line, a) })
-}
-
 // Of is the first row of the catalogue that a line is of, and its fields.
 func Of(line string) (row *Statement, fields map[string]string, ok bool) {
 	for _, row := range Statements() {
-		if !row.Anchored(line) {
-			continue
-		}
-		if fields, ok := row.Match(line); ok {
-			return row, fields, true
+		if slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
+			if fields, ok = row.Match(line); ok {
+				return row, fields, true
+			}
 		}
 	}
 	return nil, nil, false
@@ -252,26 +246,13 @@ func OfProcess(id string) bool {
 }
 
 // PeerGone reports whether a row states that another process is gone.
-func PeerGone(id string) bool {
-	row := StatementOf(id)
-	return row != nil && row.PeerGone
-}
+func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).PeerGone }
 
 // Passes is how many steps of work behind a row's message show that what it says has passed; 0 where it does not pass.
-func Passes(id string) int {
-	if row := StatementOf(id); row != nil {
-		return row.Passes
-	}
-	return 0
-}
+func Passes(id string) int { return cmp.Or(StatementOf(id), &Statement{}).Passes }
 
 // Says is what a row states, in one phrase.
-func Says(id string) string {
-	if row := StatementOf(id); row != nil {
-		return row.Says
-	}
-	return id
-}
+func Says(id string) string { return cmp.Or(cmp.Or(StatementOf(id), &Statement{}).Says, id) }
 
 var byID = sync.OnceValue(func() map[string]*Statement {
 	all := make(map[string]*Statement)

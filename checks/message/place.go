@@ -64,12 +64,16 @@ func placeOf(line, program, area string) *facts.Place {
 			case "words":
 				words = m[i]
 			case "result":
-				if c, ok := byNumber(data.Codes().NCCL, m[i]); ok {
+				if c, ok := codeOf(data.Codes().NCCL, m[i]); ok {
 					p.Codes = append(p.Codes, facts.Code{Space: "nccl", Number: c.Number, Name: c.Name})
 				}
 			}
 		}
-		p.Area = data.AreaOf(p.Library, placeName(p), words)
+		name := p.File
+		if p.Library == "libfabric" { // A provider does many things, and its functions say which.
+			name += "/" + p.Function
+		}
+		p.Area = data.AreaOf(p.Library, name, words)
 		break
 	}
 	if area != "" {
@@ -81,15 +85,6 @@ func placeOf(line, program, area string) *facts.Place {
 		return nil
 	}
 	return p
-}
-
-// placeName is the name by which the table of areas knows a place. A provider of libfabric
-// does many things, and its functions say which.
-func placeName(p *facts.Place) string {
-	if p.Library == "libfabric" {
-		return p.File + "/" + p.Function
-	}
-	return p.File
 }
 
 // shortFile is a source file as NCCL names it, below its src folder, also where RCCL
@@ -127,11 +122,11 @@ func codesIn(words, area string) []facts.Code {
 		}
 	}
 	if m := wcName.FindStringSubmatch(words); m != nil {
-		if c, ok := byName(data.Codes().Completions, m[1]); ok {
+		if c, ok := codeOf(data.Codes().Completions, m[1]); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
 	} else if m := wcNumber.FindStringSubmatch(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
-		if c, ok := byNumber(data.Codes().Completions, strings.Join(m[1:], "")); ok {
+		if c, ok := codeOf(data.Codes().Completions, strings.Join(m[1:], "")); ok {
 			add("ibverbs", c.Number, c.Name)
 		}
 	}
@@ -176,7 +171,7 @@ func cudaCode(words string) (data.DriverError, bool) {
 func errnoCode(words string) (data.Code, bool) {
 	codes := data.Codes().Errno
 	if m := errnoName.FindStringSubmatch(words); m != nil {
-		if c, ok := byName(codes, m[1]); ok {
+		if c, ok := codeOf(codes, m[1]); ok {
 			return c, true
 		}
 	}
@@ -184,7 +179,7 @@ func errnoCode(words string) (data.Code, bool) {
 		return codes[i], true
 	}
 	if m := errnoNumber.FindStringSubmatch(words); m != nil && !strings.Contains(words, "exitcode") {
-		return byNumber(codes, strings.Join(m[1:], ""))
+		return codeOf(codes, strings.Join(m[1:], ""))
 	}
 	return data.Code{}, false
 }
@@ -202,18 +197,11 @@ func longest(text string, n int, words func(int) string) int {
 	return best
 }
 
-func byName(codes []data.Code, name string) (data.Code, bool) {
-	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == name })
+// codeOf is the code that goes by a name or a number.
+func codeOf(codes []data.Code, text string) (data.Code, bool) {
+	n, err := strconv.Atoi(text)
+	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == text || err == nil && c.Number == n })
 	if i < 0 {
-		return data.Code{}, false
-	}
-	return codes[i], true
-}
-
-func byNumber(codes []data.Code, number string) (data.Code, bool) {
-	n, err := strconv.Atoi(number)
-	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Number == n })
-	if err != nil || i < 0 {
 		return data.Code{}, false
 	}
 	return codes[i], true

@@ -323,35 +323,27 @@ func shareTemplates(rows []*Row) error {
 
 // Templates are the rows that have a template, by id.
 var Templates = sync.OnceValue(func() map[string]*Template {
-	all := maps.Clone(templatesOfStatements())
-	maps.Copy(all, templatesOfKernelForms())
+	all := map[string]*Template{}
+	for _, row := range Statements() {
+		all[row.ID] = row.Finding
+	}
+	for _, row := range KernelForms() {
+		all[row.ID] = row.Finding
+	}
+	maps.DeleteFunc(all, func(_ string, v *Template) bool { return v == nil })
 	return all
 })
-
-var (
-	templatesOfStatements = sync.OnceValue(func() map[string]*Template {
-		return templatesOf(Statements(), func(t *Statement) *Row { return &t.Row })
-	})
-	templatesOfKernelForms = sync.OnceValue(func() map[string]*Template {
-		return templatesOf(KernelForms(), func(k *KernelForm) *Row { return &k.Row })
-	})
-)
-
-func templatesOf[T any](rows []T, common func(T) *Row) map[string]*Template {
-	all := map[string]*Template{}
-	for _, row := range rows {
-		if r := common(row); r.Finding != nil {
-			all[r.ID] = r.Finding
-		}
-	}
-	return all
-}
 
 // TemplateOf is the template of a row, if it has one: of an event of the kernel log or of a
 // message. It reads no more of the catalogue than that takes.
 func TemplateOf(id string, event bool) *Template {
-	if event {
-		return templatesOfKernelForms()[id]
+	if !event {
+		return cmp.Or(StatementOf(id), &Statement{}).Finding
 	}
-	return templatesOfStatements()[id]
+	for _, row := range KernelForms() {
+		if row.ID == id {
+			return row.Finding
+		}
+	}
+	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// BenchmarkReadAllSubsystems reads the log of 150 hosts. With -cpu 1 it is the speed of one core.
-func BenchmarkReadAllSubsystems(b *testing.B) {
-	log := texttest.AllSubsystems(150)
+// BenchmarkRead reads logs of jobs. With -cpu 1 it is the speed of one core.
+func BenchmarkRead(b *testing.B) {
+	log := texttest.RecordedLogs(b, 16)
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -17,27 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
-
-// frames puts a text into pieces of Docker's raw stream, those of standard output and of standard error by turns.
-func frames(pieces ...string) string {
-	var b strings.Builder
-	for i, piece := range pieces {
-		head := []byte{byte(1 + i%2), 0, 0, 0, 0, 0, 0, 0}
-		binary.BigEndian.PutUint32(head[4:], uint32(len(piece)))
-		b.Write(head)
-		b.WriteString(piece)
-	}
-	return b.String()
-}
-
-func inPieces(s string, n int) []string {
-	var all []string
-	for len(s) > 0 {
-		all = append(all, s[:min(n, len(s))])
-		s = s[min(n, len(s)):]
-	}
-	return all
-}
 
 func encoded(e encoding.Encoding) func(string) string {
 	return func(s string) string {
@@ -64,9 +42,6 @@ var wrappings = map[string]func(string) string{
 	"UTF-16LE with CRLF": func(s string) string {
 		return encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))(strings.ReplaceAll(s, "\n", "\r\n"))
 	},
-	"Docker's frames, by line":     func(s string) string { return frames(strings.SplitAfter(strings.TrimSuffix(s, "\n"), "\n")...) },
-	"Docker's frames, small":       func(s string) string { return frames(inPieces(s, 7)...) },
-	"Docker's frames, large":       func(s string) string { return frames(inPieces(s, 16<<10)...) },
 	"a zero byte before it":        func(s string) string { return "\x00" + s },
 	"truncated under its writer":   func(s string) string { return strings.Repeat("\x00", 100_000) + s },
 	"truncated again":              func(s string) string { return strings.ReplaceAll(s, "\n", "\n\x00\x00\x00\x00\x00") },
@@ -152,9 +127,7 @@ func TestWrappings(t *testing.T) {
 			if len(wrapped) > parse.MaxWhole {
 				want = wantOfLong
 			}
-			if got := told(t, wrapped, len(wrapped) > parse.MaxWhole); got != want {
-				t.Errorf("%s: %s: %s", name, how, texttest.Difference(got, want))
-			}
+			expect.NoDiff(t, want, told(t, wrapped, len(wrapped) > parse.MaxWhole), "%s: %s", name, how)
 		}
 	}
 	t.Logf("%d texts in another form", tried)

@@ -53,9 +53,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		again, _ := text.Read(t.Context(), []string{"-"}, text.Options{Stdin: bytes.NewReader(data), MaxBytes: most})
-		if a, b := texttest.Indented(t, got.Facts), texttest.Indented(t, again.Facts); a != b {
-			t.Errorf("read again: %s", texttest.Difference(b, a))
-		}
+		expect.NoDiff(t, texttest.Indented(t, got.Facts), texttest.Indented(t, again.Facts), "read again")
 	})
 }
 

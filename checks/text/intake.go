@@ -394,17 +394,14 @@ func (t *intake) link(ctx context.Context, f found, regular map[string]bool, lis
 // walk lists a folder and those in it. Links are not followed, and folders whose
 // names begin with a dot (.git) are left out.
 func (t *intake) walk(ctx context.Context, path, shown string, all []found) []found {
-	got, err := files.Within(ctx, t.options.Silence, func() (listed, error) {
-		entries, err := t.options.Files.ReadDir(path)
-		return listed{entries, err}, nil
-	})
-	if err = cmp.Or(err, got.err); err != nil {
+	entries, err := files.Within(ctx, t.options.Silence, func() ([]fs.DirEntry, error) { return t.options.Files.ReadDir(path) })
+	if err != nil { // With it come the names before it.
 		if shown == "." {
 			shown = path
 		}
 		all = append(all, found{shown: shown, err: err})
 	}
-	for _, d := range got.entries {
+	for _, d := range entries {
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
 		if t.options.Excluded != nil && t.options.Excluded(f.shown) {
 			continue
@@ -434,12 +431,6 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		}
 	}
 	return all
-}
-
-// listed is what ReadDir gives: with an error come the names before it.
-type listed struct {
-	entries []fs.DirEntry
-	err     error
 }
 
 // text is a text, or what one may be packed in.
@@ -476,9 +467,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	if isTar(head) {
 		return t.tar(ctx, in, r)
 	}
-	if unwrapped := unwrap(r); unwrapped != nil {
-		r = bufio.NewReaderSize(unwrapped, peekBytes)
-	}
+	r = unwrap(r)
 	// An error comes again when the text is read.
 	head, _ = r.Peek(headBytes)
 	switch {

@@ -197,47 +197,40 @@ func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bo
 		t.added(m, m.files.AddDir(at), list)
 		return
 	}
-	read, err := files.Within(ctx, t.options.Silence, func() (read, error) {
+	content, err := files.Within(ctx, t.options.Silence, func() ([]byte, error) {
 		switch {
 		case f.mode&fs.ModeSymlink != 0:
 			target, err := t.options.Files.ReadLink(f.path)
-			return read{target: target}, err
+			return []byte(target), err
 		case f.mode.IsRegular():
 			return t.readCopied(f.path)
 		}
-		return read{}, errNotRegular
+		return nil, errNotRegular
 	})
 	switch {
 	case err != nil:
 		err = m.files.AddUnread(at, err)
 	case f.mode&fs.ModeSymlink != 0:
-		err = m.files.AddLink(at, read.target)
+		err = m.files.AddLink(at, string(content))
 	default:
-		err = m.files.AddFile(at, &counter{from: bytes.NewReader(read.data), intake: t})
+		err = m.files.AddFile(at, &counter{from: bytes.NewReader(content), intake: t})
 	}
 	t.added(m, err, list)
 }
 
 var errNotRegular = errors.New("not a regular file")
 
-// read is what a file or a link of a folder holds.
-type read struct {
-	data   []byte
-	target string
-}
-
 // readCopied reads a file of a folder.
-func (t *intake) readCopied(name string) (read, error) {
+func (t *intake) readCopied(name string) ([]byte, error) {
 	f, err := t.options.Files.Open(name)
 	if err != nil {
-		return read{}, err
+		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return read{}, cmp.Or(err, errNotRegular)
+		return nil, cmp.Or(err, errNotRegular)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, rootfs.MaxFile+1))
-	return read{data: data}, err
+	return io.ReadAll(io.LimitReader(f, rootfs.MaxFile+1))
 }
 
 // machine returns the facts of the machine of which files were among what was read; nil if there

@@ -152,9 +152,7 @@ func TestNoiseTexts(t *testing.T) {
 			if !try("text "+name, how) {
 				continue
 			}
-			if got := toldAnywhere(t, noise.Do(texts[name])); got != want {
-				t.Errorf("%s: %s: %s", how, name, texttest.Difference(got, want))
-			}
+			expect.NoDiff(t, want, toldAnywhere(t, noise.Do(texts[name])), "%s: %s", how, name)
 		}
 	}
 }
@@ -177,9 +175,7 @@ func TestColumns(t *testing.T) {
 		for how, aligned := range map[string]string{
 			"one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
 		} {
-			if got := toldAnywhere(t, aligned); got != want {
-				t.Errorf("%s: %s: %s\n%s", name, how, texttest.Difference(got, want), aligned)
-			}
+			expect.NoDiff(t, want, toldAnywhere(t, aligned), "%s: %s: %s", name, how, aligned)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -16,6 +15,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
+
+// severalNodes is the condition that there are several NUMA nodes.
+const severalNodes = "several-numa-nodes"
 
 // condition is whether something holds of a machine. Where it is not known, missing says what
 // is not.
@@ -29,8 +31,7 @@ type machine struct {
 	vendor string
 	ranks  []Rank
 	// conditions are those of data.JobNeeds, by name.
-	conditions   map[string]condition
-	severalNodes condition
+	conditions map[string]condition
 	// order are the numbers of the GPUs with partners next to each other, where a job would
 	// not number them so.
 	order []int
@@ -48,20 +49,27 @@ func study(f *facts.Facts) *machine {
 	m := &machine{ranks: ranksOf(f)}
 	m.vendor = vendorOf(f)
 	ports := portsOf(f, m.ranks)
-	order := pairsApart(f, m.ranks)
-	m.order = order
-	nodes, several := nodesOf(f)
-	m.severalNodes = several
-	gpus := unknownUnless(f.GPUs != nil, "the GPUs")
+	m.order = pairsApart(f, m.ranks)
+	nodes := nodesOf(f)
+	var gpus, rdma, numa string // What is not known.
+	if f.GPUs == nil {
+		gpus = "the GPUs"
+	}
+	if f.NICs == nil {
+		rdma = "the RDMA devices"
+	}
+	if f.NUMA == nil {
+		numa = "the NUMA nodes"
+	}
 	m.conditions = map[string]condition{
-		"nvidia":             either(gpus, m.vendor == "nvidia"),
-		"amd":                either(gpus, m.vendor == "amd"),
-		"several-gpus":       either(gpus, len(m.ranks) > 1),
-		"different-gpus":     either(gpus, different(f)),
-		"several-numa-nodes": several,
-		"rdma":               either(ports.known, len(ports.active) > 0),
-		"other-ports":        either(ports.known, len(ports.near) > 0 && len(ports.others) > 0),
-		"pairs-apart":        either(gpus, len(order) > 0),
+		"nvidia":         {m.vendor == "nvidia", gpus},
+		"amd":            {m.vendor == "amd", gpus},
+		"several-gpus":   {len(m.ranks) > 1, gpus},
+		"different-gpus": {different(f), gpus},
+		severalNodes:     {nodes > 1, numa},
+		"rdma":           {len(ports.active) > 0, rdma},
+		"other-ports":    {len(ports.near) > 0 && len(ports.others) > 0, rdma},
+		"pairs-apart":    {len(m.order) > 0, gpus},
 	}
 	library := "NCCL"
 	if m.vendor == "amd" {
@@ -73,33 +81,14 @@ func study(f *facts.Facts) *machine {
 	}
 	m.words = strings.NewReplacer(
 		"{library}", library, "{gpus}", the, "{nodes}", english.Plural(nodes, "NUMA node", ""), "{nics}", english.Plural(len(ports.active), "RDMA device", ""),
-		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(order),
+		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(m.order),
 	)
 	return m
 }
 
-func unknownUnless(known bool, what string) condition {
-	if known {
-		return condition{}
-	}
-	return condition{missing: what}
-}
-
-// either is a condition that is not known where c is not, and holds if it is true.
-func either(c condition, holds bool) condition {
-	if c.missing != "" {
-		return c
-	}
-	return condition{holds: holds}
-}
-
 // listed is a list of numbers with commas.
 func listed(numbers []int) string {
-	var words []string
-	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, ",")
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
 }
 
 // needed adds what the machine's own properties ask for.
@@ -179,15 +168,12 @@ func ranksOf(f *facts.Facts) []Rank {
 
 // portOf is the first active port of an RDMA device; nil if there is none.
 func portOf(f *facts.Facts, device string) *facts.RDMAPort {
-	if f.NICs == nil || !isName(device) {
+	ports := f.NICs.Ports()
+	i := slices.IndexFunc(ports, func(p facts.RDMAPort) bool { return p.Device == device && p.Host == "" && p.State == "active" })
+	if i < 0 || !isName(device) {
 		return nil
 	}
-	for i := range f.NICs.RDMA {
-		if p := &f.NICs.RDMA[i]; p.Device == device && p.Host == "" && p.State == "active" {
-			return p
-		}
-	}
-	return nil
+	return &ports[i]
 }
 
 // isName reports whether a text is a name as drivers give them, which means nothing else to a
@@ -240,22 +226,19 @@ func different(f *facts.Facts) bool {
 }
 
 // nodesOf counts the NUMA nodes with processors.
-func nodesOf(f *facts.Facts) (int, condition) {
-	if f.NUMA == nil {
-		return 0, condition{missing: "the NUMA nodes"}
-	}
-	n := 0
-	for _, node := range f.NUMA.Nodes {
-		if node.CPUs != "" {
-			n++
+func nodesOf(f *facts.Facts) (n int) {
+	if f.NUMA != nil {
+		for _, node := range f.NUMA.Nodes {
+			if node.CPUs != "" {
+				n++
+			}
 		}
 	}
-	return n, condition{holds: n > 1}
+	return n
 }
 
 // ports are the RDMA devices of a machine by what they are for.
 type ports struct {
-	known condition
 	// active are those with an active port; near are the fastest of those that are nearest to
 	// a GPU, others the rest.
 	active, near, others []string
@@ -263,12 +246,9 @@ type ports struct {
 
 // portsOf sorts the RDMA devices.
 func portsOf(f *facts.Facts, ranks []Rank) ports {
-	if f.NICs == nil {
-		return ports{known: condition{missing: "the RDMA devices"}}
-	}
 	var p ports
 	rate := map[string]float64{}
-	for _, port := range f.NICs.RDMA {
+	for _, port := range f.NICs.Ports() {
 		if port.Host == "" && port.State == "active" && isName(port.Device) && !slices.Contains(p.active, port.Device) {
 			p.active = append(p.active, port.Device)
 			rate[port.Device] = port.RateGbps
@@ -325,46 +305,28 @@ func pairsApart(f *facts.Facts, ranks []Rank) []int {
 // partnerOf is the one GPU with the fastest connection to another; -1 where several are equally
 // fast or one is not known.
 func partnerOf(f *facts.Facts, ranks []Rank, i int) int {
-	var best closeness
-	at, tie := -1, false
+	// other is another GPU, and how close it is: by NVLinks or xGMI, then by the path over PCIe.
+	type other struct {
+		rank  int
+		links float64
+		path  int
+	}
+	closer := func(a, b other) int { return cmp.Or(cmp.Compare(b.links, a.links), cmp.Compare(a.path, b.path)) }
+	var others []other
 	for j := range ranks {
 		if j == i {
 			continue
 		}
-		c, known := closenessOf(f.Links.Between(ranks[i].GPU, ranks[j].GPU))
-		switch {
-		case !known:
+		p := f.Links.Between(ranks[i].GPU, ranks[j].GPU)
+		if p == nil || p.Path == "" && p.NVLinks == nil {
 			return -1
-		case at < 0 || c.nearer(best):
-			best, at, tie = c, j, false
-		case c == best:
-			tie = true
 		}
+		links := max(p.XGMIGBps, float64(*cmp.Or(p.NVLinks, new(int))))
+		others = append(others, other{j, links, data.PathRank(p.Path)})
 	}
-	if tie {
+	slices.SortFunc(others, closer)
+	if len(others) > 1 && closer(others[0], others[1]) == 0 {
 		return -1
 	}
-	return at
-}
-
-// closeness is how close two GPUs are: by NVLinks or xGMI, then by the path over PCIe.
-type closeness struct {
-	links float64
-	path  int
-}
-
-func (c closeness) nearer(than closeness) bool {
-	return c.links > than.links || c.links == than.links && c.path > than.path
-}
-
-// closenessOf reads the connection of two GPUs.
-func closenessOf(p *facts.Pair) (closeness, bool) {
-	if p == nil || p.Path == "" && p.NVLinks == nil {
-		return closeness{}, false
-	}
-	c := closeness{links: p.XGMIGBps, path: -data.PathRank(p.Path)}
-	if p.NVLinks != nil {
-		c.links = max(c.links, float64(*p.NVLinks))
-	}
-	return c, true
+	return others[0].rank
 }

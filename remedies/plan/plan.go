@@ -153,7 +153,7 @@ type Input struct {
 func New(in Input) *Plan {
 	m := study(in.Facts)
 	p := &Plan{
-		Schema: Schema, Version: in.Version, Machine: in.Machine, Vendor: m.vendor, Ranks: m.ranks, Bind: m.severalNodes.holds && m.placed(), Settings: []Setting{},
+		Schema: Schema, Version: in.Version, Machine: in.Machine, Vendor: m.vendor, Ranks: m.ranks, Bind: m.conditions[severalNodes].holds && m.placed(), Settings: []Setting{},
 	}
 	p.advised(in)
 	p.needed(m, in.Remedies)

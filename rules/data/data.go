@@ -21,22 +21,16 @@ import (
 //go:embed *.yaml
 var Files embed.FS
 
-// tables are the tables by name, as reader notes them.
-var tables = map[string]table{}
-
-// table is a table whatever its type.
-type table struct {
-	read  func() any // It returns a pointer to the table.
-	empty func() any // It returns a pointer to an empty table of its type.
-}
+// tables return a pointer to each table by its name, as reader notes them.
+var tables = map[string]func() any{}
 
 // Names are the names of all tables, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(tables)) }
 
 // Table returns a table by its name, a pointer to a struct, or nil if it does not exist.
 func Table(name string) any {
-	if t, ok := tables[name]; ok {
-		return t.read()
+	if read, ok := tables[name]; ok {
+		return read()
 	}
 	return nil
 }
@@ -53,7 +47,7 @@ func reader[T any](name string, finish ...func(*T)) func() *T {
 		}
 		return t
 	})
-	tables[name] = table{read: func() any { return once() }, empty: func() any { return new(T) }}
+	tables[name] = func() any { return once() }
 	return once
 }
 

@@ -104,20 +104,6 @@ func gpuSetLink(p *facts.Pair, word string) {
 	}
 }
 
-// gpuSetAccess notes whether two GPUs reach each other. One direction that
-// is refused is enough.
-func gpuSetAccess(p *facts.Pair, word string) {
-	var ok bool
-	switch strings.ToUpper(word) {
-	case "ENABLED", "TRUE", "1":
-		ok = p.Accessible == nil || *p.Accessible
-	case "DISABLED", "FALSE", "0":
-	default:
-		return
-	}
-	p.Accessible = &ok
-}
-
 // gpuAtomics is the widths in bits of the atomic operations of a link.
 var gpuAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
 
@@ -127,13 +113,13 @@ func gpuSetAtomics(p *facts.Pair, word string) {
 	}
 }
 
-// gpuWorst reads "T" or "F" of a link. One direction that cannot is enough.
+// gpuWorst reads whether a pair or a link can do something. One direction that cannot is enough.
 func gpuWorst(known *bool, word string) *bool {
 	var can bool
 	switch strings.ToUpper(word) {
-	case "T", "TRUE":
+	case "T", "TRUE", "ENABLED", "1":
 		can = known == nil || *known
-	case "F", "FALSE":
+	case "F", "FALSE", "DISABLED", "0":
 	default:
 		return known
 	}

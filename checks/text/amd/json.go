@@ -51,8 +51,8 @@ func jsonRead(s *parse.Sink, in *parse.Lines) {
 		r := &jsonReader{sink: s, first: first.Number}
 		document := parse.JSONNodes(parse.JSONClosed(text[:min(len(text), jsonMaxBytes)] + ","))
 		r.gpu(document)
-		for i := 0; parse.YAMLItem(document, i) != nil; i++ {
-			r.gpu(parse.YAMLItem(document, i))
+		for _, item := range parse.YAMLItems(document) {
+			r.gpu(item)
 		}
 	}
 }
@@ -96,9 +96,8 @@ func members(n *yaml.Node, take func(key string, value *yaml.Node)) {
 // gpu notes what one object says about a GPU, be it amd-smi's or
 // rocm-smi's.
 func (r *jsonReader) gpu(e *yaml.Node) {
-	list := parse.YAMLBelow(e, "gpu_data") // amd-smi 26 and newer.
-	for i := 0; parse.YAMLItem(list, i) != nil; i++ {
-		r.gpu(parse.YAMLItem(list, i))
+	for _, item := range parse.YAMLItems(parse.YAMLBelow(e, "gpu_data")) { // amd-smi 26 and newer.
+		r.gpu(item)
 	}
 	members(e, func(key string, value *yaml.Node) {
 		if index, ok := strings.CutPrefix(key, "card"); ok {
@@ -117,10 +116,9 @@ func (r *jsonReader) gpu(e *yaml.Node) {
 	report.finish(r.sink)
 	links := cmp.Or(parse.YAMLBelow(e, "links"), parse.YAMLBelow(e, "link_metrics", "links"))
 	own := r.name(e)
-	for i := range gpuMax {
-		if link := parse.YAMLItem(links, i); link != nil {
-			r.link(own, link)
-		}
+	items := parse.YAMLItems(links)
+	for _, link := range items[:min(len(items), gpuMax)] {
+		r.link(own, link)
 	}
 }
 
@@ -141,7 +139,7 @@ func (r *jsonReader) link(own string, link *yaml.Node) {
 		r.sink.Watch("links.pairs["+p.A+" -> "+p.B+"]", p, l)
 		return text
 	}
-	gpuSetAccess(p, said("link_status"))
+	p.Accessible = gpuWorst(p.Accessible, said("link_status"))
 	gpuSetLink(p, said("link_type"))
 	p.Weight = cmp.Or(gpuInt(said("weight")), p.Weight)
 	p.Hops = cmp.Or(gpuInt(said("num_hops")), p.Hops)

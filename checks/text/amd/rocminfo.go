@@ -42,11 +42,11 @@ var (
 
 // rocminfoGPU is an agent under way.
 type rocminfoGPU struct {
-	name, marketing, kind, uuid, bdf, memory string
-	seen                                     bool
-	head                                     parse.Line
-	// lines are those of the entries that it keeps, by their keys.
-	lines map[string]parse.Line
+	seen bool
+	head parse.Line
+	// values are its entries by their keys, and lines those of them.
+	values map[string]string
+	lines  map[string]parse.Line
 }
 
 func rocminfoRead(s *parse.Sink, in *parse.Lines) {
@@ -95,29 +95,14 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 	if !own {
 		return true
 	}
-	switch key {
-	case "Name":
-		if a.name != "" || a.marketing != "" && !a.seen {
-			finish() // What grep left of the next agent.
-		}
-		a.name = value
-	case "Marketing Name":
-		if a.marketing != "" {
-			finish()
-		}
-		a.marketing = value
-	case "Device Type":
-		a.kind = value
-	case "Uuid":
-		a.uuid = value
-	case "BDFID":
-		a.bdf = value
-	case "Memory Properties":
-		a.memory = value
+	marketing := a.values["Marketing Name"]
+	if key == "Name" && (a.values[key] != "" || marketing != "" && !a.seen) || key == "Marketing Name" && marketing != "" {
+		finish() // What grep left of the next agent.
 	}
 	if a.head.Number == 0 {
 		a.head = l
 	}
+	parse.Put(&a.values, key, value)
 	parse.Put(&a.lines, key, l)
 	return true
 }
@@ -131,24 +116,25 @@ var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\
 
 // finish records a GPU; it is false for an agent that is not a GPU.
 func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
-	gpu := a.kind == "GPU" || a.kind == "" && (gpuArchitecture.MatchString(a.name) || a.name == "" && a.marketing != "" && !rocminfoOther.MatchString(a.marketing))
+	name, marketing, kind, uuid, memory := a.values["Name"], a.values["Marketing Name"], a.values["Device Type"], a.values["Uuid"], a.values["Memory Properties"]
+	gpu := kind == "GPU" || kind == "" && (gpuArchitecture.MatchString(name) || name == "" && marketing != "" && !rocminfoOther.MatchString(marketing))
 	if !gpu {
 		return false
 	}
-	g := gpuAt(s, index, rocminfoAddress(a.bdf), a.head)
+	g := gpuAt(s, index, rocminfoAddress(a.values["BDFID"]), a.head)
 	told := func(key string) { s.Watch("gpus.devices["+g.Address+"]", g, a.lines[key]) }
 	told("Name")
-	gpuSetArchitecture(g, a.name)
+	gpuSetArchitecture(g, name)
 	told("Marketing Name")
-	gpuSetName(g, a.marketing)
+	gpuSetName(g, marketing)
 	told("Uuid")
-	if g.UUID == "" && strings.HasPrefix(a.uuid, "GPU-") && a.uuid != "GPU-XX" {
-		g.UUID = escape.Printable(a.uuid, 64)
+	if g.UUID == "" && strings.HasPrefix(uuid, "GPU-") && uuid != "GPU-XX" {
+		g.UUID = escape.Printable(uuid, 64)
 	}
-	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
+	if g.Integrated == nil && memory != "" || strings.Contains(memory, "APU") {
 		// Memory Properties is empty for a card.
 		told("Memory Properties")
-		g.Integrated = new(strings.Contains(a.memory, "APU"))
+		g.Integrated = new(strings.Contains(memory, "APU"))
 	}
 	s.Settle()
 	return true
@@ -164,43 +150,13 @@ func rocminfoAddress(bdf string) string {
 	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
 }
 
-// rocminfoAgentsKind is the list of rocm_agent_enumerator: one architecture a
-// line, gfx000 for the processor. It counts the GPUs unless its output was
-// sorted to be unique.
-var rocminfoAgentsKind = &parse.Kind{
-	Name: "rocm-agent-enumerator", Title: "AMD GPUs, from rocm_agent_enumerator", Command: "rocm_agent_enumerator", Gives: []string{"gpus"},
-	Anchors: []string{"gfx000"}, Commands: []string{"rocm_agent_enumerator"},
-	Begins: parse.BeginsLike(rocminfoAgentLine),
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		command := in.Prompt().Command
-		unique := strings.Contains(command, "uniq") || strings.Contains(command, "sort -u")
-		lines := in.While(func(l parse.Line) bool { return rocminfoAgentLine.MatchString(l.Text) })
-		index := 0
-		for _, l := range lines {
-			name := strings.TrimSpace(l.Text)
-			if name == "gfx000" || index >= gpuMax {
-				continue
-			}
-			// A list of each architecture once has at least that many GPUs.
-			gpuSetArchitecture(gpuAt(s, index, "", l), name)
-			index++
-		}
-		if unique {
-			s.Unknown("gpus", "devices", "the list names each architecture once, so it does not show how many GPUs there are", "rocm_agent_enumerator without sort -u")
-		}
-	},
-}
-
-var rocminfoAgentLine = lazy.New(`^\s*gfx[0-9a-f]{3,4}\s*$`)
-
 // rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the
 // command alone.
 var rocminfoVersionKind = &parse.Kind{
 	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(l.Text)
+		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(in.First().Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()
@@ -216,15 +172,11 @@ var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
 var rocmLibraryKind = &parse.Kind{
 	Name: "rocm-library", Title: "ROCm's version, from the name of a library", Command: "ls -l /opt/rocm/lib/librccl.so*", Gives: []string{"software"},
 	Anchors: []string{"librccl.so.1.0.", "libamdhip64.so."},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := rocmLibrary.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(rocmLibrary, func(s *parse.Sink, l parse.Line, m []string) bool {
 		n := parse.Number(m[1])
 		s.Package("rocm", strconv.Itoa(n/10000)+"."+strconv.Itoa(n/100%100)+"."+strconv.Itoa(n%100), "", "file", l)
 		return true
-	},
+	}),
 }
 
 var rocmLibrary = lazy.New(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)

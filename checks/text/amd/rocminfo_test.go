@@ -79,14 +79,6 @@ func TestRocminfoFragments(t *testing.T) {
 	}
 }
 
-func TestRocmAgentEnumerator(t *testing.T) {
-	f := texttest.Parse("x", "$ rocm_agent_enumerator\ngfx000\ngfx908\ngfx908\ngfx1036\n")
-	expect.That(t, len(f.GPUs.Devices) == 3 && f.GPUs.Devices[0].Architecture == "gfx908" && f.GPUs.Devices[2].Integrated != nil, "got %+v", f.GPUs)
-	expect.Len(t, 0, f.Unknown, "it")
-	f = texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n")
-	expect.That(t, len(f.Unknown) == 1, "got %+v", f.Unknown)
-}
-
 func TestROCmVersionFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"$ cat /opt/rocm/.info/version\n6.2.0-66\n":                   "6.2.0",

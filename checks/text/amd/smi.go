@@ -111,11 +111,9 @@ func (r *smiReport) page(count int, l parse.Line) {
 
 // set keeps the first value of an entry.
 func (r *smiReport) set(name, value string, l parse.Line) {
-	if r.values == nil {
-		r.values, r.lines = make(map[string]string), make(map[string]parse.Line)
-	}
 	if _, ok := r.values[name]; !ok && len(r.values) < smiMaxValues {
-		r.values[name], r.lines[name] = value, l
+		parse.Put(&r.values, name, value)
+		parse.Put(&r.lines, name, l)
 	}
 }
 

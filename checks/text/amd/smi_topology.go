@@ -69,7 +69,7 @@ func readMatrix(s *parse.Sink, in *parse.Lines, title, names *lazy.Regexp, gpu f
 func setCell(p *facts.Pair, table, cell string) {
 	switch words := strings.Fields(strings.ToLower(table)); words[len(words)-1] {
 	case "access", "accessibility":
-		gpuSetAccess(p, cell)
+		p.Accessible = gpuWorst(p.Accessible, cell)
 	case "weight":
 		p.Weight = gpuInt(cell)
 	case "hops":

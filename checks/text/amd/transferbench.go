@@ -30,8 +30,7 @@ var (
 )
 
 func transferBenchRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
-	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source(), Line: first.Number}
+	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source(), Line: in.First().Number}
 	var columns []string
 	in.While(func(l parse.Line) bool {
 		if m := transferBenchTitle.FindStringSubmatch(l.Text); m != nil && columns == nil {

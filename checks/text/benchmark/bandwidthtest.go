@@ -39,7 +39,6 @@ var bandwidthTests = map[string]facts.Benchmark{
 const maxBandwidthTest = 400
 
 func readBandwidthTest(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
 	device, name, ended := "0", "", false
 	var tables []facts.Benchmark
 	var ends facts.BenchmarkPoint // Of the last of them.
@@ -49,7 +48,7 @@ func readBandwidthTest(s *parse.Sink, in *parse.Lines) {
 		title := bandwidthTestTitle.FindStringSubmatch(l.Text)
 		p, isRow := sizedRow(strings.Fields(text), 1, unit, l)
 		switch {
-		case ended || l.Number > first.Number+maxBandwidthTest || l.Number > first.Number && strings.Contains(text, "Starting..."):
+		case ended || l.Number > in.First().Number+maxBandwidthTest || l.Number > in.First().Number && strings.Contains(text, "Starting..."):
 			return false
 		case title != nil:
 			form := bandwidthTests[title[1]]

@@ -49,9 +49,8 @@ type ncclTests struct {
 }
 
 func ncclTestsRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
 	t := &ncclTests{hosts: map[string]bool{}}
-	t.Benchmark = facts.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: first.Number}
+	t.Benchmark = facts.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: in.First().Number}
 	t.named(in.Prompt().Command)
 	in.While(func(l parse.Line) bool { return t.takes(l, in) })
 	if t.Nodes = len(t.hosts); t.jobs > 1 {

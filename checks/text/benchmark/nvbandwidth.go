@@ -101,10 +101,9 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 }
 
 func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
-	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: first.Number + n.Line - 1} }
+	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: in.First().Number + n.Line - 1} }
 	cases := parse.YAMLBelow(parse.JSONNodes(parse.JSONDocument(in)), "nvbandwidth", "testcases")
-	for _, n := range cmp.Or(cases, &yaml.Node{}).Content {
+	for _, n := range parse.YAMLItems(cases) {
 		test := parse.YAMLMapping(n)
 		matrix := test["bandwidth_matrix"]
 		if matrix == nil {

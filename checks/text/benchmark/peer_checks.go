@@ -37,13 +37,10 @@ var peerMatrixKind = &parse.Kind{
 var peerAnswerKind = &parse.Kind{
 	Name: "peer-access-call", Title: "peer access, from PyTorch", Command: peerMatrixKind.Command, Gives: []string{"gpus"},
 	Anchors: []string{"can_device_access_peer("},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := peerAnswer.FindStringSubmatch(l.Text)
-		if m != nil {
-			peerMatrixEnter(s, m[1], m[2], m[3], false, l)
-		}
-		return m != nil
-	},
+	Line: parse.LineLike(peerAnswer, func(s *parse.Sink, l parse.Line, m []string) bool {
+		peerMatrixEnter(s, m[1], m[2], m[3], false, l)
+		return true
+	}),
 }
 
 var (
@@ -71,7 +68,7 @@ func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.L
 var peerCopyKind = &parse.Kind{
 	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
 	Anchors: []string{"opy", "opied", "opies", "COPY", "COPIED", "emcpy", "MEMCPY", "ransfer", "TRANSFER"},
-	Line:    peerCopyLine,
+	Line:    parse.LineLike(peerCopyPair, peerCopyLine),
 }
 
 var (
@@ -84,9 +81,8 @@ var (
 	peerCopyGood  = lazy.New(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
 )
 
-func peerCopyLine(s *parse.Sink, l parse.Line) bool {
-	m := peerCopyPair.FindStringSubmatch(l.Text)
-	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
+func peerCopyLine(s *parse.Sink, l parse.Line, m []string) bool {
+	if m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
 		return false
 	}
 	b := facts.Benchmark{

@@ -42,9 +42,8 @@ var (
 )
 
 func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
-	first, _ := in.Peek()
-	b := facts.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
-	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
+	b := facts.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: in.First().Number}
+	if m := perftestTitle.FindStringSubmatch(in.First().Text); m != nil {
 		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
 	gpu := ""
@@ -61,7 +60,7 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 		text := strings.TrimSpace(l.Text)
 		p, isRow := sizedRow(strings.Fields(text), 3, unit, l) // "#bytes #iterations BW peak BW average MsgRate"
 		switch {
-		case l.Number > first.Number+500 || b.Complete:
+		case l.Number > in.First().Number+500 || b.Complete:
 			return false
 		case strings.Contains(text, "BW average["):
 			if unit = binary; strings.Contains(text, "Gb/sec") {
@@ -90,7 +89,7 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	})
 	Add(s, b)
 	if port.Device != "" {
-		network.Merge(s, port, first)
+		network.Merge(s, port, in.First())
 	}
 }
 

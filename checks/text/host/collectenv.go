@@ -43,11 +43,7 @@ var collectEnvKind = &parse.Kind{
 		"OS                           :", "CUDA runtime version         :", "Nvidia driver version        :", "cuDNN version                :", "HIP runtime version          :",
 		"MIOpen runtime version       :",
 	},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := collectEnvLine.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(collectEnvLine, func(s *parse.Sink, l parse.Line, m []string) bool {
 		name, value := m[1], m[2]
 		if name == "OS" {
 			return collectEnvOS(s, value, l)
@@ -61,7 +57,7 @@ var collectEnvKind = &parse.Kind{
 			}
 		}
 		return true
-	},
+	}),
 }
 
 // collectEnvDistribution is the value of "OS": "Ubuntu 22.04.3 LTS (x86_64)".
@@ -133,30 +129,10 @@ var osReleaseLine = lazy.New(`^\s*(?:(?:(?:PRETTY_NAME|DISTRIB_DESCRIPTION)="?|D
 var osReleaseKind = &parse.Kind{
 	Name: "os-release", Title: "the distribution", Command: "cat /etc/os-release", Gives: []string{"host"},
 	Anchors: []string{"PRETTY_NAME=", "VERSION_ID=", "DISTRIB_DESCRIPTION=", "Description:\t", "Distributor ID:\t", "Release:\t", "ID="},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := osReleaseLine.FindStringSubmatch(l.Text)
-		if m != nil && m[1] != "" {
+	Line: parse.LineLike(osReleaseLine, func(s *parse.Sink, l parse.Line, m []string) bool {
+		if m[1] != "" {
 			setDistribution(s, m[1], l)
 		}
-		return m != nil
-	},
-}
-
-// osReleasePrinted takes the answer of lsb_release with -s: a description.
-var osReleasePrinted = &parse.Kind{
-	Name: "lsb-release", Title: "the distribution, from lsb_release", Command: "lsb_release -ds", Gives: []string{"host"},
-	Commands: []string{"lsb_release"},
-	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		command := strings.Fields(in.Prompt().Command)
-		return len(command) > 1 && strings.HasPrefix(command[1], "-") && strings.Contains(command[1], "s") &&
-			len(strings.TrimSpace(l.Text)) > 1 && len(l.Text) < 80
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		l, _ := in.Next()
-		value := strings.Trim(strings.TrimSpace(l.Text), `"`)
-		if strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") {
-			setDistribution(s, value, l)
-		}
-	},
+		return true
+	}),
 }

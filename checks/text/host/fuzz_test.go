@@ -31,7 +31,7 @@ var seeds = []string{
 	"CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n", "x:CONFIG_HSA_AMD=m\n",
 	"Cpus_allowed_list:\t0-7,9\n", "pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n", "physcpubind: 0 1 2\n", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\n",
 	"PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n",
-	"$ lsb_release -ds\nUbuntu 22\nPRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n",
+	"PRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n",
 	"h:~$ pip freeze\nnvidia-nccl-cu12==2.20.5\n[conda] torch  2.1 x_0\n",
 	"ii  libnccl2  2.27.7-1+cuda12.9  amd64\nlibnccl-2.21.5-1.x86_64\nName: torch\nVersion: 2\n$ ofed_info -n\n5.0\n",
 	"vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n",

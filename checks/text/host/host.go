@@ -29,6 +29,6 @@ func New(s *parse.Sink) parse.Family {
 func NewSoftware(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
-		collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
+		collectEnvKind, collectEnvGPUs, osReleaseKind,
 	}}
 }

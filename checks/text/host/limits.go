@@ -265,8 +265,7 @@ func nodesKind(access *nodesAccess) *parse.Kind {
 		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
 		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
 		Begins: func(in *parse.Lines) bool {
-			l, _ := in.Peek()
-			return nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
+			return nodesWhole(in) && (nodesPath.MatchString(in.First().Text) || nodesFolder.MatchString(in.First().Text) || nodesBare.MatchString(in.First().Text))
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) {
 			folder := ""

@@ -21,7 +21,7 @@ func lspciKind(t *tree) *parse.Kind {
 		Name: "lspci", Title: "PCI devices, from lspci", Command: "sudo lspci -vvv", Gives: []string{"pci"},
 		Anchors: []string{
 			"controller: ", "controller [0", "bridge: ", "bridge [0", "ridge: ", "accelerators: ", "accelerators [", " Class [", " Class 0",
-			"ACSCtl:", "ACSCap:", "LnkSta:", "LnkCap:", "\"VGA compatible controller", "\"3D controller", "\"PCI bridge", "\"Host bridge",
+			"ACSCtl:", "ACSCap:", "LnkSta:", "LnkCap:",
 			" 0300: ", " 0302: ", " 0604: ", " 0600: ", " 1200: ",
 		},
 		Commands: []string{"lspci"},
@@ -35,9 +35,6 @@ func lspciKind(t *tree) *parse.Kind {
 // -n the class is its number alone, and where the database is missing "Class
 // [0302]". grep -n may have put a number before it.
 var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
-
-// lspciMachine is the same of lspci -m and -mm: fields in quotes.
-var lspciMachine = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
 
 // lspciClasses are the classes as the PCI ID database names them, with their
 // codes: those that matter, and what else is common, so that a line can be
@@ -99,33 +96,18 @@ var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
 
 // lspciHeadOf reads the first line of a function.
 func lspciHeadOf(line string) (address, class, rest string, ok bool) {
-	if m := lspciHead.FindStringSubmatch(line); m != nil {
-		class, known := lspciClasses[m[3]]
-		switch {
-		case m[2] != "":
-			return facts.Address(m[1]), "0x" + m[2] + "00", m[5], true
-		case m[4] != "":
-			if known && strings.HasPrefix(class, "0x"+m[4]) {
-				return facts.Address(m[1]), class, m[5], true
-			}
-			return facts.Address(m[1]), "0x" + m[4] + "00", m[5], true
-		case known:
-			return facts.Address(m[1]), class, m[5], true
-		}
+	m := lspciHead.FindStringSubmatch(line)
+	if m == nil {
 		return "", "", "", false
 	}
-	if m := lspciMachine.FindStringSubmatch(line); m != nil {
-		class := lspciClasses[m[2]]
-		if m[3] != "" {
-			class = "0x" + m[3] + "00"
-		}
-		rest := m[4] + " " + m[6]
-		if m[5] != "" && m[7] != "" {
-			rest += " [" + m[5] + ":" + m[7] + "]"
-		}
-		return facts.Address(m[1]), class, rest, true
+	class, known := lspciClasses[m[3]]
+	if number := m[2] + m[4]; number != "" && (!known || m[4] == "" || !strings.HasPrefix(class, "0x"+number)) {
+		class, known = "0x"+number+"00", true
 	}
-	return "", "", "", false
+	if !known {
+		return "", "", "", false
+	}
+	return facts.Address(m[1]), class, m[5], true
 }
 
 // lspciDetail is an indented line below a function's head.
@@ -140,9 +122,8 @@ func lspciLoose(line string) bool {
 }
 
 func lspciBegins(in *parse.Lines) bool {
-	l, _ := in.Peek()
-	_, _, _, head := lspciHeadOf(l.Text)
-	return head || lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
+	_, _, _, head := lspciHeadOf(in.First().Text)
+	return head || lspciLoose(lspciUnnumbered(in.First().Text)) || lspciAsked(in) != "" && lspciLink.MatchString(in.First().Text)
 }
 
 // lspciOne is the option by which lspci is asked for one function.
@@ -184,9 +165,8 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
-	first, _ := in.Peek()
-	if address := lspciAsked(in); address != "" && lspciDetail(first.Text) {
-		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), first), head: first, secondary: -1, subordinate: -1}
+	if address := lspciAsked(in); address != "" && lspciDetail(in.First().Text) {
+		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), in.First()), head: in.First(), secondary: -1, subordinate: -1}
 		devices = append(devices, current)
 	}
 	in.While(func(l parse.Line) bool {

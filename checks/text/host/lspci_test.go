@@ -15,18 +15,17 @@ import (
 
 func TestLspciHeads(t *testing.T) {
 	for line, want := range map[string]string{
-		"01:00.0 VGA compatible controller: NVIDIA Corporation AD102 [GeForce RTX 4090] (rev a1)":                       "0000:01:00.0 0x030000 0x10de  gpu",
-		"3b:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)":                  "0000:3b:00.0 0x030200 0x10de 0x20f1 gpu",
-		"0001:00:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)":                                           "0001:00:00.0 0x030200 0x10de 0x2335 gpu",
-		"00:06.0 Class [0302]: Device [10de:2335] (rev a1)":                                                             "0000:00:06.0 0x030200 0x10de 0x2335 gpu",
-		"05:00.0 0302: 10de:20b0 (rev a1)":                                                                              "0000:05:00.0 0x030200 0x10de 0x20b0 gpu",
-		"c1:00.0 Processing accelerators [1200]: Advanced Micro Devices, Inc. [AMD/ATI] Device [1002:74a1]":             "0000:c1:00.0 0x120000 0x1002 0x74a1 gpu",
-		"3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796 96-lane Switch (rev ab)":                                     "0000:3a:08.0 0x060400 0x10b5  bridge",
-		"1a:00.0 Infiniband controller [0207]: Mellanox Technologies MT2892 Family [ConnectX-6 Dx] [15b3:101d]":         "0000:1a:00.0 0x020700 0x15b3 0x101d nic",
-		"00:1b.0 Ethernet controller: Amazon.com, Inc. Elastic Fabric Adapter (EFA)":                                    "0000:00:1b.0 0x020000 0x1d0f  nic",
-		"86:00.0 \"3D controller [0302]\" \"NVIDIA Corporation [10de]\" \"GV100GL [Tesla V100 PCIe 32GB] [1db6]\" -ra1": "0000:86:00.0 0x030200 0x10de 0x1db6 gpu",
-		"17:3b:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)":                                             "0000:3b:00.0 0x030200 0x10de 0x2335 gpu",
-		"40:01.1 PCI bridge: Some New Maker Root Port (rev 1)":                                                          "0000:40:01.1 0x060400   bridge",
+		"01:00.0 VGA compatible controller: NVIDIA Corporation AD102 [GeForce RTX 4090] (rev a1)":               "0000:01:00.0 0x030000 0x10de  gpu",
+		"3b:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)":          "0000:3b:00.0 0x030200 0x10de 0x20f1 gpu",
+		"0001:00:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)":                                   "0001:00:00.0 0x030200 0x10de 0x2335 gpu",
+		"00:06.0 Class [0302]: Device [10de:2335] (rev a1)":                                                     "0000:00:06.0 0x030200 0x10de 0x2335 gpu",
+		"05:00.0 0302: 10de:20b0 (rev a1)":                                                                      "0000:05:00.0 0x030200 0x10de 0x20b0 gpu",
+		"c1:00.0 Processing accelerators [1200]: Advanced Micro Devices, Inc. [AMD/ATI] Device [1002:74a1]":     "0000:c1:00.0 0x120000 0x1002 0x74a1 gpu",
+		"3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796 96-lane Switch (rev ab)":                             "0000:3a:08.0 0x060400 0x10b5  bridge",
+		"1a:00.0 Infiniband controller [0207]: Mellanox Technologies MT2892 Family [ConnectX-6 Dx] [15b3:101d]": "0000:1a:00.0 0x020700 0x15b3 0x101d nic",
+		"00:1b.0 Ethernet controller: Amazon.com, Inc. Elastic Fabric Adapter (EFA)":                            "0000:00:1b.0 0x020000 0x1d0f  nic",
+		"17:3b:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)":                                     "0000:3b:00.0 0x030200 0x10de 0x2335 gpu",
+		"40:01.1 PCI bridge: Some New Maker Root Port (rev 1)":                                                  "0000:40:01.1 0x060400   bridge",
 	} {
 		f := texttest.Parse("lspci.txt", line+"\n")
 		expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "%q: got %+v", line, f.PCI)

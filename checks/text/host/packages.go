@@ -232,8 +232,7 @@ var packagesPrinted = &parse.Kind{
 	Name: "version-command", Title: "a version that a command printed", Command: "python -c 'import torch; print(torch.cuda.nccl.version())'", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head", "awk", "ofed_info", "python", "python3", "hipconfig"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(l.Text)
+		return packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(in.First().Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := packageCommandOf(in.Prompt().Command)

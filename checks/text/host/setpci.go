@@ -17,8 +17,7 @@ var setpciKind = &parse.Kind{
 	Name: "setpci", Title: "ACS control, from setpci", Command: "sudo setpci -v -s 3b:08.0 ECAP_ACS+6.w", Gives: []string{"pci"},
 	Anchors: []string{"(cap ", "(ecap "}, Commands: []string{"setpci", "for"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		_, _, read := setpciValue(in, l)
+		_, _, read := setpciValue(in, in.First())
 		return read || setpciLooped(in) > 0
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {

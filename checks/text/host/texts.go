@@ -23,8 +23,7 @@ func cmdlineKind() *parse.Kind {
 		Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
 		Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
 		Begins: func(in *parse.Lines) bool {
-			l, _ := in.Peek()
-			return in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text)
+			return in.After("cat /proc/cmdline") && strings.Contains(in.First().Text, "=") || cmdlineForm.MatchString(in.First().Text)
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) { cmdlineRead(s, in, &first) },
 	}
@@ -70,14 +69,13 @@ var lscpuKind = &parse.Kind{
 	Anchors: []string{
 		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "CPU family:", "Socket(s):", "Flags:", "BIOS Vendor ID:", "CPU(s):", "Model:",
 	},
-	Line: lscpuLine,
+	Line: parse.LineLike(lscpuField, lscpuLine),
 }
 
 var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
 
-func lscpuLine(s *parse.Sink, l parse.Line) bool {
-	m := lscpuField.FindStringSubmatch(l.Text)
-	if m == nil || m[3] == "" || m[3] == "-" {
+func lscpuLine(s *parse.Sink, l parse.Line, m []string) bool {
+	if m[3] == "" || m[3] == "-" {
 		return false
 	}
 	words := strings.Fields(m[3])
@@ -208,11 +206,7 @@ func numactlList(text string) string {
 var unameKind = &parse.Kind{
 	Name: "uname", Title: "kernel version, from uname", Command: "uname -a", Gives: []string{"host"},
 	Anchors: []string{"GNU/Linux"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := unameForm.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(unameForm, func(s *parse.Sink, l parse.Line, m []string) bool {
 		host := s.HostFacts()
 		if host.Kernel == "" {
 			host.Hostname, host.Kernel = escape.Printable(m[1], 256), escape.Printable(m[2], 256)
@@ -221,7 +215,7 @@ var unameKind = &parse.Kind{
 		}
 		s.Package("kernel", m[2], m[1], "uname", l)
 		return true
-	},
+	}),
 }
 
 var (
@@ -235,10 +229,9 @@ var dmidecodeKind = &parse.Kind{
 	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
 	Anchors: []string{"BIOS Information", "System Information", "Base Board Information"}, Commands: []string{"dmidecode"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		section := strings.TrimSpace(l.Text)
+		section := strings.TrimSpace(in.First().Text)
 		return section == "BIOS Information" || section == "System Information" || section == "Base Board Information" ||
-			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(l.Text))
+			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(in.First().Text))
 	},
 	Read: dmidecodeRead,
 }
@@ -289,10 +282,7 @@ func sysfsKind(groups iommuGroups) *parse.Kind {
 	return &parse.Kind{
 		Name: "sysfs", Title: "files in /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
 		Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
-		Line: func(s *parse.Sink, l parse.Line) bool {
-			m := sysfsForm.FindStringSubmatch(l.Text)
-			return m != nil && sysfsValue(s, groups, l, m[1], m[2])
-		},
+		Line:    parse.LineLike(sysfsForm, func(s *parse.Sink, l parse.Line, m []string) bool { return sysfsValue(s, groups, l, m[1], m[2]) }),
 	}
 }
 
@@ -362,8 +352,7 @@ func sysfsCatKind(groups iommuGroups) *parse.Kind {
 		Name: "sysfs-cat", Title: "values of files in /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
 		Commands: []string{"cat"},
 		Begins: func(in *parse.Lines) bool {
-			l, _ := in.Peek()
-			return in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
+			return in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(in.First().Text)
 		},
 		Read: func(s *parse.Sink, in *parse.Lines) {
 			for _, path := range sysfsNamed(in) {
@@ -402,8 +391,7 @@ var iommuUnitsKind = &parse.Kind{
 	Name: "iommu-units", Title: "IOMMU units", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
 	Commands: []string{"ls"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(l.Text) || iommuUnitsTotal.MatchString(l.Text))
+		return in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(in.First().Text) || iommuUnitsTotal.MatchString(in.First().Text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		f := s.IOMMU()

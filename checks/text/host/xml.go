@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,24 +14,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// xmlKind is a machine's topology in XML: what NCCL and RCCL write to
-// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc), and lstopo's own format (hwloc).
+// xmlKind is a machine's topology in XML, as NCCL and RCCL write it to
+// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc).
 var xmlKind = &parse.Kind{
-	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE or lstopo", Command: "lstopo --of xml", Gives: []string{"pci", "numa", "gpus", "links"},
-	Anchors: []string{"<system version=", "<topology"},
+	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE", Command: "NCCL_TOPO_DUMP_FILE=topology.xml (in the environment of the job)", Gives: []string{"pci", "numa", "gpus", "links"},
+	Anchors: []string{"<system version="},
 	Begins:  parse.BeginsLike(xmlFirst),
 	Read:    xmlRead,
 }
 
-var xmlFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
+var xmlFirst = lazy.New(`^\s*<system version="\d+"`)
 
 func xmlRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
-	end := "</system>"
-	if strings.Contains(first.Text, "<topology") {
-		end = "</topology>"
-	}
-	document, _ := parse.XMLDocument(in, end)
+	document, _ := parse.XMLDocument(in, "</system>")
 	r := &topology{s: s, links: make(map[string]map[string]int)}
 	r.walk(document, xmlPlace{})
 	r.join()
@@ -47,25 +41,15 @@ type topology struct {
 	gpus     []string
 }
 
-// xmlPlace is what the elements around others tell of these: the NUMA node, the root bus and
-// the functions above.
+// xmlPlace is what the elements around others tell of these: the NUMA node and the nearest
+// function above; empty without one.
 type xmlPlace struct {
-	node  *int
-	root  string
-	above []string
-}
-
-// function is the nearest function above; empty without one.
-func (p *xmlPlace) function() string {
-	if len(p.above) == 0 {
-		return ""
-	}
-	return p.above[len(p.above)-1]
+	node     *int
+	function string
 }
 
 // walk reads the elements in another one.
 func (r *topology) walk(n *parse.XMLNode, in xmlPlace) {
-	in.above = slices.Clip(in.above)
 	for _, n := range n.Nodes {
 		below := in
 		switch n.Name {
@@ -74,11 +58,9 @@ func (r *topology) walk(n *parse.XMLNode, in xmlPlace) {
 		case "pci":
 			r.pci(&below, n.Attributes, n.Line)
 		case "gpu":
-			r.gpu(below.function(), n.Attributes, n.Line)
+			r.gpu(below.function, n.Attributes, n.Line)
 		case "nvlink":
-			r.nvlink(below.function(), n.Attributes)
-		case "object":
-			r.object(&below, n.Attributes, n.Line)
+			r.nvlink(below.function, n.Attributes)
 		}
 		r.walk(n, below)
 	}
@@ -130,7 +112,7 @@ func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
 		return // A switch that a static topology makes up.
 	}
-	e.above = append(e.above, address)
+	e.function = address
 	d := r.s.Device(address, l)
 	xmlSet(&d.Class, a["class"], 8)
 	xmlSet(&d.Vendor, a["vendor"], 6)
@@ -205,60 +187,5 @@ func (r *topology) join() {
 			p := facts.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
 			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
 		}
-	}
-}
-
-// xmlBridge finds the buses below one of hwloc's bridges.
-var (
-	xmlBridge = lazy.New(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
-	xmlType   = lazy.New(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
-	xmlBit    = lazy.New(`^0x0*([0-9a-f]{1,8})$`)
-)
-
-// object is hwloc's element of everything: packages, NUMA nodes, bridges and
-// PCI functions (hwloc/topology-xml.c).
-func (r *topology) object(e *xmlPlace, a map[string]string, l parse.Line) {
-	if set, err := strconv.ParseUint(xmlBit.First(a["nodeset"]), 16, 32); err == nil && bits.OnesCount64(set) == 1 {
-		e.node = new(bits.TrailingZeros64(set))
-	}
-	switch a["type"] {
-	case "NUMANode":
-		if id := parse.Optional(a["os_index"]); id != nil && *id >= 0 {
-			n := r.s.NUMANode(*id, xmlMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
-			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 {
-				n.MemoryBytes = cmp.Or(n.MemoryBytes, memory)
-			}
-		}
-	case "Bridge":
-		buses := xmlBridge.FindStringSubmatch(a["bridge_pci"])
-		if strings.HasPrefix(a["bridge_type"], "0-") && buses != nil {
-			e.root = "pci" + buses[1] + ":" + buses[2]
-			return
-		}
-		r.function(e, a, "0x060400", l)
-	case "PCIDev":
-		r.function(e, a, "", l)
-	}
-}
-
-// function notes a function that hwloc shows. hwloc leaves no bridge out above
-// a function that it keeps, unless it was asked to (topology-pci.c).
-func (r *topology) function(e *xmlPlace, a map[string]string, class string, l parse.Line) {
-	address := facts.Address(a["pci_busid"])
-	if address == "" {
-		return
-	}
-	above := e.above
-	e.above = append(e.above, address)
-	d := r.s.Device(address, l)
-	if m := xmlType.FindStringSubmatch(a["pci_type"]); m != nil {
-		xmlSet(&d.Class, "0x"+m[1]+"00", 8)
-		xmlSet(&d.Vendor, "0x"+m[2], 6)
-		xmlSet(&d.Device, "0x"+m[3], 6)
-	}
-	d.Class = cmp.Or(d.Class, class)
-	d.NUMANode = cmp.Or(d.NUMANode, e.node)
-	if e.root != "" && d.RootBus == "" {
-		d.RootBus, d.Ancestors = e.root, above
 	}
 }

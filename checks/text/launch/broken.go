@@ -195,32 +195,34 @@ func hasKey(n *yaml.Node, key string) bool {
 
 // objectKind takes Kubernetes objects that hold no containers, as services and config maps
 // do: they stand beside a job's pods, and there is nothing in them to judge.
-var objectKind = &parse.Kind{
-	Name: facts.KindObject, Title: "A Kubernetes object without containers", Command: "kubectl get service NAME -o yaml",
-	Anchors: []string{"apiVersion:"},
-	Begins: func(in *parse.Lines) bool {
-		if !begins(in, objectFirst) {
-			return false
-		}
-		named := map[string]bool{}
-		for _, l := range in.Ahead(200) {
-			if strings.HasPrefix(l.Text, "---") {
-				break
-			}
-			if workload.MatchString(l.Text) { // It should have some.
+func objectKind() *parse.Kind {
+	return &parse.Kind{
+		Name: facts.KindObject, Title: "A Kubernetes object without containers", Command: "kubectl get service NAME -o yaml",
+		Anchors: []string{"apiVersion:"},
+		Begins: func(in *parse.Lines) bool {
+			if !begins(in, objectFirst) {
 				return false
 			}
-			if key := objectFirst.First(l.Text); key != "" {
-				named[key] = true
+			named := map[string]bool{}
+			for _, l := range in.Ahead(200) {
+				if strings.HasPrefix(l.Text, "---") {
+					break
+				}
+				if workload.MatchString(l.Text) { // It should have some.
+					return false
+				}
+				if key := objectFirst.First(l.Text); key != "" {
+					named[key] = true
+				}
 			}
-		}
-		return len(named) == 2
-	},
-	Read: func(_ *parse.Sink, in *parse.Lines) {
-		in.While(func(l parse.Line) bool {
-			return !strings.HasPrefix(l.Text, "---") && (strings.TrimSpace(l.Text) == "" || indentation(l.Text) > 0 || yamlKey.MatchString(l.Text))
-		})
-	},
+			return len(named) == 2
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			in.While(func(l parse.Line) bool {
+				return !strings.HasPrefix(l.Text, "---") && (strings.TrimSpace(l.Text) == "" || indentation(l.Text) > 0 || yamlKey.MatchString(l.Text))
+			})
+		},
+	}
 }
 
 // objectFirst are the keys that every object has.

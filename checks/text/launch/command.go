@@ -121,7 +121,11 @@ func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) 
 		findParts(l, lines)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		s.Variable(name, l.Variables[name], lineOf(l, VariablePart(name), at))
+		line := at
+		if l.Lines != nil { // None where several lines describe the launch and it is not known which.
+			line.Number = l.Lines[VariablePart(name)]
+		}
+		s.Variable(name, l.Variables[name], line)
 	}
 	if l.Kind != "shell" || l.MemlockBytes != nil || len(l.Unknown) > 0 { // Variables are told one by one.
 		s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})

@@ -63,7 +63,6 @@ const describedPod = "described pod"
 
 // describeRead makes of each line one of a manifest.
 func describeRead(s *reading, in *parse.Lines) {
-	first, _ := in.Peek()
 	var manifest strings.Builder
 	top, field, isNamed := "", "", false // The words at the left and by four spaces, and whether a container or a volume is under way.
 	in.While(func(l parse.Line) bool {
@@ -104,6 +103,6 @@ func describeRead(s *reading, in *parse.Lines) {
 	})
 	pods, _ := yamlNodes(manifest.String())
 	for _, pod := range pods {
-		(&yamlWalk{sink: s, first: first}).pod(parse.YAMLMapping(pod), yamlContext{kind: describedPod})
+		(&yamlWalk{sink: s, first: in.First()}).pod(parse.YAMLMapping(pod), yamlContext{kind: describedPod})
 	}
 }

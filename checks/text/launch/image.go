@@ -20,14 +20,13 @@ func dockerfileKind(s *reading) *parse.Kind {
 			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, Instruction))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
 			var file Dockerfile
 			above := strings.Split(s.Text(), "\n") // Of the first stage: ARG, whose values the stages may take.
-			for i, text := range above[:min(len(above), first.Number-1)] {
+			for i, text := range above[:min(len(above), in.First().Number-1)] {
 				file.Line(parse.Line{Number: i + 1, Text: strings.TrimRight(text, "\r")})
 			}
 			lines := in.While(func(l parse.Line) bool { return file.Line(l) || s.isDockerfile() })
-			keepLaunch(s, ofImage(file.Image()), first, lines)
+			keepLaunch(s, ofImage(file.Image()), in.First(), lines)
 		},
 	}
 }

@@ -11,20 +11,17 @@ import (
 // Dockerfile is one that is read line by line.
 type Dockerfile struct {
 	instructions []instruction
-	// escape is the sign at the end of a line by which an instruction goes on below, and more is true if the last one does.
-	escape byte
-	more   bool
-	// end is the word that ends the text below an instruction ("RUN <<EOF"), and begun is true behind the directives.
-	end   string
-	begun bool
+	// more is true if the last instruction goes on below.
+	more bool
+	// end is the word that ends the text below an instruction ("RUN <<EOF").
+	end string
 }
 
 // instruction is one of a Dockerfile: its lines behind its name, without comments and the signs at their ends. A text
 // below it is left out.
 type instruction struct {
-	name   string
-	lines  []parse.Line
-	escape byte
+	name  string
+	lines []parse.Line
 }
 
 // joined is the text in one line.
@@ -40,7 +37,6 @@ var (
 	// Instruction is how an instruction begins, and instructionForm how one that is not known does as well.
 	Instruction     = lazy.New(`^(?i)\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 	instructionForm = lazy.New(`^\s*[A-Za-z]+(?:\s+|$)`)
-	directiveForm   = lazy.New("^(?i)\\s*#\\s*(?:escape\\s*=\\s*([\\\\`])|[a-z]+\\s*=)")
 	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
@@ -49,11 +45,6 @@ var (
 func (f *Dockerfile) Line(l parse.Line) bool {
 	text := strings.TrimSpace(l.Text)
 	isBlank := text == "" || strings.HasPrefix(text, "#")
-	if directive := directiveForm.FindStringSubmatch(l.Text); directive == nil {
-		f.begun = true
-	} else if directive[1] != "" && !f.begun {
-		f.escape = directive[1][0]
-	}
 	belongs := true
 	switch m := instructionForm.FindString(l.Text); {
 	case f.end != "":
@@ -67,7 +58,7 @@ func (f *Dockerfile) Line(l parse.Line) bool {
 		text = f.goesOn(l.Text)
 	case m != "":
 		belongs = Instruction.MatchString(l.Text)
-		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\')})
+		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m))})
 		text = f.goesOn(l.Text[len(m):])
 	default:
 		return isBlank
@@ -83,7 +74,7 @@ func (f *Dockerfile) Line(l parse.Line) bool {
 // goesOn is a line without the sign at its end by which the instruction goes on below.
 func (f *Dockerfile) goesOn(text string) string {
 	var before string
-	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), string(cmp.Or(f.escape, '\\')))
+	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), `\`)
 	if f.more {
 		return before
 	}
@@ -134,7 +125,7 @@ func (in *instruction) words() []word {
 			}
 			w.line = cmp.Or(w.line, l.Number)
 			switch {
-			case c == in.escape && quote != '\'' && i+1 < len(l.Text):
+			case c == '\\' && quote != '\'' && i+1 < len(l.Text):
 				i++
 				if l.Text[i] == '$' {
 					b.WriteByte('\\') // No reference: see shell.Expand.

@@ -24,13 +24,12 @@ func jsonKind(s *reading) *parse.Kind {
 			return begins(in, jsonFirst) || begins(in, jsonFamily) && (begins(in, jsonContainers) || follows(in, 20, jsonContainers))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
 			text := parse.JSONDocument(in)
 			if !json.Valid([]byte(text)) {
 				text = parse.JSONClosed(text)
 			}
 			if len(text) <= maxDocument { // JSON is YAML, but for tabs.
-				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, false)
+				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), in.First(), false)
 			}
 		},
 	}
@@ -44,8 +43,7 @@ var (
 
 // begins reports whether the next line has a form, and follows whether one of those behind it has.
 func begins(in *parse.Lines, form *lazy.Regexp) bool {
-	l, _ := in.Peek()
-	return form.MatchString(l.Text)
+	return form.MatchString(in.First().Text)
 }
 
 func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
@@ -79,9 +77,8 @@ func inspectPartKind(s *reading) *parse.Kind {
 			return isSize || isOpen || begins(in, inspectPart)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
 			var lines strings.Builder
-			for _, l := range in.While(func(l parse.Line) bool { return l.Number == first.Number || inspectLine.MatchString(l.Text) }) {
+			for _, l := range in.While(func(l parse.Line) bool { return l.Number == in.First().Number || inspectLine.MatchString(l.Text) }) {
 				if lines.Len() < maxDocument {
 					lines.WriteString(l.Text + "\n")
 				}
@@ -95,7 +92,7 @@ func inspectPartKind(s *reading) *parse.Kind {
 			}
 			if n := parse.JSONNodes(parse.JSONClosed(text + ",")); n != nil {
 				key := func(name string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: name} }
-				(&yamlWalk{sink: s, first: first}).inspected(&yaml.Node{Kind: yaml.MappingNode, Line: 1, Content: []*yaml.Node{key("HostConfig"), n, key("Config"), n}})
+				(&yamlWalk{sink: s, first: in.First()}).inspected(&yaml.Node{Kind: yaml.MappingNode, Line: 1, Content: []*yaml.Node{key("HostConfig"), n, key("Config"), n}})
 			}
 		},
 	}
@@ -125,8 +122,7 @@ func inspectKind(s *reading) *parse.Kind {
 			return begins(in, inspectFirst) && (begins(in, inspectConfig) || follows(in, 200, inspectConfig))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
-			w := &yamlWalk{sink: s, first: first}
+			w := &yamlWalk{sink: s, first: in.First()}
 			for _, n := range w.list(parse.JSONNodes(parse.JSONDocument(in))) {
 				w.inspected(n)
 			}

@@ -10,8 +10,12 @@ import (
 // New makes the kinds of this package for one reading.
 func New(sink *parse.Sink) parse.Family {
 	s := &reading{Sink: sink}
-	return parse.Family{Files: true, End: func(t *facts.Text) { ended(s, t) }, Kinds: []*parse.Kind{
-		jsonKind(s), describeKind(s), yamlKind(s), objectKind, inspectKind(s), inspectPartKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s), enrootKind(s),
+	kinds := []*parse.Kind{
+		jsonKind(s), describeKind(s), yamlKind(s), objectKind(), inspectKind(s), inspectPartKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s), enrootKind(s),
 		commandKind(s), promptKind(s), argumentsKind(s), environmentKind(s), shellKind(s),
-	}}
+	}
+	for _, k := range kinds {
+		k.Files = true
+	}
+	return parse.Family{End: func(t *facts.Text) { ended(s, t) }, Kinds: kinds}
 }

@@ -137,7 +137,6 @@ func scriptKind(s *reading) *parse.Kind {
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
 		Begins: parse.BeginsLike(sbatchLine),
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
 			lines := in.While(func(l parse.Line) bool {
 				text := strings.TrimSpace(l.Text)
 				return text == "" || strings.HasPrefix(text, "#")
@@ -156,7 +155,7 @@ func scriptKind(s *reading) *parse.Kind {
 				}
 			}
 			findParts(found, lines)
-			keepLaunch(s, found, first, nil)
+			keepLaunch(s, found, in.First(), nil)
 		},
 	}
 }

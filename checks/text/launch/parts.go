@@ -22,15 +22,6 @@ func noteLine(l *facts.Launch, part string, line int) {
 	}
 }
 
-// lineOf is the line of a part: that of the whole where it is one line, and
-// none where several lines describe the launch and it is not known which.
-func lineOf(l *facts.Launch, part string, at parse.Line) parse.Line {
-	if l.Lines != nil {
-		at.Number = l.Lines[part]
-	}
-	return at
-}
-
 // VariablePart names the part of a launch that is one of its variables.
 func VariablePart(name string) string { return "variables[" + name + "]" }
 

@@ -88,7 +88,6 @@ func enrootKind(s *reading) *parse.Kind {
 		Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
 		Begins: parse.BeginsLike(enrootLine),
 		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
 			found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
 			in.While(func(l parse.Line) bool {
 				m := enrootLine.FindStringSubmatch(l.Text)
@@ -100,7 +99,7 @@ func enrootKind(s *reading) *parse.Kind {
 				noteLine(found, VariablePart(m[1]), l.Number)
 				return true
 			})
-			keepLaunch(s, found, first, nil)
+			keepLaunch(s, found, in.First(), nil)
 		},
 	}
 }

@@ -59,8 +59,7 @@ func yamlBegins(in *parse.Lines) bool {
 	if !begins(in, yamlFirst) {
 		return false
 	}
-	first, _ := in.Peek()
-	indent := indentation(first.Text)
+	indent := indentation(in.First().Text)
 	for _, l := range in.Ahead(200) {
 		at := indentation(l.Text)
 		switch {
@@ -79,8 +78,7 @@ func yamlBegins(in *parse.Lines) bool {
 func indentation(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
 
 func yamlRead(s *reading, in *parse.Lines) {
-	first, _ := in.Peek()
-	indent := indentation(first.Text)
+	indent := indentation(in.First().Text)
 	size, count := 0, 0
 	// In a file that is valid to its end, each line belongs to it, whatever it looks like: a scalar may go on over several.
 	valid := false
@@ -95,7 +93,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 		at := indentation(l.Text)
 		switch {
 		case size > maxDocument || count > maxDocumentLines:
-			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
+			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", in.First().Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 			return false
 		case valid, strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
@@ -119,7 +117,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 			"render it (helm template, kustomize build), and give the result")
 	}
 	if !slices.ContainsFunc(lines, func(l parse.Line) bool { return yamlTemplate.MatchString(l.Text) }) {
-		yamlDocuments(s, b.String(), first, true)
+		yamlDocuments(s, b.String(), in.First(), true)
 	}
 }
 

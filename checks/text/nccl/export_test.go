@@ -4,7 +4,7 @@ package nccl
 
 const DiagMaxEvents = diagMaxEvents
 
-var (
-	LogKind = logKind
-	NewLog  = newLog
-)
+// Log is what lines told so far.
+type Log = log
+
+var LogKind = logKind

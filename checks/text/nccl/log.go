@@ -40,13 +40,11 @@ func logKind(n *log) *parse.Kind {
 const (
 	levelInfo = "NCCL INFO "
 	levelWarn = "NCCL WARN "
-	// maxCommunicators, maxPairs, maxTransports, maxRanks and
-	// maxHosts bound what is kept; maxRanks over all communicators.
+	// maxCommunicators, maxPairs, maxTransports and maxRanks bound what is kept; maxRanks over all communicators.
 	maxCommunicators = 4096
 	maxPairs         = 1 << 16
 	maxTransports    = 256
 	maxRanks         = 1 << 18
-	maxHosts         = 8192
 	// maxValue bounds the value of a variable, in bytes.
 	maxValue = 4096
 	// maxIncomplete is what facts.Communicator promises.
@@ -56,9 +54,6 @@ const (
 // log is what the lines of NCCL told so far.
 type log struct {
 	rccl bool
-
-	hosts     map[string]int32
-	hostNames []string
 
 	comms []*comm
 	// byID finds a communicator by its commId, byPointer by host, process
@@ -71,11 +66,10 @@ type log struct {
 	channels map[string]map[string]int
 	ranks    int
 
-	ways  []way
 	pairs map[pair]*channelCount
 	// hostOf is the host of each rank, mixed where ranks of several
 	// communicators bear the number.
-	hostOf map[int32]int32
+	hostOf map[int32]string
 
 	networks   []facts.NetworkChoice
 	affinities []facts.Affinity
@@ -104,30 +98,23 @@ type way struct {
 }
 
 // pair is a way between two ranks.
-type pair struct{ a, b, way int32 }
+type pair struct {
+	a, b int32
+	way  way
+}
 
 // channelCount counts the channels of a pair. A channel over the network stands
 // twice in the log, once as each of its ends sees it.
 type channelCount struct {
 	sent, received int
-	// from and to are the hosts of the ends.
-	from, to int32
+	// from and to are the hosts of the ends; empty where they are not known.
+	from, to string
 	source   string
 	line     int
 }
 
-const (
-	noHost int32 = -1
-	mixed  int32 = -2
-)
-
-func newLog() *log {
-	return &log{
-		hosts: make(map[string]int32), byID: make(map[string]*comm), byPointer: make(map[string]*comm),
-		byThread: make(map[string]*comm), channels: make(map[string]map[string]int),
-		pairs: make(map[pair]*channelCount), hostOf: make(map[int32]int32), nics: make(map[string]string), set: newSettings(),
-	}
-}
+// mixed stands for several hosts, and is the name of none.
+const mixed = " "
 
 // line reads one line.
 func (n *log) line(s *parse.Sink, l parse.Line) bool {
@@ -309,8 +296,8 @@ func (n *log) channel(s *parse.Sink, l parse.Line, body string, who speaker) boo
 			return false
 		}
 	}
-	w, ok := n.way(way)
-	if !ok {
+	w := wayOf(way)
+	if w.kind == "" {
 		return false
 	}
 	n.count(s, l, pair{int32(a), int32(b), w}, strings.HasSuffix(head, "[receive]"), who.host) //nolint:gosec // nine digits fit
@@ -331,27 +318,18 @@ var kinds = []struct{ begin, kind string }{
 	{"COLLNET/", "collnet"},
 }
 
-// way finds the number of the way that stands behind "via".
-func (n *log) way(text string) (int32, bool) {
-	var found way
+// wayOf reads the way that stands behind "via"; its kind is empty if it is not known.
+func wayOf(text string) (w way) {
 	for _, k := range kinds {
 		if rest, ok := strings.CutPrefix(text, k.begin); ok {
-			found.kind = k.kind
+			w.kind = k.kind
 			if strings.HasSuffix(k.begin, "NET/") {
-				found.network, found.gdr = networkOf(rest)
+				w.network, w.gdr = networkOf(rest)
 			}
 			break
 		}
 	}
-	i := slices.Index(n.ways, found)
-	if i < 0 {
-		if found.kind == "" || len(n.ways) >= maxTransports {
-			return 0, false
-		}
-		i, found.network = len(n.ways), strings.Clone(found.network)
-		n.ways = append(n.ways, found)
-	}
-	return int32(i), true //nolint:gosec // at most maxTransports
+	return w
 }
 
 // networkOf reads "IB/0(6)/GDRDMA(PCI)/Shared". The name may hold blanks and
@@ -379,46 +357,29 @@ func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host str
 			c = n.pairs[p]
 		}
 		if c == nil {
-			c = &channelCount{from: noHost, to: noHost, source: s.Source(), line: l.Number}
-			n.pairs[p] = c
+			c = &channelCount{source: s.Source(), line: l.Number}
+			p.way.network = strings.Clone(p.way.network)
+			parse.Put(&n.pairs, p, c)
 		}
 	}
 	if received {
 		c.received++
-		c.to = sameOrMixed(c.to, n.host(host))
+		c.to = sameOrMixed(c.to, host)
 	} else {
 		c.sent++
-		c.from = sameOrMixed(c.from, n.host(host))
+		c.from = sameOrMixed(c.from, host)
 	}
 }
 
 // sameOrMixed joins what is known about a host with one more sight of it.
-func sameOrMixed(known, seen int32) int32 {
+func sameOrMixed(known, seen string) string {
 	switch {
-	case seen == noHost, known == seen:
+	case seen == "", known == seen:
 		return known
-	case known == noHost:
-		return seen
+	case known == "":
+		return strings.Clone(seen)
 	}
 	return mixed
-}
-
-// host numbers a host's name.
-func (n *log) host(name string) int32 {
-	if name == "" {
-		return noHost
-	}
-	if i, ok := n.hosts[name]; ok {
-		return i
-	}
-	if len(n.hostNames) >= maxHosts {
-		return noHost
-	}
-	name = strings.Clone(name)
-	i := int32(len(n.hostNames)) //nolint:gosec // at most maxHosts
-	n.hosts[name] = i
-	n.hostNames = append(n.hostNames, name)
-	return i
 }
 
 // communicator reads the lines about the start of a communicator:
@@ -469,7 +430,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	s.Began(l, rank, ranks, device, what == completed)
 	n.set.begin(who.process(), c, rank)
 	if len(n.byPointer) < maxRanks {
-		n.byPointer[pointer] = c
+		parse.Put(&n.byPointer, pointer, c)
 	}
 	if who.thread != "" {
 		thread := strings.Clone(who.thread)
@@ -478,19 +439,16 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 			delete(n.channels, thread)
 		}
 		if len(n.byThread) < maxRanks {
-			n.byThread[thread] = c
+			parse.Put(&n.byThread, thread, c)
 		}
 	}
 	if who.host != "" {
 		if !c.hosts[who.host] && len(c.hosts) < parse.MaxEntries {
-			c.hosts[strings.Clone(who.host)] = true
+			parse.Put(&c.hosts, strings.Clone(who.host), true)
 			c.Hosts = append(c.Hosts, strings.Clone(who.host))
 		}
 		if known, ok := n.hostOf[int32(rank)]; ok || len(n.hostOf) < maxRanks { //nolint:gosec // nine digits fit
-			if !ok {
-				known = noHost
-			}
-			n.hostOf[int32(rank)] = sameOrMixed(known, n.host(who.host)) //nolint:gosec // nine digits fit
+			parse.Put(&n.hostOf, int32(rank), sameOrMixed(known, who.host)) //nolint:gosec // nine digits fit
 		}
 	}
 	return true
@@ -522,12 +480,10 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 	if len(n.comms) >= maxCommunicators {
 		return nil
 	}
-	c := &comm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: facts.Communicator{
-		ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number,
-	}}
+	c := &comm{Communicator: facts.Communicator{ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number}}
 	n.comms = append(n.comms, c)
 	if id != "" {
-		n.byID[c.ID] = c
+		parse.Put(&n.byID, c.ID, c)
 	}
 	return c
 }
@@ -552,7 +508,7 @@ func (n *log) mark(c *comm, rank int, what uint8) {
 	if what&^had&completed != 0 {
 		c.Completed++
 	}
-	c.seen[at] = had | what
+	parse.Put(&c.seen, at, had|what)
 }
 
 // counts reads the numbers of channels:
@@ -569,7 +525,7 @@ func (n *log) counts(body string, who speaker) bool {
 	c := n.byThread[who.thread]
 	switch {
 	case c == nil && who.thread != "" && len(n.channels) < maxRanks:
-		n.channels[strings.Clone(who.thread)] = counts
+		parse.Put(&n.channels, strings.Clone(who.thread), counts)
 	case c != nil && c.Channels == nil:
 		c.Channels = counts
 	}
@@ -716,7 +672,7 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 		return true
 	}
 	if len(n.nics) < parse.MaxEntries {
-		n.nics[strings.Clone(key)] = strings.Clone(list)
+		parse.Put(&n.nics, strings.Clone(key), strings.Clone(list))
 	}
 	if strings.HasPrefix(word, "NET/IB") {
 		var devices string
@@ -844,24 +800,27 @@ func (n *log) finish(s *parse.Sink) {
 // host, in order of the first line.
 func (n *log) transports() []facts.Transport {
 	type key struct {
-		way  int32
+		way  way
 		same string
 	}
 	pairs := slices.SortedFunc(maps.Keys(n.pairs), func(a, b pair) int {
 		x, y := n.pairs[a], n.pairs[b]
-		return cmp.Or(cmp.Compare(x.source, y.source), cmp.Compare(x.line, y.line), cmp.Compare(a.way, b.way))
+		return cmp.Or(cmp.Compare(x.source, y.source), cmp.Compare(x.line, y.line), cmp.Compare(a.way.kind, b.way.kind), cmp.Compare(a.way.network, b.way.network))
 	})
 	at := make(map[key]int)
 	var list []facts.Transport
 	for _, p := range pairs {
-		c, w := n.pairs[p], n.ways[p.way]
+		c, w := n.pairs[p], p.way
 		same := n.sameHost(p, c)
-		k := key{way: p.way}
+		k := key{way: w}
 		if same != nil {
 			k.same = strconv.FormatBool(*same)
 		}
 		i, ok := at[k]
 		if !ok {
+			if len(list) >= maxTransports {
+				continue
+			}
 			i = len(list)
 			at[k] = i
 			list = append(list, facts.Transport{
@@ -875,33 +834,22 @@ func (n *log) transports() []facts.Transport {
 
 // sameHost tells whether both ends of a pair are on one host; nil is unknown.
 func (n *log) sameHost(p pair, c *channelCount) *bool {
-	switch n.ways[p.way].kind {
+	switch p.way.kind {
 	case "p2p-mnnvl", "net":
 	case "collnet":
 		return nil
 	default: // The other ways exist only within one host (src/transport/p2p.cc, shm.cc).
 		return new(true)
 	}
-	from, to := n.end(c.from, p.a), n.end(c.to, p.b)
+	// What the process that wrote the channel's line says, else where all lines of the rank are of one host.
+	from, to := cmp.Or(c.from, n.hostOf[p.a], mixed), cmp.Or(c.to, n.hostOf[p.b], mixed)
 	// Of a job on one node every communicator counts one.
 	severalNodes := func(c *comm) bool { return c.Nodes != 1 }
 	switch {
-	case from >= 0 && to >= 0:
+	case from != mixed && to != mixed:
 		return new(from == to)
 	case len(n.comms) > 0 && !slices.ContainsFunc(n.comms, severalNodes):
 		return new(true)
 	}
 	return nil
-}
-
-// end is the host of one end: of the process that wrote the channel's line,
-// else of the rank, where all its lines are of one host.
-func (n *log) end(seen, rank int32) int32 {
-	if seen != noHost {
-		return seen
-	}
-	if host, ok := n.hostOf[rank]; ok {
-		return host
-	}
-	return noHost
 }

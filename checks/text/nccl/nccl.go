@@ -5,7 +5,7 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	n, d := newLog(), &diag{}
+	n, d := &log{}, &diag{}
 	return parse.Family{Kinds: []*parse.Kind{diagKind(d), logKind(n)}, Finish: func() {
 		d.finish(s)
 		n.finish(s)

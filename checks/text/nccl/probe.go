@@ -24,7 +24,7 @@ const (
 // Read reads the log of the ranks of the probe, by the reader of any other log. If they failed, the
 // messages are those of its warnings that the catalogue knows.
 func Read(text string, failed bool) collective.Log {
-	n, s := newLog(), parse.NewSink()
+	n, s := &log{}, parse.NewSink()
 	var l collective.Log
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
@@ -40,9 +40,8 @@ func Read(text string, failed bool) collective.Log {
 	}
 	for p, c := range n.pairs {
 		if len(l.Transports) < maxOwnPairs && p.a >= 0 {
-			w := n.ways[p.way]
 			l.Transports = append(l.Transports, probe.CollectiveTransport{
-				A: int(p.a), B: int(p.b), Kind: w.kind, Network: w.network, Channels: max(c.sent, c.received),
+				A: int(p.a), B: int(p.b), Kind: p.way.kind, Network: p.way.network, Channels: max(c.sent, c.received),
 			})
 		}
 	}

@@ -37,21 +37,17 @@ type setting struct {
 	line          int
 }
 
-func newSettings() settings {
-	return settings{ranks: make(map[string]rankOf), values: make(map[string]map[string]setting), networked: make(map[string]bool)}
-}
-
 // begin notes the rank of a process.
 func (t *settings) begin(process string, c *comm, rank int) {
 	if _, known := t.ranks[process]; !known && process != "" && len(t.ranks) < maxSettings {
-		t.ranks[strings.Clone(process)] = rankOf{c, rank}
+		parse.Put(&t.ranks, strings.Clone(process), rankOf{c, rank})
 	}
 }
 
 // network notes that a process has chosen its network.
 func (t *settings) network(process string) {
 	if len(t.networked) < maxSettings {
-		t.networked[strings.Clone(process)] = true
+		parse.Put(&t.networked, strings.Clone(process), true)
 	}
 }
 
@@ -63,7 +59,7 @@ func (t *settings) note(process, name, value string, s *parse.Sink, l parse.Line
 	}
 	if of == nil {
 		of = make(map[string]setting)
-		t.values[strings.Clone(name)] = of
+		parse.Put(&t.values, strings.Clone(name), of)
 	}
 	if _, known := of[process]; !known {
 		of[strings.Clone(process)] = setting{strings.Clone(value), s.Source(), l.Number}

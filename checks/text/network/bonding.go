@@ -48,8 +48,7 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 	if file := bondingFile.First(path.Base(in.Name())); name == "" && network.IsName(file) {
 		name = file
 	}
-	first, _ := in.Peek()
-	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
+	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: in.First().Number}
 	member := ""
 	in.While(func(l parse.Line) bool {
 		m := bondingItem.FindStringSubmatch(l.Text)
@@ -58,7 +57,7 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 		}
 		switch value := strings.TrimSpace(m[2]); m[1] {
 		case "Ethernet Channel Bonding Driver":
-			return l.Number == first.Number // Else it begins the next bond.
+			return l.Number == in.First().Number // Else it begins the next bond.
 		case "Bonding Mode":
 			mode, _, _ := strings.Cut(value, " (fail_over_mac")
 			bond.Mode = bondingModes[mode]

@@ -23,7 +23,6 @@ var fiInfoKind = &parse.Kind{
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		listed := in.After("fi_info -l")
-		first, _ := in.Peek()
 		for _, l := range in.While(func(l parse.Line) bool { return fiInfoBelongs(l.Text, listed) || fiInfoBareError.MatchString(l.Text) }) {
 			nics := s.NICs()
 			if nics.Providers == nil {
@@ -37,7 +36,7 @@ var fiInfoKind = &parse.Kind{
 				nics.Providers = append(nics.Providers, m[1])
 			}
 		}
-		s.Told("nics.providers", s.NICs().Providers, first) // The list begins there.
+		s.Told("nics.providers", s.NICs().Providers, in.First()) // The list begins there.
 	},
 }
 
@@ -59,18 +58,14 @@ func fiInfoBelongs(line string, listed bool) bool {
 var ofiLogKind = &parse.Kind{
 	Name: "ofi-log", Title: "Log of aws-ofi-nccl", Command: "", Gives: []string{"software"},
 	Anchors: []string{"NET/OFI Initializing aws-ofi-nccl ", "NET/OFI Using aws-ofi-nccl ", "NET/OFI Using Libfabric version "},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := ofiLogVersion.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(ofiLogVersion, func(s *parse.Sink, l parse.Line, m []string) bool {
 		name := "aws-ofi-nccl"
 		if strings.HasPrefix(m[1], "Using Libfabric") {
 			name = "libfabric"
 		}
 		s.Package(name, m[2], parse.Identify(l.Whole()).Host, "log", l)
 		return true
-	},
+	}),
 }
 
 var ofiLogVersion = lazy.New(`NET/OFI (Initializing aws-ofi-nccl|Using aws-ofi-nccl|Using Libfabric version) (\d[\w.+-]{0,30})`)

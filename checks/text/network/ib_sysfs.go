@@ -19,10 +19,7 @@ var ibSysfsKind = &parse.Kind{
 	Command: "grep . /sys/class/infiniband/*/ports/*/*",
 	Gives:   []string{"nics"},
 	Anchors: []string{"class/infiniband/"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := ibSysfsLine.FindStringSubmatch(l.Text)
-		return m != nil && ibSysfsNote(s, m[1], m[2], m[3], m[4], l)
-	},
+	Line:    parse.LineLike(ibSysfsLine, func(s *parse.Sink, l parse.Line, m []string) bool { return ibSysfsNote(s, m[1], m[2], m[3], m[4], l) }),
 }
 
 // ibSysfsCatKind is the value of one such file that cat showed.
@@ -98,8 +95,7 @@ var cmaRoCEModeKind = &parse.Kind{
 	Gives:    []string{"nics"},
 	Commands: []string{"cma_roce_mode"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(l.Text)
+		return flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(in.First().Text)
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := in.Prompt().Command

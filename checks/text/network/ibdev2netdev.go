@@ -15,7 +15,7 @@ var ibdev2netdevKind = &parse.Kind{
 	Command: "ibdev2netdev -v",
 	Gives:   []string{"nics"},
 	Anchors: []string{" ==> "},
-	Line:    ibdev2netdevRead,
+	Line:    parse.LineLike(ibdev2netdevLine, ibdev2netdevRead),
 }
 
 var (
@@ -25,11 +25,7 @@ var (
 	ibdev2netdevFW    = lazy.New(`\bfw (\d[\d.]+)`)
 )
 
-func ibdev2netdevRead(s *parse.Sink, l parse.Line) bool {
-	m := ibdev2netdevLine.FindStringSubmatch(l.Text)
-	if m == nil {
-		return false
-	}
+func ibdev2netdevRead(s *parse.Sink, l parse.Line, m []string) bool {
 	port := ibdev2netdevPort.FindStringSubmatch(m[3])
 	if port == nil {
 		return false

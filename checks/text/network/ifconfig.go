@@ -7,20 +7,18 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ifconfigKind is the output of ifconfig of net-tools, in its form since 1.60
-// ("eth0: flags=4163<UP,BROADCAST>  mtu 1500") and the older one ("eth0  Link
-// encap:Ethernet"), which BusyBox still has.
+// ifconfigKind is the output of ifconfig of net-tools, in its form since 2.10
+// ("eth0: flags=4163<UP,BROADCAST>  mtu 1500").
 var ifconfigKind = &parse.Kind{
 	Name: "ifconfig", Title: "Network interfaces, from ifconfig", Command: "ifconfig -a", Gives: []string{"nics"},
-	Anchors:  []string{": flags=", "Link encap:"},
+	Anchors:  []string{": flags="},
 	Commands: []string{"ifconfig"},
-	Begins:   parse.BeginsLike(ifconfigHead, ifconfigOldHead),
+	Begins:   parse.BeginsLike(ifconfigHead),
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		current := ""
 		for _, l := range in.While(ifconfigBelongs) {
@@ -31,19 +29,17 @@ var ifconfigKind = &parse.Kind{
 
 var (
 	ifconfigHead    = lazy.New(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?: flags=\d+<([A-Z0-9_,-]*)>\s*(?:mtu (\d{2,6}))?`)
-	ifconfigOldHead = lazy.New(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?\s+Link encap:(\S+)`)
-	ifconfigInet    = lazy.New(`^\s*inet (?:addr:)?(\d{1,3}(?:\.\d{1,3}){3})(?:\s+(?:P-t-P:\S+|Bcast:\S+))*(?:\s+(?:netmask |Mask:)([0-9.]+))?`)
-	ifconfigInet6   = lazy.New(`^\s*inet6 (?:addr: ?)?([0-9a-fA-F:.]+)(?:%\S+)?(?:/(\d{1,3})|\s+prefixlen (\d{1,3}))`)
-	ifconfigOldUp   = lazy.New(`^\s+((?:[A-Z]+ )+)\s*MTU:(\d{2,6})`)
+	ifconfigInet    = lazy.New(`^\s*inet (\d{1,3}(?:\.\d{1,3}){3})(?:\s+netmask ([0-9.]+))?`)
+	ifconfigInet6   = lazy.New(`^\s*inet6 ([0-9a-fA-F:.]+)(?:%\S+)?(?:/|\s+prefixlen )(\d{1,3})`)
 	ifconfigType    = lazy.New(`^\s*(ether|infiniband|loop|unspec|tunnel|sit|ppp)\b`)
-	ifconfigCounter = lazy.New(`^\s+(?:[RT]X (?:packets|errors|bytes)|collisions:|device interrupt|UP |[A-Z]+ .*MTU:|inet6? |ether |infiniband |loop |unspec |tunnel |Interrupt:|Memory:|Base address)`)
+	ifconfigCounter = lazy.New(`^\s+(?:[RT]X (?:packets|errors|bytes)|collisions:|device interrupt)`)
 )
 
 // ifconfigBelongs holds of the lines of interfaces and of the empty lines
 // between them.
 func ifconfigBelongs(l parse.Line) bool {
-	return strings.TrimSpace(l.Text) == "" || ifconfigHead.MatchString(l.Text) || ifconfigOldHead.MatchString(l.Text) ||
-		ifconfigInet.MatchString(l.Text) || ifconfigInet6.MatchString(l.Text) || ifconfigType.MatchString(l.Text) || ifconfigCounter.MatchString(l.Text)
+	return strings.TrimSpace(l.Text) == "" || ifconfigHead.MatchString(l.Text) || ifconfigInet.MatchString(l.Text) ||
+		ifconfigInet6.MatchString(l.Text) || ifconfigType.MatchString(l.Text) || ifconfigCounter.MatchString(l.Text)
 }
 
 // ifconfigLine reads one line and returns the interface to which the next one
@@ -52,22 +48,11 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 	if m := ifconfigHead.FindStringSubmatch(l.Text); m != nil {
 		n := interfaceNamed(s, m[1], l)
 		readFlags(n, m[2], "RUNNING")
-		ifconfigCarrier(n)
+		if n.State == "up" && n.Carrier == nil && n.Kind != "loopback" { // It is not RUNNING.
+			n.Carrier = new(false)
+		}
 		n.MTU = parse.Number(m[3])
 		n.Kind = cmp.Or(n.Kind, network.KindOfName(m[1]))
-		return m[1]
-	}
-	if m := ifconfigOldHead.FindStringSubmatch(l.Text); m != nil {
-		n := interfaceNamed(s, m[1], l)
-		n.Kind = network.KindOfName(m[1])
-		switch m[2] {
-		case "Local":
-			n.Kind = "loopback"
-		case "InfiniBand":
-			n.Kind = "infiniband"
-		}
-		// Until the line of flags says that it is up.
-		n.State = "down"
 		return m[1]
 	}
 	if current == "" {
@@ -75,17 +60,12 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 	}
 	n := interfaceNamed(s, current, l)
 	switch {
-	case ifconfigOldUp.MatchString(l.Text):
-		m := ifconfigOldUp.FindStringSubmatch(l.Text)
-		readFlags(n, m[1], "RUNNING")
-		ifconfigCarrier(n)
-		n.MTU = parse.Number(m[2])
 	case ifconfigInet.MatchString(l.Text):
 		m := ifconfigInet.FindStringSubmatch(l.Text)
 		addAddress(n, m[1]+ifconfigPrefix(m[2]))
 	case ifconfigInet6.MatchString(l.Text):
 		m := ifconfigInet6.FindStringSubmatch(l.Text)
-		addAddress(n, m[1]+"/"+m[2]+m[3])
+		addAddress(n, m[1]+"/"+m[2])
 	case ifconfigType.MatchString(l.Text):
 		switch strings.Fields(l.Text)[0] {
 		case "infiniband":
@@ -97,13 +77,6 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 		}
 	}
 	return current
-}
-
-// ifconfigCarrier: an interface that is up without RUNNING has no carrier.
-func ifconfigCarrier(n *facts.Interface) {
-	if n.State == "up" && n.Carrier == nil && n.Kind != "loopback" {
-		n.Carrier = new(false)
-	}
 }
 
 // ifconfigPrefix turns a mask into a prefix length: "255.255.240.0" is "/20".

@@ -102,17 +102,6 @@ lo: flags=73<UP,LOOPBACK,RUNNING>  mtu 65536
 			"eth0 up ethernet mtu 1500 192.168.3.8/20 fe80::aa:1/64", "eth1 up ethernet no-carrier mtu 1500",
 			"lo up loopback mtu 65536 127.0.0.1/8",
 		}},
-		"ifconfig of old": {text: `docker0   Link encap:Ethernet  HWaddr 02:42:00:00:00:01
-          inet addr:172.17.0.1  Bcast:0.0.0.0  Mask:255.255.0.0
-          inet6 addr: fe80::42/64 Scope:Link
-          UP BROADCAST RUNNING MULTICAST  MTU:1500  Metric:1
-
-eno2      Link encap:Ethernet  HWaddr 02:00:00:00:00:02
-          BROADCAST MULTICAST  MTU:1500  Metric:1
-lo        Link encap:Local Loopback
-          inet addr:127.0.0.1  Mask:255.0.0.0
-          UP LOOPBACK RUNNING  MTU:65536  Metric:1
-`, want: []string{"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500", "lo up loopback mtu 65536 127.0.0.1/8"}},
 		"ethtool": {
 			text: "Settings for eth1:\n\tSpeed: Unknown!\n\tDuplex: Unknown! (255)\n\tLink detected: no (No cable)\nSettings for eth2:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n",
 			want: []string{"eth1  ethernet no-carrier", "eth2  ethernet"},

@@ -59,7 +59,6 @@ func FuzzTexts(f *testing.F) {
 		"$ lsmod | grep 'a\\|b'\nib_core 100 -1 [permanent],x\n",
 		gdscheckSample, "DRIVER CONFIGURATION:\n\n\n: Supported\nIOMMU: \n",
 		"eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n",
-		"eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n",
 		"Settings for eth1:\n\tLink detected: no\n",
 		"provider: efa\n    fabric: efa\n",
 		"$ fi_info -p efa\n-61\n",

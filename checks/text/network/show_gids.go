@@ -1,7 +1,6 @@
 package network
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -25,7 +24,7 @@ var showGIDsKind = &parse.Kind{
 
 var (
 	showGIDsHead = lazy.New(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
-	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
+	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d{1,3})\s+(\d{1,4})\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
 	showGIDsRest = lazy.New(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
 )
 
@@ -46,11 +45,7 @@ func showGIDsRead(s *parse.Sink, in *parse.Lines) {
 		if m == nil {
 			return showGIDsRest.MatchString(l.Text)
 		}
-		number, err := strconv.Atoi(m[2])
-		index, err2 := strconv.Atoi(m[3])
-		if err != nil || err2 != nil {
-			return true
-		}
+		number, index := parse.Number(m[2]), parse.Number(m[3])
 		if port.Device != m[1] || port.Port != number {
 			flush()
 			port = facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: netdevLayer(m[7]), Line: l.Number}

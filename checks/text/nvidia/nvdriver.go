@@ -22,8 +22,7 @@ var nvdriverVersionKind = &parse.Kind{
 	Anchors:  []string{"NVRM version: NVIDIA", "NVRM: loading NVIDIA"},
 	Commands: []string{"cat /sys/module/nvidia/version"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvdriverLine.MatchString(l.Text) || in.After("cat /sys/module/nvidia/version") && nvsmiDriverVersion.MatchString(strings.TrimSpace(l.Text))
+		return nvdriverLine.MatchString(in.First().Text) || in.After("cat /sys/module/nvidia/version") && nvsmiDriverVersion.MatchString(strings.TrimSpace(in.First().Text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()

@@ -20,14 +20,13 @@ var nvdriverLinkKind = &parse.Kind{
 	Command: "ls -l /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
 	Gives:   []string{"software"},
 	Anchors: []string{"libnvidia-ml.so.1 -> ", "libcuda.so.1 -> "},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := nvdriverLink.FindStringSubmatch(l.Text)
-		if m == nil || strings.Contains(l.Text, "/compat") {
+	Line: parse.LineLike(nvdriverLink, func(s *parse.Sink, l parse.Line, m []string) bool {
+		if strings.Contains(l.Text, "/compat") {
 			return false
 		}
 		s.Package(m[1], m[2], "", "file", l)
 		return true
-	},
+	}),
 }
 
 var nvdriverLink = lazy.New(`\b(libnvidia-ml|libcuda)\.so\.1 -> (?:\S*/)?lib(?:nvidia-ml|cuda)\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s*$`)

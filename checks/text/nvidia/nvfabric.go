@@ -23,8 +23,7 @@ var nvfabricServiceKind = &parse.Kind{
 	Anchors:  []string{"nvidia-fabricmanager.service - "},
 	Commands: []string{"systemctl is-active nvidia-fabricmanager"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		return nvfabricUnit.MatchString(l.Text) || in.After("systemctl is-active nvidia-fabricmanager") && nvfabricRunning(strings.TrimSpace(l.Text)) != nil
+		return nvfabricUnit.MatchString(in.First().Text) || in.After("systemctl is-active nvidia-fabricmanager") && nvfabricRunning(strings.TrimSpace(in.First().Text)) != nil
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		l, _ := in.Next()
@@ -81,16 +80,12 @@ var nvfabricVersionKind = &parse.Kind{
 	Command: "nv-fabricmanager --version",
 	Gives:   []string{"gpus", "software"},
 	Anchors: []string{"abric Manager version", "abric manager version"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := nvfabricVersion.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
+	Line: parse.LineLike(nvfabricVersion, func(s *parse.Sink, l parse.Line, m []string) bool {
 		nvfabricManager(s).Version = m[1]
 		s.Told("gpus.driver.fabric_manager.version", m[1], l)
 		s.Package("fabric-manager", m[1], "", "log", l)
 		return true
-	},
+	}),
 }
 
 var nvfabricVersion = lazy.New(`[Ff]abric [Mm]anager version(?: is)?\s*:?\s+(\d{3}\.\d+(?:\.\d+)?)\b`)

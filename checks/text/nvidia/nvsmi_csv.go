@@ -25,15 +25,14 @@ var nvsmiCSVKind = &parse.Kind{
 	},
 	Commands: []string{"nvidia-smi"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		if columns, ok := nvsmiCSVHeader(l.Text); ok {
+		if columns, ok := nvsmiCSVHeader(in.First().Text); ok {
 			return len(columns) > 1 || in.After("nvidia-smi")
 		}
 		if !in.After("nvidia-smi") || nvsmiSorted.MatchString(in.Prompt().Command) {
 			return false
 		}
 		columns := nvsmiCSVAsked(in.Prompt().Command)
-		return len(columns) > 0 && strings.Count(l.Text, ",") == len(columns)-1
+		return len(columns) > 0 && strings.Count(in.First().Text, ",") == len(columns)-1
 	},
 	Read: nvsmiCSVRead,
 }
@@ -84,12 +83,11 @@ func nvsmiCSVAsked(command string) []string {
 }
 
 func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
 	command := ""
 	if in.After("nvidia-smi") {
 		command = in.Prompt().Command
 	}
-	columns, header := nvsmiCSVHeader(first.Text)
+	columns, header := nvsmiCSVHeader(in.First().Text)
 	if header {
 		in.Next()
 	} else {
@@ -108,7 +106,7 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	})
 	// A pipe may have cut the list; without the command it cannot be told.
 	if command != "" && only < 0 && rows > 0 && consecutive && !strings.Contains(command, "|") {
-		nvsmiAnswered(s, first)
+		nvsmiAnswered(s, in.First())
 	}
 }
 

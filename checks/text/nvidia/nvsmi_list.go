@@ -27,7 +27,6 @@ var (
 )
 
 func nvsmiListRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
 	var last, listed int
 	mig := false
 	in.While(func(l parse.Line) bool {
@@ -49,6 +48,6 @@ func nvsmiListRead(s *parse.Sink, in *parse.Lines) {
 	// -L lists every GPU that the process may see. A single line may be what is
 	// left of something longer.
 	if listed == last+1 && (listed > 1 || mig || strings.Contains(in.Prompt().Command, "nvidia-smi -L")) {
-		nvsmiAnswered(s, first)
+		nvsmiAnswered(s, in.First())
 	}
 }

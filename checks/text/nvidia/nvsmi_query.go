@@ -72,8 +72,7 @@ type nvsmiQueryReader struct {
 }
 
 func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
-	first, _ := in.Peek()
-	r := &nvsmiQueryReader{nvsmiListing: nvsmiListing{sink: s, first: first}, index: nvsmiCommandIndex(in.Prompt().Command)}
+	r := &nvsmiQueryReader{nvsmiListing: nvsmiListing{sink: s, first: in.First()}, index: nvsmiCommandIndex(in.Prompt().Command)}
 	if r.index >= 0 {
 		r.index-- // The first GPU has the index that was asked for.
 	}

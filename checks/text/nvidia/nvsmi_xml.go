@@ -17,9 +17,8 @@ var nvsmiXMLKind = &parse.Kind{
 	Anchors: []string{"<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log>"},
 	Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "nvidia_smi_log") }),
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
 		document, whole := parse.XMLDocument(in, "</nvidia_smi_log>")
-		r := &nvsmiListing{sink: s, first: first}
+		r := &nvsmiListing{sink: s, first: in.First()}
 		for _, log := range document.Nodes {
 			for _, n := range log.Nodes {
 				if n.Name != "gpu" {

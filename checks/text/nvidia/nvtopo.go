@@ -82,8 +82,7 @@ func nvtopoBegins(in *parse.Lines, row func(text string) []string) bool {
 
 // nvtopoMatrix takes a matrix: the columns that its header names, if it has one, and its rows.
 func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []string, rows [][]string, lines []parse.Line) {
-	first, _ := in.Peek()
-	if columns = nvtopoHeader(first.Text); columns != nil {
+	if columns = nvtopoHeader(in.First().Text); columns != nil {
 		in.Next()
 	}
 	lines = in.While(func(l parse.Line) bool {

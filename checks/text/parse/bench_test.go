@@ -10,7 +10,7 @@ import (
 
 // BenchmarkScan looks for anchors alone.
 func BenchmarkScan(b *testing.B) {
-	log := texttest.AllSubsystems(150)
+	log := texttest.RecordedLogs(b, 16)
 	r := text.NewReading()
 	b.SetBytes(int64(len(log)))
 	for b.Loop() {

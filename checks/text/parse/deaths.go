@@ -15,11 +15,6 @@ import (
 // rest the last.
 const maxDeaths = 64
 
-// deathLog collects the ends of processes.
-type deathLog struct {
-	deaths []noted
-}
-
 // noted is a death and the number of the text that reports it.
 type noted struct {
 	facts.Death
@@ -36,12 +31,12 @@ func (s *Sink) Death(d facts.Death, l Line) {
 	d.Said = escape.Printable(d.Said, maxText)
 	d.Begins = cmp.Or(d.Begins, l.Number)
 	s.telling = true
-	s.deaths.add(noted{d, len(s.Facts.Texts)})
+	s.addDeath(noted{d, len(s.Facts.Texts)})
 }
 
-func (log *deathLog) add(d noted) {
-	for i := range log.deaths {
-		k := &log.deaths[i]
+func (s *Sink) addDeath(d noted) {
+	for i := range s.deaths {
+		k := &s.deaths[i]
 		if explains(&d, k) {
 			d.Begins = k.Begins
 			*k = d
@@ -56,10 +51,10 @@ func (log *deathLog) add(d noted) {
 			return
 		}
 	}
-	if len(log.deaths) >= maxDeaths {
-		log.deaths = slices.Delete(log.deaths, maxDeaths/2, maxDeaths/2+1)
+	if len(s.deaths) >= maxDeaths {
+		s.deaths = slices.Delete(s.deaths, maxDeaths/2, maxDeaths/2+1)
 	}
-	log.deaths = append(log.deaths, d)
+	s.deaths = append(s.deaths, d)
 }
 
 // identify reads who wrote a line; where the line names no rank, the name of the text may.
@@ -88,22 +83,22 @@ func explains(d, code *noted) bool {
 
 func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// list returns the deaths in order, with their places among the messages.
-func (log *deathLog) list(messages []facts.Message, of *processLog) []facts.Death {
+// deathsIn returns the deaths in order, with their places among the messages.
+func (s *Sink) deathsIn(messages []facts.Message) []facts.Death {
 	timed := len(messages) > 0 && !slices.ContainsFunc(messages, func(m facts.Message) bool { return m.Time == "" })
-	for i := range log.deaths {
-		d := &log.deaths[i]
-		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), of.after(line{d.Source, d.Line, d.Rank, d.PID})
+	for i := range s.deaths {
+		d := &s.deaths[i]
+		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), s.processes.after(line{d.Source, d.Line, d.Rank, d.PID})
 	}
-	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
-	slices.SortStableFunc(log.deaths, func(a, b noted) int {
+	dated := !slices.ContainsFunc(s.deaths, func(d noted) bool { return d.Time == "" })
+	slices.SortStableFunc(s.deaths, func(a, b noted) int {
 		if dated && a.Time != b.Time {
 			return cmp.Compare(a.Time, b.Time)
 		}
 		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.Line, b.Line))
 	})
-	list := make([]facts.Death, len(log.deaths))
-	for i, d := range log.deaths {
+	list := make([]facts.Death, len(s.deaths))
+	for i, d := range s.deaths {
 		list[i] = d.Death
 	}
 	return list

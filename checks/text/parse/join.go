@@ -28,17 +28,14 @@ func (s *Sink) join() {
 				gpus.Devices = append(gpus.Devices, *g)
 			}
 		}
-		slices.SortStableFunc(gpus.Devices, func(a, b facts.GPU) int { return compareGPUs(&a, &b) })
+		slices.SortStableFunc(gpus.Devices, func(a, b facts.GPU) int { // By index where both have one.
+			if a.Index != nil && b.Index != nil {
+				return cmp.Compare(*a.Index, *b.Index)
+			}
+			return cmp.Compare(a.Address, b.Address)
+		})
 	}
 	checks.Derive(s.Facts)
-}
-
-// compareGPUs orders GPUs by index where both have one, else by address.
-func compareGPUs(a, b *facts.GPU) int {
-	if a.Index != nil && b.Index != nil {
-		return cmp.Compare(*a.Index, *b.Index)
-	}
-	return cmp.Compare(a.Address, b.Address)
 }
 
 // nameGPUs gives GPUs that are known by index alone their addresses, where

@@ -139,12 +139,12 @@ func YAMLBelow(n *yaml.Node, keys ...string) *yaml.Node {
 	return YAMLResolve(n)
 }
 
-// YAMLItem is an entry of a list.
-func YAMLItem(n *yaml.Node, i int) *yaml.Node {
-	if n == nil || n.Kind != yaml.SequenceNode || i >= len(n.Content) {
+// YAMLItems are the entries of a list.
+func YAMLItems(n *yaml.Node) []*yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
-	return YAMLResolve(n.Content[i])
+	return n.Content
 }
 
 // YAMLResolve follows an alias.

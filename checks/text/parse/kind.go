@@ -40,7 +40,7 @@ type Kind struct {
 	// those of others: logs. It reports whether it understood it. It is
 	// also called for lines inside blocks.
 	Line func(s *Sink, l Line) bool
-	// Begins reports whether a block of this kind begins at the next line, which there is;
+	// Begins reports whether a block of this kind begins at the next line, in.First;
 	// in may look ahead but takes nothing.
 	Begins func(in *Lines) bool
 	// Read takes the block from in: each line that belongs to it, and none
@@ -61,16 +61,20 @@ const (
 // BeginsLike is the Begins of a kind whose first line has one of some forms.
 func BeginsLike(forms ...*lazy.Regexp) func(in *Lines) bool {
 	return func(in *Lines) bool {
-		l, _ := in.Peek()
-		return slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(l.Text) })
+		return slices.ContainsFunc(forms, func(form *lazy.Regexp) bool { return form.MatchString(in.First().Text) })
 	}
 }
 
 // BeginsWith is the Begins of a kind that knows its first line by its text alone.
 func BeginsWith(first func(text string) bool) func(in *Lines) bool {
-	return func(in *Lines) bool {
-		l, _ := in.Peek()
-		return first(l.Text)
+	return func(in *Lines) bool { return first(in.First().Text) }
+}
+
+// LineLike is the Line of a kind that takes lines of one form, by what the form's groups match.
+func LineLike(form *lazy.Regexp, take func(s *Sink, l Line, m []string) bool) func(s *Sink, l Line) bool {
+	return func(s *Sink, l Line) bool {
+		m := form.FindStringSubmatch(l.Text)
+		return m != nil && take(s, l, m)
 	}
 }
 
@@ -78,8 +82,6 @@ func BeginsWith(first func(text string) bool) func(in *Lines) bool {
 // it is theirs.
 type Family struct {
 	Kinds []*Kind
-	// Files is true if all of its kinds have Files.
-	Files bool
 	// End, if set, is called at the end of each text.
 	End func(*facts.Text)
 	// Finish, if set, puts what they kept into the facts, once all texts are read.

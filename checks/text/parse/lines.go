@@ -2,7 +2,6 @@ package parse
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -118,10 +117,11 @@ type Lines struct {
 	prompt Prompt
 	// prompted are the prefixes that were taken off the line of the prompt.
 	prompted []prefix
+	// first is the line with which the block begins.
+	first Line
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
-	// reached, if set, is told the number of the next line whenever a reader
-	// looks at it.
+	// reached is told the number of the next line whenever a reader looks at it.
 	reached func(int)
 	ahead   []Line
 	// buffer is where ahead begins once it is empty.
@@ -146,6 +146,9 @@ func (in *Lines) After(commands ...string) bool {
 	return ok && in.prompt.Command != "" && next.Number == in.prompt.Line+1 &&
 		slices.ContainsFunc(commands, func(c string) bool { return HasCommand(in.prompt.Command, c) })
 }
+
+// First is the line with which the block begins, or may begin.
+func (in *Lines) First() Line { return in.first }
 
 // Peek returns the next line without taking it.
 func (in *Lines) Peek() (Line, bool) {
@@ -175,7 +178,7 @@ func (in *Lines) Ahead(n int) []Line {
 			in.buffer = in.ahead[:0]
 		}
 	}
-	if in.reached != nil && len(in.ahead) > 0 {
+	if len(in.ahead) > 0 {
 		in.reached(in.ahead[0].Number)
 	}
 	lines := in.ahead[:min(n, len(in.ahead))]
@@ -264,29 +267,8 @@ func (in *Lines) skip() bool {
 }
 
 // plain reports whether a line consists only of printable ASCII and tabs.
-func plain(b []byte) bool {
-	for ; len(b) >= wordBytes; b = b[wordBytes:] {
-		if !plainWord(binary.LittleEndian.Uint64(b)) && !plainBytes(b[:wordBytes]) {
-			return false
-		}
-	}
-	return plainBytes(b)
-}
-
-// wordBytes is how many bytes plainWord looks at together.
-const wordBytes = 8
-
-// plainWord reports whether eight bytes are of printable ASCII: none is below a blank,
-// none is DEL, and none has its highest bit set.
-func plainWord(w uint64) bool {
-	const each, high = 0x0101010101010101, 0x8080808080808080
-	belowBlank := (w - each*' ') &^ w
-	del := w + each // Its carry leaves the other bytes right: they are below 0x80.
-	return (w|belowBlank|del)&high == 0
-}
-
-func plainBytes(b []byte) bool {
-	for _, c := range b {
+func plain(line []byte) bool {
+	for _, c := range line {
 		if c < ' ' && c != '\t' || c >= 0x7f {
 			return false
 		}

@@ -26,9 +26,8 @@ const (
 	maxPlaced = 1200
 )
 
-// messageLog puts the statements of programs into the facts.
+// messageLog is what is known of the messages in the facts.
 type messageLog struct {
-	sink *Sink
 	// found are the places of the messages in the facts, by what they say, and first those of the first of each row;
 	// variants counts the different messages of a row.
 	found, first, variants map[string]int
@@ -50,25 +49,22 @@ type line struct {
 	pid    int
 }
 
-func newMessageLog(s *Sink) *messageLog {
-	return &messageLog{sink: s, found: map[string]int{}, first: map[string]int{}, variants: map[string]int{}}
-}
-
-// add puts a message into the facts, or counts it there.
-func (m *messageLog) add(id string, fields map[string]string, l Line) {
+// Message puts a message into the facts, or counts it there. id is a row of the catalogue.
+func (s *Sink) Message(id string, fields map[string]string, l Line) {
+	m := &s.messages
 	row := message.StatementOf(id)
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
 	if row.Step {
-		m.sink.Step(l)
+		s.Step(l)
 	}
-	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
+	s.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
 	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
-		m.sink.complained(id, who, l)
+		s.complained(id, who, l)
 	}
-	logs := m.sink.Logs()
+	logs := s.Logs()
 	key := fmt.Sprintf("%s %q", id, fields) // What is said distinguishes messages, not who says it.
 	at, known := m.found[key]
 	switch {
@@ -85,23 +81,23 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 		m.variants[id]++
 		m.found[key] = at
 		m.heard = append(m.heard, heard{speakers: map[string]bool{}})
-		logs.Messages = append(logs.Messages, m.message(row, fields, who, l))
+		logs.Messages = append(logs.Messages, s.message(row, fields, who, l))
 	}
 	logs.Messages[at].Count++
-	m.sink.telling = m.sink.telling || row.Role != "setting"
+	s.telling = s.telling || row.Role != "setting"
 	h := &m.heard[at]
-	h.last = line{m.sink.name, l.Number, who.rank, who.pid}
+	h.last = line{s.name, l.Number, who.rank, who.pid}
 	if len(h.speakers) < maxSpeakers {
 		h.speakers[who.key()] = true
 	}
 }
 
 // message is what a line says for the first time.
-func (m *messageLog) message(row *message.Statement, fields map[string]string, who Speaker, l Line) facts.Message {
+func (s *Sink) message(row *message.Statement, fields map[string]string, who Speaker, l Line) facts.Message {
 	said := facts.Message{
 		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
-		Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
-		Source: m.sink.name, Line: l.Number,
+		Host: cmp.Or(who.Host, s.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
+		Source: s.name, Line: l.Number,
 	}
 	if row.Role != "setting" {
 		// More of a line than its text.
@@ -111,12 +107,12 @@ func (m *messageLog) message(row *message.Statement, fields map[string]string, w
 }
 
 // settle says of the messages what all texts together tell, and puts them in order.
-func (m *messageLog) settle(all []facts.Message) {
+func (s *Sink) settle(all []facts.Message) {
 	for i := range all {
-		all[i].Ranks = max(len(m.heard[i].speakers), 1)
+		all[i].Ranks = max(len(s.messages.heard[i].speakers), 1)
 		if message.Passes(all[i].ID) > 0 {
-			last := m.heard[i].last // Ranks also take the steps that one of them reports.
-			all[i].StepsAfter = m.sink.processes.after(line{source: last.source, line: last.line})
+			last := s.messages.heard[i].last // Ranks also take the steps that one of them reports.
+			all[i].StepsAfter = s.processes.after(line{source: last.source, line: last.line})
 		}
 	}
 	if !slices.ContainsFunc(all, func(said facts.Message) bool { return said.Time == "" }) {

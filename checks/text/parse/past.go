@@ -239,7 +239,7 @@ func (s *Sink) past() {
 			}
 		}
 	}
-	for _, d := range s.deaths.deaths {
+	for _, d := range s.deaths {
 		note(d.Source, d.Line, line{source: d.Source, line: d.Line})
 	}
 	for _, b := range s.Facts.Benchmarks {
@@ -294,7 +294,7 @@ func (s *Sink) failures() []line {
 			}
 		}
 	}
-	for _, d := range s.deaths.deaths {
+	for _, d := range s.deaths {
 		all = append(all, line{source: d.Source, line: d.Line})
 	}
 	return all

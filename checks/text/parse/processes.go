@@ -92,18 +92,11 @@ func (log *processLog) facts() []facts.Process {
 			all = append(all, p.Process)
 		}
 	}
+	last := new(math.MaxInt) // The place of one without a rank.
 	slices.SortStableFunc(all, func(a, b facts.Process) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(rankOrLast(a.Rank), rankOrLast(b.Rank)), cmp.Compare(a.PID, b.PID))
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(*cmp.Or(a.Rank, last), *cmp.Or(b.Rank, last)), cmp.Compare(a.PID, b.PID))
 	})
 	return all
-}
-
-// rankOrLast orders processes without a rank after the others.
-func rankOrLast(rank *int) int {
-	if rank == nil {
-		return math.MaxInt
-	}
-	return *rank
 }
 
 // after counts the steps that the process of a line reported after it. Lines that name

@@ -27,8 +27,6 @@ type Reading struct {
 	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
-	// ofFiles are those that belong to families of Files.
-	ofFiles []bool
 	// current is the text under way.
 	current int
 	// piecesTo is the line that follows the pieces of one that was understood, and
@@ -106,7 +104,6 @@ func (r *Registry) NewReading() *Reading {
 	for _, family := range r.families {
 		f := family(n.Sink)
 		n.families, n.kinds = append(n.families, f), append(n.kinds, f.Kinds...)
-		n.ofFiles = append(n.ofFiles, slices.Repeat([]bool{f.Files}, len(f.Kinds))...)
 	}
 	n.promptTaker = uint16(len(n.kinds) + len(n.statements))
 	return n
@@ -246,21 +243,14 @@ func (r *Reading) mayBegin(in *Lines, l Line) bool {
 // kindOf returns the kind of the block that begins at the next line: of those
 // that may, the first.
 func (r *Reading) kindOf(in *Lines, l Line) *Kind {
-	if _, ok := in.Peek(); !ok {
+	var ok bool
+	if in.first, ok = in.Peek(); !ok {
 		return nil // Without its prefixes the line is a prompt.
 	}
-	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
-		for i, k := range r.kinds {
-			anchored := slices.Contains(l.takers, uint16(i))
-			if k.Read != nil && (anchored || in.After(k.Commands...)) && r.reads(i, l.Text) && k.Begins(in) {
-				return k
-			}
-		}
-		return nil
-	}
-	for _, t := range l.takers { // In the order of kinds.
-		if i := int(t); i < len(r.kinds) && r.kinds[i].Read != nil && r.reads(i, l.Text) && r.kinds[i].Begins(in) {
-			return r.kinds[i]
+	isBelowPrompt := l.Number == in.prompt.Line+1
+	for i, k := range r.kinds {
+		if k.Read != nil && (slices.Contains(l.takers, uint16(i)) || isBelowPrompt && in.After(k.Commands...)) && r.reads(k, l.Text) && k.Begins(in) {
+			return k
 		}
 	}
 	return nil
@@ -294,12 +284,12 @@ func (r *Reading) line(l Line) {
 	if !ok {
 		return
 	}
-	r.Sink.messages.add(row.ID, fields, l)
+	r.Sink.Message(row.ID, fields, l)
 	r.recognised("messages", l.Number, 1)
 	if said := fields[ncclSaid]; said != "" { // XLA quotes NCCL in its own line.
 		l.said = message.AsWarning(said)
 		if quoted, fields, ok := message.Of(l.said); ok && quoted.Role != "warning" {
-			r.Sink.messages.add(quoted.ID, fields, l)
+			r.Sink.Message(quoted.ID, fields, l)
 		}
 	}
 	if row.ID == announcement && len(r.announced) < maxAnnounced {
@@ -345,7 +335,7 @@ func (r *Reading) quoted(l Line) bool {
 	q.line.said = message.AsWarning(strings.TrimSpace(q.said))
 	row, fields, ok := message.Of(q.line.said)
 	if ok {
-		r.Sink.messages.add(row.ID, fields, q.line)
+		r.Sink.Message(row.ID, fields, q.line)
 		r.recognised("messages", q.line.Number, 1)
 	}
 	return ok
@@ -365,7 +355,7 @@ func (r *Reading) kindsOf(l Line) (statements bool) {
 			statements = statements || t != r.promptTaker
 			continue
 		}
-		if k := r.kinds[t]; k.Line != nil && r.reads(int(t), l.Text) {
+		if k := r.kinds[t]; k.Line != nil && r.reads(k, l.Text) {
 			if r.lineOf(k, l) {
 				r.recognised(k.Name, l.Number, 1)
 			}
@@ -397,7 +387,7 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 	for range maxPrefixes {
 		if row != nil {
 			below, ok := row.Match(line)
-			if !ok || !sameKeys(below, fields) {
+			if !ok || !maps.EqualFunc(below, fields, func(string, string) bool { return true }) { // Other fields than before.
 				break
 			}
 			fields = below
@@ -416,11 +406,6 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 		line = inner
 	}
 	return row, fields, row != nil
-}
-
-// sameKeys reports whether two maps have the same keys.
-func sameKeys(a, b map[string]string) bool {
-	return maps.EqualFunc(a, b, func(string, string) bool { return true })
 }
 
 // TextUnderWay is the text that is being read.
@@ -447,12 +432,12 @@ func (r *Reading) Finish() *facts.Facts {
 		}
 	}
 	s.past()
-	if len(s.deaths.deaths) > 0 || s.Facts.Logs != nil {
+	if len(s.deaths) > 0 || s.Facts.Logs != nil {
 		logs := s.Logs()
 		logs.Messages = append([]facts.Message{}, logs.Messages...)
-		s.messages.settle(logs.Messages)
-		if len(s.deaths.deaths) > 0 {
-			logs.Deaths = s.deaths.list(logs.Messages, &s.processes)
+		s.settle(logs.Messages)
+		if len(s.deaths) > 0 {
+			logs.Deaths = s.deathsIn(logs.Messages)
 		}
 		logs.Processes = s.processes.facts()
 	}

@@ -35,8 +35,8 @@ type Sink struct {
 	// partialPCI is set until a text lists the whole PCI tree.
 	partialPCI bool
 
-	messages  *messageLog
-	deaths    deathLog
+	messages  messageLog
+	deaths    []noted
 	processes processLog
 	// dates are those of the texts that tell of trouble or of work, by name, telling is set where the present one does,
 	// and lastEvent is the last event of a kernel log.
@@ -49,15 +49,14 @@ type Sink struct {
 
 // NewSink returns a sink that holds nothing.
 func NewSink() *Sink {
-	s := &Sink{
+	return &Sink{
 		Facts:      &facts.Facts{Schema: facts.FactsSchema},
 		devices:    make(map[string]*facts.PCIDevice),
 		gpus:       make(map[string]*facts.GPU),
 		pairs:      make(map[[2]string]int),
+		messages:   messageLog{found: map[string]int{}, first: map[string]int{}, variants: map[string]int{}},
 		partialPCI: true,
 	}
-	s.messages = newMessageLog(s)
-	return s
 }
 
 // begin turns to another text.
@@ -308,12 +307,6 @@ func (s *Sink) Package(name, version, host, manager string, l Line) {
 	if len(s.Facts.Software) < MaxEntries {
 		s.Facts.Software = append(s.Facts.Software, facts.Package{Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number})
 	}
-}
-
-// Message notes a statement that a parser found by other means than the
-// catalogue's patterns. id is a row of the catalogue.
-func (s *Sink) Message(id string, fields map[string]string, l Line) {
-	s.messages.add(id, fields, l)
 }
 
 // Happened notes that a line of a kernel log reports an event.

@@ -76,10 +76,9 @@ func BeginsObject(text string) (is, isJSON bool) {
 }
 
 // reads reports whether a kind is asked for a line of the text under way, or for blocks that begin there.
-func (r *Reading) reads(kind int, line string) bool {
-	k := r.kinds[kind]
+func (r *Reading) reads(k *Kind, line string) bool {
 	switch {
-	case r.Sink.source == NoSource || k.Files || r.ofFiles[kind]:
+	case r.Sink.source == NoSource || k.Files:
 		return true
 	case r.Sink.source == Program || strings.HasPrefix(strings.TrimSpace(line), "#"):
 		return false

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -85,13 +86,7 @@ func ncclSpeakerOf(line string) (host, pid, device string, ok bool) {
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // Number is the number that a text is; 0 for what is not a number of 32 bits.
-func Number(s string) int {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
+func Number(s string) int { return *cmp.Or(Optional(s), new(int)) }
 
 // Optional is Number, but nil for what is not a number.
 func Optional(s string) *int {

@@ -209,7 +209,7 @@ func (r *Reading) joined(l Line) (pieces int, read bool) {
 		if !ok || r.saysAlone(l.Text, l.takers, row.ID, fields) || r.saysAlone(rest, j.takers, row.ID, fields) {
 			continue
 		}
-		r.Sink.messages.add(row.ID, fields, whole)
+		r.Sink.Message(row.ID, fields, whole)
 		r.recognised("messages", l.Number, j.pieces)
 		return j.pieces, false
 	}

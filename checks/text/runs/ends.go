@@ -54,9 +54,9 @@ var endForms = []endForm{
 	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
 
-// strsignal is what strsignal(3) calls the signals, as shells and Slurm print it.
+// strsignal is what strsignal(3) calls the signals, as shells and Slurm print it, and Python's faulthandler.
 var strsignal = map[string]string{
-	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating point exception": "SIGFPE", "Illegal instruction": "SIGILL",
+	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE", "Illegal instruction": "SIGILL",
 	"Killed": "SIGKILL", "Terminated": "SIGTERM", "Out Of Memory": "SIGKILL",
 	"segfault": "SIGSEGV", "general protection fault": "SIGSEGV", "invalid opcode": "SIGILL", "divide error": "SIGFPE", // Linux's own names.
 }

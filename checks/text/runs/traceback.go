@@ -277,16 +277,10 @@ var exceptionForm = lazy.New(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:\(\w+\))?)(?::
 // levels are words before a colon that name no exception.
 var levels = map[string]bool{"DEBUG": true, "INFO": true, "WARNING": true, "WARN": true, "ERROR": true, "CRITICAL": true, "FATAL": true}
 
-// fatalSignals are what faulthandler calls the signals (Modules/faulthandler.c).
-var fatalSignals = map[string]string{
-	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating-point exception": "SIGFPE", "Floating point exception": "SIGFPE",
-	"Illegal instruction": "SIGILL",
-}
-
 // fatal reads the end of a process of which faulthandler tells: the stack of the
 // thread at fault has its innermost frame first.
 func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix, words string) {
-	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
+	d := facts.Death{What: "signal", Class: strsignal[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
 	begins := newPrefix(prefix)
 	current := false
 	lines := in.Ahead(100)

@@ -31,8 +31,8 @@ type Command struct {
 	Maybe       bool
 	// Piped is true if another command writes what it reads.
 	Piped bool
-	// First and Last are true of a command before or behind which nothing stands in the line.
-	First, Last bool
+	// First is true of a command before which nothing stands in the line.
+	First bool
 }
 
 // Values are the values of the words.
@@ -110,7 +110,10 @@ func Parse(text string) *Script {
 	if w.doubt > 0 {
 		s.Blocks = append(s.Blocks, Span{w.doubt, strings.Count(text, "\n") + 1})
 	}
-	s.ends(text)
+	for i := range s.Commands {
+		before := text[:s.Commands[i].Words[0].From]
+		s.Commands[i].First = strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == ""
+	}
 	return s
 }
 
@@ -168,18 +171,6 @@ func (w *walk) skip(bytes int) {
 
 // opens are words that begin what ends lines below. Where it is not read, what follows may not run.
 var opens = map[string]bool{"if": true, "for": true, "while": true, "until": true, "case": true, "select": true, "function": true, "{": true}
-
-// ends tells which commands stand alone in front of their lines, and behind.
-func (s *Script) ends(text string) {
-	for i := range s.Commands {
-		c := &s.Commands[i]
-		from, to := c.Words[0].From, c.Words[len(c.Words)-1].To
-		c.First = strings.TrimSpace(text[strings.LastIndexByte(text[:from], '\n')+1:from]) == ""
-		rest, _, _ := strings.Cut(text[to:], "\n")
-		rest = strings.TrimLeft(rest, " \t\r;")
-		c.Last = rest == "" || rest[0] == '#'
-	}
-}
 
 // walk goes through the commands of a text.
 type walk struct {

@@ -5,10 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,14 @@ func EveryText(tb testing.TB) map[string]string {
 	return all
 }
 
+// RecordedLogs are the texts of fixtures/texts one after the other, some times.
+func RecordedLogs(tb testing.TB, times int) []byte {
+	tb.Helper()
+	all := EveryText(tb)
+	delete(all, "messages")
+	return bytes.Repeat([]byte(strings.Join(slices.Collect(maps.Values(all)), "")), times)
+}
+
 // Indented is the facts as JSON.
 func Indented(tb testing.TB, f *facts.Facts) string {
 	tb.Helper()
@@ -114,15 +123,4 @@ func Indented(tb testing.TB, f *facts.Facts) string {
 		tb.Fatal(err)
 	}
 	return b.String()
-}
-
-// Difference is the first line in which two texts differ.
-func Difference(a, b string) string {
-	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(as), len(bs)) {
-		if as[i] != bs[i] {
-			return fmt.Sprintf("line %d: %q, want %q", i+1, as[i], bs[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, want %d", len(as), len(bs))
 }
