@@ -53,10 +53,10 @@ const month = `(?P<m>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|
 // lines that show more: of nccl-tests and simpleP2P, and of people who close a case.
 var completed = lazy.New(`\bCOMPLETED\b`)
 
-var works = lazy.New(`Out of bounds values : 0 OK|#wrong:? +0\b|\bTest passed\b|^Subject: .*\b(?i:solved|resolved|fixed)\b|\b(?:may|can|please) close (?:this|it|the)\b`)
+var works = lazy.New(`Out of bounds values : 0 OK|#wrong:? +0\b|\bTest passed\b|\b[Tt]raining (?:finished|completed|done)\b|^Subject: .*\b(?i:solved|resolved|fixed)\b|\b(?:may|can|please) close (?:this|it|the)\b`)
 
 // clock is the time behind a date.
-var clock = lazy.New(`^(?:,? (?:at )?|[T_])(\d\d):(\d\d)\b`)
+var clock = lazy.New(`^(?:,? (?:at )?|[T_]?)(\d\d):(\d\d)\b`)
 
 // dateForms are "2025-01-16", "20.10.2025", "25-Jan-2025", "27 Mar 2025", "Mar 27 17:10:11 2025" and "Aug 14", and the heads of lines of glog
 // ("W0708 05:00:01") and vLLM ("INFO 04-03 08:00:12"). Their groups are named y, m, d, and one of holds is in each.
