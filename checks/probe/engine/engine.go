@@ -595,10 +595,16 @@ func (e *engine) release() {
 	}
 }
 
+// on makes calls with a GPU's context current, until one fails.
+func (e *engine) on(g *gpu, calls ...func() error) error {
+	err := e.d.SetCurrent(g.context)
+	for i := 0; err == nil && i < len(calls); i++ {
+		err = calls[i]()
+	}
+	return err
+}
+
 // wait waits for the end of a GPU's stream.
 func (e *engine) wait(g *gpu) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
-	}
-	return g.Wait(e.order.Patience, nil)
+	return e.on(g, func() error { return g.Wait(e.order.Patience, nil) })
 }
