@@ -93,12 +93,13 @@ func newCUDA(handle uintptr) *CUDA {
 const cudaLibrary = "libcuda.so.1"
 
 // LoadCUDA loads the library.
-func LoadCUDA() (*CUDA, error) {
+func LoadCUDA() (Driver, error) {
 	handle, err := Open(cudaLibrary)
 	if err != nil {
-		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
+		return Driver{}, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}
-	return newCUDA(handle), nil
+	d := newCUDA(handle)
+	return Driver{&d.Base, d}, nil
 }
 
 // describe returns the name and the description of a result.

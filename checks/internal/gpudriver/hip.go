@@ -105,7 +105,7 @@ var hipLibraries = []string{
 }
 
 // LoadHIP loads the library.
-func LoadHIP() (*HIP, error) {
+func LoadHIP() (Driver, error) {
 	var first error
 	for _, name := range hipLibraries {
 		handle, err := Open(name)
@@ -115,9 +115,10 @@ func LoadHIP() (*HIP, error) {
 			}
 			continue
 		}
-		return newHIP(handle, name), nil
+		d := newHIP(handle, name)
+		return Driver{&d.Base, d}, nil
 	}
-	return nil, fmt.Errorf("load libamdhip64: %w", first)
+	return Driver{}, fmt.Errorf("load libamdhip64: %w", first)
 }
 
 // describe returns the name and the description of a result.
@@ -296,18 +297,4 @@ func hipCompilerError(call string, code int32) error {
 		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
 	}[code]
 	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
-}
-
-// CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
-// configured otherwise, and that is what the probe tries.
-func (d *HIP) CanExport(Device) bool { return false }
-
-// Exportable and Import are not supported.
-func (d *HIP) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
-	return 0, 0, -1, Missing("hipMemExportToShareableHandle")
-}
-
-// Import is not supported.
-func (d *HIP) Import(int, uint64, Device) (Pointer, error) {
-	return 0, Missing("hipMemImportFromShareableHandle")
 }

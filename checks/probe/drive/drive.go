@@ -35,7 +35,7 @@ type Library struct {
 
 // Start loads a vendor's library and starts it: that of an API or, without one, CUDA's, and HIP's
 // where there is no CUDA, or no GPU for it. tell is called with each stage as it begins, and with
-// what is known of the library.
+// what is known of the library. A driver that failed is not to be used.
 func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *Failure) {
 	tell(StageLibrary, nil)
 	var first *Failure
@@ -48,7 +48,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 			return d, first
 		}
 		if api == CUDA {
-			return nil, first
+			return d, first
 		}
 	}
 	d, err := gpudriver.LoadHIP()
@@ -66,7 +66,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	}
 	tell(stage, nil)
 	tell("", lib)
-	return nil, first
+	return d, first
 }
 
 // amdDriver is true if AMD's kernel driver is loaded.

@@ -129,10 +129,11 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
 	}
-	if !e.d.CanExport(g.handle) {
+	cuda, is := e.d.Vendor.(*gpudriver.CUDA) // RCCL shares memory through hipIpc, unless it is configured otherwise.
+	if !is || !cuda.CanExport(g.handle) {
 		return s, 0, -1, errors.ErrUnsupported
 	}
-	p, s.Size, fd, err = e.d.Exportable(g.handle, s.Size)
+	p, s.Size, fd, err = cuda.Exportable(g.handle, s.Size)
 	return s, p, fd, err
 }
 
@@ -246,8 +247,8 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	}
 	var p gpudriver.Pointer
 	var err error
-	if s.Way == wayVMM {
-		p, err = e.d.Import(fd, s.Size, a.handle)
+	if cuda, is := e.d.Vendor.(*gpudriver.CUDA); is && s.Way == wayVMM {
+		p, err = cuda.Import(fd, s.Size, a.handle)
 	} else {
 		p, err = e.d.OpenIPC(gpudriver.IPCHandle{Reserved: [64]byte(s.Handle)})
 	}
