@@ -176,7 +176,7 @@ func (p *process) work(ctx context.Context) error {
 		p.version, err = p.library.Version()
 	}
 	if p.order.Ranks == 0 {
-		s := &survey{API: p.driver.Names().API, Version: p.version}
+		s := &survey{API: p.driver.Names.API, Version: p.version}
 		if p.library != nil {
 			s.Path = p.library.Path
 		}

@@ -77,23 +77,23 @@ func amdDriver() bool {
 
 // startWith starts a library that was loaded. file is the name of its file.
 func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Library)) (*Library, *Failure) {
-	lib := &Library{API: d.Names().API}
-	if missing := d.Missing(); len(missing) > 0 {
-		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Names().Library, missing)
+	lib := &Library{API: d.Names.API}
+	if missing := d.Missing; len(missing) > 0 {
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Names.Library, missing)
 		return lib, &Failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		lib.Path = gpudriver.Path(maps, file)
 	}
 	tell("", lib) // It is told also where the start does not come back.
-	tell(d.Names().Init, nil)
+	tell(d.Names.Init, nil)
 	if err := d.Init(); err != nil {
 		f := Of(err)
 		if errors.Is(err, gpudriver.OutOfMemory) {
 			// No GPU memory was requested yet: host memory, or a limit on it, ran out.
 			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
-		if d.Names().API == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
+		if d.Names.API == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD GPUs is also installed on machines without them. HIP
 			// 5.2 then says hipErrorInvalidDevice.
 			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice

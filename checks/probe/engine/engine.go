@@ -553,7 +553,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(drive.PairKernels(e.d.Names().API))
+	m, err := e.d.LoadModule(drive.PairKernels(e.d.Names.API))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {

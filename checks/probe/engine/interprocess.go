@@ -74,7 +74,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	var list []shared
 	var at []gpudriver.Pointer
 	for _, g := range e.alive() {
-		for _, way := range []string{wayVMM, e.d.Names().IPC} {
+		for _, way := range []string{wayVMM, e.d.Names.IPC} {
 			s, p, fd, err := e.share(g, way)
 			if err == nil {
 				err = e.blank(g, p, s.Size, 0)
@@ -177,7 +177,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names().IPC)
+		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names.IPC)
 		return
 	}
 	for index, s := range first.Shared {
@@ -285,7 +285,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		var err error
 		o.end, err = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names().API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {
