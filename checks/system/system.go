@@ -393,7 +393,3 @@ func givesDevices(driver string) bool {
 	return driver == "vfio-pci" || strings.HasSuffix(driver, "_vfio_pci") ||
 		strings.HasPrefix(driver, "nvidia") && strings.Contains(driver, "vfio") || driver == "gim"
 }
-
-// KernelOption reads an option from a line of a kernel's configuration, if it is
-// one of those that checks want.
-func KernelOption(line string) (name, value string, ok bool) { return host.KernelOption(line) }
