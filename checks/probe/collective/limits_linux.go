@@ -1,10 +1,6 @@
 package collective
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // resources are the limits by the names of Arm.Raised.
 var resources = map[string]int{limitFiles: unix.RLIMIT_NOFILE, limitLocked: unix.RLIMIT_MEMLOCK}
@@ -42,20 +38,13 @@ func bounded(limit uint64) int64 {
 
 // apply sets the soft limits of this process. It never touches a hard one.
 func (l limits) apply() error {
-	for name, resource := range resources {
+	for name, soft := range l {
 		var r unix.Rlimit
-		if err := unix.Getrlimit(resource, &r); err != nil {
+		if err := unix.Getrlimit(resources[name], &r); err != nil {
 			return err
 		}
-		switch {
-		case slices.Contains(l.Raise, name):
-			r.Cur = r.Max
-		case name == limitFiles && l.Files > 0:
-			r.Cur = min(uint64(l.Files), r.Max)
-		default:
-			continue
-		}
-		if err := unix.Setrlimit(resource, &r); err != nil {
+		r.Cur = min(uint64(soft), r.Max) // -1 is no limit.
+		if err := unix.Setrlimit(resources[name], &r); err != nil {
 			return err
 		}
 	}

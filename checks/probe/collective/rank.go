@@ -49,7 +49,7 @@ type order struct {
 	// Patience bounds one wait for the GPU.
 	Patience time.Duration `json:"patience"`
 	// Limits are those of the process.
-	Limits limits `json:"limits,omitzero"`
+	Limits limits `json:"limits,omitempty"`
 }
 
 type place struct {
