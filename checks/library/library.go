@@ -254,11 +254,10 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		return err
 	}
 	s.scan(ctx)
-	order := make(map[string]int, len(libraryKinds))
-	for i, k := range libraryKinds {
-		order[k.name] = i
+	place := func(l facts.Library) int {
+		return slices.IndexFunc(libraryKinds, func(k libraryKind) bool { return k.name == l.Kind })
 	}
-	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(place(a), place(b)) })
 	g.Facts.Libraries = &s.f
 	return nil
 }
@@ -483,7 +482,7 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	s.seen[key] = true
 	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
-	lib.Empty = info.Size == 0 && info.Mode.IsRegular()
+	lib.Empty = info.Size == 0
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
 	lib.Layer = s.layerOf(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
