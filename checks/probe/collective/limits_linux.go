@@ -22,18 +22,10 @@ func raisable(files int64) map[string]int64 {
 			soft = uint64(files)
 		}
 		if soft < r.Max {
-			all[name] = bounded(r.Max)
+			all[name] = int64(r.Max) // -1 for none: RLIM_INFINITY is the largest of 64 bits.
 		}
 	}
 	return all
-}
-
-// bounded is a limit as a number, -1 for none.
-func bounded(limit uint64) int64 {
-	if limit >= 1<<63 {
-		return -1
-	}
-	return int64(limit)
 }
 
 // apply sets the soft limits of this process. It never touches a hard one.
