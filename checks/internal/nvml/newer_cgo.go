@@ -18,8 +18,8 @@ import (
 // has no version.
 type unrepairableMemoryStatus struct{ unrepairable uint32 }
 
-// repairStatus is nvmlRepairStatus_v1_t (nvml.h 13).
-type repairStatus struct{ version, channelPending, tpcPending uint32 }
+// repairStatus is nvmlRepairStatus_v1_t (nvml.h 13); the last field is about TPCs.
+type repairStatus struct{ version, channelPending, _ uint32 }
 
 // newer learns from a function that go-nvml does not have, of the form
 // nvmlReturn_t f(nvmlDevice_t, T *answer).

@@ -205,7 +205,7 @@ func (l *leader) await(ctx context.Context) {
 	l.close()
 }
 
-// close lets nobody join any more.
+// close lets nobody join any longer.
 func (l *leader) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
