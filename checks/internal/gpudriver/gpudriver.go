@@ -37,15 +37,19 @@ const (
 // Error makes a Result usable as a target of errors.Is.
 func (r Result) Error() string { return fmt.Sprintf("driver result %d", int32(r)) }
 
-// Error is a failed call of the driver.
+// Error is a failed call of the driver, or of NCCL or RCCL.
 type Error struct {
 	// Call is the function's name.
 	Call string
 	// Result and Name are the driver's code: 802, "CUDA_ERROR_SYSTEM_NOT_READY".
 	Result Result
 	Name   string
-	// Text is the driver's own description.
+	// Text is the library's own description.
 	Text string
+	// Collective is true for NCCL and RCCL, whose results are other ones than the driver's of these numbers; Last is
+	// what ncclGetLastError says then, empty where the library says nothing.
+	Collective bool
+	Last       string
 }
 
 // Error says which call failed and how.
@@ -60,10 +64,10 @@ func (e *Error) Said() string {
 	return s
 }
 
-// Is makes errors.Is work with a Result.
+// Is makes errors.Is work with a Result of the driver.
 func (e *Error) Is(target error) bool {
 	r, ok := target.(Result)
-	return ok && r == e.Result
+	return ok && r == e.Result && !e.Collective
 }
 
 var (
