@@ -484,7 +484,7 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	rename(&lib, at, realPath)
 	lib.Empty = info.Size == 0
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
-	lib.Layer = s.layerOf(realPath)
+	lib.Layer = s.h.Layer(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
 	// What someone put first by a variable is his own choice, a small
 	// stand-in for the driver included.
@@ -626,7 +626,7 @@ func (s *librarySearch) addPackages(site string, names []string) {
 			return
 		}
 		at := path.Join(site, name)
-		s.f.Packages = append(s.f.Packages, facts.PythonPackage{Name: escape.Printable(pack, gather.MaxShown), Version: version, Path: at, Layer: s.layerOf(at)})
+		s.f.Packages = append(s.f.Packages, facts.PythonPackage{Name: escape.Printable(pack, gather.MaxShown), Version: version, Path: at, Layer: s.h.Layer(at)})
 	}
 }
 
@@ -705,13 +705,4 @@ func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
 		return all
 	}
 	lib.RPath, lib.RunPath = folders(paths.RPath), folders(paths.RunPath)
-}
-
-// layerOf is the layer of an image that a path comes from.
-func (s *librarySearch) layerOf(realPath string) *facts.ImageLayer {
-	layer, ok := s.h.Layer(realPath)
-	if !ok {
-		return nil
-	}
-	return &facts.ImageLayer{Index: layer.Index, Digest: layer.Digest, Command: layer.Command}
 }
