@@ -102,8 +102,8 @@ func readFile(t Try) attempt.Result {
 	if err := unix.Chdir(nowhere); err != nil {
 		return attempt.NotKnown("chdir: " + err.Error())
 	}
-	c, err := loadCufile()
-	if err != nil {
+	c := &cufile{}
+	if err := load("cuFile", cufileLibrary, &c.calls, &c.libc); err != nil {
 		return attempt.NotKnown(err.Error())
 	}
 	all := startGPUs()

@@ -37,8 +37,8 @@ type domain struct {
 
 func newRegistrar() func(Try) attempt.Result {
 	runtime.LockOSThread() // errno and the current context are those of a thread.
-	r := &registrar{domains: make(map[string]domain)}
-	if r.verbs, r.failed = loadVerbs(); r.failed == nil {
+	r := &registrar{domains: make(map[string]domain), verbs: &verbs{}}
+	if r.failed = load("libibverbs", verbsLibrary, &r.verbs.calls, &r.verbs.libc); r.failed == nil {
 		r.names, r.failed = r.verbs.devices()
 	}
 	return r.try

@@ -175,14 +175,9 @@ func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 		MaxWidth:    linkWidth(int(lnkcap >> 4 & 0x3f)),
 		Source:      "config",
 	}
-	if known(&link) {
+	if link != (facts.PCIeLink{Source: link.Source}) { // It says anything.
 		d.Link = &link
 	}
-}
-
-// known reports whether a link says anything.
-func known(l *facts.PCIeLink) bool {
-	return l.SpeedGTs != 0 || l.Width != 0 || l.MaxSpeedGTs != 0 || l.MaxWidth != 0
 }
 
 // transferSize is the encoding of Max Payload Size and Max Read Request Size:

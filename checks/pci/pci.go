@@ -316,7 +316,7 @@ func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 		MaxWidth:    parseLinkWidth(text("max_link_width")),
 		Source:      "sysfs",
 	}
-	if !known(&link) {
+	if link == (facts.PCIeLink{Source: link.Source}) {
 		return nil
 	}
 	return &link
