@@ -317,16 +317,16 @@ func TestAMDRate(t *testing.T) {
 		link         kfdLink
 		want         float64
 	}{
-		{"as the driver says", "0x74a1", kfdLink{weight: 15, minMBps: 64000, maxMBps: 64000}, 64},
-		{"a driver that takes each link for one of 25 GT/s", "0x74a1", kfdLink{weight: 15, minMBps: 50000, maxMBps: 50000}, 64},
-		{"MI355X by a driver that knows MI300 only", "0x75a3", kfdLink{weight: 15, minMBps: 64000, maxMBps: 64000}, 76.5},
-		{"four links", "0x740c", kfdLink{weight: 15, minMBps: 50000, maxMBps: 200000}, 200},
-		{"a model that is not known", "0xffff", kfdLink{weight: 15, minMBps: 80000, maxMBps: 160000}, 160},
-		{"within a package", "0x74a1", kfdLink{weight: 13, minMBps: 64000, maxMBps: 64000}, 64},
-		{"over another GPU", "0x740c", kfdLink{weight: 30, minMBps: 50000, maxMBps: 50000}, 0},
-		{"a guest that is told nothing", "0x74b5", kfdLink{weight: 15}, 64},
-		{"nothing told, and the number of links differs", "0x740c", kfdLink{weight: 15}, 0},
-		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
+		{"as the driver says", "0x74a1", kfdLink{"weight": 15, "min_bandwidth": 64000, "max_bandwidth": 64000}, 64},
+		{"a driver that takes each link for one of 25 GT/s", "0x74a1", kfdLink{"weight": 15, "min_bandwidth": 50000, "max_bandwidth": 50000}, 64},
+		{"MI355X by a driver that knows MI300 only", "0x75a3", kfdLink{"weight": 15, "min_bandwidth": 64000, "max_bandwidth": 64000}, 76.5},
+		{"four links", "0x740c", kfdLink{"weight": 15, "min_bandwidth": 50000, "max_bandwidth": 200000}, 200},
+		{"a model that is not known", "0xffff", kfdLink{"weight": 15, "min_bandwidth": 80000, "max_bandwidth": 160000}, 160},
+		{"within a package", "0x74a1", kfdLink{"weight": 13, "min_bandwidth": 64000, "max_bandwidth": 64000}, 64},
+		{"over another GPU", "0x740c", kfdLink{"weight": 30, "min_bandwidth": 50000, "max_bandwidth": 50000}, 0},
+		{"a guest that is told nothing", "0x74b5", kfdLink{"weight": 15}, 64},
+		{"nothing told, and the number of links differs", "0x740c", kfdLink{"weight": 15}, 0},
+		{"nonsense", "0x740c", kfdLink{"weight": 15, "min_bandwidth": 1, "max_bandwidth": 1 << 40}, 0},
 	} {
 		expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "%s", tt.name)
 	}

@@ -27,13 +27,9 @@ const (
 	linkPCIe = "pcie"
 )
 
-// kfdLink is a link from one node to another.
-type kfdLink struct {
-	kind, to, weight uint64
-	// minMBps and maxMBps are in MB/s; 0 if the driver does not know.
-	minMBps, maxMBps uint64
-	flags            uint64
-}
+// kfdLink has the properties of a link from one node to another; the bandwidths are in MB/s, and 0 if the driver
+// does not know.
+type kfdLink map[string]uint64
 
 // amdLinks are the links between AMD GPUs, by the addresses of both ends.
 type amdLinks struct {
@@ -73,7 +69,7 @@ func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 				unread = append(unread, gpu.Address)
 			}
 			for _, link := range links {
-				if to, is := nodes[link.to]; is && to != gpu.Address {
+				if to, is := nodes[link["node_to"]]; is && to != gpu.Address {
 					l.links[[2]string{gpu.Address, to}] = link
 				}
 			}
@@ -105,17 +101,14 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 			all, err = false, readErr
 			continue
 		}
-		p := parseKFDProperties(b)
-		to, told := p["node_to"]
-		kindOf, typed := p["type"]
+		link := kfdLink(parseKFDProperties(b))
+		_, told := link["node_to"]
+		_, typed := link["type"]
 		if !told || !typed {
 			all = false
 			continue
 		}
-		links = append(links, kfdLink{
-			kind: kindOf, to: to, weight: p["weight"],
-			minMBps: p["min_bandwidth"], maxMBps: p["max_bandwidth"], flags: p["flags"],
-		})
+		links = append(links, link)
 	}
 	return links, all, err
 }
@@ -136,26 +129,24 @@ const xgmiHopWeight = 15
 
 // joinAMD fills in what the compute driver reports about a pair.
 func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
-	forth, hasForth := l.links[[2]string{p.A, p.B}]
-	back, hasBack := l.links[[2]string{p.B, p.A}]
+	link, back := l.links[[2]string{p.A, p.B}], l.links[[2]string{p.B, p.A}]
 	asked := l.asked[p.A] && l.asked[p.B]
-	if !hasForth && !hasBack {
+	if link == nil && back == nil {
 		if asked {
 			p.LinkType, p.Accessible = linkPCIe, new(false)
 		}
 		return
 	}
 	switch {
-	case hasForth && hasBack:
+	case link != nil && back != nil:
 		p.Accessible = new(true)
 	case asked:
 		p.Accessible = new(false) // The driver lets one of the two reach the other only.
 	}
-	link := forth
-	if !hasForth {
+	if link == nil {
 		link = back
 	}
-	switch link.kind {
+	switch link["type"] {
 	case kfdLinkXGMI:
 		p.LinkType = linkXGMI
 		p.Hops = new(1) // As amd-smi counts: no processor on the way (ROCm/rocm-systems#5763).
@@ -165,22 +156,24 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	default:
 		return
 	}
-	if w := toInt(link.weight); w > 0 {
-		p.Weight = &w
+	const most = 1 << 20 // No machine has more.
+	if w := link["weight"]; w > 0 && w <= most {
+		p.Weight = new(int(w))
 	}
-	if link.flags&kfdLinkEnabled == 0 {
+	flags := link["flags"]
+	if flags&kfdLinkEnabled == 0 {
 		return // The driver fills in the flags of a link with this one first.
 	}
 	var atomics []string
-	if link.flags&kfdLinkNoAtomics64 == 0 {
+	if flags&kfdLinkNoAtomics64 == 0 {
 		atomics = append(atomics, "64")
 	}
-	if link.flags&kfdLinkNoAtomics32 == 0 {
+	if flags&kfdLinkNoAtomics32 == 0 {
 		atomics = append(atomics, "32")
 	}
 	p.Atomics = strings.Join(atomics, ",")
-	p.DMA = new(link.flags&kfdLinkNoDMA == 0)
-	if link.flags&kfdLinkBidirectional != 0 {
+	p.DMA = new(flags&kfdLinkNoDMA == 0)
+	if flags&kfdLinkBidirectional != 0 {
 		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
 	}
 }
@@ -192,7 +185,7 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 // (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so the rate of the model is used
 // if it is higher. For a path through another GPU the driver reports 0.
 func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
-	if link.weight > xgmiHopWeight {
+	if link["weight"] > xgmiHopWeight {
 		return 0
 	}
 	model := t.amdModel(p.A)
@@ -200,9 +193,9 @@ func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 		model = b
 	}
 	const most = 10_000_000 // 10 TB/s is more than any hive carries.
-	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
-		perLink := max(model.XGMIGBps, float64(link.minMBps)/1000)
-		return thousandths(perLink * float64(link.maxMBps/link.minMBps))
+	if one, all := link["min_bandwidth"], link["max_bandwidth"]; one > 0 && all >= one && all <= most {
+		perLink := max(model.XGMIGBps, float64(one)/1000)
+		return thousandths(perLink * float64(all/one))
 	}
 	if model.XGMIMesh {
 		return model.XGMIGBps

@@ -41,7 +41,11 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 		return nil
 	}
 	var r probe.Collectives
-	err := g.Collectives(ctx, asked(g), &r)
+	o := collective.Options{Candidates: candidates(g), Files: fileSettings(g.Facts)}
+	if c := g.Facts.Container; c != nil && c.NOFILESoft != nil {
+		o.FilesLimit = *c.NOFILESoft
+	}
+	err := g.Collectives(ctx, o, &r)
 	switch {
 	case errors.Is(err, errProbeOff), errors.Is(err, host.ErrNotRecorded):
 		return nil // Nothing was asked for: the section is one of those that most documents lack.
@@ -58,15 +62,6 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	}
 	g.Facts.Collectives = &r
 	return nil
-}
-
-// asked is what the collectives are run with.
-func asked(g *gather.Gathering) gather.CollectivesAsked {
-	a := gather.CollectivesAsked{Candidates: candidates(g), Files: fileSettings(g.Facts)}
-	if c := g.Facts.Container; c != nil && c.NOFILESoft != nil {
-		a.FilesLimit = *c.NOFILESoft
-	}
-	return a
 }
 
 // unasked reports whether collectives are to be run only where they are due. A recording always
@@ -168,32 +163,20 @@ func amdAlone(f *facts.Facts) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(d facts.GPU) bool { return d.Vendor != pci.WordAMD })
 }
 
-// collectives runs the collectives. A recording returns whatever it holds.
-func (d *doors) collectives(ctx context.Context, a gather.CollectivesAsked, r *probe.Collectives) error {
-	modes := []probe.Mode{d.options.Collectives}
-	switch {
-	case d.host.Recorded():
-		modes = []probe.Mode{probe.Full, probe.Quick}
-	case d.options.Collectives == "" || d.options.Collectives == probe.Off:
-		return errProbeOff
-	}
-	var err error
-	for _, m := range modes {
+// collectives runs the collectives.
+func (d *doors) collectives(ctx context.Context, o collective.Options, r *probe.Collectives) error {
+	return d.askProbe(d.options.Collectives, func(m probe.Mode) error {
 		*r = probe.Collectives{}
-		if err = d.host.AskBy(ctx, host.AskCollectives+string(m), func(ctx context.Context) (any, error) {
-			return collective.Run(ctx, d.collectiveOptions(ctx, m, a))
-		}, r); err == nil {
-			break
-		}
-	}
-	return err
+		return d.host.AskBy(ctx, host.AskCollectives+string(m), func(ctx context.Context) (any, error) {
+			return collective.Run(ctx, d.collectiveOptions(ctx, m, o))
+		}, r)
+	})
 }
 
-func (d *doors) collectiveOptions(ctx context.Context, m probe.Mode, a gather.CollectivesAsked) collective.Options {
-	o := collective.Options{
-		Mode: m, Candidates: a.Candidates, Files: a.Files, FilesLimit: a.FilesLimit, Arms: d.options.CollectiveArms, Brief: d.options.CollectivesIfDue, ReadLog: d.options.ReadLog, Start: d.options.ProbeTimeout, Whole: d.options.Within(),
-		Progress: func(arm string) { d.options.Progress("collectives: " + arm) },
-	}
+func (d *doors) collectiveOptions(ctx context.Context, m probe.Mode, o collective.Options) collective.Options {
+	o.Mode, o.Arms, o.Brief, o.ReadLog = m, d.options.CollectiveArms, d.options.CollectivesIfDue, d.options.ReadLog
+	o.Start, o.Whole = d.options.ProbeTimeout, d.options.Within()
+	o.Progress = func(arm string) { d.options.Progress("collectives: " + arm) }
 	if t := d.options.ProbeTimeout; t > 0 {
 		o.Patience, o.Join = min(t, deadline.Transfer), min(t, deadline.Join)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -71,7 +72,7 @@ func TestCollectivesAfterFailure(t *testing.T) {
 		for _, outcome := range []probe.Outcome{probe.OK, probe.Hang, probe.Error, probe.Corrupt, probe.Unknown} {
 			g := gather.New(nil, &facts.Facts{Transfers: tt.pairs}, gather.Options{Collectives: probe.Full})
 			ran := false
-			g.Collectives = func(_ context.Context, _ gather.CollectivesAsked, r *probe.Collectives) error {
+			g.Collectives = func(_ context.Context, _ collective.Options, r *probe.Collectives) error {
 				ran, r.Outcome, r.Reason = true, outcome, "x"
 				return nil
 			}
@@ -121,7 +122,7 @@ func TestDue(t *testing.T) {
 					want := libraries == library && devices != nil && (failed || v.counts)
 					g := gather.New(nil, f, gather.Options{Collectives: probe.Quick, CollectivesIfDue: true})
 					ran := false
-					g.Collectives = func(_ context.Context, asked gather.CollectivesAsked, r *probe.Collectives) error {
+					g.Collectives = func(_ context.Context, asked collective.Options, r *probe.Collectives) error {
 						ran, r.Outcome = true, probe.OK
 						if got := asked.Files[v.variable.Name] != ""; got != (v.variable.Effective && v.variable.Source == "/etc/nccl.conf") {
 							t.Errorf("%+v: the settings of files are %v", v.variable, asked.Files)

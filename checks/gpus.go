@@ -224,28 +224,34 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 		why += " (" + a.Reason + ")"
 	}
 	var reason, hint string
-	switch a.Outcome {
-	case nvml.OK:
+	switch {
+	case a.Outcome == nvml.OK:
 		return
-	case nvml.Hang:
+	case a.Outcome == nvml.Hang:
 		reason = "NVIDIA's management library hangs" + at
 		if a.Left {
 			reason += ", and its process cannot be killed: it is blocked in the kernel"
 		}
 		hint = "see the kernel log; reset the GPU that hangs, or reboot"
-	case nvml.Crashed:
+	case a.Outcome == nvml.Crashed:
 		reason = "NVIDIA's management library crashes" + at
 		if why != "" {
 			reason += ": " + why
 		}
 		hint = "see the kernel log"
-	case nvml.Ended:
+	case a.Outcome == nvml.Ended:
 		reason, hint = "the process that queries NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
+	case !c.expectsNVIDIA() && !provesDriver[a.ErrorName]:
+		return // There is nothing to ask about.
+	case a.Outcome == nvml.NotFound:
+		reason, hint = "NVIDIA's management library (libnvidia-ml.so.1) is not found",
+			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
+	case a.Outcome == nvml.NotBuilt:
+		reason, hint = a.Reason, "use a Linux build of gpudoctor with cgo"
+	case a.Outcome == NVMLNotAsked:
+		reason, hint = "NVIDIA's management library was not queried for this recording", "record it again on the machine with gpudoctor snapshot"
 	default:
-		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
-			return // There is nothing to ask about.
-		}
-		reason, hint = c.whyNot(a, at, why)
+		reason, hint = "NVIDIA's management library fails"+at+": "+why, nvmlHints[a.ErrorName]
 	}
 	c.Unknown("gpus", "devices", reason, hint)
 }
@@ -257,20 +263,6 @@ var endHints = map[child.Death]string{
 	child.DeathByShortage: "raise the limit (ulimit, or the container's), and run it again",
 	child.DeathByBug:      "this is a bug in gpudoctor; please report it",
 	child.DeathUnknown:    "run it again",
-}
-
-// whyNot returns why NVML did not answer at all, and what would help.
-func (c *gpuGathering) whyNot(a *nvml.Answer, at, why string) (reason, hint string) {
-	switch a.Outcome {
-	case nvml.NotFound:
-		return "NVIDIA's management library (libnvidia-ml.so.1) is not found",
-			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
-	case nvml.NotBuilt:
-		return a.Reason, "use a Linux build of gpudoctor with cgo"
-	case NVMLNotAsked:
-		return "NVIDIA's management library was not queried for this recording", "record it again on the machine with gpudoctor snapshot"
-	}
-	return "NVIDIA's management library fails" + at + ": " + why, nvmlHints[a.ErrorName]
 }
 
 // refusedFacts are the fields that a function of NVML fills.

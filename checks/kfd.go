@@ -151,13 +151,3 @@ func (n *kfdNode) architecture() string {
 	}
 	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
 }
-
-// toInt converts a number from the driver to an int; a value that no machine
-// has becomes 0.
-func toInt(n uint64) int {
-	const most = 1 << 20
-	if n > most {
-		return 0
-	}
-	return int(n)
-}

@@ -548,18 +548,12 @@ func usableGBps(l *facts.NVLink) float64 {
 	return raw
 }
 
-// p2pRank orders NVML's answers from the best; all refusals are
-// equal.
-var p2pRank = map[string]int{"": 0, "ok": 1, "unknown": 2}
+// p2pRanks are NVML's answers up to the best. Refusals are not among them: they are worse, and equal.
+var p2pRanks = []string{"unknown", "ok", ""}
 
 func worseWord(a, b string) string {
-	rank := func(s string) int {
-		if n, known := p2pRank[s]; known {
-			return n
-		}
-		return len(p2pRank)
-	}
-	return slices.MaxFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
+	rank := func(s string) int { return slices.Index(p2pRanks, s) }
+	return slices.MinFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
 // worse joins the answers for both directions of a pair; nil if there is

@@ -45,9 +45,10 @@ func newDoors(h *host.Host, opts gather.Options) *doors {
 
 // open lets a gathering use the doors, and starts the probe.
 func (d *doors) open(ctx context.Context, g *gather.Gathering) {
-	g.NVML, g.Attempts, g.Collectives = d.nvml, d.attempts, d.collectives
+	g.NVML, g.Attempts, g.Probe, g.Collectives = d.nvml, d.attempts, d.probe, d.collectives
 	if !d.host.Recorded() {
 		go func() { _ = d.attempts(ctx, &attempt.Answer{}) }() // Whoever needs the answer asks again.
+		go func() { _ = d.probe(ctx, &probe.Report{}) }()
 	}
 	g.Linked = func(f *facts.Facts) {
 		select {
@@ -55,7 +56,6 @@ func (d *doors) open(ctx context.Context, g *gather.Gathering) {
 		default: // No probe is under way.
 		}
 	}
-	g.Probe = d.startProbe(ctx)
 }
 
 // limits are how long the management library may take.
@@ -80,10 +80,13 @@ func (d *doors) attempts(ctx context.Context, answer *attempt.Answer) error {
 }
 
 // probe runs the probe.
-func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
-	return d.host.AskBy(ctx, host.AskProbe+string(mode), func(ctx context.Context) (any, error) {
-		return engine.Run(ctx, d.probeOptions(mode))
-	}, report)
+func (d *doors) probe(ctx context.Context, report *probe.Report) error {
+	return d.askProbe(d.options.Probe, func(m probe.Mode) error {
+		*report = probe.Report{}
+		return d.host.AskBy(ctx, host.AskProbe+string(m), func(ctx context.Context) (any, error) {
+			return engine.Run(ctx, d.probeOptions(m))
+		}, report)
+	})
 }
 
 func (d *doors) probeOptions(mode probe.Mode) engine.Options {

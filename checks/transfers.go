@@ -33,28 +33,18 @@ computed here from the links that were negotiated.`,
 // errProbeOff is the reason why there are no transfers if the probe was not requested.
 var errProbeOff = errors.New("the probe was not requested")
 
-// startProbe starts the probe. A recording returns whatever it holds.
-func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
-	c := make(chan gather.ProbeAnswer, 1)
-	modes := []probe.Mode{d.options.Probe}
-	switch {
-	case d.host.Recorded():
-		modes = []probe.Mode{probe.Full, probe.Quick}
-	case d.options.Probe == "" || d.options.Probe == probe.Off:
-		c <- gather.ProbeAnswer{Err: errProbeOff}
-		return c
-	}
-	go func() {
-		var a gather.ProbeAnswer
-		for _, m := range modes {
-			a.Report = &probe.Report{}
-			if a.Err = d.probe(ctx, m, a.Report); a.Err == nil {
-				break
-			}
+// askProbe asks for a probe in a mode. A recording is asked for whatever it holds.
+func (d *doors) askProbe(mode probe.Mode, ask func(probe.Mode) error) error {
+	if d.host.Recorded() {
+		if err := ask(probe.Full); err == nil {
+			return nil
 		}
-		c <- a
-	}()
-	return c
+		return ask(probe.Quick)
+	}
+	if mode == "" || mode == probe.Off {
+		return errProbeOff
+	}
+	return ask(mode)
 }
 
 // slowOnes are the transfers that are slower than the links allow.
@@ -68,33 +58,33 @@ func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 	return slow
 }
 
-func gatherTransfers(_ context.Context, g *gather.Gathering) error {
+func gatherTransfers(ctx context.Context, g *gather.Gathering) error {
 	g.Linked(g.Facts)
-	a := <-g.Probe
-	switch {
-	case errors.Is(a.Err, errProbeOff):
-		g.Add(facts.Unknown{Section: "transfers", Reason: a.Err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
+	r := &probe.Report{}
+	switch err := g.Probe(ctx, r); {
+	case errors.Is(err, errProbeOff):
+		g.Add(facts.Unknown{Section: "transfers", Reason: err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
 		return nil
-	case errors.Is(a.Err, host.ErrNotRecorded):
+	case errors.Is(err, host.ErrNotRecorded):
 		g.Add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
 		return nil
-	case a.Err != nil:
-		return a.Err
+	case err != nil:
+		return err
 	}
-	g.Facts.Transfers = a.Report
-	if noDriver(g.Facts, a.Report) {
+	g.Facts.Transfers = r
+	if noDriver(g.Facts, r) {
 		// There is nothing to probe, so no fact is missing.
 		g.Facts.Transfers = nil
 		return nil
 	}
-	if a.Report.Outcome == probe.Unknown {
-		g.Unknown("transfers", "", a.Report.Reason, probeHints[a.Report.Cause])
+	if r.Outcome == probe.Unknown {
+		g.Unknown("transfers", "", r.Reason, probeHints[r.Cause])
 	}
-	if a.Report.SMTests != "" {
-		g.Unknown("transfers", "sm", a.Report.SMTests, "")
+	if r.SMTests != "" {
+		g.Unknown("transfers", "sm", r.SMTests, "")
 	}
-	for i := range a.Report.Transfers {
-		judgeSpeed(g.Facts, len(a.Report.Devices), &a.Report.Transfers[i])
+	for i := range r.Transfers {
+		judgeSpeed(g.Facts, len(r.Devices), &r.Transfers[i])
 	}
 	return nil
 }

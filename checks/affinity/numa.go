@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +38,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
 		g.Unknown("numa", "balancing", err.Error(), gather.HintFor(err))
 	}
-	var allowed cpuList
+	var allowed *big.Int
 	if status, err := g.Host.Text("/proc/self/status"); err == nil {
 		f.AllowedCPUs, f.AllowedNodes = host.Value(status, "Cpus_allowed_list"), host.Value(status, "Mems_allowed_list")
 		if allowed, err = parseCPUList(f.AllowedCPUs); err != nil {
@@ -67,7 +69,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 }
 
 // readNode reads one node; allowed is nil if the affinity is not known.
-func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
+func readNode(g *gather.Gathering, id int, allowed *big.Int) facts.NUMANode {
 	dir := nodesFolder + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
 	missing := func(fact string, err error) {
@@ -80,7 +82,7 @@ func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
 	} else {
 		node.CPUs = text
 		if allowed != nil {
-			node.AllowedCPUs = new(cpus.common(allowed))
+			node.AllowedCPUs = new(common(cpus, allowed))
 		}
 	}
 	if text, err := g.Host.Text(dir + "/meminfo"); err != nil {
@@ -110,24 +112,18 @@ func parseDistances(s string) []int {
 	return distances
 }
 
-// cpuList is a set of CPUs as ranges, in order and apart from each other.
-type cpuList []cpuRange
-
-type cpuRange struct{ first, last int }
-
 // maxCPU bounds the numbers in a CPU list: the kernel itself stops at 8192
 // (NR_CPUS_RANGE_END, arch/x86/Kconfig).
 const maxCPU = 1 << 16
 
 var errCPUList = errors.New("not a list of CPUs")
 
-// parseCPUList reads the kernel's list format: "0-15,64-79". An empty list is
-// empty, not nil.
-func parseCPUList(s string) (cpuList, error) {
-	list := cpuList{}
+// parseCPUList reads the kernel's list format, "0-15,64-79", as a set of bits.
+func parseCPUList(s string) (*big.Int, error) {
+	set := new(big.Int)
 	s = strings.TrimSpace(s)
 	if s == "" {
-		return list, nil
+		return set, nil
 	}
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
@@ -139,30 +135,18 @@ func parseCPUList(s string) (cpuList, error) {
 		if err1 != nil || err2 != nil || a > b || b > maxCPU {
 			return nil, fmt.Errorf("%w: %.40q", errCPUList, s)
 		}
-		list = append(list, cpuRange{int(a), int(b)})
+		ones := new(big.Int).Lsh(big.NewInt(1), uint(b-a+1))
+		ones.Sub(ones, big.NewInt(1))
+		set.Or(set, ones.Lsh(ones, uint(a)))
 	}
-	slices.SortStableFunc(list, func(x, y cpuRange) int { return cmp.Compare(x.first, y.first) })
-	merged := list[:1]
-	for _, r := range list[1:] {
-		if end := &merged[len(merged)-1]; r.first <= end.last+1 {
-			end.last = max(end.last, r.last)
-		} else {
-			merged = append(merged, r)
-		}
-	}
-	return merged, nil
+	return set, nil
 }
 
-// common counts the CPUs that are in both lists.
-func (l cpuList) common(other cpuList) int {
+// common counts the CPUs that are in both sets.
+func common(a, b *big.Int) int {
 	n := 0
-	for i, j := 0, 0; i < len(l) && j < len(other); {
-		n += max(0, min(l[i].last, other[j].last)-max(l[i].first, other[j].first)+1)
-		if l[i].last < other[j].last {
-			i++
-		} else {
-			j++
-		}
+	for _, word := range new(big.Int).And(a, b).Bits() {
+		n += bits.OnesCount(uint(word))
 	}
 	return n
 }
@@ -172,5 +156,8 @@ func (l cpuList) common(other cpuList) int {
 func CommonCPUs(a, b string) (int, bool) {
 	x, err1 := parseCPUList(a)
 	y, err2 := parseCPUList(b)
-	return x.common(y), err1 == nil && err2 == nil
+	if err1 != nil || err2 != nil {
+		return 0, false
+	}
+	return common(x, y), true
 }

@@ -1,12 +1,10 @@
 package container
 
 import (
+	"cmp"
 	"context"
-	"net/netip"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 )
 
@@ -32,43 +30,24 @@ func (c *reader) readAttempts(ctx context.Context) {
 		attempt.SetMempolicy: &c.f.Attempts.SetMempolicy, attempt.Mbind: &c.f.Attempts.Mbind, attempt.MovePages: &c.f.Attempts.MovePages,
 		attempt.Connection: &c.f.Attempts.Connection,
 	} {
-		*field = c.attempt(name, answer.Results[name])
+		*field = c.attempt("attempts."+name, answer.Results[name])
 	}
 }
 
 // word is an outcome as one word: "ok" or the name of an error.
 func (c *reader) word(fact string, r attempt.Result) string {
-	switch {
-	case r.Outcome == attempt.OK:
-		return attempt.OK
-	case r.Outcome == attempt.Refused && r.Errno != "":
-		return escape.Printable(r.Errno, gather.MaxShown)
+	a := c.attempt(fact, r)
+	if a == nil {
+		return ""
 	}
-	c.doubt(fact, r)
-	return ""
+	return cmp.Or(a.Errno, a.Outcome)
 }
 
 // attempt is an outcome as a fact; nil for one that is not known.
-func (c *reader) attempt(name string, r attempt.Result) *facts.Attempt {
-	if r.Outcome != attempt.OK && r.Outcome != attempt.Refused || r.Bytes < 0 {
-		c.doubt("attempts."+name, r)
-		return nil
-	}
-	a := &facts.Attempt{
-		Outcome: r.Outcome, Call: escape.Printable(r.Call, gather.MaxShown), Errno: escape.Printable(r.Errno, gather.MaxShown),
-		Bytes: r.Bytes, Interface: escape.Printable(r.Interface, gather.MaxShown),
-	}
-	if address, err := netip.ParseAddr(r.Address); err == nil {
-		a.Address = address.String()
+func (c *reader) attempt(fact string, r attempt.Result) *facts.Attempt {
+	a, why := r.Fact()
+	if a == nil {
+		c.g.Unknown("container", fact, why, "")
 	}
 	return a
-}
-
-// doubt notes why an outcome is not known.
-func (c *reader) doubt(fact string, r attempt.Result) {
-	reason := r.Reason
-	if reason == "" {
-		reason = "it has no outcome"
-	}
-	c.g.Unknown("container", fact, escape.Printable(reason, gather.MaxShown), "")
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -260,14 +259,12 @@ func (c *reader) readNodes(ctx context.Context) {
 	for _, name := range names {
 		at := "/dev/" + name
 		switch {
-		case name == "kfd", name == "gdrdrv", name == "infiniband":
+		case name == "kfd", name == "gdrdrv", name == "infiniband", strings.HasPrefix(name, "nvidia"):
 			paths = append(paths, c.nodesAt(at)...)
 		case name == "dri":
 			paths = append(paths, slices.DeleteFunc(c.nodesAt(at), func(p string) bool {
 				return !strings.HasPrefix(path.Base(p), "renderD")
 			})...)
-		case strings.HasPrefix(name, "nvidia"):
-			paths = append(paths, c.nodesAt(at)...)
 		}
 	}
 	if len(paths) > maxNodes {
@@ -393,26 +390,26 @@ var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "
 // decideInside weighs the signs of a container.
 func (c *reader) decideInside(ctx context.Context) {
 	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
+	for _, s := range signs {
+		c.f.Evidence = append(c.f.Evidence, escape.Printable(s.evidence, gather.MaxShown))
+	}
+	slices.Sort(c.f.Evidence)
+	c.f.Evidence = slices.Compact(c.f.Evidence)
 	sure := slices.ContainsFunc(signs, func(s sign) bool { return s.sure })
 	layered, rootKnown := c.layeredRoot()
 	isPrivate := func(p *bool) bool { return p != nil && *p }
 	apart := isPrivate(c.f.PrivatePID) || isPrivate(c.f.PrivateIPC)
 	initial := c.f.PrivatePID != nil && c.f.PrivateIPC != nil && !apart
-	inside := false
 	switch {
 	case sure, len(signs) > 0 && (layered || apart), layered && apart:
-		inside = true
+		c.f.Inside = new(true)
 	case initial && rootKnown && !layered:
 		// A disk made from an image may hold such files; the process runs in
 		// the kernel's own namespaces, on a disk of its own.
+		c.f.Inside = new(false)
+		return
 	default:
 		c.g.Unknown("container", "inside", "namespaces and mounts do not show whether this is a container", "")
-		c.note(signs)
-		return
-	}
-	c.f.Inside = &inside
-	c.note(signs)
-	if !inside {
 		return
 	}
 	c.f.Runtime = "other"
@@ -422,15 +419,6 @@ func (c *reader) decideInside(ctx context.Context) {
 			break
 		}
 	}
-}
-
-// note lists the evidence.
-func (c *reader) note(signs []sign) {
-	seen := make(map[string]bool)
-	for _, s := range signs {
-		seen[escape.Printable(s.evidence, gather.MaxShown)] = true
-	}
-	c.f.Evidence = slices.Sorted(maps.Keys(seen))
 }
 
 func (c *reader) signsOfEnvironment(ctx context.Context) []sign {

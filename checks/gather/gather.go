@@ -82,16 +82,6 @@ func (o Options) Within() time.Duration {
 	return deadline.Within(o.Whole)
 }
 
-// CollectivesAsked is what the collectives are run with.
-type CollectivesAsked struct {
-	// Candidates are the copies of the library that were found.
-	Candidates []probe.Candidate
-	// Files are the settings, by name, that the library reads from files.
-	Files map[string]string
-	// FilesLimit is the soft limit on open files; 0 where it is not known.
-	FilesLimit int64
-}
-
 // Gathering is a running gathering of facts, as one check sees it. A check
 // reads Host, writes its own section of Facts, and reads the sections of the
 // checks that it comes after.
@@ -104,12 +94,12 @@ type Gathering struct {
 	NVML func(ctx context.Context, answer *nvml.Answer) error
 	// Attempts returns what was tried in a child.
 	Attempts func(ctx context.Context, answer *attempt.Answer) error
-	// Collectives runs the collectives.
-	Collectives func(ctx context.Context, asked CollectivesAsked, r *probe.Collectives) error
+	// Collectives runs the collectives, with the candidates, files and limit of its options.
+	Collectives func(ctx context.Context, o collective.Options, r *probe.Collectives) error
 	// Linked gives the running probe the facts once the links are known.
 	Linked func(f *facts.Facts)
-	// Probe returns the answer of the probe.
-	Probe <-chan ProbeAnswer
+	// Probe returns the answer of the probe, which is under way.
+	Probe func(ctx context.Context, r *probe.Report) error
 
 	unknown *unknownList
 }
@@ -131,12 +121,6 @@ func (g *Gathering) Unknowns() []facts.Unknown {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	return slices.Clone(g.unknown.list)
-}
-
-// ProbeAnswer is the answer of the probe's child process, or why it is missing.
-type ProbeAnswer struct {
-	Report *probe.Report
-	Err    error
 }
 
 type unknownList struct {

@@ -48,11 +48,6 @@ type cufileProperties struct {
 // (CU_FILE_ALLOW_COMPAT_MODE).
 const controlCompat = 1 << 1
 
-func loadCufile() (*cufile, error) {
-	c := &cufile{}
-	return c, load("cuFile", cufileLibrary, &c.calls, &c.libc)
-}
-
 // codeName is the name of a CUfileOpError.
 func codeName(code int32) string {
 	return cmp.Or(codeNames[code], "CU_FILE_ERROR_"+strconv.Itoa(int(code)))

@@ -143,15 +143,12 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 
 // outcome is a result as a fact; nil for one that is not known.
 func (r *reader) outcome(fact string, t Tried) *facts.Attempt {
-	o := t.Result
-	if o.Outcome != attempt.OK && o.Outcome != attempt.Refused || o.Bytes < 0 {
+	a, why := t.Result.Fact()
+	if a == nil {
 		shown := func(s string) string { return escape.Printable(s, gather.MaxShown) }
-		r.gaps.Add(shown(cmp.Or(t.Device, t.Mount)), section, fact+"."+shown(t.Way), shown(cmp.Or(o.Reason, "it has no outcome")), "")
-		return nil
+		r.gaps.Add(shown(cmp.Or(t.Device, t.Mount)), section, fact+"."+shown(t.Way), why, "")
 	}
-	return &facts.Attempt{
-		Outcome: o.Outcome, Call: escape.Printable(o.Call, gather.MaxShown), Errno: escape.Printable(o.Errno, gather.MaxShown), Bytes: o.Bytes,
-	}
+	return a
 }
 
 // entry finds an element of a list, and adds it where it is not there yet.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
@@ -31,26 +32,20 @@ const (
 // nowhere is a folder in which nobody can create a file, not even root: cuFile logs to its working directory.
 const nowhere = "/proc"
 
-func newReader() func(order) attempt.Result {
+func newReader() func(Try) attempt.Result {
 	runtime.LockOSThread() // The current context is that of a thread.
 	return readFile
 }
 
-// file is a file without a name. name is the one that it has for a moment.
-type file struct {
-	fd   int
-	name string
-}
-
-// named calls f with the file open by its name, which cuFile requires: it takes no descriptor of a file that never
-// had one, and opens the file again by what /proc shows as its path (measured with cuFile 1.15.1). The name
-// is gone before named returns; the parent removes it if this process does not come to that.
-func (f *file) named(use func(fd int) uint64) (code uint64, err error) {
-	if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.fd), unix.AT_FDCWD, f.name, unix.AT_SYMLINK_FOLLOW); err != nil {
+// named calls use with a file without a name open by a name that it has for a moment. cuFile requires that: it takes no
+// descriptor of a file that never had one, and opens the file again by what /proc shows as its path (measured with
+// cuFile 1.15.1). The name is gone before named returns; the parent removes it if this process does not come to that.
+func named(file int, name string, use func(fd int) uint64) (code uint64, err error) {
+	if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
 		return 0, fmt.Errorf("name the file: %w", err)
 	}
-	defer func() { err = errors.Join(err, unix.Unlink(f.name)) }()
-	fd, err := unix.Open(f.name, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	defer func() { err = errors.Join(err, unix.Unlink(name)) }()
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("open the file by its name: %w", err)
 	}
@@ -59,22 +54,22 @@ func (f *file) named(use func(fd int) uint64) (code uint64, err error) {
 
 // makeFile makes a file without a name on a mount, and writes the pattern to it past the page cache. It says
 // why it does not.
-func makeFile(mount string) (f *file, why string) {
+func makeFile(mount string) (fd int, why string) {
 	fd, err := unix.Open(mount, unix.O_TMPFILE|unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Sprintf("no file without a name can be made on %s: %v", mount, err)
+		return -1, fmt.Sprintf("no file without a name can be made on %s: %v", mount, err)
 	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
-		return nil, "the free space is not known: statfs: " + err.Error()
+		return -1, "the free space is not known: statfs: " + err.Error()
 	}
 	unit := uint64(st.Bsize)
 	if free := st.Bavail * unit; free < leastFree || free < st.Blocks*unit/leastShare {
-		return nil, fmt.Sprintf("only %d MiB are free on %s, so no file was made there", free>>20, mount)
+		return -1, fmt.Sprintf("only %d MiB are free on %s, so no file was made there", free>>20, mount)
 	}
 	memory, err := unix.Mmap(-1, 0, readBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, "mmap: " + err.Error()
+		return -1, "mmap: " + err.Error()
 	}
 	copy(memory, pattern())
 	for at := 0; at < readBytes; {
@@ -82,14 +77,14 @@ func makeFile(mount string) (f *file, why string) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return nil, fmt.Sprintf("the file could not be written on %s: %v", mount, err)
+			return -1, fmt.Sprintf("the file could not be written on %s: %v", mount, err)
 		case n <= 0:
-			return nil, fmt.Sprintf("the file could not be written on %s", mount)
+			return -1, fmt.Sprintf("the file could not be written on %s", mount)
 		default:
 			at += n
 		}
 	}
-	return &file{fd: fd}, ""
+	return fd, ""
 }
 
 // pattern is what the file holds: no two words of it are equal.
@@ -103,12 +98,12 @@ func pattern() []byte {
 
 // readFile has cuFile read a file into the memory of a GPU, and compares it with what was written. The file is
 // made once everything else is ready.
-func readFile(t order) attempt.Result {
+func readFile(t Try) attempt.Result {
 	if err := unix.Chdir(nowhere); err != nil {
 		return attempt.NotKnown("chdir: " + err.Error())
 	}
-	c, err := loadCufile()
-	if err != nil {
+	c := &cufile{}
+	if err := load("cuFile", cufileLibrary, &c.calls, &c.libc); err != nil {
 		return attempt.NotKnown(err.Error())
 	}
 	all := startGPUs()
@@ -116,69 +111,61 @@ func readFile(t order) attempt.Result {
 	if err != nil {
 		return attempt.NotKnown(err.Error())
 	}
-	memory, err := newWindow(all, g)
+	memory, err := newWindow(all.driver, g.memory)
 	if err != nil {
 		return attempt.NotKnown(err.Error())
 	}
-	f, why := makeFile(t.Mount)
+	file, why := makeFile(t.Mount)
 	if why != "" {
 		return attempt.NotKnown(why)
 	}
-	f.name = filepath.Join(t.Mount, t.Name)
-	if r := c.prepare(f, g, t.Way); r.result.Outcome != attempt.OK {
-		return r.result
-	} else if r := c.readInto(r.handle, g); r.Outcome != attempt.OK {
-		return r
+	handle, result := c.prepare(file, filepath.Join(t.Mount, t.Name), g.memory, t.Way)
+	if result.Outcome == attempt.OK {
+		result = c.readInto(handle, g.memory)
+	}
+	if result.Outcome != attempt.OK {
+		return result
 	}
 	got, err := memory.content()
 	if err != nil {
 		return attempt.NotKnown(err.Error())
 	}
-	result := attempt.Result{Outcome: attempt.OK, Bytes: readBytes}
+	result.Bytes = readBytes
 	if !bytes.Equal(got, pattern()) {
 		result.Outcome, result.Call = attempt.Corrupt, "cuFileRead"
 	}
 	return result
 }
 
-// prepared is a file that is registered with cuFile, unless the result says why it is not.
-type prepared struct {
-	handle uintptr
-	result attempt.Result
-}
-
-// prepare opens cuFile's driver and registers file and memory.
-func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
-	var p prepared
+// prepare opens cuFile's driver and registers a file and memory. If the result is OK, handle is that of the file.
+func (c *cufile) prepare(file int, name string, memory gpudriver.Pointer, way string) (handle uintptr, result attempt.Result) {
 	var properties cufileProperties
 	refused := func(call string, code uint64) bool {
-		if n := int32(uint32(code)); n != 0 {
-			p.result = attempt.Result{Outcome: attempt.Refused, Call: call, Errno: codeName(n)}
-			return true
+		n := int32(uint32(code))
+		if n != 0 {
+			result = attempt.Result{Outcome: attempt.Refused, Call: call, Errno: codeName(n)}
 		}
-		return false
+		return n != 0
 	}
 	if refused("cuFileDriverOpen", c.calls.DriverOpen()) || refused("cuFileDriverGetProperties", c.calls.GetProperties(&properties)) {
-		return p
+		return 0, result
 	}
 	if way == wayDirect && properties.control&controlCompat != 0 {
-		p.result = attempt.NotKnown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
-		return p
+		return 0, attempt.NotKnown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
 	}
-	code, err := f.named(func(fd int) uint64 { return c.calls.Register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
+	code, err := named(file, name, func(fd int) uint64 { return c.calls.Register(&handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
 	if err != nil {
-		p.result = attempt.NotKnown(err.Error())
-		return p
+		return 0, attempt.NotKnown(err.Error())
 	}
-	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.calls.BufRegister(g.memory, readBytes, 0)) {
-		p.result.Outcome = attempt.OK
+	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.calls.BufRegister(memory, readBytes, 0)) {
+		result.Outcome = attempt.OK
 	}
-	return p
+	return handle, result
 }
 
 // readInto reads the whole file into the memory of a GPU.
-func (c *cufile) readInto(handle uintptr, g *gpu) attempt.Result {
-	switch n := c.calls.Read(handle, g.memory, readBytes, 0, 0); {
+func (c *cufile) readInto(handle uintptr, memory gpudriver.Pointer) attempt.Result {
+	switch n := c.calls.Read(handle, memory, readBytes, 0, 0); {
 	case n == -1:
 		if errno := *c.errno(); errno != 0 {
 			return outcome("cuFileRead", syscall.Errno(errno))
@@ -192,26 +179,24 @@ func (c *cufile) readInto(handle uintptr, g *gpu) attempt.Result {
 	return attempt.Result{Outcome: attempt.OK}
 }
 
-// window is pinned host memory through which the memory of a GPU is seen.
+// window is pinned host memory through which memory of a GPU is seen.
 type window struct {
-	all  *gpus
-	gpu  *gpu
-	host []byte
 	drive.Clock
+	memory gpudriver.Pointer
+	host   []byte
 }
 
 // newWindow fills the memory of a GPU with poison.
-func newWindow(all *gpus, g *gpu) (*window, error) {
-	w := &window{all: all, gpu: g}
-	var err error
-	if w.host, err = all.driver.AllocHost(readBytes); err != nil {
-		return nil, err
+func newWindow(d gpudriver.Driver, memory gpudriver.Pointer) (w window, err error) {
+	w.memory = memory
+	if w.host, err = d.AllocHost(readBytes); err != nil {
+		return w, err
 	}
-	if w.Clock, err = drive.NewClock(all.driver); err != nil {
-		return nil, err
+	if w.Clock, err = drive.NewClock(d); err != nil {
+		return w, err
 	}
-	if err := all.driver.Set32(g.memory, poisonWord, readBytes/4, w.Stream); err != nil {
-		return nil, err
+	if err := d.Set32(memory, poisonWord, readBytes/4, w.Stream); err != nil {
+		return w, err
 	}
 	return w, w.wait()
 }
@@ -219,7 +204,7 @@ func newWindow(all *gpus, g *gpu) (*window, error) {
 // content is what the memory of the GPU holds.
 func (w *window) content() ([]byte, error) {
 	clear(w.host)
-	if err := w.all.driver.CopyToHost(w.host, w.gpu.memory, w.Stream); err != nil {
+	if err := w.Driver.CopyToHost(w.host, w.memory, w.Stream); err != nil {
 		return nil, err
 	}
 	return w.host, w.wait()

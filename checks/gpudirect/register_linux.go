@@ -35,16 +35,16 @@ type domain struct {
 	refused *attempt.Result
 }
 
-func newRegistrar() func(order) attempt.Result {
+func newRegistrar() func(Try) attempt.Result {
 	runtime.LockOSThread() // errno and the current context are those of a thread.
-	r := &registrar{domains: make(map[string]domain)}
-	if r.verbs, r.failed = loadVerbs(); r.failed == nil {
+	r := &registrar{domains: make(map[string]domain), verbs: &verbs{}}
+	if r.failed = load("libibverbs", verbsLibrary, &r.verbs.calls, &r.verbs.libc); r.failed == nil {
 		r.names, r.failed = r.verbs.devices()
 	}
 	return r.try
 }
 
-func (r *registrar) try(t order) attempt.Result {
+func (r *registrar) try(t Try) attempt.Result {
 	if r.failed != nil {
 		return attempt.NotKnown(r.failed.Error())
 	}
@@ -120,7 +120,7 @@ func (r *registrar) registerHost(pd uintptr) attempt.Result {
 	return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, address, registerBytes, access) })
 }
 
-func (r *registrar) registerGPU(pd uintptr, t order) attempt.Result {
+func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
 	if r.gpus == nil {
 		r.gpus = startGPUs()
 	}
@@ -131,7 +131,8 @@ func (r *registrar) registerGPU(pd uintptr, t order) attempt.Result {
 	if t.Way == wayPeermem {
 		return r.registered("ibv_reg_mr", func() uintptr { return r.verbs.calls.RegMR(pd, uintptr(g.memory), registerBytes, access) })
 	}
-	fd, err := r.gpus.driver.DMABuf(g.device, g.memory, registerBytes)
+	cuda, _ := r.gpus.driver.Vendor.(*gpudriver.CUDA) // No other is of this API.
+	fd, err := cuda.DMABuf(g.device, g.memory, registerBytes)
 	if e, ok := errors.AsType[*gpudriver.Error](err); ok && e.Result == gpudriver.NotSupported {
 		return attempt.Result{Outcome: attempt.Refused, Call: e.Call, Errno: e.Name}
 	}
@@ -159,17 +160,14 @@ func outcome(call string, err error) attempt.Result {
 
 // gpus are the GPUs that CUDA offers to this process.
 type gpus struct {
-	driver *gpudriver.CUDA
+	driver gpudriver.Driver
 	failed error
 	all    map[string]*gpu
 }
 
-// gpu is one of them, with some memory once it was used.
+// gpu is one of them, with its primary context and some memory once it was used.
 type gpu struct {
-	device gpudriver.Device
-	begun  bool
-	failed error
-	// context is its primary context.
+	device  gpudriver.Device
 	context gpudriver.Context
 	memory  gpudriver.Pointer
 }
@@ -177,12 +175,11 @@ type gpu struct {
 // startGPUs starts CUDA.
 func startGPUs() *gpus {
 	g := &gpus{all: make(map[string]*gpu)}
-	d, f := drive.Start(drive.CUDA, func(string, *drive.Library) {})
-	if f != nil {
+	var f *drive.Failure
+	if g.driver, f = drive.Start(drive.CUDA, func(string, *drive.Library) {}); f != nil {
 		g.failed = errors.New(f.Reason)
 		return g
 	}
-	g.driver, _ = d.(*gpudriver.CUDA) // No other is of this API.
 	var devices []gpudriver.Device
 	if devices, g.failed = g.driver.Devices(); g.failed != nil {
 		return g
@@ -197,23 +194,20 @@ func startGPUs() *gpus {
 }
 
 // use makes a GPU the current one, with some memory of it.
-func (g *gpus) use(address string, n uint64) (*gpu, error) {
-	if g.failed != nil {
+func (g *gpus) use(address string, n uint64) (u *gpu, err error) {
+	switch u = g.all[address]; {
+	case g.failed != nil:
 		return nil, g.failed
-	}
-	u := g.all[address]
-	if u == nil {
+	case u == nil:
 		return nil, fmt.Errorf("CUDA does not offer GPU %s here", address)
+	case u.context == 0:
+		u.context, err = g.driver.Retain(u.device)
 	}
-	if !u.begun {
-		u.begun = true
-		u.context, u.failed = g.driver.Retain(u.device)
+	if err == nil {
+		err = g.driver.SetCurrent(u.context)
 	}
-	if u.failed == nil {
-		u.failed = g.driver.SetCurrent(u.context)
+	if err == nil && u.memory == 0 {
+		u.memory, err = g.driver.Alloc(n)
 	}
-	if u.failed == nil && u.memory == 0 {
-		u.memory, u.failed = g.driver.Alloc(n)
-	}
-	return u, u.failed
+	return u, err
 }

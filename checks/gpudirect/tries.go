@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -46,13 +47,7 @@ type Try struct {
 	// Device is the name of an RDMA device, Mount the path of a file system.
 	Device string `json:"device,omitempty"`
 	Mount  string `json:"mount,omitempty"`
-}
-
-// order is what a child is to try.
-type order struct {
-	Try
-
-	// Name is what a file on a mount is called while cuFile opens it.
+	// Name is what a file on the mount is called while cuFile opens it; only the child is told.
 	Name string `json:"name,omitempty"`
 }
 
@@ -112,14 +107,13 @@ func readMount(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 		if way == wayDirect {
 			env = append(env, forbidCompat)
 		}
-		t := Tried{Try: Try{Way: way, GPU: gpu, Mount: mount}}
-		if a, err := readOn(ctx, &runner{task: readTask, env: env, limits: limits}, t.Try); err != nil {
-			t.Result = attempt.NotKnown(err.Error())
-		} else {
-			t = a.Tried[0]
+		t := Try{Way: way, GPU: gpu, Mount: mount}
+		a, err := readOn(ctx, &runner{task: readTask, env: env, limits: limits}, t)
+		if err != nil {
+			a = &Answer{[]Tried{{t, attempt.NotKnown(err.Error())}}}
 		}
-		all.Tried = append(all.Tried, t)
-		if t.Result.Outcome != attempt.Refused {
+		all.Tried = append(all.Tried, a.Tried...)
+		if a.Tried[0].Result.Outcome != attempt.Refused {
 			break
 		}
 	}
@@ -145,11 +139,11 @@ func readOn(ctx context.Context, r *runner, t Try) (*Answer, error) {
 
 // run makes the tries.
 func (r *runner) run(ctx context.Context, tries []Try) (*Answer, error) {
-	var orders []order
-	for _, t := range tries {
-		orders = append(orders, order{t, r.file})
+	orders := slices.Clone(tries)
+	for i := range orders {
+		orders[i].Name = r.file
 	}
-	s := attempt.Series[order]{
+	s := attempt.Series[Try]{
 		Task: r.task, Env: append([]string{"CUDA_CACHE_DISABLE=1"}, r.env...), Children: maxChildren,
 		Step: cmp.Or(r.limits.Step, deadline.Direct), All: cmp.Or(r.limits.All, deadline.DirectAll),
 	}

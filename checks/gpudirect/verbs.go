@@ -50,11 +50,6 @@ const maxDevices = 1 << 10
 
 var errNoErrno = errors.New("it failed without an error")
 
-func loadVerbs() (*verbs, error) {
-	v := &verbs{}
-	return v, load("libibverbs", verbsLibrary, &v.calls, &v.libc)
-}
-
 // load opens a library, which people know by a name, and binds its functions and those of the C library.
 func load(name, library string, functions any, c *libc) error {
 	handle, err := gpudriver.Open(library)

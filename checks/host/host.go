@@ -15,6 +15,8 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Host is the machine under examination: a live one, a recorded one, or one
@@ -101,14 +103,13 @@ func (h *Host) Stat(name string) (FileInfo, error) { return h.src.Stat(name) }
 // Link returns where a symbolic link points, as it is written.
 func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
-// Layer returns the layer of an image that a file comes from; false for a host that is
+// Layer returns the layer of an image that a file comes from; nil for a host that is
 // no image, or one whose layers are not known. The path has no symbolic links.
-func (h *Host) Layer(name string) (Layer, bool) {
-	layered, ok := h.src.(Layered)
-	if !ok {
-		return Layer{}, false
+func (h *Host) Layer(name string) *facts.ImageLayer {
+	if layered, ok := h.src.(Layered); ok {
+		return layered.Layer(name)
 	}
-	return layered.Layer(name)
+	return nil
 }
 
 // Real returns the path of a name after every symbolic link in it

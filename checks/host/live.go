@@ -162,8 +162,6 @@ func (l *live) answer(name, argument string) (any, error) {
 		return run(l.files, "statfs", argument, func() (Statfs, error) { return statfs(argument) })
 	case AskLibraryText:
 		return run(l.files, opRead, argument, func() (string, error) { return libraryText(argument) })
-	case AskLoaderPaths:
-		return run(l.files, opRead, argument, func() (LoaderPaths, error) { return loaderPathsOf(argument) })
 	case AskProcess:
 		return run(l.files, opRead, "/proc", func() (bool, error) { return processSeen(argument) })
 	case AskKernelConfig:

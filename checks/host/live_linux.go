@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 func uname() (Uname, error) {
@@ -26,14 +28,14 @@ func uname() (Uname, error) {
 }
 
 // clock reads the state of the kernel's clock, and sets nothing.
-func clock() (Clock, error) {
+func clock() (facts.Clock, error) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)
 	if err != nil {
-		return Clock{}, fmt.Errorf("adjtimex: %w", err)
+		return facts.Clock{}, fmt.Errorf("adjtimex: %w", err)
 	}
 	synchronized := state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0
-	return Clock{Synchronized: synchronized, MaxErrorUS: int64(t.Maxerror)}, nil //nolint:unconvert // It has 32 bits on some architectures.
+	return facts.Clock{Synchronized: synchronized, MaxErrorUS: int64(t.Maxerror)}, nil //nolint:unconvert // It has 32 bits on some architectures.
 }
 
 // fileSystems names the file systems by their magic numbers, as statfs(2) and

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"runtime"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // uname knows the names that the standard library does.
@@ -14,7 +16,7 @@ func uname() (Uname, error) {
 	return Uname{Node: node, Machine: runtime.GOARCH}, err
 }
 
-func clock() (Clock, error) { return Clock{}, errors.ErrUnsupported }
+func clock() (facts.Clock, error) { return facts.Clock{}, errors.ErrUnsupported }
 
 func statfs(string) (Statfs, error) { return Statfs{}, errors.ErrUnsupported }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -269,7 +270,7 @@ func TestLiveQuestions(t *testing.T) {
 	var ids IDs
 	ask(AskIDs, &ids)
 	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
-	var c Clock
+	var c facts.Clock
 	ask(AskClock, &c)
 	expect.That(t, c.MaxErrorUS >= 0, "clock: %+v", c)
 	var limits map[string]Limit

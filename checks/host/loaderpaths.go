@@ -96,16 +96,6 @@ func loaderPaths(r io.ReaderAt) (LoaderPaths, error) {
 	return LoaderPaths{RPath: text(elf.DT_RPATH), RunPath: text(elf.DT_RUNPATH)}, nil
 }
 
-// loaderPathsOf reads the paths of a library on this machine.
-func loaderPathsOf(name string) (LoaderPaths, error) {
-	f, err := open(name, regular)
-	if err != nil {
-		return LoaderPaths{}, err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	return loaderPaths(f)
-}
-
 // PathFinder finds the paths of a library that is written to it as a stream. It keeps what
 // they are read from: the heads, the dynamic section, and texts with $ORIGIN.
 type PathFinder struct {

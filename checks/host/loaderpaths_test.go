@@ -23,9 +23,7 @@ func TestLoaderPaths(t *testing.T) {
 	} {
 		for _, places := range [][2]int{{5000, 20000}, {20000, 5000}, {300, 700}, {60000, 59000}} {
 			raw := imagetest.ELF(want.RPath, want.RunPath, places[0], places[1])
-			name := filepath.Join(t.TempDir(), "libtorch_cuda.so")
-			expect.NoError(t, os.WriteFile(name, raw, 0o600))
-			got, err := loaderPathsOf(name)
+			got, err := loaderPaths(bytes.NewReader(raw))
 			expect.That(t, got == want && err == nil, "%v: got %+v, %v, want %+v", places, got, err, want)
 			for _, size := range []int{64, 100, 511, 4096, 10000, 1 << 20} {
 				var f PathFinder
@@ -40,7 +38,6 @@ func TestLoaderPaths(t *testing.T) {
 			}
 		}
 	}
-	expect.Fails(loaderPathsOf(t.TempDir()))(t, nil, "a folder was read")
 }
 
 func FuzzLoaderPaths(f *testing.F) {

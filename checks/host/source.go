@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // MaxFile is how much of a file is read by default: the
@@ -46,17 +48,9 @@ type Source interface {
 	Recorded() bool
 }
 
-// Layer is a layer of a container image.
-type Layer struct {
-	// Index counts from 1, the lowest layer.
-	Index int
-	// Digest is the name of its content, Command what made it; empty if unknown.
-	Digest, Command string
-}
-
-// Layered is a Source that knows the layer of an image that a file comes from.
+// Layered is a Source that knows the layer of an image that a file comes from; nil for others.
 type Layered interface {
-	Layer(name string) (Layer, bool)
+	Layer(name string) *facts.ImageLayer
 }
 
 // The questions. Those that end in a colon take an argument after it.
@@ -70,7 +64,7 @@ const (
 	AskIDs = "ids"
 	// AskStatfs takes a path and is answered with a Statfs.
 	AskStatfs = "statfs:"
-	// AskClock is answered with a Clock.
+	// AskClock is answered with a facts.Clock (adjtimex(2)).
 	AskClock = "clock"
 	// AskLimits is answered with a map from "memlock", "nofile", "as" to
 	// a Limit. An unknown one is left out.
@@ -82,7 +76,7 @@ const (
 	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
-	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths.
+	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths, by an image alone.
 	AskLoaderPaths = "loader-paths:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether a process of that name is visible. The list of processes
@@ -117,12 +111,6 @@ type IDs struct {
 	UID    int   `json:"uid"`
 	GID    int   `json:"gid"`
 	Groups []int `json:"groups"`
-}
-
-// Clock is what the kernel says of its clock (adjtimex(2)).
-type Clock struct {
-	Synchronized bool  `json:"synchronized"`
-	MaxErrorUS   int64 `json:"max_error_us"`
 }
 
 // Owner is the owner of a file.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
 // folder reads a root folder as the layer of which it is made. Nothing outside of it is
@@ -55,7 +57,7 @@ func (s *scanner) file(root *os.Root, name string, d fs.DirEntry) (entry, *os.Fi
 		e.target, err = root.Readlink(name)
 		return e, nil, err
 	}
-	if !e.mode.IsRegular() || !matters(path.Base(name)) && !s.keepsWhole(e.path) {
+	if !e.mode.IsRegular() || !library.Recognizes(path.Base(name)) && !s.keepsWhole(e.path) {
 		return e, nil, nil
 	}
 	f, err := openRegular(root, name)

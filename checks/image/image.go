@@ -302,16 +302,14 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 		return nil, err
 	}
 	t, f := s.newTree(), c.facts()
-	layers := make([]host.Layer, len(read))
 	for i, l := range read {
 		if err := t.apply(l, i+1); err != nil {
 			return nil, err
 		}
 		f.Files += l.files
-		layers[i] = host.Layer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)}
-		f.Layers = append(f.Layers, facts.ImageLayer(layers[i]))
+		f.Layers = append(f.Layers, facts.ImageLayer{Index: i + 1, Digest: c.digest(i), Command: c.command(i)})
 	}
-	return s.finish(t.source(layers), f, c.config.Config.Env), nil
+	return s.finish(t.source(f.Layers), f, c.config.Config.Env), nil
 }
 
 // layer reads a layer, unless it was read when it came.

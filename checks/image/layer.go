@@ -211,11 +211,11 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 			return fmt.Errorf("broken tar: %w", err)
 		}
 		e.content = content
-	case regular && !e.hardLink && matters(base):
+	case regular && !e.hardLink && library.Recognizes(base):
 		if err := readLibrary(&e, base, r); err != nil {
 			return fmt.Errorf("broken tar: %w", err)
 		}
-	case regular && !matters(base) && !s.keepsWhole(e.path):
+	case regular && !library.Recognizes(base) && !s.keepsWhole(e.path):
 		// An archive need not name the folders that its files lie in.
 		if i := strings.Index(e.path, distInfo+"/"); i > 0 {
 			folder := e.path[:i+len(distInfo)]
@@ -228,9 +228,6 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 	l.entries = append(l.entries, e)
 	return s.budget.keep(len(e.path) + len(e.target) + len(e.content))
 }
-
-// matters reports whether a file is one that is looked for by its name.
-func matters(base string) bool { return library.Recognizes(base) }
 
 // keepsWhole reports whether a file is one that checks read as a whole.
 func (s *scanner) keepsWhole(at string) bool {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
@@ -121,7 +122,7 @@ func (t *tree) linked(e *entry) *entry {
 // source is an image as checks read it.
 type source struct {
 	*host.Memory
-	layers []host.Layer
+	layers []facts.ImageLayer
 	tree   *tree
 }
 
@@ -129,16 +130,16 @@ type source struct {
 var errNotKept = fmt.Errorf("its content was not kept: %w", host.ErrNotRecorded)
 
 // Layer returns the layer that a path comes from.
-func (s *source) Layer(name string) (host.Layer, bool) {
+func (s *source) Layer(name string) *facts.ImageLayer {
 	i := s.tree.nodes[name].layer
 	if i < 1 || i > len(s.layers) {
-		return host.Layer{}, false
+		return nil
 	}
-	return s.layers[i-1], true
+	return &s.layers[i-1]
 }
 
 // source returns the tree as checks read it.
-func (t *tree) source(layers []host.Layer) *source {
+func (t *tree) source(layers []facts.ImageLayer) *source {
 	s := &source{Memory: &host.Memory{}, layers: layers, tree: t}
 	for name, n := range t.nodes {
 		switch base := path.Base(name); {

@@ -254,11 +254,10 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		return err
 	}
 	s.scan(ctx)
-	order := make(map[string]int, len(libraryKinds))
-	for i, k := range libraryKinds {
-		order[k.name] = i
+	place := func(l facts.Library) int {
+		return slices.IndexFunc(libraryKinds, func(k libraryKind) bool { return k.name == l.Kind })
 	}
-	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(place(a), place(b)) })
 	g.Facts.Libraries = &s.f
 	return nil
 }
@@ -483,9 +482,9 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	s.seen[key] = true
 	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
-	lib.Empty = info.Size == 0 && info.Mode.IsRegular()
+	lib.Empty = info.Size == 0
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
-	lib.Layer = s.layerOf(realPath)
+	lib.Layer = s.h.Layer(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
 	// What someone put first by a variable is his own choice, a small
 	// stand-in for the driver included.
@@ -627,7 +626,7 @@ func (s *librarySearch) addPackages(site string, names []string) {
 			return
 		}
 		at := path.Join(site, name)
-		s.f.Packages = append(s.f.Packages, facts.PythonPackage{Name: escape.Printable(pack, gather.MaxShown), Version: version, Path: at, Layer: s.layerOf(at)})
+		s.f.Packages = append(s.f.Packages, facts.PythonPackage{Name: escape.Printable(pack, gather.MaxShown), Version: version, Path: at, Layer: s.h.Layer(at)})
 	}
 }
 
@@ -706,13 +705,4 @@ func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
 		return all
 	}
 	lib.RPath, lib.RunPath = folders(paths.RPath), folders(paths.RunPath)
-}
-
-// layerOf is the layer of an image that a path comes from.
-func (s *librarySearch) layerOf(realPath string) *facts.ImageLayer {
-	layer, ok := s.h.Layer(realPath)
-	if !ok {
-		return nil
-	}
-	return &facts.ImageLayer{Index: layer.Index, Digest: layer.Digest, Command: layer.Command}
 }

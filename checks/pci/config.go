@@ -1,9 +1,9 @@
 package pci
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,25 +31,14 @@ const (
 // Reading beyond its end yields nothing; ok reports it.
 type configSpace []byte
 
-func (c configSpace) u8(at int) (v int, ok bool) {
-	if at < 0 || at >= len(c) {
-		return 0, false
-	}
-	return int(c[at]), true
-}
+func (c configSpace) u8(at int) (v int, ok bool)     { return number[uint8, int](c, at) }
+func (c configSpace) u16(at int) (v int, ok bool)    { return number[uint16, int](c, at) }
+func (c configSpace) u32(at int) (v uint32, ok bool) { return number[uint32, uint32](c, at) }
 
-func (c configSpace) u16(at int) (v int, ok bool) {
-	if at < 0 || at+2 > len(c) {
-		return 0, false
-	}
-	return int(binary.LittleEndian.Uint16(c[at:])), true
-}
-
-func (c configSpace) u32(at int) (v uint32, ok bool) {
-	if at < 0 || at+4 > len(c) {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint32(c[at:]), true
+func number[T, R uint8 | uint16 | uint32 | int](c configSpace, at int) (v R, ok bool) {
+	var raw T
+	_, err := binary.Decode(c[min(at, len(c)):], binary.LittleEndian, &raw)
+	return R(raw), err == nil
 }
 
 // configState is what parsing config space found that has no field in a
@@ -186,14 +175,9 @@ func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 		MaxWidth:    linkWidth(int(lnkcap >> 4 & 0x3f)),
 		Source:      "config",
 	}
-	if known(&link) {
+	if link != (facts.PCIeLink{Source: link.Source}) { // It says anything.
 		d.Link = &link
 	}
-}
-
-// known reports whether a link says anything.
-func known(l *facts.PCIeLink) bool {
-	return l.SpeedGTs != 0 || l.Width != 0 || l.MaxSpeedGTs != 0 || l.MaxWidth != 0
 }
 
 // transferSize is the encoding of Max Payload Size and Max Read Request Size:
@@ -346,16 +330,10 @@ const (
 // resource, of which the first six are the BARs.
 func parseResource(b []byte) []facts.BAR {
 	bars := []facts.BAR{}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for index := 0; index < 6 && lines.Scan(); index++ {
-		fields := strings.Fields(lines.Text())
-		if len(fields) != 3 {
-			continue
-		}
-		start, err1 := strconv.ParseUint(fields[0], 0, 64)
-		end, err2 := strconv.ParseUint(fields[1], 0, 64)
-		flags, err3 := strconv.ParseUint(fields[2], 0, 64)
-		if err1 != nil || err2 != nil || err3 != nil || flags&(resourceIO|resourceMem) == 0 || end < start {
+	lines := strings.SplitN(string(b), "\n", 7)
+	for index, line := range lines[:min(len(lines), 6)] {
+		var start, end, flags uint64
+		if _, err := fmt.Sscan(line, &start, &end, &flags); err != nil || flags&(resourceIO|resourceMem) == 0 || end < start {
 			continue
 		}
 		size := int64(end - start + 1)
@@ -396,9 +374,8 @@ func parseLinkWidth(s string) int {
 // parseAERTotal returns the line TOTAL_ERR_* of aer_dev_correctable,
 // aer_dev_fatal or aer_dev_nonfatal; nil if it is missing.
 func parseAERTotal(b []byte) *int64 {
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		name, count, _ := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(string(b)) {
+		name, count, _ := strings.Cut(line, " ")
 		if !strings.HasPrefix(name, "TOTAL_ERR_") {
 			continue
 		}

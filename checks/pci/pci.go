@@ -87,10 +87,6 @@ type reader struct {
 	g    *gather.Gathering
 	host *host.Host
 	gaps gather.Gaps
-
-	mu sync.Mutex
-	// physical maps a virtual function to its physical one.
-	physical map[string]string
 }
 
 // gap notes what could not be read of a device.
@@ -131,10 +127,8 @@ func (r *reader) device(address string) facts.PCIDevice {
 	}
 	switch d.Kind {
 	case KindGPU, KindNIC, KindNVMe:
-		if target, err := r.host.Link(dir + "/physfn"); err == nil {
-			d.Virtual = true
-			r.virtualOf(address, path.Base(target))
-		}
+		_, err := r.host.Link(dir + "/physfn")
+		d.Virtual = err == nil
 		r.look(&d, dir)
 	case "nvswitch", KindBridge:
 		r.look(&d, dir)
@@ -142,28 +136,17 @@ func (r *reader) device(address string) facts.PCIDevice {
 	return d
 }
 
-func (r *reader) virtualOf(virtual, physical string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.physical == nil {
-		r.physical = make(map[string]string)
-	}
-	r.physical[virtual] = physical
-}
-
 // lendLinks gives each virtual function, whose own link registers are zero
 // (SR-IOV specification 1.1, 3.5), the link of its physical function.
 func (r *reader) lendLinks(devices []facts.PCIDevice) {
-	if len(r.physical) == 0 {
-		return
-	}
 	links := make(map[string]*facts.PCIeLink, len(devices))
 	for i := range devices {
 		links[devices[i].Address] = devices[i].Link
 	}
 	for i := range devices {
 		if d := &devices[i]; d.Virtual && d.Link == nil {
-			d.Link = links[r.physical[d.Address]]
+			physical, _ := r.host.Link(path.Join(Devices, d.Address, "physfn")) // It could be read before.
+			d.Link = links[path.Base(physical)]
 		}
 	}
 }
@@ -333,7 +316,7 @@ func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 		MaxWidth:    parseLinkWidth(text("max_link_width")),
 		Source:      "sysfs",
 	}
-	if !known(&link) {
+	if link == (facts.PCIeLink{Source: link.Source}) {
 		return nil
 	}
 	return &link
@@ -343,10 +326,7 @@ func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 // owns AER for the device.
 func (r *reader) counters(d *facts.PCIDevice, dir string) {
 	total := func(name string) *int64 {
-		b, err := r.host.Read(dir + "/" + name)
-		if err != nil {
-			return nil
-		}
+		b, _ := r.host.Read(dir + "/" + name) // What cannot be read is not known.
 		return parseAERTotal(b)
 	}
 	correctable := total("aer_dev_correctable")

@@ -86,7 +86,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 
 // readClock reads the state of the kernel's clock. Recordings of older versions lack it.
 func readClock(ctx context.Context, g *gather.Gathering) *facts.Clock {
-	var c host.Clock
+	var c facts.Clock
 	switch err := g.Host.Ask(ctx, host.AskClock, &c); {
 	case errors.Is(err, host.ErrNotRecorded):
 		return nil
@@ -97,7 +97,7 @@ func readClock(ctx context.Context, g *gather.Gathering) *facts.Clock {
 		g.Unknown("host", "clock", "adjtimex: a negative error", "")
 		return nil
 	}
-	return &facts.Clock{Synchronized: c.Synchronized, MaxErrorUS: c.MaxErrorUS}
+	return &c
 }
 
 // readUptime reads how long the kernel has been running. Recordings of older versions lack it.
@@ -393,7 +393,3 @@ func givesDevices(driver string) bool {
 	return driver == "vfio-pci" || strings.HasSuffix(driver, "_vfio_pci") ||
 		strings.HasPrefix(driver, "nvidia") && strings.Contains(driver, "vfio") || driver == "gim"
 }
-
-// KernelOption reads an option from a line of a kernel's configuration, if it is
-// one of those that checks want.
-func KernelOption(line string) (name, value string, ok bool) { return host.KernelOption(line) }

@@ -52,7 +52,6 @@ var forPeople = map[string]string{
 	"facts.CPU.Family":                         identity,
 	"facts.CPU.ModelNumber":                    identity,
 	"facts.CPU.Threads":                        "the size of the machine",
-	"facts.Clock.MaxErrorUS":                   "by how much the clock may be wrong",
 	"facts.Clock.Synchronized":                 "the rule nodes-differ reads it by its path in rules/data/fleet.yaml",
 	"facts.Communicator.Incomplete":            "which ranks did not come up: where to look next",
 	"facts.DeviceNode.GroupID":                 "what docker run --group-add takes (docs/amd.md)",

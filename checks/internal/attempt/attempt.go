@@ -10,8 +10,11 @@ package attempt
 import (
 	"cmp"
 	"context"
+	"net/netip"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Question is answered with an Answer.
@@ -63,6 +66,22 @@ type Result struct {
 	// Reason says why the outcome is unknown.
 	Reason string `json:"reason,omitempty"`
 }
+
+// Fact is the result as a fact; nil for one that is not known, and why.
+func (r Result) Fact() (a *facts.Attempt, why string) {
+	shown := func(s string) string { return escape.Printable(s, maxShown) }
+	if r.Outcome != OK && r.Outcome != Refused || r.Bytes < 0 {
+		return nil, shown(cmp.Or(r.Reason, "it has no outcome"))
+	}
+	a = &facts.Attempt{Outcome: r.Outcome, Call: shown(r.Call), Errno: shown(r.Errno), Bytes: r.Bytes, Interface: shown(r.Interface)}
+	if address, err := netip.ParseAddr(r.Address); err == nil {
+		a.Address = address.String()
+	}
+	return a, ""
+}
+
+// maxShown bounds a text of a child, in bytes.
+const maxShown = 256
 
 const task = "try what the kernel allows"
 

@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -130,11 +129,12 @@ const spare = 16
 // shareMemory makes a file of the size that NCCL's have. It is never made where it would
 // take a good part of what is left there, or of the memory that a control group leaves.
 func shareMemory(dir string, size int64) Result {
-	fd, err := openUnnamed(dir)
+	f, err := openUnnamed(dir)
 	if err != nil {
 		return Of("open", err)
 	}
-	defer func() { _ = unix.Close(fd) }() // It has no name: its space is released.
+	defer f.Close() //nolint:errcheck // It has no name: its space is released.
+	fd := int(f.Fd())
 	if why := tooLittle(fd, size); why != "" {
 		return Result{Outcome: Unknown, Reason: why}
 	}
@@ -152,23 +152,16 @@ func shareMemory(dir string, size int64) Result {
 }
 
 // openUnnamed opens a file without a name. Where that is not possible, its name is deleted at once.
-func openUnnamed(dir string) (fd int, err error) {
-	for {
-		fd, err = unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
+func openUnnamed(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
 	// EISDIR is the answer of a kernel before 3.11, the other that of a file system without such files.
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return fd, err
+		return f, err
 	}
-	name := dir + "/gpudoctor-" + rand.Text()
-	fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		err = unix.Unlink(name)
+	if f, err = os.CreateTemp(dir, "gpudoctor-"); err == nil {
+		err = os.Remove(f.Name())
 	}
-	return fd, err
+	return f, err
 }
 
 // tooLittle says why a file of some size is not made, if that could be felt by others. A tmpfs

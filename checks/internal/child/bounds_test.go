@@ -105,14 +105,14 @@ func TestInboxBounds(t *testing.T) {
 		in := small(func(json.RawMessage) {})
 		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
-		if flooded != tt.flooded || (!flooded && !in.finished) {
-			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.finished, tt.flooded)
+		if flooded != tt.flooded || (!flooded && !in.Finished) {
+			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.Finished, tt.flooded)
 		}
 	}
 }
 
 func small(receive func(json.RawMessage)) *inbox {
-	in := newInbox(receive)
+	in := newInbox(&Result{}, receive)
 	in.bytes, in.longest, in.most = 1000, 100, 20
 	return in
 }
@@ -194,8 +194,8 @@ func FuzzInbox(f *testing.F) {
 		read := len(b) - r.Len()
 		expect.That(t, int64(read) <= in.bytes+1, "%d bytes were read", read)
 		expect.NoDiff(t, messages, got, "messages")
-		if in.malformed != malformed || in.unsent != unsent || in.finished != finished {
-			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.malformed, in.unsent, in.finished, malformed, unsent, finished)
+		if in.Malformed != malformed || in.Unsent != unsent || in.Finished != finished {
+			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.Malformed, in.Unsent, in.Finished, malformed, unsent, finished)
 		}
 		_ = parentIn(b) // It must not panic.
 		s := caughtSignal(b)

@@ -179,7 +179,8 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	defer close(gone)
 	go feed(pipes.lifeline.ours, spec.Input, gone)
 	heard, awaited := make(chan time.Duration), make(chan struct{})
-	inbox := newInbox(func(m json.RawMessage) {
+	var r Result
+	inbox := newInbox(&r, func(m json.RawMessage) {
 		if spec.Receive != nil {
 			spec.Receive(m)
 		}
@@ -203,7 +204,6 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, maxOutputRead) })
 	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, maxOutputRead) })
 
-	var r Result
 	state := await(ctx, &r, ended, inbox.done, flooded, heard, limit)
 	close(awaited)
 	if state == nil { // It must go.
@@ -214,8 +214,6 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	r.Left = state == nil
 	pipes.hurry()
 	readers.Wait()
-	r.Finished, r.Failure = inbox.finished, inbox.failure
-	r.Malformed, r.Unsent, r.UnsentReason = inbox.malformed, inbox.unsent, inbox.unsentReason
 	select {
 	case stream := <-flooded: // It was seen after another end.
 		r.Flooded = cmp.Or(r.Flooded, stream)
@@ -531,24 +529,19 @@ func (t toEmpty) Read(b []byte) (int, error) {
 	return readNow(t.pipe, b)
 }
 
-// inbox takes the messages of one child.
+// inbox takes the messages of one child, and adds to its result what they say of its task.
 type inbox struct {
+	*Result
 	receive func(json.RawMessage)
 	done    chan struct{} // Closed when the task has ended.
 	// bytes, longest and most bound the messages together, each one's length,
 	// and their number.
 	bytes         int64
 	longest, most int
-
-	finished     bool
-	failure      string
-	malformed    int
-	unsent       int
-	unsentReason string
 }
 
-func newInbox(receive func(json.RawMessage)) *inbox {
-	return &inbox{receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
+func newInbox(r *Result, receive func(json.RawMessage)) *inbox {
+	return &inbox{Result: r, receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
 }
 
 // read takes messages until the end of r, or until a bound is passed, which it
@@ -569,14 +562,14 @@ func (in *inbox) read(r io.Reader) (flooded bool) {
 func (in *inbox) take(line []byte) {
 	var e envelope
 	switch err := json.Unmarshal(line, &e); {
-	case in.finished || err != nil || !e.whole():
-		in.malformed++
+	case in.Finished || err != nil || !e.whole():
+		in.Malformed++
 	case e.Done:
-		in.finished, in.failure = true, words(e.Failure)
+		in.Finished, in.Failure = true, words(e.Failure)
 		close(in.done)
 	case e.Unsent != "":
-		in.unsent++
-		in.unsentReason = cmp.Or(in.unsentReason, words(e.Unsent))
+		in.Unsent++
+		in.UnsentReason = cmp.Or(in.UnsentReason, words(e.Unsent))
 	default:
 		in.receive(e.Message)
 	}

@@ -386,7 +386,7 @@ func TestByHand(t *testing.T) {
 
 func TestInbox(t *testing.T) {
 	var got []string
-	in := newInbox(func(m json.RawMessage) { got = append(got, string(m)) })
+	in := newInbox(&Result{}, func(m json.RawMessage) { got = append(got, string(m)) })
 	in.read(strings.NewReader(`{"message":1}
 noise of a library
 {}
@@ -400,8 +400,8 @@ noise of a library
 {"done":true}
 `))
 	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
-	expect.That(t, in.finished && in.failure == "x" && in.malformed == 6, "finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
-	expect.That(t, in.unsent == 2 && in.unsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
+	expect.That(t, in.Finished && in.Failure == "x" && in.Malformed == 6, "finished %t, failure %q, malformed %d; want true, x, 6", in.Finished, in.Failure, in.Malformed)
+	expect.That(t, in.Unsent == 2 && in.UnsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.Unsent, in.UnsentReason)
 }
 
 // TestWords checks that an error that a child tells is bounded, and stays UTF-8.
@@ -410,7 +410,7 @@ func TestWords(t *testing.T) {
 		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
 		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
 	} {
-		got := outboxed(t, envelope{Done: true, Failure: in}).failure
+		got := outboxed(t, envelope{Done: true, Failure: in}).Failure
 		expect.That(t, len(got) == want && strings.HasPrefix(in, got), "of %d bytes %d are kept, want %d", len(in), len(got), want)
 	}
 }
@@ -418,7 +418,7 @@ func TestWords(t *testing.T) {
 func outboxed(t *testing.T, e envelope) *inbox {
 	t.Helper()
 	line := expect.Value(json.Marshal(e))(t)
-	in := newInbox(nil)
+	in := newInbox(&Result{}, nil)
 	in.read(bytes.NewReader(line))
 	return in
 }

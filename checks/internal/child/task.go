@@ -65,7 +65,7 @@ func numbered() error {
 // must be called first in main, and in TestMain of a test that runs
 // children.
 func Main() {
-	if !isChild() {
+	if len(os.Args) < 2 || os.Args[1] != mark {
 		return
 	}
 	if err := numbered(); err != nil {
@@ -97,9 +97,6 @@ func Main() {
 	// runs, which may hang.
 	os.Exit(code)
 }
-
-// isChild is true in a process that was started as a child.
-func isChild() bool { return len(os.Args) > 1 && os.Args[1] == mark }
 
 func perform(name string, args json.RawMessage, out *outbox) error {
 	task, ok := tasks[name]

@@ -69,9 +69,6 @@ type CUDA struct {
 	Base
 
 	c cudaCalls
-	// kernels are compiled once for GPUs of one kind: on an H200 that takes 40 ms, and
-	// loading the result 0.1 ms.
-	kernels Compiled
 }
 
 // cudaFirstPeerAttribute is the first CUdevice_P2PAttribute, lazyPeerAccess is
@@ -83,7 +80,7 @@ const (
 
 func newCUDA(handle uintptr) *CUDA {
 	names := Names{API: "cuda", Library: cudaLibrary, Init: "cuInit", Query: "cuStreamQuery", IPC: "cudaIpc"}
-	d := &CUDA{Base: Base{names: names, FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
+	d := &CUDA{Base: Base{Names: names, FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
@@ -93,12 +90,13 @@ func newCUDA(handle uintptr) *CUDA {
 const cudaLibrary = "libcuda.so.1"
 
 // LoadCUDA loads the library.
-func LoadCUDA() (*CUDA, error) {
+func LoadCUDA() (Driver, error) {
 	handle, err := Open(cudaLibrary)
 	if err != nil {
-		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
+		return Driver{}, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}
-	return newCUDA(handle), nil
+	d := newCUDA(handle)
+	return Driver{&d.Base, d}, nil
 }
 
 // describe returns the name and the description of a result.
@@ -189,9 +187,9 @@ func (d *CUDA) Copy(dst, src Pointer, n uint64, s Stream) error {
 
 // LoadModule compiles PTX with the driver's compiler, for the current context.
 func (d *CUDA) LoadModule(ptx string) (Module, error) {
-	return d.LoadImage(func() ([]byte, error) {
-		text := append([]byte(ptx), 0)
-		if code := d.compile(text); code != nil {
+	text := append([]byte(ptx), 0)
+	return d.load(ptx, func() ([]byte, error) {
+		if code, err := d.compile(text); err == nil && code != nil {
 			return code, nil
 		}
 		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
@@ -207,38 +205,22 @@ const linkPTX = 1
 const maxCUDACode = 64 << 20
 
 // compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
-// that cannot be had.
-func (d *CUDA) compile(ptx []byte) []byte {
-	c := &d.c
-	dev, err := d.Current()
-	if err != nil {
-		return nil
+// that gives none.
+func (d *CUDA) compile(ptx []byte) ([]byte, error) {
+	var s linker
+	if err := d.c.LinkCreate(0, nil, nil, &s); err != nil {
+		return nil, err
 	}
-	model := d.Capability(dev)
-	if model == "" {
-		return nil
+	defer d.c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
+	if err := d.c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil); err != nil {
+		return nil, err
 	}
-	code, err := d.kernels.For(model+"\x00"+string(ptx), func() ([]byte, error) {
-		var s linker
-		if err := c.LinkCreate(0, nil, nil, &s); err != nil {
-			return nil, err
-		}
-		defer c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
-		err := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		var at unsafe.Pointer
-		var n uint64
-		if err := c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCUDACode {
-			return nil, err
-		}
-		return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
-	})
-	if err != nil {
-		return nil
+	var at unsafe.Pointer
+	var n uint64
+	if err := d.c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCUDACode {
+		return nil, err
 	}
-	return code
+	return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
 }
 
 // posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.

@@ -37,15 +37,19 @@ const (
 // Error makes a Result usable as a target of errors.Is.
 func (r Result) Error() string { return fmt.Sprintf("driver result %d", int32(r)) }
 
-// Error is a failed call of the driver.
+// Error is a failed call of the driver, or of NCCL or RCCL.
 type Error struct {
 	// Call is the function's name.
 	Call string
 	// Result and Name are the driver's code: 802, "CUDA_ERROR_SYSTEM_NOT_READY".
 	Result Result
 	Name   string
-	// Text is the driver's own description.
+	// Text is the library's own description.
 	Text string
+	// Collective is true for NCCL and RCCL, whose results are other ones than the driver's of these numbers; Last is
+	// what ncclGetLastError says then, empty where the library says nothing.
+	Collective bool
+	Last       string
 }
 
 // Error says which call failed and how.
@@ -60,10 +64,10 @@ func (e *Error) Said() string {
 	return s
 }
 
-// Is makes errors.Is work with a Result.
+// Is makes errors.Is work with a Result of the driver.
 func (e *Error) Is(target error) bool {
 	r, ok := target.(Result)
-	return ok && r == e.Result
+	return ok && r == e.Result && !e.Collective
 }
 
 var (
@@ -130,80 +134,41 @@ type Names struct {
 	Init, Query, IPC string
 }
 
-// Driver is a vendor's driver API. A function that the library lacks gives an error that wraps ErrMissing.
-type Driver interface {
-	Names() Names
-	// Missing are the functions that the library lacks and without which the probe
-	// cannot run.
-	Missing() []string
-	Init() error
+// Driver is a vendor's driver API: what the two have in common, and what each does in its own way. A function that
+// the library lacks gives an error that wraps ErrMissing.
+type Driver struct {
+	*Base
+	Vendor
+}
+
+// Vendor is what CUDA and HIP do differently.
+type Vendor interface {
 	// Version is the version of the API; the error wraps ErrVersion if the
 	// library is not to be used.
 	Version() (string, error)
-
-	Devices() ([]Device, error)
-	Name(dev Device) (string, error)
-	// Address is the PCI address, in lower case.
-	Address(dev Device) (string, error)
 	// Capability is CUDA's compute capability; empty for others.
 	Capability(dev Device) string
 	Multiprocessors(dev Device) (int, error)
-	TotalMemory(dev Device) (uint64, error)
 	// TimerHz is the rate of the counter that the handshake kernel reads.
 	TimerHz(dev Device) float64
-	CanAccessPeer(dev, peer Device) (bool, error)
-	PeerAttribute(a PeerAttribute, src, dst Device) (int, error)
 
 	// Retain makes a device's context, SetCurrent makes it current on this
-	// thread, which the caller must have locked. Current is the device that is.
+	// thread, which the caller must have locked.
 	Retain(dev Device) (Context, error)
 	SetCurrent(c Context) error
-	Current() (Device, error)
 	EnablePeer(peer Context) error
 
-	// Alloc allocates memory in the current context, AllocShared such that
-	// kernels of two devices can share it while they run.
-	Alloc(n uint64) (Pointer, error)
+	// AllocShared allocates memory in the current context such that kernels of two devices can share it while they run.
 	AllocShared(n uint64) (Pointer, error)
-	Free(p Pointer) error
-	// AllocHost allocates pinned host memory, known to all contexts;
-	// RegisterHost pins memory that the caller mapped.
-	AllocHost(n uint64) ([]byte, error)
-	RegisterHost(b []byte) error
-	UnregisterHost(b []byte) error
-
-	// CopyToDevice, CopyToHost, Copy and Set32 enqueue work on a stream. Host
-	// memory must be pinned and stay until the stream is done. n of Set32
-	// counts words of 4 bytes.
+	// CopyToDevice, CopyToHost and Copy enqueue work on a stream. Host memory must be pinned and stay until the stream is done.
 	CopyToDevice(dst Pointer, src []byte, s Stream) error
 	CopyToHost(dst []byte, src Pointer, s Stream) error
 	Copy(dst, src Pointer, n uint64, s Stream) error
-	Set32(p Pointer, v uint32, n uint64, s Stream) error
-
-	NewStream() (Stream, error)
-	// Done reports whether all work of a stream is done.
-	Done(s Stream) (bool, error)
-	Wait(s Stream, e Event) error
-	NewEvent() (Event, error)
-	Record(e Event, s Stream) error
-	// Seconds is the time between two events that are done.
-	Seconds(a, b Event) (float64, error)
 
 	// LoadModule compiles the source of kernels with the driver's compiler, for the
 	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
 	// wide.
 	LoadModule(source string) (Module, error)
-	Function(m Module, name string) (Function, error)
-	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
-
-	// IPCHandle and OpenIPC share memory of Alloc with another process.
-	IPCHandle(p Pointer) (IPCHandle, error)
-	OpenIPC(h IPCHandle) (Pointer, error)
-	// CanExport reports whether Exportable and Import can work: memory of the
-	// virtual memory calls, given by a file descriptor.
-	CanExport(dev Device) bool
-	Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error)
-	Import(fd int, size uint64, dev Device) (Pointer, error)
 }
 
 // Path returns the file that a library was loaded from, by the maps of this

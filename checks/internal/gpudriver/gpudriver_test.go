@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -56,7 +57,7 @@ func TestMissing(t *testing.T) {
 	for api, start := range map[string]string{"cuda": "cuInit", "hip": "hipInit"} {
 		var b Base
 		b.Bind(Global, api, &b.Calls) // This process has loaded no such library.
-		missing := b.Missing()
+		missing := b.Missing
 		expect.That(t, slices.Contains(missing, start) && !slices.ContainsFunc(missing, func(name string) bool { return strings.Contains(name, "Ipc") }), "%s: missing %q", api, missing)
 		err := b.Init()
 		expect.That(t, errors.Is(err, ErrMissing) && strings.HasPrefix(err.Error(), start+":"), "%s: Init gives %v", api, err)
@@ -84,20 +85,21 @@ func TestBindError(t *testing.T) {
 // TestCompiled checks that code is made once for each model, whoever asks at the same time,
 // and that a failure is not kept.
 func TestCompiled(t *testing.T) {
-	var k Compiled
-	var made atomic.Int32
+	var asked, made atomic.Int32
+	b := Base{compiled: map[string][]byte{}, Calls: Calls{
+		CurrentDevice:  func(d *Device) error { *d = Device(asked.Add(1) % 2); return nil },
+		DeviceGetName:  func(name *byte, _ int32, d Device) error { *name = 'A' + byte(d); return nil },
+		ModuleLoadData: func(m *Module, _ unsafe.Pointer) error { *m = 1; return nil },
+	}}
 	failed := errors.New("no compiler")
-	expect.Fails(k.For("9.0", func() ([]byte, error) { return nil, failed }))(t, failed, "it")
+	expect.Fails(b.load("source", func() ([]byte, error) { return nil, failed }))(t, failed, "it")
 	var wg sync.WaitGroup
-	for i := range 32 {
-		model := []string{"9.0", "10.0"}[i%2]
+	for range 32 {
 		wg.Go(func() {
-			code, err := k.For(model, func() ([]byte, error) { made.Add(1); return []byte(model), nil })
-			expect.That(t, err == nil && string(code) == model, "code %q for %s, error %v", code, model, err)
+			m, err := b.load("source", func() ([]byte, error) { made.Add(1); return []byte("code"), nil })
+			expect.That(t, err == nil && m == 1, "module %d, error %v", m, err)
 		})
 	}
 	wg.Wait()
-	if made.Load() != 2 {
-		t.Errorf("compiled %d times for two models", made.Load())
-	}
+	expect.That(t, made.Load() == 2, "compiled %d times for two models", made.Load())
 }

@@ -61,8 +61,6 @@ type HIP struct {
 
 	c   hipCalls
 	rtc hipCompiler
-	// kernels are compiled once for each model: it takes a second.
-	kernels Compiled
 }
 
 // hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
@@ -73,7 +71,7 @@ const hipLazyPeerAccess = 1
 func newHIP(handle uintptr, name string) *HIP {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
-	d := &HIP{Base: Base{names: names, LazyPeerAccess: hipLazyPeerAccess}}
+	d := &HIP{Base: Base{Names: names, LazyPeerAccess: hipLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -85,7 +83,7 @@ func (d *HIP) bindCompiler(handle uintptr) {
 	if BindAll(handle, "hip", &d.rtc, hipCompilerError) == nil {
 		return
 	}
-	library := d.names.Library
+	library := d.Names.Library
 	dir := library[:strings.LastIndexByte(library, '/')+1]
 	_, version, _ := strings.Cut(library, ".so")
 	for _, name := range []string{dir + "libhiprtc.so" + version, "libhiprtc.so" + version} {
@@ -105,7 +103,7 @@ var hipLibraries = []string{
 }
 
 // LoadHIP loads the library.
-func LoadHIP() (*HIP, error) {
+func LoadHIP() (Driver, error) {
 	var first error
 	for _, name := range hipLibraries {
 		handle, err := Open(name)
@@ -115,9 +113,10 @@ func LoadHIP() (*HIP, error) {
 			}
 			continue
 		}
-		return newHIP(handle, name), nil
+		d := newHIP(handle, name)
+		return Driver{&d.Base, d}, nil
 	}
-	return nil, fmt.Errorf("load libamdhip64: %w", first)
+	return Driver{}, fmt.Errorf("load libamdhip64: %w", first)
 }
 
 // describe returns the name and the description of a result.
@@ -221,25 +220,11 @@ func (d *HIP) Copy(dst, src Pointer, n uint64, s Stream) error {
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
 func (d *HIP) LoadModule(source string) (Module, error) {
-	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
+	return d.load(source, func() ([]byte, error) { return d.compile(source) })
 }
 
-// compile makes code for the current device, once for each model. One compiler
-// runs at a time: hiprtc locks itself.
+// compile makes code of a source for the current device.
 func (d *HIP) compile(source string) ([]byte, error) {
-	dev, err := d.Current()
-	if err != nil {
-		return nil, err
-	}
-	model, err := d.Name(dev)
-	if err != nil {
-		return nil, err
-	}
-	return d.kernels.For(model+"\x00"+source, func() ([]byte, error) { return d.build(source) })
-}
-
-// build makes code of a source for the current device.
-func (d *HIP) build(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
 	if err := c.CreateProgram(&program, CString(source), CString("gpudoctor.hip"), 0, nil, nil); err != nil {
@@ -296,18 +281,4 @@ func hipCompilerError(call string, code int32) error {
 		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
 	}[code]
 	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
-}
-
-// CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
-// configured otherwise, and that is what the probe tries.
-func (d *HIP) CanExport(Device) bool { return false }
-
-// Exportable and Import are not supported.
-func (d *HIP) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
-	return 0, 0, -1, Missing("hipMemExportToShareableHandle")
-}
-
-// Import is not supported.
-func (d *HIP) Import(int, uint64, Device) (Pointer, error) {
-	return 0, Missing("hipMemImportFromShareableHandle")
 }

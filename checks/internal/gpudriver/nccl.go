@@ -6,13 +6,10 @@ import (
 	"os"
 )
 
-// NCCLResult is an ncclResult_t.
-type NCCLResult int32
-
 // The results (nccl.h, ncclResult_t).
 const (
-	ncclSuccess    NCCLResult = 0
-	ncclInProgress NCCLResult = 7
+	ncclSuccess    = 0
+	ncclInProgress = 7
 )
 
 // ncclNames are those of the header.
@@ -20,12 +17,12 @@ var ncclNames = []string{
 	"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError", "ncclInProgress",
 }
 
-// String is the name in the header.
-func (r NCCLResult) String() string {
+// ncclName is the name of a result in the header.
+func ncclName(r int32) string {
 	if r >= 0 && int(r) < len(ncclNames) {
 		return ncclNames[r]
 	}
-	return fmt.Sprintf("ncclResult_t %d", int32(r))
+	return fmt.Sprintf("ncclResult_t %d", r)
 }
 
 type (
@@ -41,41 +38,20 @@ const (
 	ncclSum    = 0
 )
 
-// NCCLError is a failed call.
-type NCCLError struct {
-	// Call is the function, Result its result, and Text the library's description.
-	Call   string
-	Result NCCLResult
-	Text   string
-	// Last is what ncclGetLastError says; empty where the library says nothing.
-	Last string
-}
-
-func (e *NCCLError) Error() string { return e.Call + ": " + e.Said() }
-
-// Said is what the call returned.
-func (e *NCCLError) Said() string {
-	s := fmt.Sprintf("%s (%d)", e.Result, e.Result)
-	if e.Text != "" {
-		s += ": " + e.Text
-	}
-	return s
-}
-
 // ncclCalls are the functions, as gpudriver.BindAll binds them.
 type ncclCalls struct {
 	GetVersion        func(v *int32) error                                                              `nccl:"ncclGetVersion,needed"`
 	GetUniqueID       func(id *NCCLUniqueID) error                                                      `nccl:"ncclGetUniqueId,needed"`
 	CommInitRank      func(c *NCCLComm, ranks int32, id NCCLUniqueID, rank int32) error                 `nccl:"ncclCommInitRank,needed"`
 	CommDestroy       func(c NCCLComm) error                                                            `nccl:"ncclCommDestroy"`
-	CommGetAsyncError func(c NCCLComm, r *NCCLResult) error                                             `nccl:"ncclCommGetAsyncError"`
+	CommGetAsyncError func(c NCCLComm, r *int32) error                                                  `nccl:"ncclCommGetAsyncError"`
 	AllReduce         func(send, receive Pointer, n uint64, kind, op int32, c NCCLComm, s Stream) error `nccl:"ncclAllReduce,needed"`
 	// Send and Recv came with 2.7.
 	Send           func(send Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error    `nccl:"ncclSend"`
 	Recv           func(receive Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error `nccl:"ncclRecv"`
 	GroupStart     func() error                                                                  `nccl:"ncclGroupStart"`
 	GroupEnd       func() error                                                                  `nccl:"ncclGroupEnd"`
-	GetErrorString func(r NCCLResult) uintptr                                                    `nccl:"ncclGetErrorString"`
+	GetErrorString func(r int32) uintptr                                                         `nccl:"ncclGetErrorString"`
 	GetLastError   func(c NCCLComm) uintptr                                                      `nccl:"ncclGetLastError"` // 2.13.
 }
 
@@ -133,9 +109,9 @@ func ncclSupported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 &&
 
 // fail is the error of a call with a result other than success.
 func (l *NCCL) fail(call string, code int32) error {
-	e := &NCCLError{Call: call, Result: NCCLResult(code)}
+	e := &Error{Call: call, Result: Result(code), Name: ncclName(code), Collective: true}
 	if l.calls.GetErrorString != nil {
-		e.Text = Text(l.calls.GetErrorString(e.Result))
+		e.Text = Text(l.calls.GetErrorString(code))
 	}
 	if l.calls.GetLastError != nil {
 		e.Last = Text(l.calls.GetLastError(0)) // It does not depend on the communicator.
@@ -160,14 +136,14 @@ func (l *NCCL) Destroy(c NCCLComm) error { return except(l.calls.CommDestroy(c),
 
 // Async returns the error that a communicator met since its last call, if any.
 func (l *NCCL) Async(c NCCLComm) error {
-	var r NCCLResult
+	var r int32
 	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
 		return except(err, ErrMissing)
 	}
 	if r == ncclInProgress || r == ncclSuccess {
 		return nil
 	}
-	return l.fail("ncclCommGetAsyncError", int32(r))
+	return l.fail("ncclCommGetAsyncError", r)
 }
 
 // AllReduce enqueues the sum of n words of 8 bytes over all ranks.

@@ -76,18 +76,20 @@ func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), for
 
 // word queries a value that has a name; "" is unknown.
 func word[T any](s *subject, function string, f func() (T, nvml.Return), form func(T) string) string {
-	if w := learn(s, function, f, form); w != nil {
-		return *w
-	}
-	return ""
+	return known(learn(s, function, f, form))
 }
 
 // number queries a number; 0 is unknown.
 func number[T ~int | ~uint32](s *subject, function string, f func() (T, nvml.Return)) int {
-	if n := learn(s, function, f, func(v T) int { return int(v) }); n != nil {
-		return *n
+	return known(learn(s, function, f, func(v T) int { return int(v) }))
+}
+
+// known is what a pointer leads to, if anything.
+func known[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return 0
+	return v
 }
 
 func same[T any](v T) T { return v }
@@ -188,19 +190,15 @@ func (s *subject) ecc() {
 		return
 	}
 	count := func(kind nvml.MemoryErrorType, since nvml.EccCounterType) *int64 {
-		n := learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) { return s.gpu.GetTotalEccErrors(kind, since) }, bytesOf)
-		if n == nil {
-			return nil
-		}
-		return *n
+		return known(learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) { return s.gpu.GetTotalEccErrors(kind, since) }, bytesOf))
 	}
 	e := &facts.ECC{Enabled: isOn(mode.first)}
 	s.out.ECC = e
 	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
-	e.UnrepairableMemory = learn(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", s.unrepairableMemory, func(m unrepairableMemoryStatus) bool {
+	e.UnrepairableMemory = newer(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", unrepairableMemoryStatus{}, func(m unrepairableMemoryStatus) bool {
 		return m.unrepairable != 0
 	})
-	e.ChannelRepairIsPending = learn(s, "nvmlDeviceGetRepairStatus", s.repairStatus, func(r repairStatus) bool {
+	e.ChannelRepairIsPending = newer(s, "nvmlDeviceGetRepairStatus", repairStatus{version: nvml.STRUCT_VERSION(repairStatus{}, 1)}, func(r repairStatus) bool {
 		return r.channelPending != 0
 	})
 	if !e.Enabled {
@@ -223,27 +221,19 @@ func (s *subject) rows() {
 }
 
 func (s *subject) fabric() {
-	s.out.Fabric = s.fabricV()
-	if s.out.Fabric != nil || s.lost {
-		return
+	// The form that has a health mask came with the drivers 545.
+	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, fabricOf)
+	if s.out.Fabric == nil {
+		s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) facts.Fabric {
+			return fabricOf(nvml.GpuFabricInfo_v2{State: i.State, Status: i.Status, CliqueId: i.CliqueId, ClusterUuid: i.ClusterUuid})
+		})
 	}
-	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) facts.Fabric {
-		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, 0)
-	})
 }
 
-// fabricV asks in the form that has a health mask, which came with the
-// drivers 545 (nvmlDeviceGetGpuFabricInfoV).
-func (s *subject) fabricV() *facts.Fabric {
-	return learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, func(i nvml.GpuFabricInfo_v2) facts.Fabric {
-		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, i.HealthMask)
-	})
-}
-
-func fabricOf(state uint8, status, clique uint32, cluster [16]uint8, health uint32) facts.Fabric {
-	f := facts.Fabric{State: fabricStates[int64(state)], CliqueID: int(clique), ClusterUUID: clusterUUID(cluster), Unhealthy: unhealthy(health)}
+func fabricOf(i nvml.GpuFabricInfo_v2) facts.Fabric {
+	f := facts.Fabric{State: fabricStates[int64(i.State)], CliqueID: int(i.CliqueId), ClusterUUID: clusterUUID(i.ClusterUuid), Unhealthy: unhealthy(i.HealthMask)}
 	if f.State == "completed" {
-		f.Status = errorName(status)
+		f.Status = errorName(i.Status)
 	}
 	return f
 }

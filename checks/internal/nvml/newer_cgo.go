@@ -18,34 +18,19 @@ import (
 // has no version.
 type unrepairableMemoryStatus struct{ unrepairable uint32 }
 
-// repairStatus is nvmlRepairStatus_v1_t (nvml.h 13).
-type repairStatus struct{ version, channelPending, tpcPending uint32 }
+// repairStatus is nvmlRepairStatus_v1_t (nvml.h 13); the last field is about TPCs.
+type repairStatus struct{ version, channelPending, _ uint32 }
 
-func (s *subject) unrepairableMemory() (unrepairableMemoryStatus, nvml.Return) {
-	var status unrepairableMemoryStatus
-	ret := s.newer("nvmlDeviceGetUnrepairableMemoryFlag_v1", unsafe.Pointer(&status))
-	return status, ret
-}
-
-func (s *subject) repairStatus() (repairStatus, nvml.Return) {
-	var status repairStatus
-	status.version = nvml.STRUCT_VERSION(status, 1)
-	ret := s.newer("nvmlDeviceGetRepairStatus", unsafe.Pointer(&status))
-	return status, ret
-}
-
-// newer calls a function that go-nvml does not have, of the form
+// newer learns from a function that go-nvml does not have, of the form
 // nvmlReturn_t f(nvmlDevice_t, T *answer).
-func (s *subject) newer(function string, answer unsafe.Pointer) nvml.Return {
-	var f func(device uintptr, answer unsafe.Pointer) nvml.Return
-	if !gpudriver.Bind(gpudriver.Global, function, &f) {
-		return nvml.ERROR_FUNCTION_NOT_FOUND
-	}
-	return f(handleOf(s.gpu), answer)
-}
-
-// handleOf returns the nvmlDevice_t of a GPU, which go-nvml keeps in the field
-// Handle of a type that it does not export.
-func handleOf(gpu nvml.Device) uintptr {
-	return reflect.ValueOf(gpu).FieldByName("Handle").Pointer()
+func newer[T, U any](s *subject, function string, answer T, form func(T) U) *U {
+	return learn(s, function, func() (T, nvml.Return) {
+		var f func(device uintptr, answer unsafe.Pointer) nvml.Return
+		if !gpudriver.Bind(gpudriver.Global, function, &f) {
+			return answer, nvml.ERROR_FUNCTION_NOT_FOUND
+		}
+		// go-nvml keeps the nvmlDevice_t in the field Handle of a type that it does not export.
+		ret := f(reflect.ValueOf(s.gpu).FieldByName("Handle").Pointer(), unsafe.Pointer(&answer))
+		return answer, ret
+	}, form)
 }

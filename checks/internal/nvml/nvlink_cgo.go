@@ -118,10 +118,7 @@ func (l *links) number(id uint32, link int, function string, f func() (int64, nv
 		return n, true
 	}
 	n := learn(l.subject, function, f, same)
-	if n == nil {
-		return 0, false
-	}
-	return *n, true
+	return known(n), n != nil
 }
 
 // errors fills in the counters.
@@ -136,11 +133,8 @@ func (l *links) errors(out *facts.NVLink) {
 		n := learn(l.subject, "nvmlDeviceGetNvLinkErrorCounter", func() (uint64, nvml.Return) {
 			return l.gpu.GetNvLinkErrorCounter(out.Link, kind)
 		}, bytesOf)
-		if n == nil {
-			l.noCounters = true
-			return nil
-		}
-		return *n
+		l.noCounters = n == nil
+		return known(n)
 	}
 	if n, ok := l.fields[field{nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, uint32(out.Link)}]; ok {
 		out.RecoveryErrors = &n

@@ -28,10 +28,9 @@ func init() { child.Register(task, interview) }
 // shutdown can hang.
 func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
 	q := &interviewer{
-		lib:     nvml.New(),
-		file:    dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
-		symbols: make(map[string]string),
-		send:    send,
+		lib:  nvml.New(),
+		file: dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
+		send: send,
 	}
 	outcome, err := q.run()
 	if err != nil {
@@ -44,45 +43,32 @@ func interview(_ context.Context, _ json.RawMessage, send func(any) error) error
 type interviewer struct {
 	lib  nvml.Interface
 	file *dl.DynamicLibrary
-	// symbols holds the symbol that a function is called by, or "" for a
-	// function that this library lacks.
-	symbols map[string]string
-	send    func(any) error
+	send func(any) error
 	// about is what the calls are about now: " of GPU 3", or empty.
 	about string
 }
 
 // versions are the suffixes of the functions of which go-nvml takes the newest
-// that the library has. Every other is called by its plain name.
+// that the library has, at last the plain name, by which every other is called.
 var versions = map[string][]string{
-	"nvmlInit":                             {"_v2", ""},
-	"nvmlDeviceGetCount":                   {"_v2", ""},
-	"nvmlDeviceGetHandleByIndex":           {"_v2", ""},
-	"nvmlDeviceGetPciInfo":                 {"_v3", "_v2", ""},
-	"nvmlDeviceGetNvLinkRemotePciInfo":     {"_v2", ""},
-	"nvmlDeviceGetComputeRunningProcesses": {"_v3", "_v2", ""},
+	"nvmlInit":                             {"_v2"},
+	"nvmlDeviceGetCount":                   {"_v2"},
+	"nvmlDeviceGetHandleByIndex":           {"_v2"},
+	"nvmlDeviceGetPciInfo":                 {"_v3", "_v2"},
+	"nvmlDeviceGetNvLinkRemotePciInfo":     {"_v2"},
+	"nvmlDeviceGetComputeRunningProcesses": {"_v3", "_v2"},
 }
 
 // symbol returns the name by which the library has a function, or "".
 // Calling one that it lacks would end the process: go-nvml leaves undefined
 // symbols to the loader.
 func (q *interviewer) symbol(function string) string {
-	name, ok := q.symbols[function]
-	if ok {
-		return name
-	}
-	suffixes, ok := versions[function]
-	if !ok {
-		suffixes = []string{""}
-	}
-	for _, suffix := range suffixes {
+	for _, suffix := range append(versions[function], "") {
 		if q.file.Lookup(function+suffix) == nil {
-			name = function + suffix
-			break
+			return function + suffix
 		}
 	}
-	q.symbols[function] = name
-	return name
+	return ""
 }
 
 // call calls a function if the library has it, and reports it first.
@@ -99,24 +85,15 @@ func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
 	return ret
 }
 
-// load loads the library, and returns why that failed, or nil.
-func (q *interviewer) load() *end {
-	var err error
-	child.CallOf("loading " + library).Do(func() { err = q.file.Open() })
-	if err == nil {
-		return nil
-	}
-	failed := loadError(err)
-	return &failed
-}
-
 // run makes all queries in turn. An error means that nobody receives the answers.
 func (q *interviewer) run() (end, error) {
 	if err := q.send(piece{Stage: "loading " + library}); err != nil {
 		return end{}, err
 	}
-	if failed := q.load(); failed != nil {
-		return *failed, nil
+	var err error
+	child.CallOf("loading " + library).Do(func() { err = q.file.Open() })
+	if err != nil {
+		return loadError(err), nil //nolint:nilerr // The answer says it.
 	}
 	var driver facts.GPUDriver
 	// This one needs no initialization and is most useful when that fails.

@@ -1,8 +1,8 @@
 package nvml
 
 import (
+	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -60,10 +60,7 @@ var errorNames = map[int64]string{
 
 // errorName names an error; an unknown one by its number.
 func errorName(code uint32) string {
-	if name, ok := errorNames[int64(code)]; ok {
-		return name
-	}
-	return "ERROR_" + strconv.FormatUint(uint64(code), 10)
+	return cmp.Or(errorNames[int64(code)], fmt.Sprintf("ERROR_%d", code))
 }
 
 // unhealthy names the parts of a fabric's health mask that are bad
@@ -72,17 +69,9 @@ func errorName(code uint32) string {
 // four bits wide, of which 0 is unknown, 1 is good, more is wrong.
 func unhealthy(mask uint32) []string {
 	var bad []string
-	for _, part := range []struct {
-		shift int
-		name  string
-	}{
-		{0, "degraded-bandwidth"},
-		{2, "route-recovery"},
-		{4, "route-unhealthy"},
-		{6, "access-timeout-recovery"},
-	} {
-		if mask>>part.shift&0x3 == 1 {
-			bad = append(bad, part.name)
+	for i, part := range []string{"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"} {
+		if mask>>(2*i)&0x3 == 1 {
+			bad = append(bad, part)
 		}
 	}
 	if mask>>8&0xf > 1 {
@@ -155,8 +144,7 @@ func clusterUUID(b [16]byte) string {
 	if b == [16]byte{} {
 		return ""
 	}
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // cudaVersion spells 13000 as "13.0".

@@ -14,13 +14,18 @@ const (
 	limitLocked = "memlock"
 )
 
-// limits are what a process does with its limits before it loads a library.
-type limits struct {
-	// Files is the soft limit on open files that a job has: Go raises that of its own
-	// processes (os/rlimit.go). 0 leaves it as it is.
-	Files int64 `json:"files,omitempty"`
-	// Raise names the limits whose soft value becomes the hard one.
-	Raise []string `json:"raise,omitempty"`
+// limits are the soft limits that a process gives itself before it loads a library, none of them above the hard one:
+// those that an arm raises, and on open files that of a job, as Go raises that of its own processes (os/rlimit.go).
+type limits map[string]int64
+
+// limitsOf are the limits of the ranks of an arm; files is 0 where that of a job is not known.
+func limitsOf(raised map[string]int64, files int64) limits {
+	l := limits{}
+	if files > 0 {
+		l[limitFiles] = files
+	}
+	maps.Copy(l, raised)
+	return l
 }
 
 // raise runs the collectives with single soft limits raised, until they work, and then with all of them.
@@ -47,13 +52,4 @@ func (s *session) raise(ctx context.Context, a arm) {
 			return
 		}
 	}
-}
-
-// limitsOf are the limits of the ranks of an arm.
-func (s *session) limitsOf(a arm) limits {
-	l := limits{Raise: slices.Sorted(maps.Keys(a.raised))}
-	if _, raised := a.raised[limitFiles]; !raised {
-		l.Files = s.options.FilesLimit
-	}
-	return l
 }

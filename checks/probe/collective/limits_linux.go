@@ -1,10 +1,6 @@
 package collective
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // resources are the limits by the names of Arm.Raised.
 var resources = map[string]int{limitFiles: unix.RLIMIT_NOFILE, limitLocked: unix.RLIMIT_MEMLOCK}
@@ -26,36 +22,21 @@ func raisable(files int64) map[string]int64 {
 			soft = uint64(files)
 		}
 		if soft < r.Max {
-			all[name] = bounded(r.Max)
+			all[name] = int64(r.Max) // -1 for none: RLIM_INFINITY is the largest of 64 bits.
 		}
 	}
 	return all
 }
 
-// bounded is a limit as a number, -1 for none.
-func bounded(limit uint64) int64 {
-	if limit >= 1<<63 {
-		return -1
-	}
-	return int64(limit)
-}
-
 // apply sets the soft limits of this process. It never touches a hard one.
 func (l limits) apply() error {
-	for name, resource := range resources {
+	for name, soft := range l {
 		var r unix.Rlimit
-		if err := unix.Getrlimit(resource, &r); err != nil {
+		if err := unix.Getrlimit(resources[name], &r); err != nil {
 			return err
 		}
-		switch {
-		case slices.Contains(l.Raise, name):
-			r.Cur = r.Max
-		case name == limitFiles && l.Files > 0:
-			r.Cur = min(uint64(l.Files), r.Max)
-		default:
-			continue
-		}
-		if err := unix.Setrlimit(resource, &r); err != nil {
+		r.Cur = min(uint64(soft), r.Max) // -1 is no limit.
+		if err := unix.Setrlimit(resources[name], &r); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ type order struct {
 	// Patience bounds one wait for the GPU.
 	Patience time.Duration `json:"patience"`
 	// Limits are those of the process.
-	Limits limits `json:"limits,omitzero"`
+	Limits limits `json:"limits,omitempty"`
 }
 
 type place struct {
@@ -176,7 +176,7 @@ func (p *process) work(ctx context.Context) error {
 		p.version, err = p.library.Version()
 	}
 	if p.order.Ranks == 0 {
-		s := &survey{API: p.driver.Names().API, Version: p.version}
+		s := &survey{API: p.driver.Names.API, Version: p.version}
 		if p.library != nil {
 			s.Path = p.library.Path
 		}
@@ -409,35 +409,29 @@ func (r *rank) wait() error {
 	})
 }
 
-// part is a part of a buffer, and the patterns whose sum it holds.
-type part struct {
-	at    gpudriver.Pointer
-	bytes int64
-	seed  uint64
-	ranks uint64
-}
-
 // layout is what a rank sends and what it receives.
-func (r *rank) layout(t *task) (sent, received []part) {
-	n := r.order.Ranks
-	seed := func(i int) uint64 { return t.Seed + uint64(i)*drive.RankStep }
+func (r *rank) layout(t *task) (sent, received []drive.Area) {
+	n, bytes := r.order.Ranks, uint64(t.Bytes)
+	part := func(at gpudriver.Pointer, pattern, ranks int) drive.Area {
+		return drive.Area{At: at, Bytes: bytes, Seed: t.Seed + uint64(pattern)*drive.RankStep, Ranks: uint64(ranks)}
+	}
 	switch t.Name {
 	case probe.AllReduce:
-		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed(0), uint64(n)}}
+		return []drive.Area{part(r.out, r.Rank, 1)}, []drive.Area{part(r.in, 0, n)}
 	case probe.SendReceive:
-		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed((r.Rank + n - 1) % n), 1}}
+		return []drive.Area{part(r.out, r.Rank, 1)}, []drive.Area{part(r.in, (r.Rank+n-1)%n, 1)}
 	}
-	each := t.Bytes / int64(n)
+	bytes /= uint64(n)
 	for peer := range n {
-		at := gpudriver.Pointer(int64(peer) * each)
-		sent = append(sent, part{r.out + at, each, seed(r.Rank*n + peer), 1})
-		received = append(received, part{r.in + at, each, seed(peer*n + r.Rank), 1})
+		at := gpudriver.Pointer(uint64(peer) * bytes)
+		sent = append(sent, part(r.out+at, r.Rank*n+peer, 1))
+		received = append(received, part(r.in+at, peer*n+r.Rank, 1))
 	}
 	return sent, received
 }
 
 // enqueue puts the collective into the stream.
-func (r *rank) enqueue(t *task, sent, received []part) error {
+func (r *rank) enqueue(t *task, sent, received []drive.Area) error {
 	if t.Name == probe.AllReduce {
 		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
 	}
@@ -448,8 +442,8 @@ func (r *rank) enqueue(t *task, sent, received []part) error {
 		if t.Name == probe.SendReceive {
 			to, from = (r.Rank+1)%n, (r.Rank+n-1)%n
 		}
-		sends = append(sends, gpudriver.NCCLMessage{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
-		receives = append(receives, gpudriver.NCCLMessage{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
+		sends = append(sends, gpudriver.NCCLMessage{Peer: to, At: sent[i].At, N: sent[i].Bytes / 8})
+		receives = append(receives, gpudriver.NCCLMessage{Peer: from, At: received[i].At, N: received[i].Bytes / 8})
 	}
 	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
@@ -463,7 +457,10 @@ func (r *rank) collective(t *task) error {
 	}
 	sent, received := r.layout(t)
 	for _, s := range sent {
-		if err := r.write(s); err != nil {
+		if err := r.judge.Fill(s.At, s.Bytes, s.Seed); err != nil {
+			return err
+		}
+		if err := r.judge.Filled(); err != nil {
 			return err
 		}
 	}
@@ -523,19 +520,14 @@ const (
 	threads = 256
 )
 
-// write fills a part with its pattern.
-func (r *rank) write(p part) error {
-	if err := r.judge.Fill(p.at, uint64(p.bytes), p.seed); err != nil {
-		return err
-	}
-	return r.judge.Filled()
-}
-
 // verify compares the parts with what they should hold, and notes the first that differs.
-func (r *rank) verify(res *result, parts []part) error {
+func (r *rank) verify(res *result, parts []drive.Area) error {
 	res.Verified = map[bool]string{true: "gpu", false: "host"}[r.judge.OnGPU()]
 	for _, p := range parts {
-		c, err := r.check(p)
+		if err := r.judge.Begin(p); err != nil {
+			return err
+		}
+		c, err := r.judge.End()
 		if err != nil {
 			return err
 		}
@@ -543,7 +535,7 @@ func (r *rank) verify(res *result, parts []part) error {
 			continue
 		}
 		if res.BadWords == 0 {
-			res.First = uint64(p.at-r.in)/8 + c.First
+			res.First = uint64(p.At-r.in)/8 + c.First
 			switch {
 			case 2*c.Poison > c.Bad:
 				res.Found = "poison"
@@ -556,12 +548,4 @@ func (r *rank) verify(res *result, parts []part) error {
 		res.BadWords += c.Bad
 	}
 	return nil
-}
-
-// check compares one part.
-func (r *rank) check(p part) (drive.Comparison, error) {
-	if err := r.judge.Begin(drive.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
-		return drive.Comparison{}, err
-	}
-	return r.judge.End()
 }

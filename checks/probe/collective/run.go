@@ -331,7 +331,7 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 		}
 	}
 	g := newGroup(s, order{
-		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Limits: s.limitsOf(a),
+		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Limits: limitsOf(a.raised, s.options.FilesLimit),
 	}, set, unset)
 	g.start(ctx, each)
 	g.work(ctx, todo)

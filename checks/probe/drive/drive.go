@@ -35,7 +35,7 @@ type Library struct {
 
 // Start loads a vendor's library and starts it: that of an API or, without one, CUDA's, and HIP's
 // where there is no CUDA, or no GPU for it. tell is called with each stage as it begins, and with
-// what is known of the library.
+// what is known of the library. A driver that failed is not to be used.
 func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *Failure) {
 	tell(StageLibrary, nil)
 	var first *Failure
@@ -48,7 +48,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 			return d, first
 		}
 		if api == CUDA {
-			return nil, first
+			return d, first
 		}
 	}
 	d, err := gpudriver.LoadHIP()
@@ -66,7 +66,7 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	}
 	tell(stage, nil)
 	tell("", lib)
-	return nil, first
+	return d, first
 }
 
 // amdDriver is true if AMD's kernel driver is loaded.
@@ -77,23 +77,23 @@ func amdDriver() bool {
 
 // startWith starts a library that was loaded. file is the name of its file.
 func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Library)) (*Library, *Failure) {
-	lib := &Library{API: d.Names().API}
-	if missing := d.Missing(); len(missing) > 0 {
-		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Names().Library, missing)
+	lib := &Library{API: d.Names.API}
+	if missing := d.Missing; len(missing) > 0 {
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Names.Library, missing)
 		return lib, &Failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		lib.Path = gpudriver.Path(maps, file)
 	}
 	tell("", lib) // It is told also where the start does not come back.
-	tell(d.Names().Init, nil)
+	tell(d.Names.Init, nil)
 	if err := d.Init(); err != nil {
 		f := Of(err)
 		if errors.Is(err, gpudriver.OutOfMemory) {
 			// No GPU memory was requested yet: host memory, or a limit on it, ran out.
 			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
-		if d.Names().API == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
+		if d.Names.API == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD GPUs is also installed on machines without them. HIP
 			// 5.2 then says hipErrorInvalidDevice.
 			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice

@@ -40,13 +40,9 @@ func Of(err error) *Failure {
 	}
 	f := &Failure{Outcome: probe.Error, Reason: err.Error()}
 	var de *gpudriver.Error
-	var ne *gpudriver.NCCLError
 	switch {
 	case errors.As(err, &de):
-		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call
-		return f
-	case errors.As(err, &ne):
-		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(ne.Result), ne.Result.String(), ne.Call, ne.Last
+		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(de.Result), de.Name, de.Call, de.Last
 		return f
 	case errors.Is(err, ErrHang):
 		f.Outcome = probe.Hang

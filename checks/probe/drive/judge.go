@@ -147,7 +147,7 @@ func (j *Judge) OnHost() { j.verify = 0 }
 
 // Load compiles the kernels. Without them the host compares.
 func (j *Judge) Load() error {
-	m, err := j.Driver.LoadModule(source(j.Driver.Names().API, judgePTX, judgeHIP))
+	m, err := j.Driver.LoadModule(source(j.Driver.Names.API, judgePTX, judgeHIP))
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,6 @@ var (
 
 // The stages of a probe, in addition to those named after their test.
 const (
-	stageLibrary  = drive.StageLibrary
-	stageInit     = drive.StageInit
-	stageInitHIP  = drive.StageInitHIP
 	stageDevices  = "devices"
 	stageQuery    = "peer access query"
 	stageContexts = "contexts"
@@ -188,11 +185,15 @@ type engine struct {
 }
 
 func newEngine(o order, send func(message)) *engine {
-	e := &engine{order: o, send: send, skip: make(map[string]bool, len(o.Skip))}
-	for _, key := range o.Skip {
-		e.skip[key] = true
+	return &engine{order: o, send: send, skip: setOf(o.Skip)}
+}
+
+func setOf(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
 	}
-	return e
+	return set
 }
 
 // run does the whole probe and sends what it finds. It reports false when a
@@ -245,11 +246,7 @@ func (e *engine) timeSlow(parts []part) bool {
 		if err != nil || len(slow) == 0 { // Without an answer the rates stand.
 			break
 		}
-		e.again = make(map[string]bool, len(slow))
-		for _, key := range slow {
-			e.again[key] = true
-		}
-		if !e.try(parts) {
+		if e.again = setOf(slow); !e.try(parts) {
 			return false
 		}
 	}
@@ -553,7 +550,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(drive.PairKernels(e.d.Names().API))
+	m, err := e.d.LoadModule(drive.PairKernels(e.d.Names.API))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {
@@ -595,10 +592,16 @@ func (e *engine) release() {
 	}
 }
 
+// on makes calls with a GPU's context current, until one fails.
+func (e *engine) on(g *gpu, calls ...func() error) error {
+	err := e.d.SetCurrent(g.context)
+	for i := 0; err == nil && i < len(calls); i++ {
+		err = calls[i]()
+	}
+	return err
+}
+
 // wait waits for the end of a GPU's stream.
 func (e *engine) wait(g *gpu) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
-	}
-	return g.Wait(e.order.Patience, nil)
+	return e.on(g, func() error { return g.Wait(e.order.Patience, nil) })
 }

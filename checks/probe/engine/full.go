@@ -163,27 +163,19 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		}
 	}
 	for _, l := range lanes {
-		if err := e.d.SetCurrent(l.a.context); err != nil {
-			return err
-		}
-		if err := l.Begin(bothTimes, func(_ uint64, s gpudriver.Stream) error { return e.d.Copy(l.in, l.out, n, s) }); err != nil {
-			return err
-		}
-	}
-	for _, l := range lanes {
-		if err := e.d.SetCurrent(l.a.context); err != nil {
-			return err
-		}
-		if err := l.Wait(e.order.Patience, nil); err != nil {
+		put := func(_ uint64, s gpudriver.Stream) error { return e.d.Copy(l.in, l.out, n, s) }
+		if err := e.on(l.a, func() error { return l.Begin(bothTimes, put) }); err != nil {
 			return err
 		}
 	}
 	for _, l := range lanes {
-		if err := e.d.SetCurrent(l.a.context); err != nil {
+		if err := e.on(l.a, func() error { return l.Wait(e.order.Patience, nil) }); err != nil {
 			return err
 		}
-		seconds, err := l.Seconds()
-		if err != nil {
+	}
+	for _, l := range lanes {
+		var seconds float64
+		if err := e.on(l.a, func() (err error) { seconds, err = l.Seconds(); return err }); err != nil {
 			return err
 		}
 		if err := e.verify(l.t, areaOf(l.b, l.in, n, l.seed, 0)); err != nil {
@@ -202,29 +194,17 @@ func (e *engine) prepareLane(l *lane, n uint64) error {
 	if err := e.blank(l.b, l.in, n, 0); err != nil {
 		return err
 	}
-	if err := e.d.SetCurrent(l.a.context); err != nil {
-		return err
-	}
-	var err error
-	l.Clock, err = drive.NewClock(e.d)
-	return err
+	return e.on(l.a, func() (err error) { l.Clock, err = drive.NewClock(e.d); return err })
 }
 
 // zeroFlags clears what a GPU's kernels exchange and report.
 func (e *engine) zeroFlags(gpus ...*gpu) error {
 	for _, g := range gpus {
-		if err := e.d.SetCurrent(g.context); err != nil {
-			return err
-		}
-		for _, part := range []struct {
-			at    gpudriver.Pointer
-			bytes uint64
-		}{{g.result, resultBytes}, {g.flags, flagBytes / 2}} {
-			if err := e.d.Set32(part.at, 0, part.bytes/4, g.Stream); err != nil {
-				return err
-			}
-		}
-		if err := e.wait(g); err != nil {
+		if err := e.on(g,
+			func() error { return e.d.Set32(g.result, 0, resultBytes/4, g.Stream) },
+			func() error { return e.d.Set32(g.flags, 0, flagBytes/8, g.Stream) }, // Where there is no shared memory, they are the second half of the result.
+			func() error { return e.wait(g) },
+		); err != nil {
 			return err
 		}
 	}
@@ -233,14 +213,8 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 
 // words reads words of 8 bytes from a GPU's memory.
 func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error) {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return nil, err
-	}
 	b := g.pinned[:8*count]
-	if err := e.d.CopyToHost(b, p, g.Stream); err != nil {
-		return nil, err
-	}
-	if err := e.wait(g); err != nil {
+	if err := e.on(g, func() error { return e.d.CopyToHost(b, p, g.Stream) }, func() error { return e.wait(g) }); err != nil {
 		return nil, err
 	}
 	words := make([]uint64, count)
@@ -325,11 +299,10 @@ func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, ap
 		g, peer *gpu
 		first   uint64
 	}{{a, b, 1}, {b, a, 0}} {
-		if err := e.d.SetCurrent(side.g.context); err != nil {
-			return first, second, 0, err
-		}
-		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.Stream,
-			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Seconds()*e.d.TimerHz(side.g.handle)), uint64(side.g.result)); err != nil {
+		if err := e.on(side.g, func() error {
+			return e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.Stream,
+				uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Seconds()*e.d.TimerHz(side.g.handle)), uint64(side.g.result))
+		}); err != nil {
 			return first, second, 0, err
 		}
 	}
@@ -368,16 +341,11 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		next := uint64(b.in) + uint64((i+1)%nodes*chaseStride)
 		binary.LittleEndian.PutUint64(list[i*chaseStride:], next)
 	}
-	if err := e.d.SetCurrent(b.context); err != nil {
-		return err
-	}
-	if err := e.d.CopyToDevice(b.in, list, b.Stream); err != nil {
-		return err
-	}
-	if err := e.wait(b); err != nil {
-		return err
-	}
-	if err := e.zeroFlags(a); err != nil {
+	if err := e.on(b,
+		func() error { return e.d.CopyToDevice(b.in, list, b.Stream) },
+		func() error { return e.wait(b) },
+		func() error { return e.zeroFlags(a) },
+	); err != nil {
 		return err
 	}
 	chase := func(_ uint64, s gpudriver.Stream) error {
@@ -415,10 +383,9 @@ func (e *engine) atomics(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	for _, g := range []*gpu{a, b} {
-		if err := e.d.SetCurrent(g.context); err != nil {
-			return err
-		}
-		if err := e.d.Launch(g.kernels["gd_atomics"], atomicBlocks, atomicThreads, g.Stream, uint64(b.flags), atomicAdds); err != nil {
+		if err := e.on(g, func() error {
+			return e.d.Launch(g.kernels["gd_atomics"], atomicBlocks, atomicThreads, g.Stream, uint64(b.flags), atomicAdds)
+		}); err != nil {
 			return err
 		}
 	}
@@ -449,19 +416,12 @@ func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	step := min(n, stageBytes) &^ (partAlign - 1) // leastBytes is far above partAlign.
 	n = n / step * step
 	t.Bytes = int64(n)
-	if err := e.d.SetCurrent(a.context); err != nil {
-		return err
-	}
-	buffer, err := e.stagingBuffer()
-	if err != nil {
-		return err
-	}
-	if err := e.lay(a, b, n, seed); err != nil {
+	if err := e.on(a, e.allocateStaging, func() error { return e.lay(a, b, n, seed) }); err != nil {
 		return err
 	}
 	start := time.Now()
 	for i := range n / step {
-		half := buffer[i%2*stageBytes:][:step]
+		half := e.staging[i%2*stageBytes:][:step]
 		at := gpudriver.Pointer(i * step)
 		if err := e.chunk(a, b, half, at, []gpudriver.Event{b.From, b.To}[i%2], i > 1); err != nil {
 			return err
@@ -481,42 +441,29 @@ func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 // chunk puts one chunk of a staged copy into the two streams. The event tells
 // when its half of the buffer is free again; one that was used is waited for.
 func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudriver.Event, used bool) error {
-	if err := e.d.SetCurrent(a.context); err != nil {
-		return err
-	}
+	await := func() error { return nil }
 	if used {
-		if err := e.d.Wait(a.Stream, free); err != nil {
-			return err
-		}
+		await = func() error { return e.d.Wait(a.Stream, free) }
 	}
-	if err := e.d.CopyToHost(half, a.out+at, a.Stream); err != nil {
+	if err := e.on(a, await,
+		func() error { return e.d.CopyToHost(half, a.out+at, a.Stream) },
+		func() error { return e.d.Record(a.From, a.Stream) },
+	); err != nil {
 		return err
 	}
-	if err := e.d.Record(a.From, a.Stream); err != nil {
-		return err
-	}
-	if err := e.d.SetCurrent(b.context); err != nil {
-		return err
-	}
-	if err := e.d.Wait(b.Stream, a.From); err != nil {
-		return err
-	}
-	if err := e.d.CopyToDevice(b.in+at, half, b.Stream); err != nil {
-		return err
-	}
-	return e.d.Record(free, b.Stream)
+	return e.on(b,
+		func() error { return e.d.Wait(b.Stream, a.From) },
+		func() error { return e.d.CopyToDevice(b.in+at, half, b.Stream) },
+		func() error { return e.d.Record(free, b.Stream) },
+	)
 }
 
-// stagingBuffer returns pinned memory for two chunks.
-func (e *engine) stagingBuffer() ([]byte, error) {
+// allocateStaging allocates pinned memory for two chunks, once.
+func (e *engine) allocateStaging() (err error) {
 	if e.staging == nil {
-		b, err := e.d.AllocHost(2 * stageBytes)
-		if err != nil {
-			return nil, err
-		}
-		e.staging = b
+		e.staging, err = e.d.AllocHost(2 * stageBytes)
 	}
-	return e.staging, nil
+	return err
 }
 
 // control runs the control arm for pairs with wrong data, unless it is run

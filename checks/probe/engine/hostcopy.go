@@ -12,9 +12,10 @@ import (
 // that a GPU's near node can be told from its far one.
 func (e *engine) hostCopies() {
 	for _, node := range memoryNodes() {
-		b, name, free, err := nodeMemory(node, wakeBytes)
+		name := nodeName(node)
+		b, free, err := nodeMemory(node, wakeBytes)
 		if err != nil { // The kernel forbids to choose a node, or the node is full.
-			e.unknownNode(nodeName(node), err)
+			e.unknownNode(name, err)
 			continue
 		}
 		e.onNode(b, name)

@@ -74,7 +74,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	var list []shared
 	var at []gpudriver.Pointer
 	for _, g := range e.alive() {
-		for _, way := range []string{wayVMM, e.d.Names().IPC} {
+		for _, way := range []string{wayVMM, e.d.Names.IPC} {
 			s, p, fd, err := e.share(g, way)
 			if err == nil {
 				err = e.blank(g, p, s.Size, 0)
@@ -129,10 +129,11 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
 	}
-	if !e.d.CanExport(g.handle) {
+	cuda, is := e.d.Vendor.(*gpudriver.CUDA) // RCCL shares memory through hipIpc, unless it is configured otherwise.
+	if !is || !cuda.CanExport(g.handle) {
 		return s, 0, -1, errors.ErrUnsupported
 	}
-	p, s.Size, fd, err = e.d.Exportable(g.handle, s.Size)
+	p, s.Size, fd, err = cuda.Exportable(g.handle, s.Size)
 	return s, p, fd, err
 }
 
@@ -176,7 +177,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names().IPC)
+		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names.IPC)
 		return
 	}
 	for index, s := range first.Shared {
@@ -246,8 +247,8 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	}
 	var p gpudriver.Pointer
 	var err error
-	if s.Way == wayVMM {
-		p, err = e.d.Import(fd, s.Size, a.handle)
+	if cuda, is := e.d.Vendor.(*gpudriver.CUDA); is && s.Way == wayVMM {
+		p, err = cuda.Import(fd, s.Size, a.handle)
 	} else {
 		p, err = e.d.OpenIPC(gpudriver.IPCHandle{Reserved: [64]byte(s.Handle)})
 	}
@@ -284,7 +285,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		var err error
 		o.end, err = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names().API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {

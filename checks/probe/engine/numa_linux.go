@@ -28,21 +28,20 @@ func memoryNodes() []int {
 	return nodes
 }
 
-// nodeMemory maps memory of a node and returns its name in reports. Node -1
+// nodeMemory maps memory of a node. Node -1
 // stands for wherever the kernel puts it. The node is preferred, not bound to:
 // a full node must not trigger the out-of-memory killer (MPOL_PREFERRED is 1,
 // MPOL_F_NODE 1, MPOL_F_ADDR 2).
-func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
+func nodeMemory(node, n int) (b []byte, free func(), err error) {
 	if b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
-		return nil, "", nil, fmt.Errorf("map %d bytes: %w", n, err)
+		return nil, nil, fmt.Errorf("map %d bytes: %w", n, err)
 	}
 	free = func() { _ = unix.Munmap(b) } // The end of the process does it as well.
-	name = nodeName(node)
 	if node >= 0 && node < maxNodes {
 		mask := uint64(1) << node
 		if _, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&b[0])), uintptr(n), 1, uintptr(unsafe.Pointer(&mask)), maxNodes+1, 0); errno != 0 {
 			free()
-			return nil, "", nil, fmt.Errorf("prefer memory of node %d: %w", node, errno)
+			return nil, nil, fmt.Errorf("prefer memory of node %d: %w", node, errno)
 		}
 	}
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // Pages of 4 KiB lie scattered, and the GPU fetches an address for each.
@@ -54,8 +53,8 @@ func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
 		last := &b[n-1]
 		if _, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&got)), 0, 0, uintptr(unsafe.Pointer(last)), 1|2, 0); errno != 0 || int(got) != node {
 			free()
-			return nil, "", nil, fmt.Errorf("no memory on node %d", node)
+			return nil, nil, fmt.Errorf("no memory on node %d", node)
 		}
 	}
-	return b, name, free, nil
+	return b, free, nil
 }

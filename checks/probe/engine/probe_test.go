@@ -86,7 +86,7 @@ func TestQuick(t *testing.T) { eachAPI(t, drive.CUDA, quick) }
 
 func quick(t *testing.T, api string) {
 	t.Helper()
-	start := map[string]string{drive.CUDA: stageInit, drive.HIP: stageInitHIP}[api]
+	start := map[string]string{drive.CUDA: drive.StageInit, drive.HIP: drive.StageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	lost := []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
 	for _, c := range []struct {
@@ -266,7 +266,7 @@ func TestHIP(t *testing.T) {
 	t.Run("no GPU", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "0", "", nil)
-		if r.Outcome != probe.Unknown || r.Stage != stageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
+		if r.Outcome != probe.Unknown || r.Stage != drive.StageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
 			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
 		}
 	})
@@ -277,7 +277,7 @@ func TestHIP(t *testing.T) {
 			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
 		}}))(t)
 		// Both obey the same order, so that HIP has none either: CUDA is named.
-		expect.That(t, r.Outcome == probe.Error && r.API == drive.CUDA && r.Stage == stageInit && r.ErrorCode == 100, "outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
+		expect.That(t, r.Outcome == probe.Error && r.API == drive.CUDA && r.Stage == drive.StageInit && r.ErrorCode == 100, "outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
 	})
 	t.Run("HIP alone", func(t *testing.T) {
 		t.Parallel()

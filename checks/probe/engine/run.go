@@ -226,13 +226,9 @@ func (s *session) limit() time.Duration {
 	return deadline.Calls * s.options.Patience
 }
 
-// preparing is true before any transfer.
+// preparing is true before any transfer: a stage of transfers is named after their test.
 func (s *session) preparing() bool {
-	switch s.stage {
-	case "", stageLibrary, stageInit, stageInitHIP, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels, stageCheck:
-		return true
-	}
-	return false
+	return s.stage != stageCleanup && !slices.Contains(reportOrder, s.stage)
 }
 
 // Bounds of what is kept of the messages: a library in the process may write valid

@@ -23,9 +23,9 @@ import (
 func healthyMessages() []message {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	list := []message{
-		{Stage: stageLibrary},
+		{Stage: drive.StageLibrary},
 		{Library: &drive.Library{API: drive.CUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
-		{Stage: stageInit},
+		{Stage: drive.StageInit},
 		{Stage: stageDevices},
 		{Stage: stageQuery},
 		{Peer: &probe.Peer{Source: a, Destination: b, Access: new(true)}},

@@ -226,10 +226,7 @@ func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 }
 
 func (e *engine) beginFill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
-	}
-	return g.judge.Fill(p, n, seed)
+	return e.on(g, func() error { return g.judge.Fill(p, n, seed) })
 }
 
 // filled waits for beginFill.
@@ -259,13 +256,10 @@ func (e *engine) hostBuffer(g *gpu, n uint64) ([]byte, error) {
 
 // blank poisons n bytes at p and as many on either side as guard says, and waits for the GPU's stream.
 func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
-	}
-	if err := e.d.Set32(p-gpudriver.Pointer(guard), drive.Poison32, (n+2*guard)/4, g.Stream); err != nil {
-		return err
-	}
-	return e.wait(g)
+	return e.on(g,
+		func() error { return e.d.Set32(p-gpudriver.Pointer(guard), drive.Poison32, (n+2*guard)/4, g.Stream) },
+		func() error { return e.wait(g) },
+	)
 }
 
 // area is memory of a GPU that should hold a pattern.
@@ -283,10 +277,7 @@ func areaOf(g *gpu, p gpudriver.Pointer, n, seed, guard uint64) area {
 // first that is not as it should be. The first area is the destination, one more the source.
 func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 	for _, a := range areas {
-		if err := e.d.SetCurrent(a.context); err != nil {
-			return err
-		}
-		if err := a.judge.Begin(a.Area); err != nil {
+		if err := e.on(a.gpu, func() error { return a.judge.Begin(a.Area) }); err != nil {
 			return err
 		}
 	}
@@ -414,10 +405,7 @@ func (e *engine) selfCheck(g *gpu) error {
 // begin puts a transfer into the GPU's stream so many times, between two
 // events that take the time. put is told which time it is.
 func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stream) error) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
-	}
-	return g.Begin(times, put)
+	return e.on(g, func() error { return g.Begin(times, put) })
 }
 
 // end waits for what begin began and returns the seconds that it took. They may

@@ -40,7 +40,7 @@ type engine struct {
 // and of torchrun.
 var engines = []engine{
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_SIZE"}, []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
-	{"Slurm", "SLURM_PROCID", []string{"SLURM_STEP_NUM_TASKS"}, []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", slurmHosts},
+	{"Slurm", "SLURM_PROCID", []string{"SLURM_STEP_NUM_TASKS"}, []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", func(list, _ string) []string { return Expand(list, MaxNodes) }},
 	{"PMIx", "PMIX_RANK", nil, []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
 	{"PMI", "PMI_RANK", []string{"PMI_SIZE"}, []string{"PMI_JOBID"}, "", nil},
 	{"Kubernetes", "JOB_COMPLETION_INDEX", []string{"JOB_COMPLETIONS"}, nil, "JOB_COMPLETION_INDEX", indexedHost},
@@ -129,10 +129,7 @@ func indexedHost(index, self string) []string {
 	return []string{job + "-0." + domain}
 }
 
-// slurmHosts expands a list of hosts as Slurm writes it: "node[1-3,07],gpu-a".
-func slurmHosts(list, _ string) []string { return Expand(list, MaxNodes) }
-
-// Expand expands a list of hosts as Slurm writes it, with ranges in brackets; nil if it is malformed, or has more than most.
+// Expand expands a list of hosts as Slurm writes it, "node[1-3,07],gpu-a"; nil if it is malformed, or has more than most.
 func Expand(list string, most int) []string {
 	var all []string
 	depth, begin := 0, 0

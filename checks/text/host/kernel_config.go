@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/system"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -18,7 +18,7 @@ var kernelConfigKind = &parse.Kind{
 	Gives:   []string{"gpus"},
 	Anchors: []string{"CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		name, value, ok := system.KernelOption(kernelConfigFile.ReplaceAllString(l.Text, ""))
+		name, value, ok := host.KernelOption(kernelConfigFile.ReplaceAllString(l.Text, ""))
 		if !ok {
 			return false
 		}

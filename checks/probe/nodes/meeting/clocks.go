@@ -32,7 +32,7 @@ func (l *leader) askClocks(ctx context.Context) {
 	l.mu.Unlock()
 	for _, m := range members {
 		all.Go(func() error {
-			m.askClock(ctx, l.now)
+			m.askClock(ctx, l)
 			return nil
 		})
 	}
@@ -41,11 +41,11 @@ func (l *leader) askClocks(ctx context.Context) {
 
 // askClock asks a node for its time as NTP does (RFC 5905, section 8): it answered in the middle between question and answer, give or
 // take half of the time between them.
-func (m *member) askClock(ctx context.Context, now func() time.Time) {
+func (m *member) askClock(ctx context.Context, l *leader) {
 	ctx, stop := context.WithTimeout(ctx, clockWait)
 	defer stop()
 	for range exchanges {
-		asked := now()
+		asked := l.now()
 		if m.send(word{Clock: true}) != nil {
 			return
 		}
@@ -53,13 +53,13 @@ func (m *member) askClock(ctx context.Context, now func() time.Time) {
 		case <-ctx.Done():
 			return
 		case answer := <-m.times:
-			half := now().Sub(asked) / 2
+			half := l.now().Sub(asked) / 2
 			c := nodes.Clock{Ahead: answer.Round(0).Sub(asked.Add(half).Round(0)).Seconds(), Error: half.Seconds()}
-			m.mu.Lock()
+			l.mu.Lock()
 			if m.clock == nil || c.Error < m.clock.Error {
 				m.clock = &c
 			}
-			m.mu.Unlock()
+			l.mu.Unlock()
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -35,7 +35,7 @@ func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
 	}
 	defer listener.Close() //nolint:errcheck // It is only left.
 	begun := time.Now()
-	l := &leader{Options: o, members: map[int]*member{}, came: make(chan struct{}, nodes.MaxNodes), joining: true}
+	l := &leader{Options: o, members: map[int]*member{}, joining: true}
 	go l.admit(listener)
 	own := o
 	own.Meet = []string{net.JoinHostPort("localhost", port)}
@@ -54,12 +54,11 @@ func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
 // leader is the first rank.
 type leader struct {
 	Options
-	mu      sync.Mutex
+	mu      sync.Mutex // Guards all that follows, and what is known of members.
 	joining bool
 	members map[int]*member
 	byName  map[string]*member
-	came    chan struct{}
-	runs    atomic.Uint64
+	last    uint64 // The number of the last run.
 }
 
 // member is a node as the leader sees it.
@@ -70,19 +69,23 @@ type member struct {
 
 	times chan time.Time // Its answers to what the time is.
 
-	mu     sync.Mutex
 	survey *Survey
 	clock  *nodes.Clock
 	lost   error
 	runs   map[uint64]*farRun
 }
 
-// farRun is a rank on another node.
+// farRun is a rank on another node: what that says of it, until done is closed.
 type farRun struct {
-	mu      sync.Mutex
-	over    bool
-	receive func(json.RawMessage)
-	ended   chan word
+	words chan word
+	done  chan struct{}
+}
+
+func (r *farRun) hear(w word) {
+	select {
+	case r.words <- w:
+	case <-r.done:
+	}
 }
 
 // maxGreetings bounds the connections that have not yet proven anything.
@@ -142,9 +145,7 @@ func (l *leader) drop(m *member) {
 	if l.joining && l.members[m.rank] == m {
 		delete(l.members, m.rank)
 	}
-	m.mu.Lock()
 	m.lost = errRefused
-	m.mu.Unlock()
 }
 
 // listen hears a node until its connection ends.
@@ -152,56 +153,28 @@ func (m *member) listen(l *leader) {
 	for {
 		var w word
 		err := m.receive(&w)
-		m.mu.Lock()
+		l.mu.Lock()
+		m.survey = cmp.Or(m.survey, w.Survey)
+		hearing := []*farRun{m.runs[w.Run]}
 		if err != nil {
-			m.lost = err
-			for _, r := range m.runs {
-				r.end(word{Error: "the connection to it was lost"})
-			}
-			m.mu.Unlock()
+			m.lost, hearing, w = err, slices.Collect(maps.Values(m.runs)), word{Error: "the connection to it was lost"}
 			_ = m.conn.Close()
-			l.note()
-			return
 		}
-		r := m.runs[w.Run]
-		first := w.Survey != nil && m.survey == nil
-		if first {
-			m.survey = w.Survey
-		}
-		m.mu.Unlock()
-		switch {
-		case first:
-			l.note()
-		case w.Time != nil:
+		l.mu.Unlock()
+		if w.Time != nil {
 			select {
 			case m.times <- *w.Time:
 			default: // Nobody asked.
 			}
-		case r == nil:
-		case w.Message != nil:
-			r.mu.Lock()
-			if !r.over {
-				r.receive(w.Message)
-			}
-			r.mu.Unlock()
-		case w.Ended != nil || w.Error != "":
-			r.end(w)
 		}
-	}
-}
-
-func (r *farRun) end(w word) {
-	select {
-	case r.ended <- w:
-	default: // It has ended before.
-	}
-}
-
-// note wakes the one who waits for surveys.
-func (l *leader) note() {
-	select {
-	case l.came <- struct{}{}:
-	default:
+		for _, r := range hearing {
+			if r != nil && (w.Message != nil || w.Ended != nil || w.Error != "") {
+				r.hear(w)
+			}
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 
@@ -216,16 +189,12 @@ func (l *leader) await(ctx context.Context) {
 			break
 		}
 		select {
-		case <-l.came:
-			continue
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 			continue
 		case <-ctx.Done():
 		case <-alone:
 		case <-arrive: // Who has come by now may still finish its own check.
-			l.mu.Lock()
-			l.joining = false
-			l.mu.Unlock()
+			l.close()
 			if came, surveyed = l.count(); surveyed < came {
 				alone = time.After(l.Alone)
 				continue
@@ -233,9 +202,14 @@ func (l *leader) await(ctx context.Context) {
 		}
 		break
 	}
+	l.close()
+}
+
+// close lets nobody join any longer.
+func (l *leader) close() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.joining = false
-	l.mu.Unlock()
 }
 
 // count counts the nodes that came, and those that said how they are or are gone.
@@ -243,11 +217,9 @@ func (l *leader) count() (came, surveyed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range l.members {
-		m.mu.Lock()
 		if m.survey != nil || m.lost != nil {
 			surveyed++
 		}
-		m.mu.Unlock()
 	}
 	return len(l.members), surveyed
 }
@@ -283,8 +255,6 @@ func (l *leader) roll() *nodes.Report {
 
 // describe is what a node said about itself.
 func (m *member) describe(n *nodes.Peer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	s := m.survey
 	n.Clock = m.clock
 	switch {
@@ -357,14 +327,13 @@ func (l *leader) Run(ctx context.Context, names []string, only string) nodes.Run
 			r.Interfaces[name] = devices[:min(len(devices), maxLocalRuns)]
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, name := range names {
-		m := l.byName[name]
-		m.mu.Lock()
-		if m.lost != nil {
+		if l.byName[name].lost != nil {
 			r.Lost = append(r.Lost, name)
 			r.Outcome, r.Reason = probe.Error, "the connection to "+strings.Join(r.Lost, ", ")+" was lost"
 		}
-		m.mu.Unlock()
 	}
 	return r
 }
@@ -372,19 +341,17 @@ func (l *leader) Run(ctx context.Context, names []string, only string) nodes.Run
 // launch runs a rank on a node.
 func (l *leader) launch(ctx context.Context, name string, s collective.Start, input <-chan any, receive func(json.RawMessage)) (child.Result, error) {
 	m := l.byName[name]
-	run := l.runs.Add(1)
-	r := &farRun{receive: receive, ended: make(chan word, 1)}
-	m.mu.Lock()
-	lost := m.lost
+	r := &farRun{words: make(chan word, 64), done: make(chan struct{})}
+	defer close(r.done)
+	l.mu.Lock()
+	l.last++
+	run, lost := l.last, m.lost
 	m.runs[run] = r
-	m.mu.Unlock()
+	l.mu.Unlock()
 	defer func() {
-		m.mu.Lock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		delete(m.runs, run)
-		m.mu.Unlock()
-		r.mu.Lock() // Nothing is received after this.
-		r.over = true
-		r.mu.Unlock()
 	}()
 	if lost != nil {
 		return child.Result{}, errors.New("the connection to " + name + " was lost")
@@ -409,11 +376,15 @@ func (l *leader) launch(ctx context.Context, name string, s collective.Start, in
 			done, patience = nil, time.After(deadline.Kill+time.Second)
 		case <-patience:
 			return child.Result{Canceled: true}, nil
-		case w := <-r.ended:
-			if w.Ended == nil {
+		case w := <-r.words:
+			switch {
+			case w.Message != nil:
+				receive(w.Message)
+			case w.Ended != nil:
+				return *w.Ended, nil
+			default:
 				return child.Result{}, errors.New(escape.Printable(w.Error, maxReason))
 			}
-			return *w.Ended, nil
 		}
 	}
 }

@@ -64,7 +64,7 @@ func Join(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("rank %d did not reach the first rank: %w", o.Place.Rank, err)
 	}
-	n := &node{link: l, runs: map[uint64]*localRun{}, surveyed: make(chan struct{})}
+	n := &node{link: l, runs: map[uint64]*localRun{}}
 	return n.work(ctx, o)
 }
 
@@ -103,10 +103,9 @@ func reach(ctx context.Context, o Options) (*link, error) {
 // node is a node as it takes part.
 type node struct {
 	*link
-	mu       sync.Mutex
-	runs     map[uint64]*localRun
-	surveyed chan struct{}
-	survey   Survey
+	mu     sync.Mutex
+	runs   map[uint64]*localRun
+	survey *Survey // Nil until its own check has ended.
 }
 
 // localRun is a rank that runs here.
@@ -128,9 +127,11 @@ func (n *node) work(ctx context.Context, o Options) error {
 	running.Go(func() {
 		alone, done := context.WithTimeout(ctx, o.Alone)
 		defer done()
-		n.survey = o.Survey(alone)
-		close(n.surveyed)
-		_ = n.send(word{Survey: &n.survey}) // The leader sees the end of the connection.
+		survey := o.Survey(alone)
+		n.mu.Lock()
+		n.survey = &survey
+		n.mu.Unlock()
+		_ = n.send(word{Survey: &survey}) // The leader sees the end of the connection.
 	})
 	for {
 		var w word
@@ -167,34 +168,26 @@ func (n *node) begin(ctx context.Context, w word, running *sync.WaitGroup) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &localRun{input: make(chan any, 64), stop: stop}
 	n.mu.Lock()
-	full := len(n.runs) >= maxLocalRuns
-	if !full {
+	survey := n.survey
+	ready := survey != nil && len(n.runs) < maxLocalRuns
+	if ready {
 		n.runs[w.Run] = r
 	}
 	n.mu.Unlock()
 	running.Go(func() {
 		defer stop()
-		end := word{Run: w.Run}
-		select {
-		case <-n.surveyed:
-		default:
-			full = true
+		end := word{Run: w.Run, Error: "the node is not ready for a rank"}
+		if ready {
+			result, err := survey.Local.Run(ctx, *w.Start, r.input, func(raw json.RawMessage) {
+				_ = n.send(word{Run: w.Run, Message: raw}) // The leader sees a gap.
+			})
+			if end.Ended, end.Error = &result, ""; err != nil {
+				end.Ended, end.Error = nil, err.Error()
+			}
+			n.mu.Lock()
+			delete(n.runs, w.Run)
+			n.mu.Unlock()
 		}
-		if full {
-			end.Error = "the node is not ready for a rank"
-			_ = n.send(end)
-			return
-		}
-		result, err := n.survey.Local.Run(ctx, *w.Start, r.input, func(raw json.RawMessage) {
-			_ = n.send(word{Run: w.Run, Message: raw}) // The leader sees a gap.
-		})
-		end.Ended = &result
-		if err != nil {
-			end.Ended, end.Error = nil, err.Error()
-		}
-		n.mu.Lock()
-		delete(n.runs, w.Run)
-		n.mu.Unlock()
 		_ = n.send(end)
 	})
 }
