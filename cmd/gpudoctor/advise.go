@@ -81,11 +81,9 @@ func advise(c *cli.Context) error {
 			perm |= 0o111
 		}
 	} else if c.String(formatFlag.Name) == "json" {
-		raw, err := lines.JSON(needs)
-		if err != nil {
+		if err := lines.WriteJSON(&b, needs); err != nil {
 			return err
 		}
-		b.Write(raw)
 	} else {
 		b.Write(emit.Overview(needs, s.Width, s.Color && file == "", s.ASCII))
 	}

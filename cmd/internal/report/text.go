@@ -68,7 +68,6 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	t.objects()
 	t.story()
 	if !d.textsOnly {
-		t.slowStart()
 		t.matrix()
 	}
 	t.Line()
@@ -139,15 +138,7 @@ func (t *text) transfers() {
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
 	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
-	t.slowStart()
 	t.matrix()
-}
-
-// slowStart remarks on a driver that takes long to start.
-func (t *text) slowStart() {
-	if t.v.SlowStart != "" {
-		t.entry("note", t.v.SlowStart, "")
-	}
 }
 
 // took is a time in words; empty when it was not taken.

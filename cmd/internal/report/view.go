@@ -26,14 +26,12 @@ type view struct {
 	// Unused says of each waiver that matches no finding so.
 	Unused []string
 
-	// Status and Said sum up the transfers, Figures the tests beyond the plain copy. SlowStart is a remark on
-	// a driver that takes long to start.
+	// Status and Said sum up the transfers, Figures the tests beyond the plain copy.
 	// Title is the verdict in a few words, InWords the verdict with what it rests on.
 	Title, InWords string
 	Status         status
 	Said           string
 	Figures        []string
-	SlowStart      string
 	// Matrix is the table of the paths between GPUs, Tests are those of the tests beyond the plain copy.
 	Matrix matrix
 	Tests  []matrix
@@ -163,7 +161,7 @@ func newViewer(d *Document) *viewer {
 func newView(d *Document, ascii bool) *view {
 	all := newPaths(d)
 	v := view{
-		Document: d, Machine: d.Host.parts, Figures: figures(d), SlowStart: slowStart(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
+		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
 		Recheck: d.recheck.Command(),
 	}
