@@ -53,14 +53,10 @@ func advise(c *cli.Context) error {
 		}
 	}
 	s := style(c)
-	p := newProgress(false, r.options.Whole)
-	defer p.Done()
-	r.options.Progress = p.Step
-	d, unread := diagnose(c.Context, r)
+	d, unread := diagnoseShown(c.Context, r)
 	if d == nil {
 		return unread
 	}
-	p.Done()
 	needs, err := planOf(d, r.policy)
 	if err != nil {
 		return cmp.Or(unread, err)

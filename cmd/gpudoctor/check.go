@@ -175,7 +175,7 @@ func runRequest(c *cli.Context, r request) error {
 	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
 		d.AddTraits()
 	}
-	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
+	if err := writeReport(c.Context, all, redact.shown(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {

@@ -142,6 +142,14 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}), g.err
 }
 
+// diagnoseShown is diagnose with progress on a terminal.
+func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
+	p := newProgress(false, r.options.Whole)
+	defer p.Done()
+	r.options.Progress = p.Step
+	return diagnose(ctx, r)
+}
+
 // probed reports whether the request asks for transfers of its own.
 func (r request) probed() bool {
 	return len(r.source.from) == 0 && r.options.Probe != probe.Off

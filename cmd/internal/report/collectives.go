@@ -18,8 +18,8 @@ import (
 // CollectivesExitCode is what a command that runs collectives and nothing else ends with: 0 when they
 // are correct as the environment is configured, not slower than the links allow, and no arm
 // delivered wrong data; 1 when they are not; 3 when they could not be tried.
-func CollectivesExitCode(c *probe.Collectives) int {
-	switch {
+func CollectivesExitCode(d *Document) int {
+	switch c := d.Collectives; {
 	case c == nil:
 		return 3
 	case c.Outcome.Failed(), c.Outcome == probe.Slow, slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome == probe.Corrupt || a.Outcome == probe.Hang }):
