@@ -45,10 +45,6 @@ func isCopied(name string) bool {
 // nodes adds what was read of a folder. A file in it is of one node or has reports of several. A folder in it is of one node,
 // unless there are several reports or recordings in that.
 func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
-	top := func(one *Reading) (name string, nested bool) {
-		name, _, nested = strings.Cut(below(root, one.of.source), "/")
-		return name, nested
-	}
 	if slices.ContainsFunc(read, func(one *Reading) bool {
 		of, _, copied := rootfs.Split(below(root, one.of.source))
 		return copied && of == "" // The folder itself is of a machine.
@@ -56,21 +52,21 @@ func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
 		r.node(ctx, root, read)
 		return
 	}
-	for len(read) > 0 && ctx.Err() == nil {
-		name, nested := top(read[0])
-		n := 1
-		for nested && n < len(read) {
-			if other, is := top(read[n]); !is || other != name {
-				break
-			}
-			n++
+	unit := func(one *Reading) string { // The folder in the root, or the file.
+		if name, _, nested := strings.Cut(below(root, one.of.source), "/"); nested {
+			return filepath.Join(root, name)
 		}
-		if nested {
-			r.node(ctx, filepath.Join(root, name), read[:n])
-		} else {
-			r.single(ctx, read[0])
+		return one.of.source
+	}
+	for _, alike := range lines.Grouped(read, unit) {
+		switch folder := unit(alike[0]); {
+		case ctx.Err() != nil:
+			return
+		case folder != alike[0].of.source:
+			r.node(ctx, folder, alike)
+		default:
+			r.single(ctx, alike[0])
 		}
-		read = read[n:]
 	}
 }
 
@@ -161,37 +157,29 @@ func (r *Reading) judged(ctx context.Context, of input, file string) error {
 
 // ofSeveral tells whether an archive without reports is of several nodes. It is if the same file is in several of its folders, or if it has
 // several recordings; else it is of one node.
-func (p *part) ofSeveral() (several bool) {
-	under := 0 // The folders that all of it is in.
-	for ; ; under++ {
-		first := ""
-		for i, m := range p.members {
-			parts := strings.Split(m.name, "/")
-			if len(parts) < under+2 || i > 0 && parts[under] != first {
-				first = ""
-				break
-			}
-			first = parts[under]
-		}
-		if first == "" {
-			break
+func (p *part) ofSeveral() bool {
+	if len(p.members) == 0 {
+		return false
+	}
+	folder := path.Dir(p.members[0].name) // The one that all of it is in.
+	for _, m := range p.members {
+		for folder != "." && !strings.HasPrefix(m.name, folder+"/") {
+			folder = path.Dir(folder)
 		}
 	}
-	recordings, tops := 0, map[string]string{}
+	several, recordings, tops := false, 0, map[string]string{}
 	for _, m := range p.members {
-		parts := strings.Split(m.name, "/")
-		if of, _, copied := rootfs.Split(m.name); copied && of == strings.Join(parts[:under], "/") {
+		if of, _, copied := rootfs.Split(m.name); copied && path.Clean(of) == folder {
 			return false
 		}
-		if len(parts) == under+1 {
+		top, file, nested := strings.Cut(strings.TrimPrefix(m.name, folder+"/"), "/")
+		if !nested {
 			if m.recording {
 				recordings++
 			}
 			continue
 		}
-		top := parts[under]
-		at := strings.Join(parts[under+1:], "/")
-		for _, at := range []string{at, strings.ReplaceAll(at, top, "*")} { // n1/nccl-n1.log is n2/nccl-n2.log.
+		for _, at := range []string{file, strings.ReplaceAll(file, top, "*")} { // n1/nccl-n1.log is n2/nccl-n2.log.
 			if other, known := tops[at]; known && other != top {
 				several = true
 			}
