@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -275,11 +276,11 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
-	size, err := parseSize(c.String(flag))
-	if err != nil {
-		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
+	size, err := humanize.ParseBytes(c.String(flag))
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), "a size is a positive number with a unit: 500MB, 2GiB")
 	}
-	return size, nil
+	return int64(size), nil
 }
 
 // defaultDeadline is how long the whole command may take by default. A longer

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,9 +116,6 @@ func (g *group) certainty() string {
 	}
 	return "cause " + string(cause)
 }
-
-// topic names what the group is about: the variable, or else the rule.
-func (g *group) topic() string { return cmp.Or(g.variable(), g.Rule) }
 
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -285,7 +286,7 @@ func (t *text) conclusion() string {
 	case t.style.Verbose:
 		gaps = strings.Join(d.Gaps, "; ")
 	case v.has(ReasonFailed):
-	case d.fromTexts():
+	case v.has(ReasonUnread), v.has(ReasonTexts):
 		gaps = v.text(ReasonCut)
 	case v.has(ReasonNoGPU):
 		gaps = ""
@@ -293,22 +294,11 @@ func (t *text) conclusion() string {
 	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
-// conclusionColor is the color of the verdict.
-func (t *text) conclusionColor() lines.Color {
-	switch t.v.class() {
-	case "good":
-		return lines.Green
-	case "bad":
-		return lines.Red
-	}
-	return lines.Yellow
-}
-
 // closing writes the verdict.
 func (t *text) closing() {
 	d := t.v
 	said := t.conclusion()
-	t.Wrapped("", t.conclusionColor(), said)
+	t.Wrapped("", cmp.Or(map[string]lines.Color{"good": lines.Green, "bad": lines.Red}[d.class()], lines.Yellow), said)
 	t.Wrapped("", lines.Plain, t.judged(said))
 	t.wanted()
 	t.remark("", lines.Dim, "", d.RedactedNote())

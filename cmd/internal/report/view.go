@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -192,7 +193,7 @@ func (f finding) slight() bool { return !atLeast(f.Severity, rules.Medium) }
 func (v *viewer) finding(g group) finding {
 	v.n++
 	f := finding{
-		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: g.topic(),
+		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: cmp.Or(g.variable(), g.Rule),
 		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: g.steps(), Notes: g.withheld(v.d.Withheld),
 		Check: v.d.recheck.Command(g.ids()...), Fresh: v.d.recheck.Fresh(), Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
 		WithSubject: withSubject(g.Finding),
@@ -266,7 +267,7 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 		Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof), Cost: a.Cost, Caution: a.Caution, Description: a.Description,
 		Why: a.Why, Undo: a.Undo, Verify: a.Verify,
 	}
-	if key := keyOf(a); v.shown[key] == 0 {
+	if key := a.Remedy + "\x00" + valueOf(a.Apply); v.shown[key] == 0 { // The same for advice that a reader cannot distinguish.
 		v.shown[key] = v.n
 	} else {
 		r.Same = v.shown[key]
@@ -280,6 +281,3 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	})
 	return r
 }
-
-// keyOf is the same for advice that a reader cannot distinguish.
-func keyOf(a *remedies.Advice) string { return a.Remedy + "\x00" + valueOf(a.Apply) }
