@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,11 +91,6 @@ malformed, or wrong usage`,
 	}
 }
 
-// maxCases bounds the files of a policy's cases, together, in bytes.
-const maxCases = 64 << 20
-
-var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
-
 // policyResults are what the tests and cases of a policy gave.
 type policyResults struct {
 	rules, tests, cases int
@@ -121,9 +113,9 @@ func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyRe
 			r.failures = append(r.failures, fmt.Sprintf("%s:%d: %s: %s", t.File, t.Line, t.Name, t.Failure))
 		}
 	}
-	cases, err := readCases(dir)
+	cases, err := fixtures.Cases(os.DirFS(dir))
 	if err != nil {
-		return r, err
+		return r, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
 	}
 	for _, c := range cases {
 		failures, err := judgeCase(ctx, set, c)
@@ -139,35 +131,6 @@ func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyRe
 	}
 	r.tests, r.cases = len(tests), len(cases)
 	return r, nil
-}
-
-// readCases reads the cases of a policy, within bounds.
-func readCases(dir string) ([]fixtures.Case, error) {
-	var size int64
-	err := filepath.WalkDir(filepath.Join(dir, "cases"), func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && (!info.Mode().IsRegular() || size+info.Size() > maxCases) {
-			return errCasesSize
-		}
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read cases: %w", err)
-	}
-	cases, err := fixtures.Cases(os.DirFS(dir))
-	if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
-	}
-	return cases, nil
 }
 
 // judgeCase compares what the policy's own rules report on a machine with what is wanted.
