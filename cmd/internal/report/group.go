@@ -187,11 +187,6 @@ func inFavour(c rules.Candidate, prose, code func(string) string) string {
 	return said
 }
 
-// steps are what the findings want looked at, each once.
-func (g group) steps() []rules.Step {
-	return collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps })
-}
-
 // places are the addresses at which the findings of a group lie: those that the
 // parameters of its remedies name, as the subject may count them, else those of the
 // subject.

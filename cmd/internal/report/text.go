@@ -27,6 +27,9 @@ const (
 	largeMachine = 8  // GPUs beyond which it is not shown unless asked for.
 )
 
+// labelWidth is the width of the labels of a remedy and of evidence.
+const labelWidth = 7
+
 // text writes a report for a person.
 type text struct {
 	lines.Page
@@ -140,6 +143,16 @@ func (t *text) transfers() {
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
 	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
 	t.matrix()
+}
+
+// entry writes a status, a sentence and a remark behind it.
+func (t *text) entry(label, said, remark string) {
+	t.Under(t.Paint(ColorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
+}
+
+// hanging writes a label and a text; further lines are aligned with the text.
+func (t *text) hanging(margin, label string, c lines.Color, said string) {
+	t.Under(margin+t.Paint(c, lines.Pad(label, labelWidth)), margin+strings.Repeat(" ", labelWidth), c, said)
 }
 
 // took is a time in words; empty when it was not taken.
@@ -273,6 +286,20 @@ func (f *finding) Like() string {
 // topics are what findings are about, each once.
 func topics(all []finding) []string {
 	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
+}
+
+// details writes what became of the rules, and what could not be read. Texts and what to send stand elsewhere.
+func (t *text) details() {
+	for _, list := range t.v.Examined() {
+		if !list.Detail {
+			continue
+		}
+		t.Head(list.Title)
+		for _, row := range list.Rows {
+			t.Under("  ", "    ", lines.Plain, strings.Join(row.Names, ", ")+behind(": ", row.Text))
+		}
+	}
+	t.Line()
 }
 
 // conclusion is the verdict in a sentence.

@@ -194,7 +194,7 @@ func (v *viewer) finding(g group) finding {
 	v.n++
 	f := finding{
 		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: cmp.Or(g.variable(), g.Rule),
-		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: g.steps(), Notes: g.withheld(v.d.Withheld),
+		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps }), Notes: g.withheld(v.d.Withheld),
 		Check: v.d.recheck.Command(g.ids()...), Fresh: v.d.recheck.Fresh(), Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
 		WithSubject: withSubject(g.Finding),
 	}
