@@ -250,14 +250,15 @@ type assigned struct {
 // assignments are the words that set the variable, outside of containers or in all commands, the last one first: what is changed at one leaves
 // those before it where they are.
 func (s *script) assignments(containers bool) (all []assigned) {
-	for k, c := range slices.Backward(s.commands) {
-		for _, w := range slices.Backward(c.Words) {
+	for k, c := range s.commands {
+		for _, w := range c.Words {
 			value, ok := strings.CutPrefix(strings.TrimPrefix(w.Value, "--env="), s.want.Name+"=")
 			if ok && (containers || s.runOf(k) == nil) {
 				all = append(all, assigned{w, value})
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b assigned) int { return b.From - a.From })
 	return all
 }
 
