@@ -33,7 +33,7 @@ patch -p1 and git apply take. The reasons are on standard error.
 exit code with --diff: 0 nothing to change; 1 a patch; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
-			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod, compose file, Dockerfile or script these settings"},
+			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod, compose file or script these settings"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
 			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, formatFlag, colorFlag, asciiFlag,
 		},
@@ -53,14 +53,10 @@ func advise(c *cli.Context) error {
 		}
 	}
 	s := style(c)
-	p := newProgress(false, r.options.Whole)
-	defer p.Done()
-	r.options.Progress = p.Step
-	d, unread := diagnose(c.Context, r)
+	d, unread := diagnoseShown(c.Context, r)
 	if d == nil {
 		return unread
 	}
-	p.Done()
 	needs, err := planOf(d, r.policy)
 	if err != nil {
 		return cmp.Or(unread, err)
@@ -81,11 +77,9 @@ func advise(c *cli.Context) error {
 			perm |= 0o111
 		}
 	} else if c.String(formatFlag.Name) == "json" {
-		raw, err := lines.JSON(needs)
-		if err != nil {
+		if err := lines.WriteJSON(&b, needs); err != nil {
 			return err
 		}
-		b.Write(raw)
 	} else {
 		b.Write(emit.Overview(needs, s.Width, s.Color && file == "", s.ASCII))
 	}

@@ -28,7 +28,7 @@ import (
 const diffFlag = "diff"
 
 // What --diff takes, for hints.
-const takesPatched = "--diff takes pods and what has a template of pods, compose files, Dockerfiles, batch scripts and shell scripts; for other files, gpudoctor advise --for nccl.conf or --for env writes the variables"
+const takesPatched = "--diff takes pods and what has a template of pods, compose files, batch scripts and shell scripts; for other files, gpudoctor advise --for nccl.conf or --for env writes the variables"
 
 // patching is the change of the file that --diff names.
 type patching struct {
@@ -87,11 +87,10 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 	}
 	made, err := patch.Make(c.Context, patch.Request{Name: name, Text: before, Wants: wants, GPUs: len(needs.Ranks), Vendor: needs.Vendor})
 	if err != nil {
-		hints := []string{takesPatched}
-		if fault, ok := errors.AsType[*patch.Error](err); ok {
-			hints = fault.Hints
+		if _, hinted := errors.AsType[complaint.Error](err); !hinted {
+			err = complaint.Hinted(err, takesPatched)
 		}
-		return complaint.Hinted(fmt.Errorf("--diff %s: %w", complaint.Quote(name), err), hints...)
+		return fmt.Errorf("--diff %s: %w", complaint.Quote(name), err)
 	}
 	folder, err := os.Getwd()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func runRequest(c *cli.Context, r request) error {
 	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
 		d.AddTraits()
 	}
-	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
+	if err := writeReport(c.Context, all, redact.shown(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {
@@ -275,11 +276,11 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
-	size, err := parseSize(c.String(flag))
-	if err != nil {
-		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
+	size, err := humanize.ParseBytes(c.String(flag))
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), "a size is a positive number with a unit: 500MB, 2GiB")
 	}
-	return size, nil
+	return int64(size), nil
 }
 
 // defaultDeadline is how long the whole command may take by default. A longer

@@ -91,8 +91,6 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 		return []string{"30s", "1m", "2m"}, ""
 	}
 	switch name := f.Names()[0]; name {
-	case ruleFlag:
-		return builtin().ruleIDs(), ""
 	case "only", "skip": // Lists, to which one more rule is added.
 		before := value[:strings.LastIndex(value, ",")+1]
 		given := ids([]string{before})
@@ -101,7 +99,7 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 		return formatsOf(l.Command()), ""
 	case fromFlag.Name, targetFlag.Name:
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name, expectFlag:
+	case withFlag.Name, diffFlag, "output", "baseline", "exclude", waiveFlag.Name, ncclFlag.Name, expectFlag:
 		return nil, completeFiles
 	case policyFlag.Name:
 		return nil, completeFolders
@@ -158,7 +156,7 @@ func (l *line) flagAnswers() []string {
 // which names of files may.
 func (l *line) wordAnswers() (all []string, files string) {
 	switch c := l.Command(); {
-	case c != nil && (c.Name == fleetName || c.Name == waiveName && len(l.Words) == 0):
+	case c != nil && c.Name == fleetName:
 		return nil, completeFiles
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles

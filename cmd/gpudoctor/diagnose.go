@@ -142,6 +142,14 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}), g.err
 }
 
+// diagnoseShown is diagnose with progress on a terminal.
+func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
+	p := newProgress(false, r.options.Whole)
+	defer p.Done()
+	r.options.Progress = p.Step
+	return diagnose(ctx, r)
+}
+
 // probed reports whether the request asks for transfers of its own.
 func (r request) probed() bool {
 	return len(r.source.from) == 0 && r.options.Probe != probe.Off
@@ -158,63 +166,47 @@ func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Fa
 // stands at its default is left out.
 func (r request) recheck() remedies.Recheck {
 	var flags []string
-	add := func(name, value string) {
-		if value != "" {
+	add := func(name string, values ...string) {
+		for _, value := range lines.NonEmpty(values...) {
 			flags = append(flags, "--"+name, value)
 		}
 	}
-	for _, file := range r.source.from {
-		if r.source.remote != nil && !isRemoteImage(file) {
-			file = registry.Scheme + file // What image takes for a reference, --from takes for a path.
+	is := func(name string, set bool) {
+		if set {
+			flags = append(flags, "--"+name)
 		}
-		add(fromFlag.Name, file)
 	}
-	for _, file := range r.source.with {
-		add(withFlag.Name, file)
-	}
+	unless := func(usual, value string) string { return map[bool]string{true: value}[value != usual] }
+	add(fromFlag.Name, lines.Map(r.source.from, func(file string) string {
+		if r.source.remote != nil && !isRemoteImage(file) {
+			return registry.Scheme + file // What image takes for a reference, --from takes for a path.
+		}
+		return file
+	})...)
+	add(withFlag.Name, r.source.with...)
 	if len(r.source.from) == 0 {
 		usual := probe.Quick
 		if r.profile == rules.Image {
 			usual = probe.Off
 		}
-		if r.options.Probe != usual {
-			add(probeFlag.Name, string(r.options.Probe))
-		}
-		if r.options.ProbeBusy {
-			flags = append(flags, "--"+busyFlag.Name)
-		}
-		if r.options.ProbeTimeout > 0 {
-			add(waitFlag.Name, r.options.ProbeTimeout.String())
-		}
+		add(probeFlag.Name, unless(string(usual), string(r.options.Probe)))
+		is(busyFlag.Name, r.options.ProbeBusy)
+		add(waitFlag.Name, unless("0s", r.options.ProbeTimeout.String()))
 	}
-	if r.deadline > 0 {
-		add(deadlineFlag.Name, r.deadline.String())
-	}
-	if r.source.maxBytes > 0 {
-		add(maxBytesFlag.Name, strconv.FormatInt(r.source.maxBytes, 10)+"B")
-	}
-	for _, pattern := range r.source.exclude {
-		add("exclude", pattern)
-	}
-	if r.profile != rules.Training {
-		add("profile", string(r.profile))
-	}
+	add(deadlineFlag.Name, unless("0s", r.deadline.String()))
+	add(maxBytesFlag.Name, unless("0B", strconv.FormatInt(r.source.maxBytes, 10)+"B"))
+	add("exclude", r.source.exclude...)
+	add("profile", unless(string(rules.Training), string(r.profile)))
 	add(targetFlag.Name, r.source.target)
 	add(driverFlag.Name, r.driver)
 	if r.source.platform.Required {
 		add(platformFlag.Name, r.source.platform.String())
 	}
-	if r.source.plainHTTP {
-		flags = append(flags, "--"+plainHTTPFlag.Name)
-	}
+	is(plainHTTPFlag.Name, r.source.plainHTTP)
 	add(policyFlag.Name, r.policy)
 	add(waiveFlag.Name, r.waive)
-	if r.failOn != report.Threshold(rules.High) {
-		add("fail-on", string(r.failOn))
-	}
-	if r.strict {
-		flags = append(flags, "--strict")
-	}
+	add("fail-on", unless(string(rules.High), string(r.failOn)))
+	is("strict", r.strict)
 	files := slices.ContainsFunc(slices.Concat(r.source.from, r.source.with), func(name string) bool { return !strings.HasPrefix(name, examplePrefix) })
 	return remedies.Recheck{Flags: flags, Files: files}
 }

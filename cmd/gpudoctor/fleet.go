@@ -46,8 +46,8 @@ func fleetCommand() *cli.Command {
 		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
 each other, a tar archive or a folder of them, or - for standard input. What has
 no report is judged first, as check --from does: a file with a snapshot or a log of
-a node, or a folder for each node, with all that is known of it, in a folder or in
-an archive (ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
+a node, or a folder for each node in a folder, with all that is known of it
+(ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
 which versions and settings differ, and who did not report.
 
@@ -167,12 +167,12 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 }
 
 // judgeNode judges a recording, texts or a folder of these, as check --from does.
-func judgeNode(ctx context.Context, file string, in io.Reader) ([]byte, error) {
+func judgeNode(ctx context.Context, file string) ([]byte, error) {
 	if err := compileOnce(); err != nil {
 		return nil, err
 	}
 	d, err := diagnose(ctx, request{
-		source: source{from: []string{file}, stdin: in}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
+		source: source{from: []string{file}}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
 	})
 	if err != nil {
 		return nil, err

@@ -51,22 +51,14 @@ func examineImage(c *cli.Context) error {
 	r.source.from = names
 	if names[0] == "/" {
 		r.source.from = nil // gpudoctor runs in the image.
-	} else if err := r.source.findImage(c.Context); err != nil {
+	} else if r.source.remote, err = findImage(c.Context, names[0]); err != nil {
 		return err
 	}
+	r.source.image = names[0] != "/"
 	if err := r.readTarget(c); err != nil {
 		return err
 	}
 	return runRequest(c, r)
-}
-
-// findImage finds out whether the one name is that of a file, or of an image in a registry.
-func (s *source) findImage(ctx context.Context) (err error) {
-	if s.remote, err = findImage(ctx, s.from[0]); err != nil {
-		return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(s.from[0]), err))
-	}
-	s.image = true
-	return nil
 }
 
 // takeImage finds out whether --from names an image, and judges it as one.
@@ -92,7 +84,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 		case isRemoteImage(name):
 			ref, err := findImage(ctx, name)
 			if err != nil {
-				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
+				return err
 			}
 			s.remote = ref
 		default:

@@ -218,8 +218,8 @@ func TestImages(t *testing.T) {
 
 func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {
 	t.Helper()
-	s := source{from: []string{at}}
-	expect.NoError(t, s.findImage(t.Context()))
+	s := source{from: []string{at}, image: true}
+	s.remote = expect.Value(findImage(t.Context(), at))(t)
 	d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target}))(t)
 	return d
 }
@@ -415,8 +415,8 @@ func TestRegistryOnly(t *testing.T) {
 
 // TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
 func TestImageAgain(t *testing.T) {
-	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
-	expect.NoError(t, s.findImage(t.Context()))
+	s := source{from: []string{"127.0.0.1:1/org/app:1"}, image: true}
+	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
 	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
 	got := parseRequest(t, r.recheck().Flags)
 	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // takesImages is what the command image takes, for hints.
@@ -33,20 +34,20 @@ func isRemoteImage(name string) bool { return strings.HasPrefix(name, registry.S
 // or of an image in a registry. A file counts first, and what looks like a path is never looked
 // for in a registry.
 func findImage(ctx context.Context, name string) (*registry.Reference, error) {
-	if isRemoteImage(name) {
-		ref, err := registry.Parse(name)
-		return &ref, err
+	ref, wrong := registry.Parse(name)
+	is, err := false, wrong
+	if !isRemoteImage(name) {
+		is, err = isImage(ctx, name, true)
 	}
-	is, err := isImage(ctx, name, true)
-	if errors.Is(err, fs.ErrNotExist) {
-		if ref, parseErr := registry.Parse(name); parseErr == nil && !inFolder(ctx, name) {
-			return &ref, nil
-		}
-	}
-	if err == nil && !is {
+	switch {
+	case isRemoteImage(name) && err == nil, errors.Is(err, fs.ErrNotExist) && wrong == nil && !inFolder(ctx, name):
+		return &ref, nil
+	case is && err == nil:
+		return nil, nil //nolint:nilnil // It is a file.
+	case err == nil:
 		err = image.ErrNotImage
 	}
-	return nil, withoutPath(err)
+	return nil, imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), withoutPath(err)))
 }
 
 // inFolder reports whether there is a file or folder of the name of the first part of a path.

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -343,14 +340,3 @@ func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error)
 	arranged, err := l.Arranged()
 	return append([]string{args[0]}, arranged...), set.explain(err)
 }
-
-// parseSize reads a number of bytes, with or without a unit.
-func parseSize(value string) (int64, error) {
-	size, err := humanize.ParseBytes(value)
-	if err != nil || size == 0 || size > math.MaxInt64 {
-		return 0, errSize
-	}
-	return int64(size), nil
-}
-
-var errSize = errors.New("a size is a positive number with a unit: 500MB, 2GiB")

@@ -120,7 +120,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), adviseCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), fleetCommand(), waiveCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			checkCommand(), adviseCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), fleetCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), manCommand(), versionCommand(),
 		},
 	}

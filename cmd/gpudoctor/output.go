@@ -51,7 +51,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 			of, ok = report.FormatOf(file)
 		}
 		if !ok {
-			return nil, complaint.Hinted(fmt.Errorf("-o %s: unknown file extension", complaint.Quote(file)), "use one of: "+join(report.Extensions()), otherExtension())
+			return nil, complaint.Hinted(fmt.Errorf("-o %s: unknown file extension", complaint.Quote(file)), "use one of: "+join(report.Extensions()), "or name the format: -o FORMAT=FILE, with one of: "+join(report.FormatNames()))
 		}
 		if err := writable("-o", file); err != nil {
 			return nil, err
@@ -62,11 +62,6 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		all = append(all, output{format: f})
 	}
 	return all, nil
-}
-
-// otherExtension is the hint for a file whose name does not tell its format.
-func otherExtension() string {
-	return "or name the format: -o FORMAT=FILE, with one of: " + join(report.FormatNames())
 }
 
 // filesOf are the files among outputs.
@@ -140,13 +135,13 @@ func sayWritten(all []output, said string, stdout io.Writer) error {
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, shown func(inFile bool) *report.Document, s report.Style, stdout io.Writer) error {
 	plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 	return writeOutputs(ctx, all, stdout, func(w io.Writer, o output) error {
 		if o.file == "" {
-			return o.format.Write(w, v.ToStdout(stdout), s)
+			return o.format.Write(w, shown(stdio.IsFile(stdout)), s)
 		}
-		return o.format.Write(w, v.ToFile(), plain)
+		return o.format.Write(w, shown(true), plain)
 	})
 }
 
@@ -164,16 +159,11 @@ func writeOutputs(ctx context.Context, all []output, stdout io.Writer, write fun
 		var b bytes.Buffer
 		failed = append(failed, write(&b, o), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
 	}
-	return firstOf(failed)
-}
-
-// firstOf is the first of errors, with the others as hints.
-func firstOf(all []error) error {
-	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
-	if len(all) == 0 {
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) == 0 {
 		return nil
 	}
-	return complaint.Hinted(all[0], alsoHints(all)...)
+	return complaint.Hinted(failed[0], alsoHints(failed)...)
 }
 
 // alsoHints are the errors behind the first as hints.

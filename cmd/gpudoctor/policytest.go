@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -89,29 +86,16 @@ malformed, or wrong usage`,
 			if err := stdio.WriteText(c.App.Writer, r.String()); err != nil {
 				return err
 			}
-			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.Failed > 0])
+			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.failed > 0])
 		},
 	}
 }
 
-// maxCases bounds the files of a policy's cases, together, in bytes.
-const maxCases = 64 << 20
-
-var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
-
 // policyResults are what the tests and cases of a policy gave.
 type policyResults struct {
-	// Failed is how many tests and cases failed.
-	Failed int
-
-	tests []rules.PolicyTest
-	cases []caseResult
-	rules int
-}
-
-// caseResult is a case, and how it differs from what is wanted.
-type caseResult struct {
-	name     string
+	rules, tests, cases int
+	// failed is how many tests and cases failed, and failures say why, a line each.
+	failed   int
 	failures []string
 }
 
@@ -119,54 +103,34 @@ type caseResult struct {
 // the policy together with the built-in ones.
 func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
 	r.rules = len(lines.Filter(set.Rules(), func(rule rules.Rule) bool { return set.Own(rule.ID) }))
-	if r.tests, err = set.TestPolicy(ctx, dir); err != nil {
-		return r, err
-	}
-	r.Failed = len(lines.Filter(r.tests, func(t rules.PolicyTest) bool { return t.Failure != "" }))
-	cases, err := readCases(dir)
+	tests, err := set.TestPolicy(ctx, dir)
 	if err != nil {
 		return r, err
 	}
-	for _, c := range cases {
-		result := caseResult{name: c.Name}
-		if result.failures, err = judgeCase(ctx, set, c); err != nil {
-			return r, err
+	for _, t := range tests {
+		if t.Failure != "" {
+			r.failed++
+			r.failures = append(r.failures, fmt.Sprintf("%s:%d: %s: %s", t.File, t.Line, t.Name, t.Failure))
 		}
-		if len(result.failures) > 0 {
-			r.Failed++
-		}
-		r.cases = append(r.cases, result)
-	}
-	return r, nil
-}
-
-// readCases reads the cases of a policy, within bounds.
-func readCases(dir string) ([]fixtures.Case, error) {
-	var size int64
-	err := filepath.WalkDir(filepath.Join(dir, "cases"), func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && (!info.Mode().IsRegular() || size+info.Size() > maxCases) {
-			return errCasesSize
-		}
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read cases: %w", err)
 	}
 	cases, err := fixtures.Cases(os.DirFS(dir))
 	if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
+		return r, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
 	}
-	return cases, nil
+	for _, c := range cases {
+		failures, err := judgeCase(ctx, set, c)
+		if err != nil {
+			return r, err
+		}
+		if len(failures) > 0 {
+			r.failed++
+		}
+		for _, f := range failures {
+			r.failures = append(r.failures, "case "+c.Name+": "+f)
+		}
+	}
+	r.tests, r.cases = len(tests), len(cases)
+	return r, nil
 }
 
 // judgeCase compares what the policy's own rules report on a machine with what is wanted.
@@ -212,20 +176,6 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 
 // String is what failed, and a summary.
 func (r policyResults) String() string {
-	var b strings.Builder
-	line := func(format string, args ...any) {
-		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
-	}
-	for _, t := range r.tests {
-		if t.Failure != "" {
-			line("FAIL  %s:%d: %s: %s", t.File, t.Line, t.Name, t.Failure)
-		}
-	}
-	for _, c := range r.cases {
-		for _, f := range c.failures {
-			line("FAIL  case %s: %s", c.name, f)
-		}
-	}
-	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.Failed)
-	return b.String()
+	said := append(prefixed("FAIL  ", r.failures), fmt.Sprintf("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(r.tests, "test"), lines.Count(r.cases, "case"), r.failed))
+	return strings.Join(lines.Clean(said, false), "\n") + "\n"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -62,9 +63,18 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := style(c)
 	opts.Collectives = probe.Off
-	g := collectShown(c.Context, src, opts, s.Quiet)
+	s := style(c)
+	s.Verbose, s.Quiet = true, false
+	return probeAlone(c, src, opts, report.TransfersExitCode, func(w io.Writer, d *report.Document) error {
+		return report.WriteTransfers(w, formatIn(c), d, s)
+	})
+}
+
+// probeAlone runs a probe and writes what it did, unless that is well and --quiet is set.
+func probeAlone(c *cli.Context, src source, opts gather.Options, codeOf func(*report.Document) int, write func(io.Writer, *report.Document) error) error {
+	quiet := c.Bool(quietFlag.Name)
+	g := collectShown(c.Context, src, opts, quiet)
 	if g.err != nil {
 		return g.err
 	}
@@ -73,13 +83,12 @@ func probeP2P(c *cli.Context) error {
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
-	code := report.TransfersExitCode(d)
-	if s.Quiet && code == exitOK {
+	code := codeOf(d)
+	if quiet && code == exitOK {
 		return nil
 	}
-	s.Verbose, s.Quiet = true, false
-	shown := readRedaction(c).Of(d).ToStdout(c.App.Writer)
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTransfers(w, formatIn(c), shown, s) }); err != nil {
+	shown := readRedaction(c).shown(d)(stdio.IsFile(c.App.Writer))
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return write(w, shown) }); err != nil {
 		return err
 	}
 	return verdict(code)
@@ -106,23 +115,7 @@ func probeNCCL(c *cli.Context) error {
 			}
 		}
 	}
-	quiet := c.Bool(quietFlag.Name)
-	g := collectShown(c.Context, src, opts, quiet)
-	if g.err != nil {
-		return g.err
-	}
-	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+	return probeAlone(c, src, opts, report.CollectivesExitCode, func(w io.Writer, d *report.Document) error {
+		return report.WriteCollectives(w, formatIn(c), d.Collectives, c.Bool(operationsFlag.Name))
 	})
-	code := report.CollectivesExitCode(d.Collectives)
-	if quiet && code == exitOK {
-		return nil
-	}
-	shown := readRedaction(c).Of(d).ToStdout(c.App.Writer)
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
-		return report.WriteCollectives(w, formatIn(c), shown.Collectives, c.Bool(operationsFlag.Name))
-	}); err != nil {
-		return err
-	}
-	return verdict(code)
 }

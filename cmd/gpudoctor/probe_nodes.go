@@ -95,11 +95,7 @@ func writeNodes(c *cli.Context, format string, r *nodes.Report) error {
 		if format != "json" {
 			return fleet.WriteNetwork(w, r)
 		}
-		raw, err := lines.JSON(r)
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		return err
+		return lines.WriteJSON(w, r)
 	}); err != nil {
 		return err
 	}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // The flags that say whether names and secrets are replaced by stand-ins.
@@ -41,30 +39,16 @@ const (
 	redactNothing
 )
 
-// versions are one report for places where more or less of it may be seen. Each is made when it is first asked for.
-type versions struct {
-	choice          redactChoice
-	whole           *report.Document
-	named, redacted func() *report.Document
-}
-
-// Of returns the versions of a report.
-func (c redactChoice) Of(d *report.Document) versions {
-	return versions{c, d, sync.OnceValue(d.WithoutSecrets), sync.OnceValue(d.Redact)}
-}
-
-// ToFile is the version for a file.
-func (v versions) ToFile() *report.Document { return v.to(true) }
-
-// ToStdout is the version for standard output.
-func (v versions) ToStdout(stdout io.Writer) *report.Document { return v.to(stdio.IsFile(stdout)) }
-
-func (v versions) to(file bool) *report.Document {
-	switch {
-	case v.choice == redactNothing:
-		return v.whole
-	case v.choice == redactAll || v.choice == redactFiles && file:
-		return v.redacted()
+// shown returns what of a report may be seen in a file, or elsewhere. Each version is made when it is first asked for.
+func (c redactChoice) shown(d *report.Document) func(inFile bool) *report.Document {
+	named, redacted := sync.OnceValue(d.WithoutSecrets), sync.OnceValue(d.Redact)
+	return func(inFile bool) *report.Document {
+		switch {
+		case c == redactNothing:
+			return d
+		case c == redactAll || c == redactFiles && inFile:
+			return redacted()
+		}
+		return named()
 	}
-	return v.named()
 }

@@ -313,7 +313,7 @@ func (s source) check(ctx context.Context) error {
 			}
 		case isRemoteImage(name):
 			if _, err := findImage(ctx, name); err != nil {
-				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
+				return err
 			}
 		case name != standardInput:
 			info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return s.readable(name) })

@@ -28,19 +28,12 @@ gpudoctor check -o report.html draws the same topology.`,
 				return err
 			}
 			r.options.Probe = probe.Off
-			s := style(c)
-			redact := readRedaction(c)
-			p := newProgress(false, r.options.Whole)
-			defer p.Done()
-			r.options.Progress = p.Step
-			d, err := diagnose(c.Context, r)
+			d, err := diagnoseShown(c.Context, r)
 			if d == nil {
 				return err
 			}
-			p.Done()
-			return stdio.Write(c.App.Writer, func(w io.Writer) error {
-				return report.WriteTopology(w, redact.Of(d).ToStdout(c.App.Writer), s)
-			})
+			shown := readRedaction(c).shown(d)(stdio.IsFile(c.App.Writer))
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return report.WriteTopology(w, shown, style(c)) })
 		},
 	}
 }

@@ -81,19 +81,6 @@ func (f *Dockerfile) goesOn(text string) string {
 	return text
 }
 
-// LastStage is the line where the last stage begins, and the last one of its last ENV, or of FROM; 0 if the file has none.
-func (f *Dockerfile) LastStage() (from, behind int) {
-	for _, in := range f.instructions {
-		switch last := in.lines[len(in.lines)-1].Number; in.name {
-		case "FROM":
-			from, behind = in.lines[0].Number, last
-		case "ENV":
-			behind = last
-		}
-	}
-	return from, behind
-}
-
 // word is one of an instruction's: its text without its quotes, and the line where it begins.
 type word struct {
 	text string

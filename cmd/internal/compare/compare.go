@@ -163,10 +163,10 @@ func Compare(version string, a, b Input) *Difference {
 		d.note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
 	}
 	a, b, moved := followMoves(a, b)
-	d.Items = append(d.Items, moved...)
-	d.Items = append(d.Items, compareFindings(a.Report.AllFindings(), b.Report.AllFindings())...)
-	d.Items = append(d.Items, compareJudged(a.Report, b.Report)...)
-	d.Items = append(d.Items, foldLost(compareFacts(a.Facts, b.Facts))...)
+	d.Items = append(d.Items, slices.Concat(
+		moved, compareFindings(a.Report.AllFindings(), b.Report.AllFindings()),
+		skippedOnly(New, b.Report, a.Report), skippedOnly(Gone, a.Report, b.Report), foldLost(compareFacts(a.Facts, b.Facts)),
+	)...)
 	slices.SortStableFunc(d.Items, Item.compare)
 	d.Same = len(d.Items) == 0
 	return d

@@ -111,11 +111,6 @@ func number(s string) float64 {
 // decimal is a number with a unit of a rate, a time or a share: what was measured.
 var decimal = lazy.New(`\b[0-9]+(?:\.[0-9]+)?(?: (?:GB/s|Gb/s|us|ms|%))`)
 
-// compareJudged lists the rules that are judged on one side only.
-func compareJudged(a, b *report.Document) []Item {
-	return append(skippedOnly(New, b, a), skippedOnly(Gone, a, b)...)
-}
-
 // skippedOnly lists the rules that were skipped in a report and judged in the other.
 func skippedOnly(change Change, d, other *report.Document) []Item {
 	var items []Item

@@ -97,36 +97,29 @@ func notJudged(d *report.Document, rule string) string {
 // rates are the slowest transfers of the tests that both reports measured, where they differ by
 // more than two measurements of one thing.
 func rates(before, now *probe.Report) []report.TestRate {
-	was, _ := slowest(before)
-	is, tests := slowest(now)
+	was := slowest(before)
 	var all []report.TestRate
-	for _, test := range tests {
-		if b, measured := was[test]; measured && !near(b, is[test]) {
-			all = append(all, report.TestRate{Test: test, Before: b, After: is[test]})
+	for _, r := range slowest(now) {
+		i := slices.IndexFunc(was, func(o report.TestRate) bool { return o.Test == r.Test })
+		if i >= 0 && !near(was[i].After, r.After) {
+			r.Before = was[i].After
+			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// slowest are the slowest transfers of tests, by test, and the tests in order.
-func slowest(r *probe.Report) (gbps map[string]float64, tests []string) {
-	gbps = map[string]float64{}
+// slowest are the slowest transfers of the tests that a report measured.
+func slowest(r *probe.Report) (all []report.TestRate) {
 	if r == nil {
-		return gbps, nil
+		return nil
 	}
-	for _, t := range r.Transfers {
-		if t.GBps == nil {
-			continue
-		}
-		have, is := gbps[t.Test]
-		if !is {
-			tests = append(tests, t.Test)
-		}
-		if !is || *t.GBps < have {
-			gbps[t.Test] = *t.GBps
-		}
+	measured := lines.Filter(r.Transfers, func(t probe.Transfer) bool { return t.GBps != nil })
+	for _, alike := range lines.Grouped(measured, func(t probe.Transfer) string { return t.Test }) {
+		gbps := lines.Map(alike, func(t probe.Transfer) float64 { return *t.GBps })
+		all = append(all, report.TestRate{Test: alike[0].Test, After: slices.Min(gbps)})
 	}
-	return gbps, tests
+	return all
 }
 
 // Replaced reports whether stand-ins took the place of names.

@@ -152,8 +152,9 @@ func (i Item) change() string {
 	}
 	if before, ok := i.Before.([]string); ok {
 		after, _ := i.After.([]string)
-		if said := listChange(before, after); said != "" {
-			return said
+		gained, lost := lines.Lacking("+", after, before), lines.Lacking("-", before, after)
+		if said := strings.Join(append(gained, lost...), " "); said != "" { // Else only its order changed.
+			return lines.Cut(maxValue, said)
 		}
 	}
 	said := i.value(i.Before) + " -> " + i.value(i.After)
@@ -182,15 +183,6 @@ func wordsChange(before, after string) string {
 		}
 	}
 	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
-}
-
-// value writes a value of the item. A size stands in a unit that people read.
-func (i Item) value(v any) string {
-	at := reflect.Indirect(reflect.ValueOf(v))
-	if at.IsValid() && at.CanInt() && at.Int() >= 0 && strings.HasSuffix(i.pattern, "_bytes") {
-		return humanize.IBytes(uint64(at.Int()))
-	}
-	return value(v)
 }
 
 // finding says what changed of a finding.
@@ -226,11 +218,6 @@ func (s Said) String() string {
 	return said
 }
 
-// listChange says what a list gained and lost; empty where only its order changed.
-func listChange(before, after []string) string {
-	return lines.Cut(maxValue, strings.Join(append(lines.Lacking("+", after, before), lines.Lacking("-", before, after)...), " "))
-}
-
 // note is a value in brackets, where it says something.
 func (i Item) note(v any) string {
 	said := i.value(v)
@@ -240,9 +227,12 @@ func (i Item) note(v any) string {
 	return " (" + said + ")"
 }
 
-// value writes a value. Of a device or a finding, its name says more than its parts do.
-func value(v any) string {
+// value writes a value of the item. A size stands in a unit that people read. Of a device or a finding, its name says more than its parts do.
+func (i Item) value(v any) string {
 	at := reflect.Indirect(reflect.ValueOf(v))
+	if at.IsValid() && at.CanInt() && at.Int() >= 0 && strings.HasSuffix(i.pattern, "_bytes") {
+		return humanize.IBytes(uint64(at.Int()))
+	}
 	switch at.Kind() { //nolint:exhaustive // All others are written as JSON.
 	case reflect.Invalid:
 		return ""

@@ -152,11 +152,6 @@ func (c *found) add(i int, n *Node, f Finding) {
 
 // mostOf is the key with the largest number.
 func mostOf(counts map[string]int) string {
-	best := ""
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > counts[best] {
-			best = name
-		}
-	}
-	return best
+	names := append([]string{""}, slices.Sorted(maps.Keys(counts))...) // Of none, it is empty.
+	return slices.MaxFunc(names, func(a, b string) int { return counts[a] - counts[b] })
 }

@@ -39,24 +39,14 @@ func (f *Fleet) sections(l limits) []lines.Part {
 		lines.Filter(f.Nodes, func(n *Node) bool { return n.State == string(report.Inconclusive) }),
 		func(n *Node) string { return n.Name },
 	)
-	var all []lines.Part
-	add := func(title string, said []string, most int) {
-		if shown := said[:min(len(said), most)]; len(shown) > 0 {
-			all = append(all, lines.Part{Title: title, List: lines.Entries(shown...), More: len(said) - len(shown)})
-		}
-	}
-	names := func(title string, names []string) {
-		if len(names) > 0 {
-			add(title, []string{lines.First(names, l.names, ", ")}, 1)
-		}
-	}
-	add("Between nodes", f.accused(), l.outliers)
-	add("Figures far from those of like nodes", f.outlying(l), l.outliers)
-	names("Not examined completely", unproven)
-	names("No report", f.Unreported)
-	add("Not counted", lines.Map(f.Problems, Problem.String), l.lines)
-	add("Figures", lines.Map(f.Measured, Measured.String), l.figures)
-	return all
+	var doc lines.Doc
+	doc.Add("Between nodes", f.accused(), l.outliers)
+	doc.Add("Figures far from those of like nodes", f.outlying(l), l.outliers)
+	doc.Add("Not examined completely", lines.NonEmpty(lines.First(unproven, l.names, ", ")), 1)
+	doc.Add("No report", lines.NonEmpty(lines.First(f.Unreported, l.names, ", ")), 1)
+	doc.Add("Not counted", lines.Map(f.Problems, Problem.String), l.lines)
+	doc.Add("Figures", lines.Map(f.Measured, Measured.String), l.figures)
+	return doc.Parts
 }
 
 // maxExplained bounds the nodes that are named of those whose outliers a cause may explain.

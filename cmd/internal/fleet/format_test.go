@@ -94,37 +94,3 @@ func TestFormats(t *testing.T) {
 		expect.That(t, !j.AllPassed || f.ExitCode == 0, "%s as JUnit has passed, with exit code %d", name, f.ExitCode)
 	}
 }
-
-// TestHistogram checks that each node is in one bar, outliers at the edges, and that no bar leaves the picture.
-func TestHistogram(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		values   []float64
-		outliers int
-	}{
-		{[]float64{5, 5}, 0},
-		{[]float64{1, 2, 3}, 0},
-		{[]float64{40, 40, 41, 41, 42, 42, 43, 43, 44, 10, 99}, 2},
-		{[]float64{3, 3, 3, 3, 3, 3, 3, 3, 3, 1}, 1},
-	} {
-		values := c.values
-		var nodes []*Node
-		for i, v := range values {
-			nodes = append(nodes, &Node{Name: fmt.Sprint("n", i), Figures: map[string]Figure{"f": {Value: v}}})
-		}
-		all, outliers := measuredOf(nodes)
-		h := all[0].histogram()
-		total := 0
-		for _, b := range h.Bars {
-			var n int
-			_, err := fmt.Sscanf(b.Title, "%d", &n)
-			expect.NoError(t, err)
-			total += n
-			expect.That(t, b.Top >= 0 && b.Top+b.Height == pictureHeight && b.X >= 0 && b.X < columns+2*firstColumn, "%v: a bar at %+v", values, b)
-			expect.Equal(t, b.X < firstColumn || b.X >= firstColumn+columns, b.Class == "odd", "%v: the class of %+v", values, b)
-		}
-		expect.Equal(t, len(values), total, "%v: nodes in bars", values)
-		expect.Equal(t, c.outliers, len(outliers), "%v: outliers", values)
-		expect.That(t, h.Line >= firstColumn && h.Line <= firstColumn+columns, "%v: the median at %f", values, h.Line)
-	}
-}

@@ -2,11 +2,9 @@ package fleet
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 	"sync"
 
@@ -29,14 +27,13 @@ var compiled = sync.OnceValue(func() *template.Template {
 })
 
 // What a page shows.
-var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100}
+var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100, figures: 200}
 
 const (
-	maxFilters  = 20  // Causes by which the picture can be filtered.
-	maxPictures = 48  // Histograms.
-	fewNodes    = 200 // Nodes that can be shown with their names.
-	openNames   = 20  // Nodes of a cause that are shown unfolded.
-	openLines   = 12  // Lines of a section that are.
+	maxFilters = 20  // Causes by which the picture can be filtered.
+	fewNodes   = 200 // Nodes that can be shown with their names.
+	openNames  = 20  // Nodes of a cause that are shown unfolded.
+	openLines  = 12  // Lines of a section that are.
 )
 
 // page is what the template shows: one file that loads nothing, as the page of one node (see package report). The style
@@ -52,9 +49,8 @@ type page struct {
 	Racks    []rack
 	Causes   []pageCause
 	Sections []pageSection
-	Figures  []histogram
-	// MoreCauses and MoreFigures are how many are left out.
-	MoreCauses, MoreFigures int
+	// MoreCauses is how many are left out.
+	MoreCauses int
 }
 
 // filter is a cause by which the picture is filtered.
@@ -97,7 +93,6 @@ func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 		p.Sections = append(p.Sections, one)
 	}
 	p.draw()
-	p.measure()
 	if err := compiled().Execute(b, p); err != nil {
 		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
@@ -112,16 +107,6 @@ func (f *Fleet) article(number int, c Cause) pageCause {
 		one.Fix = c.fix()
 	}
 	return one
-}
-
-// measure draws the figures of several nodes, those with outliers first.
-func (p *page) measure() {
-	all := lines.Filter(p.Measured, func(m Measured) bool { return m.Nodes >= 2 })
-	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(len(b.outliers), len(a.outliers)) })
-	for _, m := range all[:min(len(all), maxPictures)] {
-		p.Figures = append(p.Figures, m.histogram())
-	}
-	p.MoreFigures = len(all) - len(p.Figures)
 }
 
 // class is the colour of the whole.

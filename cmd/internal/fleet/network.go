@@ -32,26 +32,20 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		because := lines.Map(blame.Because, func(why string) lines.Entry { return lines.Entry{Lead: "- ", Text: why} })
 		doc.Parts = append(doc.Parts, lines.Part{Title: fmt.Sprintf("%d. %s", i+1, Accused(blame)), List: because})
 	}
-	if bad := badPairs(r); len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
+	if len(r.Pairs) > 0 && len(r.Nodes) <= maxMatrix {
 		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes, GB/s", Table: matrix(r)})
-	} else if len(bad) > 0 {
-		shown := bad[:min(len(bad), maxBadPairs)]
-		doc.Parts = append(doc.Parts, lines.Part{Title: "Pairs of nodes", List: lines.Entries(shown...), More: len(bad) - len(shown)})
+	} else { // They are too many for a table.
+		bad := lines.Filter(r.Pairs, func(p nodes.Run) bool { return p.Outcome != probe.OK })
+		doc.Add("Pairs of nodes", lines.Map(bad, func(p nodes.Run) string { return strings.Join(p.Nodes, " and ") + ": " + told(p) }), maxBadPairs)
 	}
-	if left := notRun(r); len(left) > 0 {
-		doc.Parts = append(doc.Parts, lines.Part{Title: "Not tested", List: lines.Entries(left...)})
-	}
+	doc.Add("Not tested", notRun(r), math.MaxInt)
 	var differ []string
 	for _, d := range r.Differs {
 		others := lines.Map(slices.Sorted(maps.Keys(d.Others)), func(name string) string { return fmt.Sprintf("%s on %s", cmp.Or(d.Others[name], "not set"), name) })
 		differ = append(differ, fmt.Sprintf("%s: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set")))
 	}
-	if len(differ) > 0 {
-		doc.Parts = append(doc.Parts, lines.Part{Title: "Set differently", List: lines.Entries(differ...)})
-	}
-	if said := clocks(r); said != "" {
-		doc.Parts = append(doc.Parts, lines.Part{Title: "Clocks differ", List: lines.Entries(said)})
-	}
+	doc.Add("Set differently", differ, math.MaxInt)
+	doc.Add("Clocks differ", lines.NonEmpty(clocks(r)), 1)
 	doc.Rest = "--format json"
 	_, err := w.Write(doc.Text(0, false, false))
 	return err
@@ -82,12 +76,6 @@ func clocks(r *nodes.Report) string {
 		}
 	}
 	return lines.First(all, maxNamed, ", ") + refused
-}
-
-// badPairs are the pairs that are not ok, where they are too many for a table.
-func badPairs(r *nodes.Report) []string {
-	bad := lines.Filter(r.Pairs, func(p nodes.Run) bool { return p.Outcome != probe.OK })
-	return lines.Map(bad, func(p nodes.Run) string { return strings.Join(p.Nodes, " and ") + ": " + told(p) })
 }
 
 // networkHead counts the nodes and the pairs.

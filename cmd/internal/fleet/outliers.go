@@ -28,10 +28,9 @@ const (
 
 // Figure is what a node measured of one kind.
 type Figure struct {
-	// Value is the median of its measurements, and Spread how far these differ, as one standard deviation.
-	Value  float64 `json:"value"`
-	Spread float64 `json:"spread,omitempty"`
-	Unit   string  `json:"unit,omitempty"`
+	// Value is the median of its measurements.
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
 }
 
 // Outlier is a figure of a node that is far from those of nodes with like hardware.
@@ -61,10 +60,6 @@ type Measured struct {
 	Spread  float64 `json:"spread"`
 	Lowest  float64 `json:"lowest"`
 	Highest float64 `json:"highest"`
-
-	of       []*Node
-	outliers []Outlier
-	limit    float64
 }
 
 // measuredOf are the figures of like nodes, and those that are outliers, the farthest first.
@@ -81,9 +76,9 @@ func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
 	}
 	all, outliers := make([]Measured, 0, len(byKind)), []Outlier{}
 	for k, of := range byKind {
-		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit, of: of}
-		m.judge(figures)
-		all, outliers = append(all, m), append(outliers, m.outliers...)
+		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit}
+		outliers = append(outliers, m.judge(of, lines.Map(of, func(n *Node) float64 { return n.Figures[k.figure].Value }), figures)...)
+		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Measured) int {
 		return cmp.Or(cmp.Compare(a.Hardware, b.Hardware), cmp.Compare(a.Figure, b.Figure))
@@ -95,34 +90,23 @@ func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
 	return all, outliers
 }
 
-// judge finds the outliers of one figure, of as many in all.
-func (m *Measured) judge(figures int) {
-	values := lines.Map(m.of, func(n *Node) float64 { return n.Figures[m.Figure].Value })
+// judge finds the outliers among what nodes measured of one figure, of as many in all: what is farther from the median than chance gives. The
+// spread is estimated from a limited number of nodes: the limit is a quantile of Student's distribution.
+func (m *Measured) judge(nodes []*Node, values []float64, figures int) (outliers []Outlier) {
 	m.Nodes, m.Lowest, m.Highest = len(values), slices.Min(values), slices.Max(values)
-	m.Median, m.Spread = usual(values)
-	for _, n := range m.of {
-		f := n.Figures[m.Figure]
-		if sigmas := m.far(f.Value, f.Spread, figures); sigmas != 0 {
-			m.outliers = append(m.outliers, Outlier{Node: n.Name, Figure: m.Figure, Unit: f.Unit, Value: f.Value, Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
-		}
-	}
-}
-
-// far is how many standard deviations a value is from the median if that is more than chance gives; else 0. The spread is
-// estimated from a limited number of nodes: the limit is a quantile of Student's distribution.
-func (m *Measured) far(value, own float64, figures int) float64 {
+	m.Median = median(values)
+	m.Spread = madToSigma * median(lines.Map(values, func(v float64) float64 { return math.Abs(v - m.Median) }))
 	spread := math.Max(m.Spread, leastSpread*math.Abs(m.Median))
 	if m.Nodes < leastGroup || spread == 0 {
-		return 0
+		return nil
 	}
-	if m.limit == 0 {
-		m.limit = distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(m.Nodes-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	limit := distuv.StudentsT{Sigma: 1, Nu: madEfficiency * float64(m.Nodes-1)}.Quantile(1 - falseAlarm/float64(2*figures))
+	for i, value := range values {
+		if sigmas := (value - m.Median) / spread; math.Abs(sigmas) > limit {
+			outliers = append(outliers, Outlier{Node: nodes[i].Name, Figure: m.Figure, Unit: m.Unit, Value: value, Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
+		}
 	}
-	sigmas := (value - m.Median) / math.Hypot(spread, own)
-	if math.Abs(sigmas) <= m.limit {
-		return 0
-	}
-	return sigmas
+	return outliers
 }
 
 // slowLinks are the pairs of GPUs whose transfers are far slower than those of the same pair on like nodes: one bad link
@@ -153,22 +137,11 @@ func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
 	}
 	var all []Outlier
 	for k, rates := range byKind {
-		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Nodes: len(rates)}
-		m.Median, m.Spread = usual(lines.Map(rates, func(r rate) float64 { return float64(r.gbps) }))
-		for _, r := range rates {
-			sigmas := m.far(float64(r.gbps), 0, figures)
-			if sigmas < 0 && !told[test(r.node.Name, m.Figure)] {
-				all = append(all, Outlier{Node: r.node.Name, Figure: m.Figure, Unit: "GB/s", Value: float64(r.gbps), Median: m.Median, Nodes: m.Nodes, Sigmas: sigmas})
-			}
-		}
+		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Unit: "GB/s"}
+		of, values := lines.Map(rates, func(r rate) *Node { return r.node }), lines.Map(rates, func(r rate) float64 { return float64(r.gbps) })
+		all = append(all, lines.Filter(m.judge(of, values, figures), func(o Outlier) bool { return o.slower() && !told[test(o.Node, o.Figure)] })...)
 	}
 	return all
-}
-
-// usual is the median of values, and their spread as one standard deviation.
-func usual(values []float64) (middle, spread float64) {
-	middle = median(values)
-	return middle, madToSigma * median(lines.Map(values, func(v float64) float64 { return math.Abs(v - middle) }))
 }
 
 func median(values []float64) float64 {

@@ -72,9 +72,8 @@ type Reading struct {
 	part
 }
 
-// Judge makes the report of a node from a recording, from texts, or from a folder or an archive of these; "-" is what in
-// holds.
-type Judge func(ctx context.Context, file string, in io.Reader) ([]byte, error)
+// Judge makes the report of a node from a recording, from texts, or from a folder or an archive of these.
+type Judge func(ctx context.Context, file string) ([]byte, error)
 
 // input is where reports are read from.
 type input struct {
@@ -85,7 +84,7 @@ type input struct {
 
 // Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
 // them one report or several after each other. If there is a judge, it judges what holds no report: a file, or each folder in
-// a folder or archive, as what is known of a node. What is no report and cannot be judged is a problem, and ends nothing.
+// a folder, as what is known of a node. What is no report and cannot be judged is a problem, and ends nothing.
 func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}, judge: judge}
 	for _, p := range paths {

@@ -172,7 +172,7 @@ func TestRecordings(t *testing.T) {
 	} {
 		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	r, err := Read(t.Context(), []string{folder}, nil, func(_ context.Context, file string, _ io.Reader) ([]byte, error) {
+	r, err := Read(t.Context(), []string{folder}, nil, func(_ context.Context, file string) ([]byte, error) {
 		if raw, err := os.ReadFile(file); err != nil || string(raw) != "a recording" { //nolint:gosec // A file of the test.
 			return nil, errors.Join(errors.New("not recognized"), err)
 		}

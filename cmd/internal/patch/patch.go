@@ -16,10 +16,10 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -84,18 +84,9 @@ var (
 	ErrLarge  = fmt.Errorf("it has more than %d bytes or %d lines, or more than %d places to change", MaxBytes, maxLines, maxChanges)
 	ErrQuote  = errors.New("a quote in it does not end, or is not understood")
 	ErrKind   = errors.New("no description of a job that can be changed was recognized")
+
+	errLineEnds = complaint.Hinted(errors.New("it has a byte order mark, or lines that end with a carriage return"), "dos2unix removes them")
 )
-
-// Error is a fault of a file that must be removed before it can be changed.
-type Error struct {
-	Reason string
-	// Hints say how.
-	Hints []string
-}
-
-func (e *Error) Error() string { return e.Reason }
-
-var errLineEnds = &Error{"it has a byte order mark, or lines that end with a carriage return", []string{"dos2unix removes them"}}
 
 // Make changes a file.
 func Make(ctx context.Context, r Request) (Result, error) {
@@ -124,7 +115,9 @@ func Make(ctx context.Context, r Request) (Result, error) {
 	if len(f.changes) == 0 {
 		f.Text = r.Text
 	}
-	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
+	for _, remarks := range [][]Remark{f.changes, f.manual} {
+		slices.SortStableFunc(remarks, func(a, b Remark) int { return a.Line - b.Line })
+	}
 	return Result{Text: f.Text, Changes: f.changes, Manual: f.manual, Notes: f.notes}, nil
 }
 
@@ -279,28 +272,6 @@ func (f *file) comment(at int, margin string, nearest bool) (all []string) {
 	return all
 }
 
-// settingLine is a line that sets one variable and nothing else: a command, an instruction of a Dockerfile, or a part of one that stands on
-// several lines.
-var settingLine = lazy.New("^(\\s*(?:(?:export|readonly|(?i:ENV)|-e|-x|--env)\\s+|--env=)?)(\\w+)(?:=|\\s+)(?:\"[^\"$`\\\\]*\"|'[^']*'|[^\\s\"'$`\\\\;&|<>()#]*)(\\s*\\\\?|\\s+#.*)$")
-
-// setLine changes the value on a line, counted from 0, that sets nothing else, or removes the line. The text must then be right. The end of what
-// stands on several lines is left to a person: the sign at the end of the line above would have to go with it.
-func (f *file) setLine(at int, value string, isRight func() bool) bool {
-	m := settingLine.FindStringSubmatch(f.lines[at])
-	above := strings.TrimRight(f.Text[:f.starts[at]], " \t\n")
-	switch {
-	case m == nil || m[2] != f.want.Name || f.begin(at) != at && strings.TrimSpace(m[3]) != `\` || strings.HasSuffix(above, "&&") || strings.HasSuffix(above, "|"):
-		f.byHand(at, "something else stands on its line")
-		return false
-	case f.want.Kind == plan.Unset:
-		f.replace(f.starts[at], f.starts[at+1], "")
-	default:
-		f.replace(f.starts[at], f.starts[at+1], m[1]+f.want.Name+"="+value+m[3]+"\n")
-		f.insert(at, f.comment(at, marginOf(m[1]), false))
-	}
-	return f.apply(at, isRight, "what stands around it needs its line")
-}
-
 // begin is the first of the lines that a backslash joins to one.
 func (f *file) begin(at int) int {
 	for at > 0 && strings.HasSuffix(strings.TrimRight(f.lines[at-1], " \t"), `\`) {
@@ -360,14 +331,12 @@ func (f *file) form() (propose func(*file) error, err error) {
 	switch {
 	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
 		if i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); i >= 0 {
-			return nil, &Error{
-				fmt.Sprintf("line %d is a template, which says nothing until it is filled in", i+1),
-				[]string{"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add"},
-			}
+			return nil, complaint.Hinted(
+				fmt.Errorf("line %d is a template, which says nothing until it is filled in", i+1),
+				"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add",
+			)
 		}
 		return proposeYAML, nil
-	case !isScript && kinds["dockerfile"]:
-		return proposeDockerfile, nil
 	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
 		return nil, ErrKind
 	case len(kinds) > 0, slices.ContainsFunc(f.lines, setsCommunication):

@@ -21,6 +21,7 @@ const maxDepth = 60
 
 // container is a container or service of a file.
 type container struct {
+	// launch is what the reader of texts says of it; nil if it does not know it.
 	launch *facts.Launch
 	// kind is that of the launch, and of the target of gpudoctor advise --for: "kubernetes" or "compose".
 	kind string
@@ -39,8 +40,10 @@ func proposeYAML(f *file) error {
 		return err
 	}
 	all := d.containers
-	for _, c := range all {
-		c.launch = f.launchOf(c)
+	for _, c := range all { // Another one is not known.
+		if i := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Line == c.line && l.Kind == c.kind }); i >= 0 {
+			c.launch = &f.launches[i]
+		}
 	}
 	if !slices.ContainsFunc(all, func(c *container) bool { return c.launch != nil }) {
 		return ErrKind
@@ -56,15 +59,6 @@ func proposeYAML(f *file) error {
 		})
 	}
 	return nil
-}
-
-// launchOf is what the reader of texts says of a container; nil for one that it does not know.
-func (f *file) launchOf(c *container) *facts.Launch {
-	i := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Line == c.line && l.Kind == c.kind })
-	if i < 0 {
-		return nil
-	}
-	return &f.launches[i]
 }
 
 // concernsContainer reports whether a setting concerns a container, and its form can set it.

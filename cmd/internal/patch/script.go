@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
@@ -37,8 +38,8 @@ func (s *script) read() bool {
 	return read.Whole
 }
 
-// counts reports whether the text, which is read for it, has as many words more.
-func (s *script) counts(more int) func() bool {
+// edited makes the edits at a line, counted from 0, after which there must be as many words more.
+func (s *script) edited(line, more int, note string) bool {
 	words := func() (n int) {
 		for i := range s.commands {
 			n += len(s.commands[i].Words)
@@ -46,12 +47,7 @@ func (s *script) counts(more int) func() bool {
 		return n
 	}
 	want := words() + more
-	return func() bool { return s.read() && words() == want }
-}
-
-// edited makes the edits at a line, counted from 0, after which there must be as many words more.
-func (s *script) edited(line, more int) bool {
-	ok := s.apply(line, s.counts(more), unread)
+	ok := s.apply(line, func() bool { return s.read() && words() == want }, note)
 	if !ok {
 		s.read()
 	}
@@ -216,7 +212,7 @@ func (s *script) change(r *run, old word, by string) {
 	}
 	s.replace(old.From, old.To, written)
 	s.explain(r)
-	s.edited(at, 0)
+	s.edited(at, 0, unread)
 }
 
 // explain has the reason of the setting written above a command, if one may stand there.
@@ -242,7 +238,7 @@ func (s *script) insertOption(r *run, option string) {
 		s.replace(behind, behind, " "+remedies.Quote(option))
 	}
 	s.explain(r)
-	s.edited(s.lineOf(r.words[0].From), 1)
+	s.edited(s.lineOf(r.words[0].From), 1, unread)
 }
 
 // assigned is a word that sets a variable.
@@ -251,56 +247,50 @@ type assigned struct {
 	value string
 }
 
-// assignments are the words that set a variable, outside of containers or in
-// all commands.
-func (s *script) assignments(name string, containers bool) (all []assigned) {
-	for k := range s.commands {
-		for _, w := range s.commands[k].Words {
-			value, ok := strings.CutPrefix(strings.TrimPrefix(w.Value, "--env="), name+"=")
+// assignments are the words that set the variable, outside of containers or in all commands, the last one first: what is changed at one leaves
+// those before it where they are.
+func (s *script) assignments(containers bool) (all []assigned) {
+	for k, c := range s.commands {
+		for _, w := range c.Words {
+			value, ok := strings.CutPrefix(strings.TrimPrefix(w.Value, "--env="), s.want.Name+"=")
 			if ok && (containers || s.runOf(k) == nil) {
 				all = append(all, assigned{w, value})
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b assigned) int { return b.From - a.From })
 	return all
 }
 
-// each goes through the assignments of the variable. One that was changed or removed is looked for again.
-func (s *script) each(containers bool, isChanged func(assigned) bool) {
-	for i := 0; !s.isFull(); {
-		all := s.assignments(s.want.Name, containers)
-		if i >= len(all) {
-			return
-		}
-		if !isChanged(all[i]) {
-			i++
-		}
-	}
-}
+// settingLine is a line that sets one variable and nothing else: a command, or a part of one that stands on several lines.
+var settingLine = lazy.New("^(\\s*(?:(?:export|readonly|-e|-x|--env)\\s+|--env=)?)(\\w+)=(?:\"[^\"$`\\\\]*\"|'[^']*'|[^\\s\"'$`\\\\;&|<>()#]*)(\\s*\\\\?|\\s+#.*)$")
 
-// set changes the value on a line that sets nothing else, or removes the line. It reports whether that was done.
-func (s *script) set(a assigned) bool {
+// set changes the value on a line that sets nothing else, or removes the line. The end of what stands on several lines is left to a person: the sign
+// at the end of the line above would have to go with it.
+func (s *script) set(a assigned) {
 	at, more := s.lineOf(a.From), 0
-	if s.want.Kind == plan.Unset {
-		for i := range s.commands {
-			for _, w := range s.commands[i].Words {
-				if s.lineOf(w.From) == at {
-					more--
-				}
-			}
+	m := settingLine.FindStringSubmatch(s.lines[at])
+	above := strings.TrimRight(s.Text[:s.starts[at]], " \t\n")
+	switch {
+	case m == nil || m[2] != s.want.Name || s.begin(at) != at && strings.TrimSpace(m[3]) != `\` || strings.HasSuffix(above, "&&") || strings.HasSuffix(above, "|"):
+		s.byHand(at, "something else stands on its line")
+		return
+	case s.want.Kind == plan.Unset:
+		s.replace(s.starts[at], s.starts[at+1], "")
+		for _, c := range s.commands {
+			more -= len(lines.Filter(c.Words, func(w word) bool { return s.lineOf(w.From) == at }))
 		}
+	default:
+		s.replace(s.starts[at], s.starts[at+1], m[1]+s.want.Name+"="+remedies.Quote(s.want.Value)+m[3]+"\n")
+		s.insert(at, s.comment(at, marginOf(m[1]), false))
 	}
-	ok := s.setLine(at, remedies.Quote(s.want.Value), s.counts(more))
-	if !ok {
-		s.read()
-	}
-	return ok
+	s.edited(at, more, "what stands around it needs its line")
 }
 
 // export sets or removes a variable at the beginning of the script, or changes the value that it has there.
 func (s *script) export() {
 	w := s.want
-	all := s.assignments(w.Name, false)
+	all := s.assignments(false)
 	isUnset := func(c command) bool { v := c.Values(); return v[0] == "unset" && slices.Contains(v, w.Name) }
 	switch {
 	case w.Kind == plan.Unset:
@@ -308,13 +298,15 @@ func (s *script) export() {
 			s.add("unset "+w.Name, 2)
 		}
 	case len(all) > 0:
-		s.each(false, func(a assigned) bool {
-			if !same(a.value, w.Value) && !stated(a.value) {
+		for _, a := range all {
+			switch {
+			case same(a.value, w.Value) || s.isFull():
+			case !stated(a.value):
 				s.byHand(s.lineOf(a.From), "its value refers to a variable")
-				return false
+			default:
+				s.set(a)
 			}
-			return !same(a.value, w.Value) && s.set(a)
-		})
+		}
 	default:
 		s.add("export "+w.Name+"="+remedies.Quote(w.Value), 2)
 	}
@@ -324,7 +316,7 @@ func (s *script) export() {
 func (s *script) add(line string, words int) {
 	added := append(s.comment(s.behind, "", true), line)
 	s.insert(s.behind, added)
-	if s.edited(s.behind-1, words) {
+	if s.edited(s.behind-1, words, unread) {
 		s.behind += len(added)
 	}
 }
@@ -351,11 +343,12 @@ func (s *script) unset() (found bool) {
 		line := s.lineOf(at.From)
 		return w.within(s.numbers[s.begin(line)], s.numbers[line])
 	}
-	s.each(true, func(a assigned) bool {
-		isMeant := len(w.Values) > 0 && w.removes(w.Name, a.value) && isHere(a.word)
-		found = found || isMeant
-		return isMeant && s.set(a)
-	})
+	for _, a := range s.assignments(true) {
+		if len(w.Values) > 0 && w.removes(w.Name, a.value) && isHere(a.word) && !s.isFull() {
+			found = true
+			s.set(a)
+		}
+	}
 	isInside := func(word word) bool { // In quotes, or in a list of variables.
 		return slices.ContainsFunc(w.Values, func(v string) bool {
 			return strings.Index(strings.TrimPrefix(word.Value, "--env="), w.Name+"="+v) > 0

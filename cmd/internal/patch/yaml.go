@@ -2,6 +2,7 @@ package patch
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // document is a YAML file. What a setting changes in its nodes is changed in the text at their places: lines are added behind an entry,
@@ -43,7 +45,7 @@ func documentsOf(text string) (roots []*yaml.Node, err error) {
 		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			return roots, nil
 		} else if err != nil {
-			return nil, &Error{"it is not valid YAML: " + err.Error(), []string{"correct it first"}}
+			return nil, complaint.Hinted(fmt.Errorf("it is not valid YAML: %w", err), "correct it first")
 		}
 		roots = append(roots, n.Content...)
 	}

@@ -18,8 +18,8 @@ import (
 // CollectivesExitCode is what a command that runs collectives and nothing else ends with: 0 when they
 // are correct as the environment is configured, not slower than the links allow, and no arm
 // delivered wrong data; 1 when they are not; 3 when they could not be tried.
-func CollectivesExitCode(c *probe.Collectives) int {
-	switch {
+func CollectivesExitCode(d *Document) int {
+	switch c := d.Collectives; {
 	case c == nil:
 		return 3
 	case c.Outcome.Failed(), c.Outcome == probe.Slow, slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome == probe.Corrupt || a.Outcome == probe.Hang }):
@@ -34,7 +34,7 @@ func CollectivesExitCode(c *probe.Collectives) int {
 // of each arm is told, not only those of the first.
 func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool) error {
 	if format == "json" {
-		return writeAsJSON(w, c)
+		return lines.WriteJSON(w, c)
 	}
 	c = lines.Clean(c, false)
 	said := []string{inLines(collectivesHead(c))}
@@ -132,18 +132,10 @@ func gains(c *probe.Collectives) []string {
 			good = append(good, fmt.Sprintf("%s proven good: %s would cost %.0f %%", what.part, what.setting, 100*(1-after/before)))
 		case len(a.Unset) > 0 && len(a.Unset) < least && after >= limits.CollectiveFaster*before:
 			least = len(a.Unset)
-			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), costVerb(len(a.Unset)), 100*(1-before/after))}
+			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), map[bool]string{true: "cost", false: "costs"}[len(a.Unset) > 1], 100*(1-before/after))}
 		}
 	}
 	return append(costly, good...)
-}
-
-// costVerb is the verb for so many variables.
-func costVerb(n int) string {
-	if n > 1 {
-		return "cost"
-	}
-	return "costs"
 }
 
 // armSettings are the variables of an arm.

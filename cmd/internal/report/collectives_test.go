@@ -43,10 +43,10 @@ func TestExitCode(t *testing.T) {
 			case first == probe.Unknown:
 				want = 3
 			}
-			expect.Equal(t, want, CollectivesExitCode(sample(first, other)), "%s, then %s", first, other)
+			expect.Equal(t, want, CollectivesExitCode(&Document{Collectives: sample(first, other)}), "%s, then %s", first, other)
 		}
 	}
-	expect.That(t, CollectivesExitCode(nil) == 3 && CollectivesExitCode(sample()) == 3, "nothing that was run passes")
+	expect.That(t, CollectivesExitCode(&Document{}) == 3 && CollectivesExitCode(&Document{Collectives: sample()}) == 3, "nothing that was run passes")
 }
 
 // TestWrite checks what every format says of a failure, and that JSON is the probe's own report.

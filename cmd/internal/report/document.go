@@ -100,17 +100,16 @@ type Document struct {
 	// Timing is how long the run took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts      *facts.Facts        // What it was made of.
-	parts      []Part              // What it says of each part of it.
-	shown      func() *facts.Facts // The same, as far as this report may show it.
-	persistent *bool               // Persistence mode is on for every GPU.
-	textsOnly  bool                // No machine was examined, but what somebody sent.
-	probed     bool                // The probe was asked for.
-	only       int                 // How many rules were asked for by name.
-	runs       string              // How the job is started, as instructions names it.
-	recheck    remedies.Recheck
-	folder     string // What the names of the texts are relative to; empty for the current folder.
-	rule       func(id string) (rules.Rule, bool)
+	facts     *facts.Facts        // What it was made of.
+	parts     []Part              // What it says of each part of it.
+	shown     func() *facts.Facts // The same, as far as this report may show it.
+	textsOnly bool                // No machine was examined, but what somebody sent.
+	probed    bool                // The probe was asked for.
+	only      int                 // How many rules were asked for by name.
+	runs      string              // How the job is started, as instructions names it.
+	recheck   remedies.Recheck
+	folder    string // What the names of the texts are relative to; empty for the current folder.
+	rule      func(id string) (rules.Rule, bool)
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
@@ -302,7 +301,6 @@ func New(in Input) *Document {
 		Texts:         in.Facts.Texts,
 		facts:         in.Facts,
 		shown:         func() *facts.Facts { return in.Facts },
-		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,
 		only:          len(in.Only),
@@ -403,22 +401,11 @@ func wholeAdvice(advice []remedies.Advice) []remedies.Advice {
 
 // count counts findings by severity.
 func count(findings []rules.Finding) Counts {
-	var c Counts
+	n := map[rules.Severity]int{}
 	for _, f := range findings {
-		switch f.Severity {
-		case rules.Critical:
-			c.Critical++
-		case rules.High:
-			c.High++
-		case rules.Medium:
-			c.Medium++
-		case rules.Low:
-			c.Low++
-		default:
-			c.Info++
-		}
+		n[f.Severity]++
 	}
-	return c
+	return Counts{n[rules.Critical], n[rules.High], n[rules.Medium], n[rules.Low], n[rules.Info]}
 }
 
 // list are the counts, most severe first.

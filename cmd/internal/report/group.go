@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,9 +117,6 @@ func (g *group) certainty() string {
 	return "cause " + string(cause)
 }
 
-// topic names what the group is about: the variable, or else the rule.
-func (g *group) topic() string { return cmp.Or(g.variable(), g.Rule) }
-
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.
 func (g group) messages() []string {
@@ -189,11 +185,6 @@ func inFavour(c rules.Candidate, prose, code func(string) string) string {
 		said += ". To check: " + prose(c.Shows)
 	}
 	return said
-}
-
-// steps are what the findings want looked at, each once.
-func (g group) steps() []rules.Step {
-	return collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps })
 }
 
 // places are the addresses at which the findings of a group lie: those that the

@@ -194,16 +194,14 @@ func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
 		return append(parts, "PCIe paths hidden")
 	}
-	// The words of nvidia-smi's legend for the path types (nvidia-smi topo -m).
-	words := map[string]string{
-		"PIX": "under one PCIe switch", "PXB": "across PCIe switches", "PHB": "across root ports of one CPU",
-		"NODE": "across host bridges of one NUMA node", "SYS": "across NUMA nodes",
-	}
 	path := pairs[0].Path
 	if slices.ContainsFunc(pairs, func(p facts.Pair) bool { return p.Path != path }) {
 		return append(parts, "mixed PCIe paths")
 	}
-	return lines.NonEmpty(append(parts, words[path])...)
+	if i := slices.IndexFunc(known, func(t Term) bool { return t.Name == path }); i >= 0 { // The types of paths of nvidia-smi topo -m.
+		parts = append(parts, strings.TrimPrefix(known[i].Means, "a path "))
+	}
+	return parts
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".

@@ -179,7 +179,6 @@ func (v *view) About() []pair {
 		{"Host", v.Host.Hostname},
 		{"System", lines.Joined(", ", v.Host.Distribution, v.Host.Kernel, v.Host.Arch)},
 		{"Processor", v.Host.CPU},
-		{"Driver", v.SlowStart},
 		{"Measured", strings.Join(v.Figures, "; ")},
 		{"Examined", strings.Join(v.Sources, ", ")},
 		{"Rules", v.rulesInNumbers()},

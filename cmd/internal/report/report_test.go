@@ -247,7 +247,7 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 func TestOneScreen(t *testing.T) {
 	// The probe's full mode tells more figures.
 	for name, width := range map[string]int{
-		"healthy": 80, "healthy-pair": 80, "low": 80, "no-gpu": 80, "unproven": 80, "busy": 80, "busy-part": 80, "slow-start": 80, "full": 100,
+		"healthy": 80, "healthy-pair": 80, "low": 80, "no-gpu": 80, "unproven": 80, "busy": 80, "busy-part": 80, "full": 100,
 	} {
 		lines := strings.Split(strings.TrimSuffix(textOf(samples()[name], Style{Width: width, Example: "h200x8"}), "\n"), "\n")
 		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))

@@ -31,7 +31,6 @@ func samples() map[string]*Document {
 		"busy-part":    busyInPart(),
 		"under-load":   underLoadInPart(),
 		"stopped":      stoppedOnGPU(),
-		"slow-start":   slowToStart(),
 		"gave-up":      gaveUp(),
 		"deliberate":   deliberate(),
 		"withheld":     withheld(),
@@ -448,14 +447,6 @@ func stoppedOnGPU() Input {
 	t := in.Facts.Transfers
 	t.Stage, t.Reason, t.GPU = "contexts", "a call of the driver did not return", gpuAt(3)
 	in.Verdict.Findings[0].Message = "A context was not made on " + gpuAt(3) + " within 60 s."
-	return in
-}
-
-// slowToStart is a machine whose GPUs come up anew for each program.
-func slowToStart() Input {
-	in := healthy(8)
-	in.Facts.Transfers.Stages = []probe.Stage{{Name: "cuInit", Milliseconds: 12034.2}, {Name: "contexts", Milliseconds: 2201.7}, {Name: probe.TestCopy, Milliseconds: 310}}
-	in.Timing.TotalMS = 15012
 	return in
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,23 +26,11 @@ var labels = []string{"first", "alike", "gone", "waits", "ended", "said", "quiet
 
 // labelOf is the part of a process in one word.
 func labelOf(m *facts.Member) string {
-	switch m.Role {
-	case facts.RoleFirst:
-		return "first"
-	case facts.RoleAlike:
-		return "alike"
-	case facts.RoleLost:
-		return "gone"
-	case facts.RoleWaits:
-		return "waits"
-	case facts.RoleAfter:
-		if m.End != nil {
-			return "ended"
-		}
-		return "said"
-	case facts.RoleSilent:
+	if m.Role == facts.RoleAfter && m.End != nil {
+		return "ended"
 	}
-	return "quiet"
+	of := map[facts.Role]string{facts.RoleFirst: "first", facts.RoleAlike: "alike", facts.RoleLost: "gone", facts.RoleWaits: "waits", facts.RoleAfter: "said"}
+	return cmp.Or(of[m.Role], "quiet")
 }
 
 // newStory tells of a job; nil where fewer than two of its processes are known.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ const (
 	maxPaths     = 8  // Peer paths instead of a table that does not fit.
 	largeMachine = 8  // GPUs beyond which it is not shown unless asked for.
 )
+
+// labelWidth is the width of the labels of a remedy and of evidence.
+const labelWidth = 7
 
 // text writes a report for a person.
 type text struct {
@@ -68,7 +72,6 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	t.objects()
 	t.story()
 	if !d.textsOnly {
-		t.slowStart()
 		t.matrix()
 	}
 	t.Line()
@@ -139,15 +142,17 @@ func (t *text) transfers() {
 	}
 	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
 	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
-	t.slowStart()
 	t.matrix()
 }
 
-// slowStart remarks on a driver that takes long to start.
-func (t *text) slowStart() {
-	if t.v.SlowStart != "" {
-		t.entry("note", t.v.SlowStart, "")
-	}
+// entry writes a status, a sentence and a remark behind it.
+func (t *text) entry(label, said, remark string) {
+	t.Under(t.Paint(ColorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
+}
+
+// hanging writes a label and a text; further lines are aligned with the text.
+func (t *text) hanging(margin, label string, c lines.Color, said string) {
+	t.Under(margin+t.Paint(c, lines.Pad(label, labelWidth)), margin+strings.Repeat(" ", labelWidth), c, said)
 }
 
 // took is a time in words; empty when it was not taken.
@@ -283,6 +288,20 @@ func topics(all []finding) []string {
 	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
 }
 
+// details writes what became of the rules, and what could not be read. Texts and what to send stand elsewhere.
+func (t *text) details() {
+	for _, list := range t.v.Examined() {
+		if !list.Detail {
+			continue
+		}
+		t.Head(list.Title)
+		for _, row := range list.Rows {
+			t.Under("  ", "    ", lines.Plain, strings.Join(row.Names, ", ")+behind(": ", row.Text))
+		}
+	}
+	t.Line()
+}
+
 // conclusion is the verdict in a sentence.
 func (t *text) conclusion() string {
 	d := t.v
@@ -294,7 +313,7 @@ func (t *text) conclusion() string {
 	case t.style.Verbose:
 		gaps = strings.Join(d.Gaps, "; ")
 	case v.has(ReasonFailed):
-	case d.fromTexts():
+	case v.has(ReasonUnread), v.has(ReasonTexts):
 		gaps = v.text(ReasonCut)
 	case v.has(ReasonNoGPU):
 		gaps = ""
@@ -302,22 +321,11 @@ func (t *text) conclusion() string {
 	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
-// conclusionColor is the color of the verdict.
-func (t *text) conclusionColor() lines.Color {
-	switch t.v.class() {
-	case "good":
-		return lines.Green
-	case "bad":
-		return lines.Red
-	}
-	return lines.Yellow
-}
-
 // closing writes the verdict.
 func (t *text) closing() {
 	d := t.v
 	said := t.conclusion()
-	t.Wrapped("", t.conclusionColor(), said)
+	t.Wrapped("", cmp.Or(map[string]lines.Color{"good": lines.Green, "bad": lines.Red}[d.class()], lines.Yellow), said)
 	t.Wrapped("", lines.Plain, t.judged(said))
 	t.wanted()
 	t.remark("", lines.Dim, "", d.RedactedNote())

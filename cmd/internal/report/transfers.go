@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -29,22 +28,12 @@ var TransferFormats = []string{"text", "json"}
 // WriteTransfers writes what became of the transfers, and nothing else; as JSON the probe's own report.
 func WriteTransfers(w io.Writer, format string, d *Document, s Style) error {
 	if format == "json" {
-		return writeAsJSON(w, d.Transfers)
+		return lines.WriteJSON(w, d.Transfers)
 	}
 	var b bytes.Buffer
 	t := newText(&b, newView(d, s.ASCII), s)
 	t.machine()
 	t.transfers()
 	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// writeAsJSON writes a part of the facts as JSON.
-func writeAsJSON(w io.Writer, part any) error {
-	raw, err := lines.JSON(part)
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	_, err = w.Write(raw)
 	return err
 }

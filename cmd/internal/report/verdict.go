@@ -206,7 +206,8 @@ func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 		// What files do not say of a machine is no gap; a file that was not understood is.
 		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
 		all = append(unreadTexts(slices.DeleteFunc(slices.Clone(in.Facts.Texts), isBroken)), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
-		return slices.Concat(all, missingSections(lacks), d.notJudgedFiles())
+		// Several rules read one value that a file does not show.
+		return slices.Concat(all, missingSections(lacks), reasonsFor(ReasonRule, lines.Map(d.Skipped, func(s Skipped) pair { return pair{s.Rule, reasonOf(s)} })))
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
@@ -274,12 +275,6 @@ func unreadTexts(texts []facts.Text) []Reason {
 		which = "the first is " + which
 	}
 	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, lines.Count(all, "text"), which)}}
-}
-
-// notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
-// several rules read one value that a file does not show.
-func (d *Document) notJudgedFiles() []Reason {
-	return reasonsFor(ReasonRule, lines.Map(d.Skipped, func(s Skipped) pair { return pair{s.Rule, reasonOf(s)} }))
 }
 
 // reasonsFor are reasons of one kind, for names of which the same is said.
@@ -582,9 +577,6 @@ func (d *Document) state() string {
 	}
 	return "no problems found, not proven healthy"
 }
-
-// fromTexts reports whether the verdict is of texts without a cause of failure.
-func (d *Document) fromTexts() bool { return d.Verdict.has(ReasonUnread) || d.Verdict.has(ReasonTexts) }
 
 // verdictInWords is the verdict with what it rests on.
 func (d *Document) verdictInWords() string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -26,14 +27,12 @@ type view struct {
 	// Unused says of each waiver that matches no finding so.
 	Unused []string
 
-	// Status and Said sum up the transfers, Figures the tests beyond the plain copy. SlowStart is a remark on
-	// a driver that takes long to start.
+	// Status and Said sum up the transfers, Figures the tests beyond the plain copy.
 	// Title is the verdict in a few words, InWords the verdict with what it rests on.
 	Title, InWords string
 	Status         status
 	Said           string
 	Figures        []string
-	SlowStart      string
 	// Matrix is the table of the paths between GPUs, Tests are those of the tests beyond the plain copy.
 	Matrix matrix
 	Tests  []matrix
@@ -163,7 +162,7 @@ func newViewer(d *Document) *viewer {
 func newView(d *Document, ascii bool) *view {
 	all := newPaths(d)
 	v := view{
-		Document: d, Machine: d.Host.parts, Figures: figures(d), SlowStart: slowStart(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
+		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
 		Recheck: d.recheck.Command(),
 	}
@@ -194,8 +193,8 @@ func (f finding) slight() bool { return !atLeast(f.Severity, rules.Medium) }
 func (v *viewer) finding(g group) finding {
 	v.n++
 	f := finding{
-		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: g.topic(),
-		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: g.steps(), Notes: g.withheld(v.d.Withheld),
+		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: cmp.Or(g.variable(), g.Rule),
+		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps }), Notes: g.withheld(v.d.Withheld),
 		Check: v.d.recheck.Command(g.ids()...), Fresh: v.d.recheck.Fresh(), Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
 		WithSubject: withSubject(g.Finding),
 	}
@@ -268,7 +267,7 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 		Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof), Cost: a.Cost, Caution: a.Caution, Description: a.Description,
 		Why: a.Why, Undo: a.Undo, Verify: a.Verify,
 	}
-	if key := keyOf(a); v.shown[key] == 0 {
+	if key := a.Remedy + "\x00" + valueOf(a.Apply); v.shown[key] == 0 { // The same for advice that a reader cannot distinguish.
 		v.shown[key] = v.n
 	} else {
 		r.Same = v.shown[key]
@@ -282,6 +281,3 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	})
 	return r
 }
-
-// keyOf is the same for advice that a reader cannot distinguish.
-func keyOf(a *remedies.Advice) string { return a.Remedy + "\x00" + valueOf(a.Apply) }

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func (b *builder) nearby(m *Machine) {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.railNotes(gpus), b.portNotes(gpus)} {
+	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.portNotes(gpus)} {
 		m.Notes = append(m.Notes, notes...)
 	}
 }
@@ -213,27 +212,6 @@ func (b *builder) filterNotes(gpus []affinity.GPU) []string {
 	return grouped(left, func(nic string, gpus []string) string {
 		return fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(gpus))
 	})
-}
-
-// railNotes say what NCCL_CROSS_NIC makes of several NICs. Its default, 2, crosses rails where that saves a
-// hop (NCCL user guide, NCCL_CROSS_NIC).
-func (b *builder) railNotes(gpus []affinity.GPU) []string {
-	nics := map[string]bool{}
-	for _, g := range gpus {
-		for _, n := range g.NICs {
-			nics[cmp.Or(n.Device, n.Address)] = true
-		}
-	}
-	if len(nics) < 2 {
-		return nil
-	}
-	switch b.variable("NCCL_CROSS_NIC") {
-	case "0":
-		return []string{"NCCL_CROSS_NIC=0: each ring and tree uses the same NIC on all machines, so that traffic stays on one rail."}
-	case "1":
-		return []string{"NCCL_CROSS_NIC=1: a ring or tree may enter a machine by one NIC and leave it by another, so the network must connect the rails."}
-	}
-	return nil
 }
 
 // portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.

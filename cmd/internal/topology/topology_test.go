@@ -379,16 +379,6 @@ func TestNotes(t *testing.T) {
 			[]string{"NCCL_IB_HCA==mlx5_1 leaves out mlx5_0, the nearest NIC of GPU 0."},
 		},
 		{
-			"one rail for each GPU", set(placed(2, nil, toNIC(0, "a", "PIX", 63), toNIC(1, "b", "PIX", 63)), "NCCL_CROSS_NIC", "0"),
-			[]string{"NCCL_CROSS_NIC=0: each ring and tree uses the same NIC on all machines, so that traffic stays on one rail."},
-		},
-		{
-			"rails are crossed", set(placed(2, nil, toNIC(0, "a", "PIX", 63), toNIC(1, "b", "PIX", 63)), "NCCL_CROSS_NIC", "1"),
-			[]string{"NCCL_CROSS_NIC=1: a ring or tree may enter a machine by one NIC and leave it by another, so the network must connect the rails."},
-		},
-		{"the default for rails", set(placed(2, nil, toNIC(0, "a", "PIX", 63), toNIC(1, "b", "PIX", 63)), "NCCL_CROSS_NIC", "2"), nil},
-		{"one NIC has no rails", set(placed(1, nil, toNIC(0, "a", "PIX", 63)), "NCCL_CROSS_NIC", "1"), nil},
-		{
 			"a slot below the port", ports(placed(1, nil, toNIC(0, "a", "PIX", 31.508)), facts.RDMAPort{Device: "mlx5_0", Address: "a", RateGbps: 400, LinkLayer: "InfiniBand"}),
 			[]string{"mlx5_0: the port carries 400 Gb/s (NDR), and the PCIe links to GPU 0 carry 31.51 GB/s."},
 		},

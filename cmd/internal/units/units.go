@@ -143,11 +143,6 @@ func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules
 func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
 	result := &rules.Result{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}
-	type lack struct {
-		rule string
-		what rules.Missing
-	}
-	lacks := map[lack]bool{}
 	passed, found := map[string]bool{}, map[string]bool{}
 	for i := range all {
 		u, v := &all[i], verdicts[i]
@@ -169,8 +164,7 @@ func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
 			whole := skipped[s.Rule]
 			whole.Fault = whole.Fault || s.Fault
 			for _, m := range s.Missing {
-				if key := (lack{s.Rule, m}); !lacks[key] {
-					lacks[key] = true
+				if !slices.Contains(whole.Missing, m) {
 					whole.Missing = append(whole.Missing, m)
 				}
 			}

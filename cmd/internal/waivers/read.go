@@ -93,18 +93,10 @@ func parseEntry(file string, entry *yaml.Node) (Waiver, error) {
 			return w, fault(file, entry, example, "the waiver has no %s", key)
 		}
 	}
-	if err := CheckDate(w.Expires); err != nil {
-		return w, fault(file, entry, "a date is year, month and day: 2027-05-31", "expires: %v", err)
+	if _, err := time.Parse(DateForm, w.Expires); err != nil {
+		return w, fault(file, entry, "a date is year, month and day: 2027-05-31", "expires: %q is not a date", w.Expires)
 	}
 	return w, nil
-}
-
-// CheckDate refuses what is no date.
-func CheckDate(date string) error {
-	if _, err := time.Parse(DateForm, date); err != nil {
-		return fmt.Errorf("%q is not a date", date)
-	}
-	return nil
 }
 
 // CheckRules refuses waivers of rules that do not exist.

@@ -82,7 +82,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{Where: "modprobe.d", Language: "text", Lines: eachLine(a.Modprobe)},
 		ofContainer(a, runs),
 		{Where: slurm, Language: "text", Lines: eachLine(a.Slurm)},
-		{Where: kubernetes, Language: "yaml", Lines: Block(a.Kubernetes)},
+		{Where: kubernetes, Language: "yaml", Lines: eachLine(lines.NonEmpty(a.Kubernetes))},
 		{Where: ByHand, Lines: eachLine(a.Steps)},
 	}
 	all = slices.DeleteFunc(all, func(i Instruction) bool { return len(i.Lines) == 0 })
@@ -182,14 +182,6 @@ func join(words []string) []string {
 // from the machine, and stays on its line.
 func eachLine(texts []string) []string {
 	return slices.Concat(lines.Map(texts, func(t string) []string { return strings.Split(strings.TrimRight(t, "\n"), "\n") })...)
-}
-
-// Block splits a text into its lines.
-func Block(text string) []string {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
 // InContainer reports whether the first of a remedy's instructions is for the container runtime or the scheduler by

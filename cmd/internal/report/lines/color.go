@@ -13,11 +13,3 @@ const (
 	Yellow Color = "33"
 	Cyan   Color = "36"
 )
-
-// Paint returns a text in a colour.
-func (c Color) Paint(s string) string {
-	if c == Plain || s == "" {
-		return s
-	}
-	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
-}

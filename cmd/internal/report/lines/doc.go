@@ -40,6 +40,13 @@ func Entries(texts ...string) []Entry {
 	return all
 }
 
+// Add adds the first of several texts under a title, and counts the others; nothing if there are none.
+func (d *Doc) Add(title string, texts []string, most int) {
+	if shown := texts[:min(len(texts), most)]; len(shown) > 0 {
+		d.Parts = append(d.Parts, Part{Title: title, List: Entries(shown...), More: len(texts) - len(shown)})
+	}
+}
+
 // Text is the document for a terminal.
 func (d Doc) Text(columns int, color, ascii bool) []byte {
 	d = Clean(d, ascii)

@@ -3,6 +3,8 @@ package lines
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
@@ -19,4 +21,14 @@ func JSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	return escape.JSON(b.Bytes()), nil
+}
+
+// WriteJSON writes a value as JSON.
+func WriteJSON(w io.Writer, v any) error {
+	raw, err := JSON(v)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, err = w.Write(raw)
+	return err
 }

@@ -27,10 +27,10 @@ func NewPage(columns int, color bool) Page {
 
 // Paint adds a color.
 func (p *Page) Paint(c Color, s string) string {
-	if !p.Color {
+	if !p.Color || c == Plain || s == "" {
 		return s
 	}
-	return c.Paint(s)
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
 // Line writes one line.

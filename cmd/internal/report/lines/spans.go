@@ -1,10 +1,10 @@
 package lines
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"sync"
 )
 
 // Span is a piece of a sentence.
@@ -30,121 +30,49 @@ restart route run runtime rw set snapshot start static status stop tmpfs topo to
 // english are programs whose names are words: alone they are none.
 var english = []string{"cat", "df", "docker", "env", "grep", "ip", "mount", "ping", "pip", "python", "rdma", "unset"}
 
-var (
-	option   = lazy.New(`^--?[A-Za-z][A-Za-z0-9_-]*(?:=\S+)?$`)
-	variable = lazy.New(`^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\S+)?$`)
-	setting  = lazy.New(`^[a-z][a-z0-9_.]*=[A-Za-z0-9=@].*$`) // A kernel or module parameter.
-	path     = lazy.New(`^/(?:dev|etc|opt|proc|run|sys|tmp|usr|var)(?:/[A-Za-z0-9_.:*+-]+)+/?$`)
-	argument = lazy.New(`[/=_*$|0-9]|^-.|^[A-Z][A-Z-]{2,}$`)
-)
-
-// valued are options behind which any word is a value.
-var valued = []string{"--from", "--only", "--policy", "--probe", "--profile", "--with"}
-
-// closing is the punctuation behind code.
-const closing = ".,;:?!)\"'`]}"
-
-// word is one of a sentence: what is in front of it and behind it is punctuation.
-type word struct{ before, core, after string }
-
-func wordOf(s string) word {
-	core := strings.TrimLeft(s, "(\"'`[{")
-	w := word{before: s[:len(s)-len(core)]}
-	w.core = strings.TrimRight(core, closing)
-	w.after = core[len(w.core):]
-	return w
-}
-
-// isCode reports whether a word is code by itself.
-func (w word) isCode() bool {
-	return option.MatchString(w.core) || variable.MatchString(w.core) || setting.MatchString(w.core) || path.MatchString(w.core)
-}
+// code matches what can be typed or found in a file, from a blank and what opens to what closes and a blank: a command, an option, a variable, a
+// kernel or module parameter, or a path. What is quoted in a command, and $(ulimit -Hn), belongs to it. So does any word behind a pipe, and
+// behind options that take a word.
+var code = sync.OnceValue(func() *regexp.Regexp {
+	anyOf := func(words []string) string { return strings.Join(Map(words, regexp.QuoteMeta), "|") }
+	const (
+		opens, closes = `[("'\x60\[{]`, `[.,;:?!)"'\x60\]}]`
+		last          = `[^ .,;:?!)"'\x60\]}]` // Of a word.
+		first         = `[^ ("'\x60\[{]`
+		rest          = `(?:[^ ]*` + last + `)?`
+		value         = `(?:=(?:"[^"]*"|[^ ]*` + last + `))?`
+		name          = `[A-Za-z0-9_.:*+-]`
+	)
+	operand := `(?: (?:` + strings.Join([]string{
+		`"[^"]*"`, `\$\([^)]*\)`, `(?:\||--(?:from|only|policy|probe|profile|with)) (?:` + first + `[^ ]*)?` + last, `(?:` + anyOf(operands) + `)\b`,
+		`-[^ ]*` + last, `(?:` + first + `[^ ]*)?[/=_*$|0-9]` + rest, `[A-Z][A-Z-]{2,}\b`,
+	}, "|") + `))`
+	others := slices.DeleteFunc(slices.Clone(programs), func(p string) bool { return slices.Contains(english, p) })
+	return regexp.MustCompile(`(?:^| )` + opens + `*(` + strings.Join([]string{
+		`(?:` + anyOf(english) + `)` + operand + `+`,
+		`(?:` + anyOf(others) + `)` + operand + `*`,
+		`--?[A-Za-z][A-Za-z0-9_-]*` + value,
+		`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+` + value,
+		`[a-z][a-z0-9_.]*=[A-Za-z0-9=@]` + rest,
+		`/(?:dev|etc|opt|proc|run|sys|tmp|usr|var)(?:/` + name + `+)*/` + name + `*[A-Za-z0-9_*+-]/?`,
+	}, "|") + `)` + closes + `*(?: |$)`)
+})
 
 // Spans are the pieces of a sentence, which joined give the sentence.
-func Spans(s string) []Span {
-	var spans []Span
+func Spans(s string) (spans []Span) {
 	add := func(text string, code bool) {
-		if text == "" {
-			return
-		}
-		if n := len(spans); n > 0 && !code && !spans[n-1].Code {
-			spans[n-1].Text += text
-			return
-		}
-		spans = append(spans, Span{text, code})
-	}
-	tokens := strings.Split(s, " ")
-	for i := 0; i < len(tokens); i++ {
-		if i > 0 {
-			add(" ", false)
-		}
-		w := wordOf(tokens[i])
-		n := 0
-		if slices.Contains(programs, w.core) {
-			n = command(tokens[i:])
-		} else if w.isCode() {
-			n = 1
-		}
-		if n == 0 {
-			add(tokens[i], false)
-			continue
-		}
-		whole, after := end(strings.Join(tokens[i:i+n], " ")[len(w.before):])
-		add(w.before, false)
-		add(whole, true)
-		add(after, false)
-		i += n - 1
-	}
-	return spans
-}
-
-// end parts code from the punctuation behind it. What is quoted in it, and what closes
-// $(ulimit -Hn), belongs to it.
-func end(s string) (code, after string) {
-	if i := strings.LastIndex(s, `"`); strings.Count(s, `"`) == 2 {
-		return s[:i+1], s[i+1:]
-	}
-	code = strings.TrimRight(s, closing)
-	if strings.Contains(code, "$(") && !strings.Contains(code, ")") && strings.HasPrefix(s[len(code):], ")") {
-		code += ")"
-	}
-	return code, s[len(code):]
-}
-
-// quotation is how many of the tokens stand in one pair of quotes; 0 if the first does not
-// begin with a quote.
-func quotation(tokens []string) int {
-	if !strings.HasPrefix(tokens[0], `"`) {
-		return 0
-	}
-	for i, w := range tokens {
-		if strings.Contains(wordOf(w).after, `"`) {
-			return i + 1
+		if text != "" {
+			spans = append(spans, Span{text, code})
 		}
 	}
-	return 0
-}
-
-// command is how many of the tokens are a command; the first is a program.
-func command(tokens []string) int {
-	first := wordOf(tokens[0])
-	n := 1
-	for last := first; last.after == "" && n < len(tokens); n++ {
-		w := wordOf(tokens[n])
-		if quoted := quotation(tokens[n:]); quoted > 0 {
-			n += quoted - 1
-			last = wordOf(tokens[n])
-			last.after = strings.TrimPrefix(last.after, `"`)
-			continue
+	for {
+		m := code().FindStringSubmatchIndex(s)
+		if m == nil {
+			add(s, false)
+			return spans
 		}
-		open := n > 1 && tokens[n-1] == "|" || slices.Contains(valued, tokens[n-1])
-		if w.before != "" || w.core == "" || !slices.Contains(operands, w.core) && !argument.MatchString(w.core) && !open {
-			break
-		}
-		last = w
+		add(s[:m[2]], false)
+		add(s[m[2]:m[3]], true)
+		s = s[m[3]:]
 	}
-	if n == 1 && slices.Contains(english, first.core) {
-		return 0
-	}
-	return n
 }
