@@ -33,7 +33,7 @@ patch -p1 and git apply take. The reasons are on standard error.
 exit code with --diff: 0 nothing to change; 1 a patch; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
-			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod, compose file or script these settings"},
+			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod or compose file these settings"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
 			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, formatFlag, colorFlag, asciiFlag,
 		},

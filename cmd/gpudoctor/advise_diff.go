@@ -28,7 +28,7 @@ import (
 const diffFlag = "diff"
 
 // What --diff takes, for hints.
-const takesPatched = "--diff takes pods and what has a template of pods, compose files, batch scripts and shell scripts; for other files, gpudoctor advise --for nccl.conf or --for env writes the variables"
+const takesPatched = "--diff takes pods, what has a template of pods, and compose files; for scripts, gpudoctor advise --for env, --for slurm or --for docker writes what to add"
 
 // patching is the change of the file that --diff names.
 type patching struct {

@@ -150,34 +150,6 @@ func (f *family) next(words []string) (name, value string, rest []string) {
 	return name, value, rest
 }
 
-// DockerRun finds docker run, or the same of another engine, in the words of a command: the words at which its options begin,
-// and at the end where the image stands. open is a variable that stands for further options. Of another command, options is empty.
-func DockerRun(words []string) (engine string, options []int, open string) {
-	i := slices.IndexFunc(words, func(w string) bool { return familyOf(w).Kind == "docker-run" })
-	if i < 0 {
-		return "", nil, ""
-	}
-	engine, rest := baseName(words[i]), words[i+1:]
-	if len(rest) > 0 && rest[0] == "container" {
-		rest = rest[1:]
-	}
-	if len(rest) == 0 || rest[0] != "run" && rest[0] != "create" {
-		return "", nil, ""
-	}
-	rest = rest[1:]
-	for {
-		options = append(options, len(words)-len(rest))
-		switch {
-		case len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "--":
-			_, _, rest = familyOf(engine).next(rest)
-		case standsForOptions(rest):
-			open, rest = rest[0], rest[1:]
-		default:
-			return engine, options, open
-		}
-	}
-}
-
 // wrappers are programs that run the command behind them, with those of their options that take a value.
 var wrappers = map[string][]string{
 	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,

@@ -9,15 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
@@ -82,7 +79,6 @@ type Result struct {
 var (
 	ErrBinary = errors.New("it is not a text file")
 	ErrLarge  = fmt.Errorf("it has more than %d bytes or %d lines, or more than %d places to change", MaxBytes, maxLines, maxChanges)
-	ErrQuote  = errors.New("a quote in it does not end, or is not understood")
 	ErrKind   = errors.New("no description of a job that can be changed was recognized")
 
 	errLineEnds = complaint.Hinted(errors.New("it has a byte order mark, or lines that end with a carriage return"), "dos2unix removes them")
@@ -102,11 +98,16 @@ func Make(ctx context.Context, r Request) (Result, error) {
 	if err := f.read(ctx); err != nil {
 		return Result{}, err
 	}
-	propose, err := f.form()
-	if err != nil {
-		return Result{}, err
+	switch i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); {
+	case strings.HasPrefix(f.Text, "#!"), !slices.ContainsFunc(f.launches, func(l facts.Launch) bool { return l.Kind == "kubernetes" || l.Kind == "compose" }):
+		return Result{}, ErrKind
+	case i >= 0:
+		return Result{}, complaint.Hinted(
+			fmt.Errorf("line %d is a template, which says nothing until it is filled in", i+1),
+			"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add",
+		)
 	}
-	if err := propose(f); err != nil {
+	if err := (&document{file: f}).change(); err != nil {
 		return Result{}, err
 	}
 	if f.isFull() {
@@ -196,22 +197,6 @@ func (f *file) read(ctx context.Context) error {
 	return r.Read(ctx, f.Name, strings.NewReader(f.Text))
 }
 
-// write writes the settings in turn, of several for the same thing the first.
-func (f *file) write(where string, setting func(*Want)) {
-	f.where = where
-	made := map[string]bool{}
-	for i := range f.Wants {
-		f.want = &f.Wants[i]
-		thing := string(f.want.Kind) + " " + f.want.Name
-		if made[thing] || f.isFull() {
-			continue
-		}
-		before := len(f.changes)
-		setting(f.want)
-		made[thing] = len(f.changes) > before && f.want.Kind != plan.Unset
-	}
-}
-
 // isFull reports whether there are more places to change than may be.
 func (f *file) isFull() bool { return len(f.changes)+len(f.manual) > maxChanges }
 
@@ -227,7 +212,7 @@ func (f *file) insert(at int, lines []string) {
 
 // apply makes the edits, notes the setting as written at a line, counted from 0, and has the text checked. If it is not right, or edits meet,
 // everything is as before, and the setting is left to a person.
-func (f *file) apply(at int, isRight func() bool, note string) bool {
+func (f *file) apply(at int, isRight func() bool) bool {
 	edits, text, numbers := f.edits, f.Text, f.numbers
 	f.edits = nil
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
@@ -249,13 +234,13 @@ func (f *file) apply(at int, isRight func() bool, note string) bool {
 	}
 	f.Text, f.numbers = text, numbers
 	f.split()
-	f.byHand(at, note)
+	f.byHand(at, "its values are laid out in a way in which they cannot be changed one by one")
 	return false
 }
 
 // comment is the reason of the setting as comments above a line, counted from 0; nil where they are among those directly above it, or are the
-// nearest ones above it if those count.
-func (f *file) comment(at int, margin string, nearest bool) (all []string) {
+// nearest ones above it.
+func (f *file) comment(at int, margin string) (all []string) {
 	for _, l := range emit.Comments(cmp.Or(f.want.Comment, f.want.Reason), "", max(width-len(margin), 42)) {
 		all = append(all, margin+l)
 	}
@@ -265,19 +250,11 @@ func (f *file) comment(at int, margin string, nearest bool) (all []string) {
 		switch isAbove = isAbove && isComment; {
 		case isComment && f.lines[i] == all[len(all)-1]:
 			return nil
-		case !isAbove && (isComment || !nearest), strings.TrimSpace(f.lines[i]) == "", len(marginOf(f.lines[i])) < len(margin):
+		case !isAbove && isComment, strings.TrimSpace(f.lines[i]) == "", len(marginOf(f.lines[i])) < len(margin):
 			return all
 		}
 	}
 	return all
-}
-
-// begin is the first of the lines that a backslash joins to one.
-func (f *file) begin(at int) int {
-	for at > 0 && strings.HasSuffix(strings.TrimRight(f.lines[at-1], " \t"), `\`) {
-		at--
-	}
-	return at
 }
 
 // marginOf is the blanks with which a line begins.
@@ -308,47 +285,7 @@ func words(w *Want) string {
 	return emit.Words(w.Setting)
 }
 
-// removes reports whether a variable with a value is to be removed.
-func (w *Want) removes(name, value string) bool {
-	return w.Kind == plan.Unset && w.Name == name && (len(w.Values) == 0 || slices.Contains(w.Values, value))
-}
-
 // within reports whether a want is about the lines from one to another, counted from 1.
 func (w *Want) within(from, to int) bool {
 	return len(w.Lines) == 0 || slices.ContainsFunc(w.Lines, func(n int) bool { return from <= n && n <= to })
-}
-
-// form is how the file is changed, by what the reader found in it.
-func (f *file) form() (propose func(*file) error, err error) {
-	kinds := map[string]bool{}
-	for i := range f.launches {
-		kinds[f.launches[i].Kind] = true
-	}
-	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0], "#!")
-	ending := strings.ToLower(filepath.Ext(f.Name))
-	isYAML := ending == ".yaml" || ending == ".yml"
-	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l string) bool { return strings.HasPrefix(l, "#SBATCH") })
-	switch {
-	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
-		if i := slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "{{") }); i >= 0 {
-			return nil, complaint.Hinted(
-				fmt.Errorf("line %d is a template, which says nothing until it is filled in", i+1),
-				"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add",
-			)
-		}
-		return proposeYAML, nil
-	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
-		return nil, ErrKind
-	case len(kinds) > 0, slices.ContainsFunc(f.lines, setsCommunication):
-		return proposeScript, nil
-	}
-	return nil, ErrKind
-}
-
-// scriptNames are the ends of the names of scripts.
-var scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
-
-// setsCommunication reports whether a line sets a variable of communication: a script may do so for jobs that it does not start.
-func setsCommunication(line string) bool {
-	return slices.ContainsFunc(launch.Settings(line), func(v [2]string) bool { return env.SteersCommunication(v[0]) })
 }

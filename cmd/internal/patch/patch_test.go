@@ -131,11 +131,11 @@ func keepsMeaning(t *testing.T, name, text string, got Result) {
 }
 
 // TestFiles changes every launch file of the fixtures and of this package, with each setting
-// alone, and with all of them with each kind of line end, with and without the last. With all of them, a script is still one, and a
+// alone, and with all of them with each kind of line end, with and without the last. With all of them, a
 // file describes the jobs that it described.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	changed, scripts := 0, 0
+	changed := 0
 	for name, text := range cases(t) {
 		sets := [][]Want{settings(), settings()[:10]}
 		for _, w := range settings() {
@@ -146,10 +146,8 @@ func TestFiles(t *testing.T) {
 				if i > 1 && form != text {
 					continue
 				}
-				script := i == 0 && form == text && (filepath.Ext(name) == ".sh" || filepath.Ext(name) == ".sbatch")
 				got, ok := made(t, name, form, wants)
 				if !ok {
-					expect.That(t, !script, "%s is not changed", name)
 					continue
 				}
 				if len(got.Changes) > 0 {
@@ -157,10 +155,6 @@ func TestFiles(t *testing.T) {
 				}
 				if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
 					keepsMeaning(t, name, form, got)
-				}
-				if script {
-					isScript(t, name, got.Text)
-					scripts++
 				}
 				if i == 0 && form == text {
 					after := jobs(name, got.Text)
@@ -172,20 +166,6 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	expect.AtLeast(t, 200, changed, "files were changed")
-	expect.AtLeast(t, 8, scripts, "scripts")
-}
-
-// isScript checks that a script is still one, by the shell itself.
-func isScript(t *testing.T, name, text string) {
-	t.Helper()
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		return
-	}
-	file := filepath.Join(t.TempDir(), "script")
-	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput()
-	expect.That(t, err == nil, "%s: %v: %s\n%s", name, err, out, text)
 }
 
 // jobs counts the jobs that a file describes, by kind and object.
@@ -251,7 +231,7 @@ func FuzzMake(f *testing.F) {
 	for name, text := range cases(f) {
 		f.Add(name, text)
 	}
-	f.Add("run.sh", "docker run --gpus")
+	f.Add("pod.yaml", "containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		if len(text) > 4096 {
 			t.Skip()
@@ -267,12 +247,12 @@ func FuzzMake(f *testing.F) {
 
 // TestRefused checks that files that cannot be changed line by line are refused, with a hint where there is one.
 func TestRefused(t *testing.T) {
-	script := "#!/bin/bash\ntorchrun --nproc-per-node=8 train.py\n"
+	file := "services:\n  a:\n    gpus: all\n"
 	for name, text := range map[string]string{
-		"line ends": strings.ReplaceAll(script, "\n", "\r\n"), "a byte order mark": "\ufeff" + script, "binary": script + "\x00", "no text": script + "\xff",
-		"too large": script + strings.Repeat("\n", maxLines), "a quote": script + "echo '\n", "a template": "services: {a: {image: '{{ .Image }}', gpus: all}}\n",
+		"line ends": strings.ReplaceAll(file, "\n", "\r\n"), "a byte order mark": "\ufeff" + file, "binary": file + "\x00", "no text": file + "\xff",
+		"too large": file + strings.Repeat("\n", maxLines), "a script": "#!/bin/bash\ndocker run --gpus all image\n", "a template": "services: {a: {image: '{{ .Image }}', gpus: all}}\n",
 	} {
-		got, err := Make(t.Context(), Request{Name: map[bool]string{true: "compose.yaml", false: "job.sh"}[name == "a template"], Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
+		got, err := Make(t.Context(), Request{Name: "compose.yaml", Text: text, Wants: settings(), GPUs: 8, Vendor: "nvidia"})
 		expect.That(t, err != nil && got.Text == "", "%s: changed to %q", name, got.Text)
 	}
 }
@@ -283,9 +263,7 @@ func TestLarge(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
 	for name, parts := range map[string][2]string{
 		"pod.yaml":  {pod, "  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n"},
-		"run.sh":    {"#!/bin/bash\n", "docker run --gpus all image\n"},
-		"job.sh":    {"#!/bin/bash\ntorchrun a.py\n", "export NCCL_P2P_DISABLE=1\n"},
-		"blocks.sh": {"#!/bin/bash\ntorchrun a.py\n", "if a; then export NCCL_P2P_DISABLE=1; fi\n"},
+		"pods.yaml": {"", pod + "  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n---\n"},
 	} {
 		if expect.FewRows() && name != "pod.yaml" {
 			continue

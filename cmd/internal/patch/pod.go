@@ -33,30 +33,37 @@ type container struct {
 	from, to, line int
 }
 
-// proposeYAML changes pods, what has a template of pods, and compose files.
-func proposeYAML(f *file) error {
-	d := &document{file: f}
+// change writes the settings into pods, what has a template of pods, and services.
+func (d *document) change() error {
 	if err := d.parse(); err != nil {
 		return err
 	}
 	all := d.containers
 	for _, c := range all { // Another one is not known.
-		if i := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Line == c.line && l.Kind == c.kind }); i >= 0 {
-			c.launch = &f.launches[i]
+		if i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == c.line && l.Kind == c.kind }); i >= 0 {
+			c.launch = &d.launches[i]
 		}
 	}
 	if !slices.ContainsFunc(all, func(c *container) bool { return c.launch != nil }) {
 		return ErrKind
 	}
 	for _, i := range chosen(all) {
-		f.write(all[i].name, func(w *Want) {
-			if len(d.containers) == len(all) && f.concernsContainer(all[i], w) {
-				c := d.containers[i]
-				c.launch = all[i].launch
-				d.give(c)
-				d.finish(c)
+		d.where = all[i].name
+		made := map[string]bool{} // Of several settings for the same thing, the first counts.
+		for j := range d.Wants {
+			w := &d.Wants[j]
+			thing := string(w.Kind) + " " + w.Name
+			if made[thing] || d.isFull() || len(d.containers) != len(all) || !d.concernsContainer(all[i], w) {
+				continue
 			}
-		})
+			d.want = w
+			before := len(d.changes)
+			c := d.containers[i]
+			c.launch = all[i].launch
+			d.give(c)
+			d.finish(c)
+			made[thing] = len(d.changes) > before && w.Kind != plan.Unset
+		}
 	}
 	return nil
 }
@@ -182,7 +189,7 @@ func (d *document) variable(c *container) {
 	isList := env != nil && env.Kind == yaml.SequenceNode
 	fits := isKnown && (same(old, w.Value) || same(old, escaped))
 	if w.Kind == plan.Unset {
-		fits = !isKnown || !w.removes(w.Name, old)
+		fits = !isKnown || len(w.Values) > 0 && !slices.Contains(w.Values, old)
 	}
 	switch isSet := isKnown || isUnknown || at != nil; {
 	case fits:

@@ -221,12 +221,12 @@ func (d *document) grow(m *yaml.Node, added ...*yaml.Node) {
 		margin = strings.Repeat(" ", last.Column-1)
 	}
 	at := d.end(last)
-	d.insert(at, append(d.comment(at, margin, true), d.block(&yaml.Node{Kind: m.Kind, Content: added}, margin)...))
+	d.insert(at, append(d.comment(at, margin), d.block(&yaml.Node{Kind: m.Kind, Content: added}, margin)...))
 	m.Content = append(m.Content, added...)
 }
 
 // explain has the reason of the setting written above a line, counted from 0.
-func (d *document) explain(at int) { d.insert(at, d.comment(at, marginOf(d.lines[at]), true)) }
+func (d *document) explain(at int) { d.insert(at, d.comment(at, marginOf(d.lines[at]))) }
 
 // at is the byte at which a node begins.
 func (d *document) at(n *yaml.Node) int {
@@ -304,7 +304,7 @@ func (d *document) finish(c *container) {
 	roots := d.roots
 	isRight := func() bool { return d.parse() == nil && slices.EqualFunc(d.roots, roots, saysSame) }
 	at := max(d.lineOf(d.edits[0].from), c.from-1)
-	if !d.apply(at, isRight, "its values are laid out in a way in which they cannot be changed one by one") {
+	if !d.apply(at, isRight) {
 		_ = d.parse() // It was read before.
 	}
 }
