@@ -80,7 +80,7 @@ var otherDate = lazy.New(`(?i)version \d|\bbuil[dt]|release|kernel module|\bSMP\
 var (
 	bygone  = lazy.New(`(?i)\b(?:back then|at that time|in the past|in those days|previously|formerly|used to)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
-	gone    = lazy.New(`(?i)\b(?:no longer|not (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any ?more|since))\b`)
+	gone    = lazy.New(`(?i)\b(?:no longer|not (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
