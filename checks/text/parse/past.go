@@ -76,7 +76,7 @@ var dateForms = []struct {
 var otherDate = lazy.New(`(?i)version \d|\bbuil[dt]|release|kernel module|\bSMP\b|firmware|\bbios\b|--since|--until|expire|copyright|licen[cs]e|\b(?:closed|resolved|updated|modified|due)\b`)
 
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
-// line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any more.
+// line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
 	bygone  = lazy.New(`(?i)\b(?:back then|at that time|in the past|in those days|previously|formerly|used to)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
