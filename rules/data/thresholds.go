@@ -19,10 +19,6 @@ type ThresholdTable struct {
 	StagedBeatsCrowd float64 `json:"staged_beats_crowd"`
 	// NodePairShare is the share of the median bandwidth of all pairs of nodes below which one is slow.
 	NodePairShare float64 `json:"node_pair_share"`
-	// ClockApartSeconds is the difference of two nodes' clocks from which it is said, ClockRefusedSeconds the one from
-	// which services refuse what the other node sends.
-	ClockApartSeconds   float64 `json:"clock_apart_seconds"`
-	ClockRefusedSeconds float64 `json:"clock_refused_seconds"`
 	// CollectiveFaster is how many times faster an all-reduce must be than another one that
 	// differs by the environment, and CollectiveLeastBytes the smallest that is compared.
 	CollectiveFaster     float64 `json:"collective_faster"`

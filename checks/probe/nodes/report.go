@@ -59,15 +59,6 @@ type Peer struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// Interfaces are the network devices that the library's log names.
 	Interfaces []string `json:"interfaces,omitempty"`
-	// Clock is its clock against that of the first rank; nil if unknown.
-	Clock *Clock `json:"clock,omitempty"`
-}
-
-// Clock is how many seconds a clock is ahead of another one, negative if it is behind, and how wrong that may be: half of the
-// round trip in which it was measured.
-type Clock struct {
-	Ahead float64 `json:"ahead_seconds"`
-	Error float64 `json:"error_seconds"`
 }
 
 // Run is collectives between nodes.

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Up to how many nodes all pairs are shown, and how much else.
@@ -45,7 +44,6 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 		differ = append(differ, fmt.Sprintf("%s: %s, and %s on the others", d.Name, lines.First(others, maxNamed, ", "), cmp.Or(d.Common, "not set")))
 	}
 	doc.Add("Set differently", differ, math.MaxInt)
-	doc.Add("Clocks differ", lines.NonEmpty(clocks(r)), 1)
 	doc.Rest = "--format json"
 	_, err := w.Write(doc.Text(0, false, false))
 	return err
@@ -62,20 +60,6 @@ func notRun(r *nodes.Report) (all []string) {
 		all = append(all, fmt.Sprintf("%s, because the time ran out or one of the two had failed with %d others before", lines.Count(r.Untried, "pair"), nodes.Enough))
 	}
 	return all
-}
-
-// clocks says in one line which nodes' clocks differ, and nothing if none does.
-func clocks(r *nodes.Report) string {
-	var all []string
-	refused := ""
-	for _, s := range r.Skews(data.Thresholds().ClockApartSeconds) {
-		is := map[bool]string{false: "behind", true: "ahead of"}[s.Ahead > 0]
-		all = append(all, fmt.Sprintf("%s is %.1f s %s %s (within %.2g ms)", s.Node, math.Abs(s.Ahead), is, s.Of, 1000*s.Error))
-		if limit := data.Thresholds().ClockRefusedSeconds; math.Abs(s.Ahead) > limit {
-			refused = fmt.Sprintf("; MUNGE (Slurm) and Kerberos refuse a difference of %.0f s", limit)
-		}
-	}
-	return lines.First(all, maxNamed, ", ") + refused
 }
 
 // networkHead counts the nodes and the pairs.
@@ -176,9 +160,6 @@ func (f *Fleet) accused() []string {
 		}
 		if len(job.Blames) == 0 {
 			all = append(all, networkHead(job))
-		}
-		if said := clocks(job); said != "" {
-			all = append(all, "Clocks differ: "+said)
 		}
 	}
 	return all

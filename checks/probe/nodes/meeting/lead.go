@@ -42,7 +42,6 @@ func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
 	var self sync.WaitGroup
 	self.Go(func() { _ = Join(ctx, own) }) // How it went is in the report.
 	l.await(ctx)
-	l.askClocks(ctx)
 	r := l.roll()
 	nodes.Examine(ctx, l, r, nodes.Options{PairShare: data.Thresholds().NodePairShare, Progress: o.Progress})
 	r.Seconds = float64(time.Since(begun).Round(100*time.Millisecond).Milliseconds()) / 1000
@@ -67,10 +66,7 @@ type member struct {
 	rank int
 	host string
 
-	times chan time.Time // Its answers to what the time is.
-
 	survey *Survey
-	clock  *nodes.Clock
 	lost   error
 	runs   map[uint64]*farRun
 }
@@ -108,7 +104,7 @@ func (l *leader) admit(listener net.Listener) {
 		go func() {
 			defer func() { <-places }()
 			c := newLink(conn)
-			m := &member{link: c, times: make(chan time.Time, 1), runs: map[uint64]*farRun{}}
+			m := &member{link: c, runs: map[uint64]*farRun{}}
 			if _, err := c.welcome(l.Secret, func(h hello) string { return l.take(m, h) }); err != nil {
 				_ = conn.Close()
 				l.drop(m)
@@ -161,12 +157,6 @@ func (m *member) listen(l *leader) {
 			_ = m.conn.Close()
 		}
 		l.mu.Unlock()
-		if w.Time != nil {
-			select {
-			case m.times <- *w.Time:
-			default: // Nobody asked.
-			}
-		}
 		for _, r := range hearing {
 			if r != nil && (w.Message != nil || w.Ended != nil || w.Error != "") {
 				r.hear(w)
@@ -256,7 +246,6 @@ func (l *leader) roll() *nodes.Report {
 // describe is what a node said about itself.
 func (m *member) describe(n *nodes.Peer) {
 	s := m.survey
-	n.Clock = m.clock
 	switch {
 	case m.lost != nil:
 		n.State, n.Reason = nodes.StateLost, "the connection to it was lost during its own check"

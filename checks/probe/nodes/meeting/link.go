@@ -43,8 +43,8 @@ type Survey struct {
 	Local collective.Local `json:"-"`
 }
 
-// word is one message. A node says Survey, once, of each run Message or Ended, and Time where it is asked for its Clock; the leader
-// says Start, Input and Stop of a run, and Bye at the end.
+// word is one message. A node says Survey, once, of each run Message or Ended; the leader says Start, Input and Stop
+// of a run, and Bye at the end.
 type word struct {
 	Survey  *Survey           `json:"survey,omitempty"`
 	Run     uint64            `json:"run,omitempty"`
@@ -54,8 +54,6 @@ type word struct {
 	Start   *collective.Start `json:"start,omitempty"`
 	Input   json.RawMessage   `json:"input,omitempty"`
 	Stop    bool              `json:"stop,omitempty"`
-	Clock   bool              `json:"clock,omitempty"`
-	Time    *time.Time        `json:"time,omitempty"`
 	Bye     bool              `json:"bye,omitempty"`
 }
 

@@ -3,7 +3,6 @@ package meeting
 import (
 	"context"
 	"fmt"
-	"math"
 	"net"
 	"strings"
 	"testing"
@@ -87,30 +86,6 @@ func TestRoll(t *testing.T) {
 			found = found || strings.Contains(answer, want)
 		}
 		expect.That(t, found, "nobody is told %q: %v", want, answers)
-	}
-}
-
-// TestClocks checks that the clock of each node is measured against that of the first rank, whichever of them is wrong.
-func TestClocks(t *testing.T) {
-	t.Parallel()
-	for _, skews := range [][]time.Duration{{0, 0, -400 * time.Second, 90 * time.Minute}, {-24 * time.Hour, 0, 2 * time.Second, 0}} {
-		port := free(t)
-		skewed := func(rank int) Options {
-			o := options(rank, len(skews), port)
-			o.Now = func() time.Time { return time.Now().Add(skews[rank]) }
-			return o
-		}
-		for rank := range skews[1:] {
-			go func() { _ = Join(t.Context(), skewed(rank+1)) }() // What it told is in the report.
-		}
-		leading := skewed(0)
-		leading.Meet = leading.Meet[1:]
-		r := expect.Value(Lead(t.Context(), leading))(t)
-		for i, n := range r.Nodes {
-			expect.Must(t, n.Clock != nil, "%s: no clock", n.Name)
-			wrong := n.Clock.Ahead - (skews[i] - skews[0]).Seconds()
-			expect.That(t, math.Abs(wrong) <= n.Clock.Error+0.001 && n.Clock.Error < 1, "%s: %+v, want %s", n.Name, *n.Clock, skews[i]-skews[0])
-		}
 	}
 }
 

@@ -29,8 +29,6 @@ type Options struct {
 	Patience, Start, Join time.Duration
 	// Survey makes that check.
 	Survey func(ctx context.Context) Survey
-	// Now is the clock of this node; nil is the system's.
-	Now func() time.Time
 	// ReadLog reads the library's log.
 	ReadLog  func(text string, failed bool) collective.Log
 	Progress func(string)
@@ -148,8 +146,6 @@ func (n *node) work(ctx context.Context, o Options) error {
 		r := n.runs[w.Run]
 		n.mu.Unlock()
 		switch {
-		case w.Clock:
-			_ = n.send(word{Time: new(o.now())}) // The leader sees the end of the connection.
 		case w.Start != nil && r == nil:
 			n.begin(ctx, w, &running)
 		case w.Stop && r != nil:
