@@ -40,6 +40,7 @@ const (
 var forPeople = map[string]string{
 	"facts.ACS.Capability":                     setting,
 	"facts.ImageFacts.Entrypoint":              "what a container of the image runs",
+	"facts.GPU.Persistence":                    "why the driver starts slowly where nothing keeps it loaded",
 	"facts.GPU.MIGPending":                     "the mode that the next reset brings",
 	"facts.NarrowestLink.At":                   "which link bounds a path",
 	"facts.ImageFacts.Labels":                  identity,

@@ -247,8 +247,8 @@ func (b *Base) load(source string, compile func() ([]byte, error)) (m Module, er
 		return 0, err
 	}
 	model, err := b.Name(dev)
-	if err != nil {
-		return 0, err
+	if err != nil { // The code is for this device alone.
+		model = fmt.Sprint("device ", dev)
 	}
 	key := model + "\x00" + source
 	b.compiling.Lock()

@@ -25,8 +25,8 @@ const (
 
 // date reads the dates of the text that was read, if it tells of trouble or of work.
 func (s *Sink) date() {
-	if s.telling || works.MatchString(s.whole) || completed.MatchString(s.whole) {
-		Put(&s.dates, s.name, datesOf(s.whole))
+	if whole := unmarked.Replace(s.whole); s.telling || works.MatchString(whole) || completed.MatchString(whole) {
+		Put(&s.dates, s.name, datesOf(escapes.ReplaceAllString(whole, "")))
 	}
 }
 
@@ -68,8 +68,8 @@ var dateForms = []struct {
 	{[]string{".20"}, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?P<y>20\d\d)\b`)},
 	{months, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])(?:\.? |-)` + month + `\b(?:(?:,? |-)(?P<y>20\d\d)\b)?`)},
 	{months, lazy.New(`\b` + month + ` {1,2}(?P<d>0?[1-9]|[12]\d|3[01])\b(?:,? (?:(?P<t>\d\d:\d\d):\d\d (?:[A-Z]{3,4} )?)?(?P<y>20\d\d)\b)?`)},
-	{[]string{"E", "W", "I", "F"}, lazy.New(`(?:^|[ \[:])[EWIF](?P<m>0?[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
-	{[]string{"INFO ", "WARNING ", "ERROR "}, lazy.New(`(?:^|[ \[:])(?:INFO|WARNING|ERROR) (?P<m>0[1-9]|1[0-2])-(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
+	{[]string{"E", "W", "I", "F"}, lazy.New(`\b[EWIF](?P<m>0?[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
+	{[]string{"INFO ", "WARNING ", "ERROR "}, lazy.New(`\b(?:INFO|WARNING|ERROR) (?P<m>0[1-9]|1[0-2])-(?P<d>0[1-9]|[12]\d|3[01]) (?P<t>\d\d:\d\d):\d\d`)},
 }
 
 // otherDate are words of lines whose date is of something else: when a program was built, or what somebody looked for.
@@ -124,12 +124,24 @@ func dateIn(line string) (d date, ok bool) {
 	return d, ok
 }
 
+// stateField is how kubectl begins to describe a state of a container, and finishedField where it says when that ended.
+var (
+	stateField    = lazy.New(`\b(?:Last )?State:\s`)
+	finishedField = lazy.New(`\bFinished:\s`)
+)
+
+// unmarked leaves out of a text what does not belong to its lines: the zero bytes of a log that was truncated while it was
+// written, and blanks that do not break; escapes are those of a terminal.
+var (
+	unmarked = strings.NewReplacer("\x00", "", "\u00a0", " ")
+	escapes  = lazy.New("\x1b\\[[0-9;]*m")
+)
+
 // datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
 func datesOf(whole string) dates {
 	var all dates
 	number, state := 0, 0
 	fenced, told := false, false                  // In a block of Markdown, and the last line before it says that it is of the past.
-	whole = strings.ReplaceAll(whole, "\x00", "") // Of a log that was truncated while it was written.
 	if !strings.Contains(whole, "\n") {
 		whole = strings.ReplaceAll(whole, "\r", "\n")
 	}
@@ -143,6 +155,7 @@ func datesOf(whole string) dates {
 		if completed.MatchString(line) {
 			all.completed = append(all.completed, number)
 		}
+		line = line[prefixesLen(line):]
 		field := strings.TrimSpace(line)
 		switch {
 		case strings.HasPrefix(field, "```"):
@@ -157,14 +170,14 @@ func datesOf(whole string) dates {
 		if booted.MatchString(line) {
 			all.boots = append(all.boots, number)
 		}
-		if strings.HasPrefix(field, "Last State:") || strings.HasPrefix(field, "State:") {
+		if stateField.MatchString(line) {
 			state = number
 		}
 		d, ok := dateIn(line)
 		if !ok {
 			continue
 		}
-		if d.line = number; state > 0 && strings.HasPrefix(field, "Finished:") {
+		if d.line = number; state > 0 && finishedField.MatchString(line) {
 			d.line, all.from = state, slices.DeleteFunc(all.from, func(o date) bool { return o.line >= state })
 		}
 		all.from = append(all.from, d)
@@ -213,30 +226,36 @@ var quotedPast = lazy.New(`(?i)\b(?:previous|prior|earlier|last) (?:attempt|run|
 
 // past notes in the texts the lines of trouble that is over.
 func (s *Sink) past() {
-	worked, where := s.latest(s.works(false))
-	ran, runs := s.latest(s.works(true))
-	fails, failed := s.latest(s.failures())
-	quiet := func(l line, until date, where string) string {
+	worked, ran, failed := s.latest(s.works(false)), s.latest(s.works(true)), s.latest(s.failures())
+	quiet := func(l line, until dated) string {
 		d, ok := s.dates[l.source].at(l.line)
-		if days := d.days(until); ok && where != "" && (days >= quietDays || days > 0 && d.minute > 0 && until.minute > 0) {
-			return fmt.Sprintf("%s of %s", where, until)
+		if days := d.days(until.date); ok && until.source != "" && (days >= quietDays || days > 0 && d.minute > 0 && until.minute > 0) {
+			return fmt.Sprintf("%s:%d of %s", until.source, until.line.line, until.date)
 		}
 		return ""
 	}
 	note := func(source string, first int, last line) {
-		shown := cmp.Or(quiet(last, worked, where), quiet(last, fails, failed))
+		shown := cmp.Or(quiet(last, worked), quiet(last, failed))
 		if slices.Contains(s.dates[source].bygone, first) {
 			shown = source
 		}
 		s.pastLine(source, first, shown)
 	}
 	if s.Facts.Logs != nil {
+		said := map[string][]line{} // By row: in other words it is the same trouble.
+		for i, m := range s.Facts.Logs.Messages {
+			said[m.ID] = append(said[m.ID], s.messages.heard[i].last)
+		}
 		for i, m := range s.Facts.Logs.Messages {
 			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.processes.after(line{source: m.Source, line: m.Line}) > 1 {
 				s.pastLine(m.Source, m.Line, m.Source)
-			} else {
-				note(m.Source, m.Line, s.messages.heard[i].last)
+				continue
 			}
+			last := s.messages.heard[i].last
+			if again := s.latest(said[m.ID]); again.source != "" {
+				last = again.line
+			}
+			note(m.Source, m.Line, last)
 		}
 	}
 	for _, d := range s.deaths {
@@ -255,10 +274,10 @@ func (s *Sink) past() {
 		if s.lastEvent.source != e.Source {
 			continue
 		}
-		shown := quiet(s.lastEvent, ran, runs)
+		shown := quiet(s.lastEvent, ran)
 		// What lasts is seen again after the machine started again.
 		if slices.ContainsFunc(s.dates[e.Source].boots, func(boot int) bool { return boot > s.lastEvent.line }) {
-			shown = cmp.Or(shown, quiet(s.lastEvent, fails, failed))
+			shown = cmp.Or(shown, quiet(s.lastEvent, failed))
 		}
 		s.pastLine(e.Source, e.Line, shown)
 	}
@@ -300,14 +319,20 @@ func (s *Sink) failures() []line {
 	return all
 }
 
-// latest is the latest date of some lines, and the line.
-func (s *Sink) latest(lines []line) (latest date, where string) {
+// dated is a line and its date.
+type dated struct {
+	line
+	date
+}
+
+// latest is the line of the latest date; its source is empty if none has a date.
+func (s *Sink) latest(lines []line) (latest dated) {
 	for _, l := range lines {
-		if d, ok := s.dates[l.source].at(l.line); ok && (where == "" || latest.days(d) > 0) {
-			latest, where = d, fmt.Sprintf("%s:%d", l.source, l.line)
+		if d, ok := s.dates[l.source].at(l.line); ok && (latest.source == "" || latest.days(d) > 0) {
+			latest = dated{l, d}
 		}
 	}
-	return latest, where
+	return latest
 }
 
 // pastLine notes that the trouble of a line is over, if a text shows that.
