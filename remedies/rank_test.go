@@ -191,9 +191,7 @@ func TestLeads(t *testing.T) {
 				}
 				return a.Remedy
 			}
-			if id(leads.Now) != tt.now || id(leads.Fix) != tt.fix {
-				t.Errorf("leads = %q, %q; want %q, %q", id(leads.Now), id(leads.Fix), tt.now, tt.fix)
-			}
+			expect.That(t, id(leads.Now) == tt.now && id(leads.Fix) == tt.fix, "leads = %q, %q; want %q, %q", id(leads.Now), id(leads.Fix), tt.now, tt.fix)
 		})
 	}
 }

@@ -40,9 +40,7 @@ func TestWeigh(t *testing.T) {
 		}
 		expect.That(t, slices.Equal(order, c.order) && f.Cause == c.order[0], "%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
 		first, _ := set.Rule(c.order[0])
-		if len(f.Remedies) < 2 || !slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]) {
-			t.Errorf("%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)
-		}
+		expect.That(t, len(f.Remedies) >= 2 && slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]), "%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)
 	}
 }
 

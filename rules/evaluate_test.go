@@ -395,9 +395,7 @@ func TestLoadWith(t *testing.T) {
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			p, ok := errors.AsType[*Problem](err)
 			expect.That(t, ok, "error is a %T, want a *Problem", err)
-			if want := `name what it is part of: "gpus.devices[].ecc"`; name == "needs a constant" && p.Hint != want {
-				t.Errorf("hint = %q, want %q", p.Hint, want)
-			}
+			expect.That(t, name != "needs a constant" || p.Hint == `name what it is part of: "gpus.devices[].ecc"`, "hint = %q", p.Hint)
 		})
 	}
 	t.Run("no folder", func(t *testing.T) {

@@ -161,9 +161,7 @@ func faultsAreLines(t *testing.T, err error) {
 	}
 	for _, one := range all {
 		var p *Problem
-		if !errors.As(one, &p) || p.File == "" || p.Reason == "" || strings.Contains(one.Error(), "\n") || len(one.Error()) > 2000 {
-			t.Errorf("not one line that names a file: %.200q", one.Error())
-		}
+		expect.That(t, errors.As(one, &p) && p.File != "" && p.Reason != "" && !strings.Contains(one.Error(), "\n") && len(one.Error()) <= 2000, "not one line that names a file: %.200q", one.Error())
 	}
 }
 

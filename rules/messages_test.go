@@ -48,9 +48,7 @@ func TestFindingsOfRows(t *testing.T) {
 		}
 		for _, grade := range grades(v) {
 			for _, remedy := range grade.Remedies {
-				if !slices.Contains(rule.Remedies, remedy) {
-					t.Errorf("%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
-				}
+				expect.That(t, slices.Contains(rule.Remedies, remedy), "%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
 			}
 		}
 		for _, example := range row.Examples {
@@ -129,9 +127,7 @@ func checkTold(t *testing.T, said entry, got Finding) {
 	for _, value := range said.Fields {
 		text = strings.ReplaceAll(text, value, "")
 	}
-	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
-		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
-	}
+	expect.That(t, !strings.ContainsAny(text, "{}") && !strings.Contains(got.Message, message.UnknownWords), "%s: the text has a gap: %s", said.ID, got.Message)
 	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
 	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
 	expect.That(t, (got.Order == nil) == (said.event != "") && len(got.Remedies) != 0, "%s: a finding without order or remedies: %+v", said.ID, got)
@@ -189,9 +185,7 @@ func TestConditionsDecide(t *testing.T) {
 				t.Errorf("%s: grade %d is never told", id, i+1)
 				continue
 			}
-			if i == 0 && (c.Severity != "" && string(f[0].Severity) != c.Severity || c.Remedies != nil && !slices.Equal(f[0].Remedies, c.Remedies)) {
-				t.Errorf("%s: grade %d is told as %v", id, i+1, f[0])
-			}
+			expect.That(t, i != 0 || (c.Severity == "" || string(f[0].Severity) == c.Severity) && (c.Remedies == nil || slices.Equal(f[0].Remedies, c.Remedies)), "%s: grade %d is told as %v", id, i+1, f[0])
 			checkTold(t, messages[id][0], f[0])
 		}
 	}

@@ -81,9 +81,8 @@ func TestConditions(t *testing.T) {
 				got = append(got, id)
 			}
 		}
-		if given := tt.facts.Logs != nil || tt.facts.Texts != nil; holds("texts-given") != given || holds("job-told-if-given") != (!given || holds("job-told")) {
-			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
-		}
+		given := tt.facts.Logs != nil || tt.facts.Texts != nil
+		expect.That(t, holds("texts-given") == given && holds("job-told-if-given") == (!given || holds("job-told")), "%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		expect.That(t, strings.Join(got, " ") == tt.want, "%s: %q hold, want %q", name, got, tt.want)
 	}
 }

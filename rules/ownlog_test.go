@@ -84,9 +84,7 @@ func TestOwnLogCauses(t *testing.T) {
 				expect.That(t, first.Rule == "collective-failed" && !has(found, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 				continue
 			}
-			if first.Rule != tt.rule || !has(first.Explains, "collective-failed") || has(found, "collective-failed") || has(first.Explains, "job-failed") {
-				t.Errorf("%q, %s: found %+v", tt.line, outcome, found)
-			}
+			expect.That(t, first.Rule == tt.rule && has(first.Explains, "collective-failed") && !has(found, "collective-failed") && !has(first.Explains, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 			e := first.Evidence[0]
 			expect.That(t, e.Source == "probe, arm as-configured" && e.Value == tt.line, "%q, %s: evidence %+v", tt.line, outcome, e)
 		}

@@ -191,12 +191,8 @@ func TestSurer(t *testing.T) {
 		for _, other := range all {
 			got := kept
 			got.surer(other)
-			if want := min(kept.Confidence.Rank(), other.Confidence.Rank()); got.Confidence.Rank() != want {
-				t.Errorf("%+v and %+v: confidence %s", kept, other, got.Confidence)
-			}
-			if want := min(of(kept).Rank(), of(other).Rank()); of(got).Rank() != want || got.OfCause == got.Confidence {
-				t.Errorf("%+v and %+v: of the cause %q", kept, other, got.OfCause)
-			}
+			expect.That(t, got.Confidence.Rank() == min(kept.Confidence.Rank(), other.Confidence.Rank()), "%+v and %+v: confidence %s", kept, other, got.Confidence)
+			expect.That(t, of(got).Rank() == min(of(kept).Rank(), of(other).Rank()) && got.OfCause != got.Confidence, "%+v and %+v: of the cause %q", kept, other, got.OfCause)
 		}
 	}
 }
@@ -216,9 +212,7 @@ func TestConfirmedByConsequence(t *testing.T) {
 			if effect == Confirmed && own != Confirmed {
 				want = Finding{Confidence: Confirmed, OfCause: own}
 			}
-			if got[0].Confidence != want.Confidence || got[0].OfCause != want.OfCause {
-				t.Errorf("a %s cause with a %s effect is %s, of the cause %q", own, effect, got[0].Confidence, got[0].OfCause)
-			}
+			expect.That(t, got[0].Confidence == want.Confidence && got[0].OfCause == want.OfCause, "a %s cause with a %s effect is %s, of the cause %q", own, effect, got[0].Confidence, got[0].OfCause)
 		}
 	}
 }

@@ -244,9 +244,7 @@ func TestAdvised(t *testing.T) {
 				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)
 				expect.That(t, s.Remedy != "" && len(s.Cures) != 0 && strings.HasPrefix(s.Reason, "Fault of "), "%+v: it does not say what it is for", s)
 			}
-			if len(p.Settings) > 0 && !strings.HasPrefix(p.Settings[0].Until, test.until) || test.until == "" && len(p.Settings) > 0 && p.Settings[0].Until != "" {
-				t.Errorf("until %q, want %q", p.Settings[0].Until, test.until)
-			}
+			expect.That(t, len(p.Settings) == 0 || strings.HasPrefix(p.Settings[0].Until, test.until) && (test.until == "") == (p.Settings[0].Until == ""), "%+v, want until %q", p.Settings, test.until)
 		})
 	}
 }

@@ -114,12 +114,10 @@ func TestIgnored(t *testing.T) {
 			}
 			expect.NoError(t, err)
 			s := expect.Value(Load(keys))(t)
-			if _, set := s.Of("strict"); set || len(s.Ignored) == 0 {
-				t.Errorf("it was read, or nothing is said of it: %q", s.Ignored)
-			}
-			if _, set := s.Of("fail-on"); !set {
-				t.Error("the user's own file was not read")
-			}
+			_, set := s.Of("strict")
+			expect.That(t, !set && len(s.Ignored) != 0, "it was read, or nothing is said of it: %q", s.Ignored)
+			_, set = s.Of("fail-on")
+			expect.That(t, set, "the user's own file was not read")
 		})
 	}
 }

@@ -253,10 +253,9 @@ func TestRefused(t *testing.T) {
 			name := to.make(t, dir)
 			listed := listing(t, dir)
 			content, _ := os.ReadFile(name) // Not every target can be read.
-			if err := CheckFile(name); !to.late && !errors.Is(err, to.want) || to.late && err != nil {
-				t.Errorf("Check: %v, want %v, late %t", err, to.want, to.late)
-			}
-			err := WriteFile(t.Context(), name, big, Private)
+			err := CheckFile(name)
+			expect.That(t, to.late && err == nil || !to.late && errors.Is(err, to.want), "Check: %v, want %v, late %t", err, to.want, to.late)
+			err = WriteFile(t.Context(), name, big, Private)
 			if !errors.Is(err, to.want) || strings.Contains(err.Error(), "incomplete") {
 				t.Errorf("Write: %v, want %v and nothing incomplete", err, to.want)
 			} else if !strings.HasPrefix(err.Error(), "write "+name+": ") || strings.Contains(err.Error(), ".gpudoctor-") {
