@@ -156,8 +156,7 @@ func TestNodeFolders(t *testing.T) {
 				expect.NoError(t, os.WriteFile(archive, packed(t, under, c.files), 0o600))
 				root = archive
 			}
-			r, err := Read(t.Context(), []string{root}, nil, judgeTexts)
-			expect.NoError(t, err)
+			r := expect.Value(Read(t.Context(), []string{root}, nil, judgeTexts))(t)
 			f := Fold(r, nil, "test")
 			got := strings.Join(expect.Map(f.Nodes, func(n *Node) string { return fmt.Sprintf("%s (%s)", n.Name, n.Traits["driver"]) }), ", ")
 			for _, p := range f.Problems {

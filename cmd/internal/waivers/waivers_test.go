@@ -102,8 +102,7 @@ func TestLoad(t *testing.T) {
 		expect.That(t, len(all) == tt.n && (err == nil) == (tt.want == "") && (err == nil || err.Error() == file+tt.want), "%s: got %d and %v, want %q", name, len(all), err, tt.want)
 	}
 	for _, wrong := range []string{filepath.Join(dir, "none"), dir} {
-		_, err := Load(wrong)
-		expect.Error(t, err, "%s is taken", wrong)
+		expect.Fails(Load(wrong))(t, nil, "%s is taken", wrong)
 	}
 }
 
