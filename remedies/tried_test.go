@@ -14,10 +14,7 @@ import (
 func TestTriedBy(t *testing.T) {
 	rate := 27.6
 	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
-	advised := []Apply{
-		{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}},
-		{Unset: []string{"NCCL_B", "NCCL_A"}},
-	}
+	advised := []Apply{{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}}, {Unset: []string{"NCCL_B", "NCCL_A"}}}
 	for _, before := range all {
 		for _, after := range all {
 			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", Arms: []probe.Arm{
@@ -110,8 +107,8 @@ func TestProvenByItself(t *testing.T) {
 	set := builtin(t)
 	names := []string{"NCCL_A", "NCCL_B", "NCCL_C"}
 	about := func(rule, name string, severity rules.Severity) rules.Finding {
-		f := finding(rule, severity, rules.Confirmed, "unset-env")
-		f.Subject, f.Params = name, map[string]any{"variable": name}
+		f := variable(name, severity)
+		f.Rule, f.Confidence = rule, rules.Confirmed
 		return f
 	}
 	for _, culprit := range names {

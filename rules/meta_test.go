@@ -52,12 +52,7 @@ func TestLibrary(t *testing.T) {
 // TestGoldenFormat checks that every Rego file is formatted as opa fmt does, or formats it.
 func TestGoldenFormat(t *testing.T) {
 	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
-		formatted, err := format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		expect.Golden(t, name, formatted)
+		expect.Golden(t, name, expect.Value(format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1}))(t))
 	}
 }
 
@@ -222,31 +217,22 @@ func foreignRef(m *ast.Module) string {
 // ruleFaults checks one rule's metadata beyond what loading it does.
 func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...)) }
-	if area := path.Dir(rule.File); !slices.Contains(areas, area) {
-		fault("%s is not one of the areas %s", area, strings.Join(areas, ", "))
+	check := func(is bool, format string, args ...any) {
+		if !is {
+			faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...))
+		}
 	}
-	if strings.HasSuffix(rule.Title, ".") {
-		fault("the title ends in a full stop")
-	}
-	if len(rule.Links) == 0 {
-		fault("no link")
-	}
+	area := path.Dir(rule.File)
+	check(slices.Contains(areas, area), "%s is not one of the areas %s", area, strings.Join(areas, ", "))
+	check(!strings.HasSuffix(rule.Title, "."), "the title ends in a full stop")
+	check(len(rule.Links) > 0, "no link")
 	for _, link := range rule.Links {
-		if !strings.HasPrefix(link.Ref, "https://") {
-			fault("link %s is not https", link.Ref)
-		}
+		check(strings.HasPrefix(link.Ref, "https://"), "link %s is not https", link.Ref)
 	}
-	if rule.Since == "" {
-		fault("custom.since is missing")
-	}
-	if len(rule.Needs) == 0 {
-		fault("custom.needs is missing: the rule would pass where nothing is known")
-	}
+	check(rule.Since != "", "custom.since is missing")
+	check(len(rule.Needs) > 0, "custom.needs is missing: the rule would pass where nothing is known")
 	for _, id := range namedRemedies(m) {
-		if !slices.Contains(rule.Remedies, id) {
-			fault("remedy %s is not in its metadata", id)
-		}
+		check(slices.Contains(rule.Remedies, id), "remedy %s is not in its metadata", id)
 	}
 	return faults
 }
@@ -299,13 +285,9 @@ func namedRemedies(m *ast.Module) []string {
 // files reads every Rego file, tests included.
 func (l library) files(t *testing.T) map[string][]byte {
 	t.Helper()
-	names, err := fs.Glob(l.rules, "*/*.rego")
-	expect.NoError(t, err)
 	files := map[string][]byte{}
-	for _, name := range names {
-		if files[name], err = fs.ReadFile(l.rules, name); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range expect.Value(fs.Glob(l.rules, "*/*.rego"))(t) {
+		files[name] = expect.Value(fs.ReadFile(l.rules, name))(t)
 	}
 	return files
 }

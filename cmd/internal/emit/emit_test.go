@@ -118,10 +118,7 @@ var checkers = map[string]func(t *testing.T, p *plan.Plan, text string){
 func TestReal(t *testing.T) {
 	for _, target := range emit.Names() {
 		check := checkers[target]
-		if check == nil {
-			t.Errorf("nothing checks %s", target)
-			continue
-		}
+		expect.Must(t, check != nil, "nothing checks %s", target)
 		each(t, []string{target}, check)
 	}
 }

@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,30 +42,23 @@ func TestRead(t *testing.T) {
 		"broken.json": "hello",
 		"again.json":  reportOf("n3", "580"),
 	}
-	folder := t.TempDir()
-	var packed bytes.Buffer
-	archive := tar.NewWriter(&packed)
-	put := func(name, content string) {
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
-		expect.NoError(t, archive.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o600, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}))
-		_, err := archive.Write([]byte(content))
-		expect.NoError(t, err)
-	}
+	files, folder := map[string]string{}, t.TempDir()
 	for i, r := range good {
-		put(fmt.Sprintf("a%d.json", i), r)
+		files[fmt.Sprintf("a%d.json", i)] = r
 	}
 	for name, content := range bad {
-		put("b-"+name, content)
+		files["b-"+name] = content
 	}
-	expect.NoError(t, archive.Close())
+	for _, name := range slices.Sorted(maps.Keys(files)) { // The last one counts.
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(files[name]), 0o600))
+	}
 	known := expect.Value(rules.Load())(t)
 	for name, c := range map[string]struct {
-		path     string
-		stdin    string
-		problems int
+		path, stdin string
+		problems    int
 	}{
 		"a folder":   {folder, "", len(bad)},
-		"an archive": {"-", packed.String(), len(bad)},
+		"an archive": {"-", string(packed(t, "", files)), len(bad)},
 		"a stream":   {"-", strings.Join(good, "\n") + bad["other.json"] + bad["again.json"] + bad["cut.json"], 3},
 	} {
 		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil))(t)

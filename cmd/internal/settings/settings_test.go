@@ -14,13 +14,7 @@ import (
 )
 
 // keys are some keys of every kind.
-var keys = []Key{
-	{Name: "fail-on"},
-	{Name: "strict", Bool: true},
-	{Name: "skip", List: true},
-	{Name: "policy", Own: true},
-	{Name: "deadline"},
-}
+var keys = []Key{{Name: "fail-on"}, {Name: "strict", Bool: true}, {Name: "skip", List: true}, {Name: "policy", Own: true}, {Name: "deadline"}}
 
 // inFolders gives each test a current directory and a folder of configuration.
 func inFolders(t *testing.T, here, own string) {
