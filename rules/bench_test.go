@@ -13,10 +13,9 @@ import (
 
 // eightGPUs is a machine with eight GPUs below switches, and 200 further PCI functions, as a large server has.
 func eightGPUs() *facts.Facts {
-	no, zero := false, 0
 	f := &facts.Facts{
 		Schema: facts.FactsSchema,
-		Host:   &facts.HostFacts{Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: &no}},
+		Host:   &facts.HostFacts{Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: new(false)}},
 		PCI:    &facts.PCIFacts{}, Links: &facts.LinkFacts{}, GPUs: &facts.GPUFacts{NVML: "ok"}, Env: &facts.EnvFacts{Variables: []facts.Variable{}},
 	}
 	for i := range 200 {
@@ -30,7 +29,7 @@ func eightGPUs() *facts.Facts {
 		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, NVLinks: []facts.NVLink{}})
 		for b := range a {
 			f.Links.Pairs = append(f.Links.Pairs, facts.Pair{
-				A: fmt.Sprintf("0000:%02x:00.0", 0xc0+b), B: address, Kind: "gpu-gpu", Path: "PXB", NVLinks: &zero,
+				A: fmt.Sprintf("0000:%02x:00.0", 0xc0+b), B: address, Kind: "gpu-gpu", Path: "PXB", NVLinks: new(0),
 				Bridges: []string{fmt.Sprintf("0000:%02x:00.0", b), fmt.Sprintf("0000:%02x:00.0", a)},
 			})
 		}

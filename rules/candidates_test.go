@@ -55,9 +55,8 @@ func TestWeighOwnRemedies(t *testing.T) {
 		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
 	}
 	set.weigh(&f, &Result{}, nil)
-	if f.Cause != "oom" || !slices.Equal(f.Remedies, []string{"reboot"}) || len(f.Candidates) != maxCandidates || f.Candidates[2].Cause != "wrong-nic" {
-		t.Errorf("cause %s, remedies %v, candidates %+v", f.Cause, f.Remedies, f.Candidates)
-	}
+	expect.That(t, f.Cause == "oom" && slices.Equal(f.Remedies, []string{"reboot"}), "cause %s, remedies %v", f.Cause, f.Remedies)
+	expect.That(t, len(f.Candidates) == maxCandidates && f.Candidates[2].Cause == "wrong-nic", "candidates %+v", f.Candidates)
 }
 
 // TestCausesAreNamed checks that each example of a row that states a cause, given alone as a log, has a finding of a rule

@@ -42,10 +42,7 @@ func TestFindingsOfRows(t *testing.T) {
 			continue // The race detector makes each many times as slow.
 		}
 		rule, ok := set.Rule(v.Rule)
-		if !ok {
-			t.Errorf("%s: the template's rule %s does not exist", row.ID, v.Rule)
-			continue
-		}
+		expect.Must(t, ok, "%s: the template's rule %s does not exist", row.ID, v.Rule)
 		for _, grade := range grades(v) {
 			for _, remedy := range grade.Remedies {
 				expect.That(t, slices.Contains(rule.Remedies, remedy), "%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
@@ -61,10 +58,7 @@ func TestFindingsOfRows(t *testing.T) {
 				got = set.rowFindings(byRowOf(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
 			said := byRowOf(f.Logs, f.KernelLog)[row.ID]
-			if len(said) != 1 {
-				t.Errorf("%s: %q is heard %d times", row.ID, example, len(said))
-				continue
-			}
+			expect.Must(t, len(said) == 1, "%s: %q is heard %d times", row.ID, example, len(said))
 			subject := message.Fill(v.Subject.Value, said[0].Message, &message.Said{})
 			at := slices.IndexFunc(got, func(f Finding) bool {
 				return f.Rule == v.Rule && f.Subject == subject && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
@@ -181,10 +175,7 @@ func TestConditionsDecide(t *testing.T) {
 		for i, c := range v.Grades {
 			graded++
 			f := told(slices.Concat(v.When, c.When)...)
-			if len(f) != 1 {
-				t.Errorf("%s: grade %d is never told", id, i+1)
-				continue
-			}
+			expect.Must(t, len(f) == 1, "%s: grade %d is never told", id, i+1)
 			expect.That(t, i != 0 || (c.Severity == "" || string(f[0].Severity) == c.Severity) && (c.Remedies == nil || slices.Equal(f[0].Remedies, c.Remedies)), "%s: grade %d is told as %v", id, i+1, f[0])
 			checkTold(t, messages[id][0], f[0])
 		}

@@ -16,8 +16,7 @@ func ownMessage(t *testing.T, arm, line string) facts.Message {
 	t.Helper()
 	row, fields, ok := message.Of(line)
 	expect.Must(t, ok, "the catalogue does not know %q", line)
-	rank := 0
-	return facts.Message{ID: row.ID, Program: row.Program, Role: row.Role, Text: line, Fields: fields, Place: row.PlaceOf(line), Rank: &rank, Source: probe.LogSource + arm, Count: 1, Ranks: 1}
+	return facts.Message{ID: row.ID, Program: row.Program, Role: row.Role, Text: line, Fields: fields, Place: row.PlaceOf(line), Rank: new(0), Source: probe.LogSource + arm, Count: 1, Ranks: 1}
 }
 
 // ranWith are collectives whose first arm has an outcome, and in which one arm said something.

@@ -127,11 +127,7 @@ var enums = map[reflect.Type][]any{
 
 // anyOf is a list as the schema takes it.
 func anyOf[T any](list []T) []any {
-	all := make([]any, len(list))
-	for i, one := range list {
-		all[i] = one
-	}
-	return all
+	return expect.Map(list, func(one T) any { return one })
 }
 
 // TestGoldenSchema checks that the published contract equals the Go types.
@@ -191,9 +187,7 @@ func markdownOf(t *testing.T, name string, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	writeMarkdown(&b, d, Style{})
-	for _, fault := range formattest.MarkdownFaults(b.Bytes()) {
-		t.Errorf("%s: %s", name, fault)
-	}
+	expect.Len(t, 0, formattest.MarkdownFaults(b.Bytes()), "%s: faults", name)
 	expect.That(t, b.Len() <= MaxMarkdown, "%s has %d bytes", name, b.Len())
 	return b.String()
 }

@@ -477,7 +477,6 @@ func TestTerms(t *testing.T) {
 
 // TestOrigins checks which line of a text evidence is put down to, and that none is better than a wrong one.
 func TestOrigins(t *testing.T) {
-	wrong := int64(3)
 	f := &facts.Facts{
 		Texts: []facts.Text{{Name: "a.txt"}, {Name: "b.txt"}},
 		Origins: []facts.Origin{
@@ -504,7 +503,7 @@ func TestOrigins(t *testing.T) {
 			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},
 		},
 		Benchmarks: []facts.Benchmark{{
-			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: &wrong, Lines: map[string]int{"wrong": 39},
+			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: new(int64(3)), Lines: map[string]int{"wrong": 39},
 			Points: []facts.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
 		}},
 	}

@@ -256,11 +256,8 @@ func TestRefused(t *testing.T) {
 			err := CheckFile(name)
 			expect.That(t, to.late && err == nil || !to.late && errors.Is(err, to.want), "Check: %v, want %v, late %t", err, to.want, to.late)
 			err = WriteFile(t.Context(), name, big, Private)
-			if !errors.Is(err, to.want) || strings.Contains(err.Error(), "incomplete") {
-				t.Errorf("Write: %v, want %v and nothing incomplete", err, to.want)
-			} else if !strings.HasPrefix(err.Error(), "write "+name+": ") || strings.Contains(err.Error(), ".gpudoctor-") {
-				t.Errorf("Write: %v", err)
-			}
+			expect.Must(t, errors.Is(err, to.want) && !strings.Contains(err.Error(), "incomplete"), "Write: %v, want %v and nothing incomplete", err, to.want)
+			expect.That(t, strings.HasPrefix(err.Error(), "write "+name+": ") && !strings.Contains(err.Error(), ".gpudoctor-"), "Write: %v", err)
 			expect.NoDiff(t, listed, listing(t, dir), "what was there")
 			got, _ := os.ReadFile(name)
 			expect.That(t, bytes.Equal(got, content), "it holds %.40q, want %.40q", got, content)

@@ -119,8 +119,7 @@ func TestNothingToDraw(t *testing.T) {
 		"names of GPUs":    {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "GPU0"}, {Address: "GPU1"}}}},
 		"a GPU that hangs": {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{}}}},
 	} {
-		m := New(f, nil)
-		expect.That(t, m == nil, "%s: there is a picture", name)
+		expect.That(t, New(f, nil) == nil, "%s: there is a picture", name)
 	}
 }
 
@@ -333,8 +332,7 @@ func TestNear(t *testing.T) {
 	want := []Near{{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"}, {GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"}}
 	expect.NoDiff(t, want, m.Near, "it")
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
-	flat := true
-	f.Links.VirtualTopology = &flat
+	f.Links.VirtualTopology = new(true)
 	m = New(f, nil)
 	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 1 && strings.Contains(m.Notes[0], "without a topology file"), "of hidden paths: %v, %v", m.Near, m.Notes)
 	m = New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil)
