@@ -464,7 +464,7 @@ func ruleFaults(v *Result) []string {
 }
 
 // ended says in a few words what became of a rule.
-func ended(v *Result, id string, found map[string]bool) string {
+func ended(v *Result, id string, found []string) string {
 	if i := slices.IndexFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }); i >= 0 {
 		return fmt.Sprintf("the rule was skipped: %v", v.Skipped[i].Missing)
 	}
@@ -474,7 +474,7 @@ func ended(v *Result, id string, found map[string]bool) string {
 	switch {
 	case slices.Contains(v.Passed, id):
 		return "the rule passed"
-	case found[id]:
+	case slices.Contains(found, id):
 		return "the rule found something else, or its finding is listed under another"
 	}
 	return "the rule was not judged"
@@ -483,15 +483,10 @@ func ended(v *Result, id string, found map[string]bool) string {
 // caseFault compares a verdict with what a case wants.
 func caseFault(want fixtures.Want, v *Result) []string {
 	var faults []string
-	var got []fixtures.Finding
-	everywhere := map[string]bool{}
-	for _, f := range v.Findings {
-		got = append(got, fixtures.Finding{Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence)})
-		everywhere[f.Rule] = true
-		for _, e := range f.Explains {
-			everywhere[e.Rule] = true
-		}
-	}
+	got := expect.Map(v.Findings, func(f Finding) fixtures.Finding {
+		return fixtures.Finding{Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence)}
+	})
+	everywhere := firedIn(v)
 	order := func(a, b fixtures.Finding) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 	wanted := slices.Clone(want.Findings)
 	slices.SortFunc(got, order)
@@ -507,7 +502,7 @@ func caseFault(want fixtures.Want, v *Result) []string {
 		}
 	}
 	for _, id := range want.Silent {
-		if everywhere[id] {
+		if slices.Contains(everywhere, id) {
 			faults = append(faults, fmt.Sprintf("%s is not silent", id))
 		}
 	}
