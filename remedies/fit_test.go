@@ -141,6 +141,8 @@ func TestForms(t *testing.T) {
 func TestRemovalsApart(t *testing.T) {
 	f := withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
 	advice := builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice
-	got := expect.Map(advice, func(a Advice) string { return fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts) })
+	got := expect.Map(advice, func(a Advice) string {
+		return fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts)
+	})
 	expect.NoDiff(t, []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}, got, "advice")
 }
