@@ -30,6 +30,7 @@ func TestFit(t *testing.T) {
 	}
 	iommu := finding("iommu-translation", rules.High, rules.Likely, "iommu-pt")
 	caps := finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "share-ipc")
+	docker := facts.Launch{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}
 	level := finding("env-misconfig", rules.High, rules.Likely, "nccl-p2p-level", "unset-env")
 	level.Params = map[string]any{"variable": "NCCL_P2P_LEVEL", "level": "SYS"}
 	opposite := level
@@ -53,17 +54,8 @@ func TestFit(t *testing.T) {
 		"unset, by what names it first":  {[]rules.Finding{opposite}, nil, "unset-env", []string{"NCCL_P2P_LEVEL=SYS opposed"}},
 		"a kernel parameter in force":    {[]rules.Finding{iommu}, &facts.Facts{Host: &facts.HostFacts{CommandLine: []string{"quiet", "iommu=pt"}}}, "", []string{"iommu=pt in-force"}},
 		"one of another value":           {[]rules.Finding{iommu}, &facts.Facts{Host: &facts.HostFacts{CommandLine: []string{"iommu=on"}}}, "iommu-pt", nil},
-		"a flag of every container": {
-			[]rules.Finding{caps},
-			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}}},
-			"share-ipc",
-			[]string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"},
-		},
-		"a flag of one of two containers": {
-			[]rules.Finding{caps},
-			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
-			"add-sys-nice share-ipc", nil,
-		},
+		"a flag of every container":      {[]rules.Finding{caps}, &facts.Facts{Launches: []facts.Launch{docker}}, "share-ipc", []string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"}},
+		"of one of two containers":       {[]rules.Finding{caps}, &facts.Facts{Launches: []facts.Launch{docker, {Kind: "compose"}}}, "add-sys-nice share-ipc", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
@@ -92,27 +84,23 @@ func TestEdits(t *testing.T) {
 		}
 		return f
 	}
+	hidden := facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2} // By one of the environment.
 	log := withEnv(inForce("1", "nccl.log", 4))
 	log.Texts = []facts.Text{{Name: "nccl.log"}}
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		facts *facts.Facts
 		unset bool
 		edits []string
 		needs []Need
 		lasts string
 	}{
-		"not known":       {nil, true, nil, []Need{NeedJobRestart}, "job"},
-		"the environment": {withEnv(inForce("1", "environment", 0)), true, nil, []Need{NeedJobRestart}, "job"},
-		"a log":           {log, true, nil, []Need{NeedJobRestart}, "job"},
-		"NCCL's file":     {withEnv(inForce("1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
-		"the user's file": {withEnv(inForce("1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
-		"the environment, which hides a file": {
-			withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
-			true,
-			[]string{"/etc/nccl.conf:2"},
-			[]Need{NeedJobRestart, NeedRoot},
-			"job",
-		},
+		"not known":             {nil, true, nil, []Need{NeedJobRestart}, "job"},
+		"the environment":       {withEnv(inForce("1", "environment", 0)), true, nil, []Need{NeedJobRestart}, "job"},
+		"a log":                 {log, true, nil, []Need{NeedJobRestart}, "job"},
+		"NCCL's file":           {withEnv(inForce("1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
+		"the user's file":       {withEnv(inForce("1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
+		"a hidden file":         {withEnv(inForce("1", "environment", 0), hidden), true, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "job"},
 		"a pod":                 {launch("kubernetes"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedContainerRestart}, "forever"},
 		"a Dockerfile":          {launch("dockerfile"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
 		"a batch script's text": {text("job.txt", "sbatch", "environment"), false, []string{"job.txt:4"}, []Need{NeedJobRestart}, "forever"},
@@ -120,9 +108,7 @@ func TestEdits(t *testing.T) {
 		"a script and a log":    {text("job.txt", "sbatch", "nccl-log"), true, nil, []Need{NeedJobRestart}, "job"},
 		"a copy of NCCL's file": {text("ticket/nccl.conf", "environment"), false, []string{"ticket/nccl.conf:4"}, []Need{NeedJobRestart}, "forever"},
 		"a batch script":        {launch("slurm"), false, []string{"job.txt:12"}, []Need{NeedJobRestart}, "forever"},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			advice := s.Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High)}, Situation{Facts: tt.facts}).Advice
 			expect.Must(t, len(advice) == 1, "advice = %+v", advice)
@@ -154,9 +140,9 @@ func TestForms(t *testing.T) {
 // advised apart, each with what that way takes.
 func TestRemovalsApart(t *testing.T) {
 	f := withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
-	var got []string
-	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice {
-		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
-	}
+	advice := builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice
+	got := expect.Map(advice, func(a Advice) string {
+		return fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts)
+	})
 	expect.NoDiff(t, []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}, got, "advice")
 }

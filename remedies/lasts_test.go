@@ -27,52 +27,36 @@ func TestLasts(t *testing.T) {
 	checked := 0
 	for _, r := range builtin(t).Remedies() {
 		a := r.Apply
-		fault := func(why string) {
-			t.Errorf("%s is a %s, takes %v and lasts %s: %s", r.ID, r.Kind, r.Needs, r.Lasts, why)
+		check := func(is bool, why string) {
+			expect.That(t, is, "%s is a %s, takes %v and lasts %s: %s", r.ID, r.Kind, r.Needs, r.Lasts, why)
 		}
 		takes := func(n Need) bool { return slices.Contains(r.Needs, n) }
 		stays := len(a.KernelCommandLine)+len(a.Modprobe)+len(a.Sysctl) > 0
-		if len(a.KernelCommandLine) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot)) {
-			fault("a kernel parameter takes root and a reboot, and lasts")
-		}
-		if len(a.Modprobe) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot) && !takes(NeedDriverReload)) {
-			fault("a module's option takes root and a reload of the module, and lasts")
-		}
-		if len(a.Sysctl) > 0 && (r.Lasts != "forever" || !takes(NeedRoot)) {
-			fault("a file of sysctl.d takes root, and lasts")
-		}
-		if len(a.Environment)+len(a.Unset) > 0 && !stays && (r.Lasts != "job" || !slices.Equal(r.Needs, []Need{NeedJobRestart})) {
-			fault("a variable takes a restart of the job, and lasts as long")
-		}
-		if len(a.Docker)+len(a.Kubernetes) > 0 && len(a.Environment)+len(a.Commands) == 0 && !takes(NeedContainerRestart) && !takes(NeedJobRestart) {
-			fault("a container's flag takes a new container")
-		}
-		if slices.Equal(r.Needs, []Need{NeedContainerRestart}) && r.Lasts != "forever" {
-			fault("how a container is started lasts")
-		}
+		forGood := r.Lasts == "forever"
+		check(len(a.KernelCommandLine) == 0 || forGood && takes(NeedRoot) && takes(NeedReboot), "a kernel parameter takes root and a reboot, and lasts")
+		check(len(a.Modprobe) == 0 || forGood && takes(NeedRoot) && (takes(NeedReboot) || takes(NeedDriverReload)), "a module's option takes root and a reload of the module, and lasts")
+		check(len(a.Sysctl) == 0 || forGood && takes(NeedRoot), "a file of sysctl.d takes root, and lasts")
+		variables := len(a.Environment)+len(a.Unset) > 0 && !stays
+		check(!variables || r.Lasts == "job" && slices.Equal(r.Needs, []Need{NeedJobRestart}), "a variable takes a restart of the job, and lasts as long")
+		flags := len(a.Docker)+len(a.Kubernetes) > 0 && len(a.Environment)+len(a.Commands) == 0
+		check(!flags || takes(NeedContainerRestart) || takes(NeedJobRestart), "a container's flag takes a new container")
+		check(forGood || !slices.Equal(r.Needs, []Need{NeedContainerRestart}), "how a container is started lasts")
 		for _, n := range []Need{NeedDriverReload, NeedReboot, NeedBIOS} {
-			if takes(n) && !takes(NeedRoot) {
-				fault(string(n) + " takes root")
-			}
+			check(!takes(n) || takes(NeedRoot), string(n)+" takes root")
 		}
-		if takes(NeedBIOS) && !takes(NeedReboot) {
-			fault("a setting of the firmware takes a reboot")
-		}
-		if (takes(NeedImageRebuild) || takes(NeedBIOS) || takes(NeedHands)) && r.Lasts != "forever" {
-			fault("a new image, a setting of the firmware and a repair last")
-		}
+		check(!takes(NeedBIOS) || takes(NeedReboot), "a setting of the firmware takes a reboot")
+		check(forGood || !takes(NeedImageRebuild) && !takes(NeedBIOS) && !takes(NeedHands), "a new image, a setting of the firmware and a repair last")
 		for _, c := range a.Commands {
 			checked++
+			check(!asRoot.MatchString(c) || takes(NeedRoot), c+" takes root")
 			switch {
-			case asRoot.MatchString(c) && !takes(NeedRoot):
-				fault(c + " takes root")
-			case passing.MatchString(c) && r.Lasts != "job":
-				fault(c + " is over with the process")
-			case transient.MatchString(c) && !stays && !slices.Contains(reloads, r.ID) && r.Lasts != "boot":
-				fault(c + " lasts until the next boot")
-			case lasting.MatchString(c) && r.Lasts != "forever":
-				fault(c + " lasts")
-			case !passing.MatchString(c) && !transient.MatchString(c) && !lasting.MatchString(c):
+			case passing.MatchString(c):
+				check(r.Lasts == "job", c+" is over with the process")
+			case transient.MatchString(c):
+				check(stays || slices.Contains(reloads, r.ID) || r.Lasts == "boot", c+" lasts until the next boot")
+			case lasting.MatchString(c):
+				check(forGood, c+" lasts")
+			default:
 				t.Errorf("%s: how long does %q last?", r.ID, c)
 			}
 		}

@@ -61,9 +61,7 @@ func TestVerify(t *testing.T) {
 func TestCases(t *testing.T) {
 	s := builtin(t)
 	set := expect.Value(rules.Load())(t)
-	if err := set.Compile(rules.Options{}); err != nil { // For all cases at once.
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Compile(rules.Options{})) // For all cases at once.
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	for i, c := range cases {
 		if expect.FewRows() && i%16 > 0 {

@@ -88,10 +88,9 @@ func TestRankOrder(t *testing.T) {
 
 // variable is what the rule env-misconfig says of a variable.
 func variable(name string, severity rules.Severity) rules.Finding {
-	return rules.Finding{
-		Rule: "env-misconfig", Subject: name, Severity: severity, Confidence: rules.Likely,
-		Remedies: []string{"unset-env"}, Params: map[string]any{"variable": name},
-	}
+	f := finding("env-misconfig", severity, rules.Likely, "unset-env")
+	f.Subject, f.Params = name, map[string]any{"variable": name}
+	return f
 }
 
 // TestBands checks that the cure of a fault does nothing that only a finding of
@@ -106,24 +105,18 @@ func TestBands(t *testing.T) {
 		want     [][]string // What each advice unsets.
 		cures    []int      // How many findings each advice cures.
 	}{
-		"a fault, and two that are none": {findings: []rules.Finding{
-			variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
-		}, want: [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}}, cures: []int{1, 1, 1}},
+		"a fault, and two that are none": {
+			[]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info)},
+			[][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}},
+			[]int{1, 1, 1},
+		},
 		"two faults": {
-			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.Medium)},
-			want:     [][]string{{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}},
-			cures:    []int{2},
+			[]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.Medium)},
+			[][]string{{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}},
+			[]int{2},
 		},
-		"the same variable in both": {
-			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_P2P_DISABLE", rules.Low)},
-			want:     [][]string{{"NCCL_P2P_DISABLE"}},
-			cures:    []int{2},
-		},
-		"a remedy that is the same for all": {
-			findings: []rules.Finding{upgrade(rules.High), upgrade(rules.Low), upgrade(rules.Info)},
-			want:     [][]string{nil},
-			cures:    []int{3},
-		},
+		"the same variable in both": {[]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_P2P_DISABLE", rules.Low)}, [][]string{{"NCCL_P2P_DISABLE"}}, []int{2}},
+		"a remedy that is the same": {[]rules.Finding{upgrade(rules.High), upgrade(rules.Low), upgrade(rules.Info)}, [][]string{nil}, []int{3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range []string{"as they are", "reversed"} {
@@ -191,9 +184,7 @@ func TestLeads(t *testing.T) {
 				}
 				return a.Remedy
 			}
-			if id(leads.Now) != tt.now || id(leads.Fix) != tt.fix {
-				t.Errorf("leads = %q, %q; want %q, %q", id(leads.Now), id(leads.Fix), tt.now, tt.fix)
-			}
+			expect.That(t, id(leads.Now) == tt.now && id(leads.Fix) == tt.fix, "leads = %q, %q; want %q, %q", id(leads.Now), id(leads.Fix), tt.now, tt.fix)
 		})
 	}
 }
@@ -262,20 +253,17 @@ func TestProofs(t *testing.T) {
 	staged := func(o probe.Outcome) probe.Transfer {
 		return probe.Transfer{Test: probe.TestStaged, Source: "a", Destination: "b", Outcome: o, GBps: &rate}
 	}
-	tests := map[string]struct {
+	bad := Proof{Outcome: Disproven, Detail: "host-staged: corrupt from a to b"}
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		report *probe.Report
 		want   map[string]Proof
 	}{
-		"no probe": {want: map[string]Proof{}},
-		"not run":  {report: &probe.Report{}, want: map[string]Proof{}},
-		"good":     {report: &probe.Report{Transfers: []probe.Transfer{staged(probe.OK)}}, want: map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}},
-		"bad": {
-			report: &probe.Report{Transfers: []probe.Transfer{staged(probe.OK), staged(probe.Corrupt)}},
-			want:   map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "host-staged: corrupt from a to b"}},
-		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+		"no probe": {nil, map[string]Proof{}},
+		"not run":  {&probe.Report{}, map[string]Proof{}},
+		"good":     {&probe.Report{Transfers: []probe.Transfer{staged(probe.OK)}}, map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}},
+		"bad":      {&probe.Report{Transfers: []probe.Transfer{staged(probe.OK), staged(probe.Corrupt)}}, map[string]Proof{"nccl-p2p-disable": bad}},
+	} {
 		expect.NoDiff(t, tt.want, s.Proofs(tt.report), "%s: proofs", name)
 	}
 }

@@ -14,10 +14,7 @@ import (
 func TestTriedBy(t *testing.T) {
 	rate := 27.6
 	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
-	advised := []Apply{
-		{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}},
-		{Unset: []string{"NCCL_B", "NCCL_A"}},
-	}
+	advised := []Apply{{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}}, {Unset: []string{"NCCL_B", "NCCL_A"}}}
 	for _, before := range all {
 		for _, after := range all {
 			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", Arms: []probe.Arm{
@@ -88,12 +85,11 @@ func TestRates(t *testing.T) {
 			expect.That(t, proven == faster && (!proven || p.Outcome == Proven && *p.BeforeGBps == usual && *p.GBps == rate), "%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
 			_, proven = triedBy(f, Apply{Unset: []string{"NCCL_A"}})
 			expect.That(t, !proven, "%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
-			if cost := costOf(f, p2p); (cost != nil) != slower || slower && (cost.BeforeGBps != usual || cost.GBps != rate || cost.Percent != 100-rate) {
-				t.Errorf("%s, %v GB/s: the cost of NCCL_P2P_DISABLE is %+v", c.name, rate, cost)
-			}
+			cost := costOf(f, p2p)
+			expect.That(t, (cost != nil) == slower && (!slower || cost.BeforeGBps == usual && cost.GBps == rate && cost.Percent == 100-rate), "%s, %v GB/s: the cost of NCCL_P2P_DISABLE is %+v", c.name, rate, cost)
 			// In force, it costs what is gained without it.
 			f.Env = &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_B", Value: "1", Effective: true}}}
-			cost := costOf(f, map[string]string{"NCCL_B": "1"})
+			cost = costOf(f, map[string]string{"NCCL_B": "1"})
 			expect.That(t, (cost != nil) == faster && (!faster || cost.BeforeGBps == rate && cost.GBps == usual), "%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
 			cost = costOf(f, map[string]string{"NCCL_B": "2"})
 			expect.That(t, cost == nil, "%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
@@ -111,8 +107,8 @@ func TestProvenByItself(t *testing.T) {
 	set := builtin(t)
 	names := []string{"NCCL_A", "NCCL_B", "NCCL_C"}
 	about := func(rule, name string, severity rules.Severity) rules.Finding {
-		f := finding(rule, severity, rules.Confirmed, "unset-env")
-		f.Subject, f.Params = name, map[string]any{"variable": name}
+		f := variable(name, severity)
+		f.Rule, f.Confidence = rule, rules.Confirmed
 		return f
 	}
 	for _, culprit := range names {
@@ -134,9 +130,7 @@ func TestProvenByItself(t *testing.T) {
 			removed := map[string]bool{}
 			for i, a := range all {
 				proven := a.Proof != nil && a.Proof.Outcome == Proven
-				if proven != (i == 0) || proven != (len(a.Apply.Unset) == 1 && a.Apply.Unset[0] == culprit) || a.disproven() {
-					t.Errorf("%s, %s: advice %d removes %q with the proof %+v", culprit, severity, i, a.Apply.Unset, a.Proof)
-				}
+				expect.That(t, proven == (i == 0) && proven == (len(a.Apply.Unset) == 1 && a.Apply.Unset[0] == culprit) && !a.disproven(), "%s, %s: advice %d removes %q with the proof %+v", culprit, severity, i, a.Apply.Unset, a.Proof)
 				for _, name := range a.Apply.Unset {
 					removed[name] = true
 				}
@@ -160,9 +154,8 @@ func TestRaised(t *testing.T) {
 					expect.Must(t, ok, "no remedy %s", id)
 					_, is := raised[map[string]string{"raise-process-limits": "nofile", "raise-memlock": "memlock", "raise-memlock-limits": "memlock"}[id]]
 					p, tried := raisedBy(f, r)
-					if want := is && before.Failed() && after == probe.OK; tried != want || tried && (p.Outcome != Proven || len(p.Tried) != len(raised)) {
-						t.Errorf("%s, then %s with %v: %s: %t, %+v", before, after, raised, id, tried, p)
-					}
+					want := is && before.Failed() && after == probe.OK
+					expect.That(t, tried == want && (!tried || p.Outcome == Proven && len(p.Tried) == len(raised)), "%s, then %s with %v: %s: %t, %+v", before, after, raised, id, tried, p)
 				}
 			}
 		}

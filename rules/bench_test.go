@@ -11,31 +11,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// eightGPUs is a machine with eight GPUs below switches, and 200 further PCI functions, as a large server has.
+// eightGPUs is a machine with eight GPUs, and 200 further PCI functions, as a large server has.
 func eightGPUs() *facts.Facts {
-	no, zero := false, 0
-	f := &facts.Facts{
-		Schema: facts.FactsSchema,
-		Host:   &facts.HostFacts{Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: &no}},
-		PCI:    &facts.PCIFacts{}, Links: &facts.LinkFacts{}, GPUs: &facts.GPUFacts{NVML: "ok"}, Env: &facts.EnvFacts{Variables: []facts.Variable{}},
-	}
+	m := hgx()
 	for i := range 200 {
-		f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{
-			Address: fmt.Sprintf("0000:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true, ConfigBytes: 4096,
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
+			Address: fmt.Sprintf("0001:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true, ConfigBytes: 4096,
 			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir"}, Control: []string{"SrcValid"}},
 		})
 	}
-	for a := range 8 {
-		address := fmt.Sprintf("0000:%02x:00.0", 0xc0+a)
-		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, NVLinks: []facts.NVLink{}})
-		for b := range a {
-			f.Links.Pairs = append(f.Links.Pairs, facts.Pair{
-				A: fmt.Sprintf("0000:%02x:00.0", 0xc0+b), B: address, Kind: "gpu-gpu", Path: "PXB", NVLinks: &zero,
-				Bridges: []string{fmt.Sprintf("0000:%02x:00.0", b), fmt.Sprintf("0000:%02x:00.0", a)},
-			})
-		}
-	}
-	return f
+	return m.Facts
 }
 
 // BenchmarkLoad is what listing the rules takes.

@@ -48,9 +48,7 @@ func TestBuiltin(t *testing.T) {
 	for _, rule := range whole.everything() {
 		lean.builtin = &builtinRules{texts: lean.builtin.texts, fileOf: lean.builtin.fileOf, modules: map[string]*ast.Module{}}
 		modules, err := lean.modulesOf([]Rule{rule})
-		if err != nil || len(modules) == 0 || len(modules) == len(whole.modules) {
-			t.Fatalf("%s: %d of %d modules, %v", rule.ID, len(modules), len(whole.modules), err)
-		}
+		expect.Must(t, err == nil && len(modules) != 0 && len(modules) != len(whole.modules), "%s: %d of %d modules, %v", rule.ID, len(modules), len(whole.modules), err)
 		has := map[string]bool{}
 		for _, m := range modules {
 			has[packageName(m)] = true

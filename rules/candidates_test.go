@@ -40,9 +40,7 @@ func TestWeigh(t *testing.T) {
 		}
 		expect.That(t, slices.Equal(order, c.order) && f.Cause == c.order[0], "%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
 		first, _ := set.Rule(c.order[0])
-		if len(f.Remedies) < 2 || !slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]) {
-			t.Errorf("%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)
-		}
+		expect.That(t, len(f.Remedies) >= 2 && slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]), "%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)
 	}
 }
 
@@ -57,9 +55,8 @@ func TestWeighOwnRemedies(t *testing.T) {
 		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
 	}
 	set.weigh(&f, &Result{}, nil)
-	if f.Cause != "oom" || !slices.Equal(f.Remedies, []string{"reboot"}) || len(f.Candidates) != maxCandidates || f.Candidates[2].Cause != "wrong-nic" {
-		t.Errorf("cause %s, remedies %v, candidates %+v", f.Cause, f.Remedies, f.Candidates)
-	}
+	expect.That(t, f.Cause == "oom" && slices.Equal(f.Remedies, []string{"reboot"}), "cause %s, remedies %v", f.Cause, f.Remedies)
+	expect.That(t, len(f.Candidates) == maxCandidates && f.Candidates[2].Cause == "wrong-nic", "candidates %+v", f.Candidates)
 }
 
 // TestCausesAreNamed checks that each example of a row that states a cause, given alone as a log, has a finding of a rule

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		"image_only.rego": ruleText("image-only", high+"#   profiles: [image]\n", "findings contains {} if false\n"),
 		"breaks.rego":     ruleText("breaks", high, "findings contains {} if x == 1\nx := 1 if input.schema\nx := 2 if input.schema\n"),
 	}))(t)
-	f := &facts.Facts{Schema: facts.FactsSchema, Unknown: []facts.Unknown{
-		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
-	}}
+	f := &facts.Facts{Schema: facts.FactsSchema, Unknown: []facts.Unknown{{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"}}}
 	got := expect.Value(s.Evaluate(t.Context(), f, Options{}))(t)
 	expect.NoDiff(t, &Result{
 		Findings: []Finding{{
@@ -293,19 +292,10 @@ func TestFoldSameFault(t *testing.T) {
 }
 
 func TestCompareSubjects(t *testing.T) {
-	sorted := []string{
-		"0000:3b:00.0", "0000:3b:00.0 -> 0000:5e:00.0", "0000:c1:00.0", "10000:01:00.0", "/dev/nvidia2", "/dev/nvidia10", "NCCL_ALGO", "host", "node2", "node10",
-	}
+	sorted := []string{"0000:3b:00.0", "0000:3b:00.0 -> 0000:5e:00.0", "0000:c1:00.0", "10000:01:00.0", "/dev/nvidia2", "/dev/nvidia10", "NCCL_ALGO", "host", "node2", "node10"}
 	for i, a := range sorted {
 		for j, b := range sorted {
-			got, want := compareSubjects(a, b), 0
-			if i != j {
-				want = 1
-				if i < j {
-					want = -1
-				}
-			}
-			expect.Equal(t, want, got, "compareSubjects(%q, %q)", a, b)
+			expect.Equal(t, cmp.Compare(i, j), compareSubjects(a, b), "compareSubjects(%q, %q)", a, b)
 		}
 	}
 }
@@ -395,9 +385,7 @@ func TestLoadWith(t *testing.T) {
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			p, ok := errors.AsType[*Problem](err)
 			expect.That(t, ok, "error is a %T, want a *Problem", err)
-			if want := `name what it is part of: "gpus.devices[].ecc"`; name == "needs a constant" && p.Hint != want {
-				t.Errorf("hint = %q, want %q", p.Hint, want)
-			}
+			expect.That(t, name != "needs a constant" || p.Hint == `name what it is part of: "gpus.devices[].ecc"`, "hint = %q", p.Hint)
 		})
 	}
 	t.Run("no folder", func(t *testing.T) {
@@ -407,10 +395,8 @@ func TestLoadWith(t *testing.T) {
 
 // TestTakenID checks that a rule of the user's may not bear the id of another.
 func TestTakenID(t *testing.T) {
-	_, err := load(
-		map[string][]byte{"pcie/one.rego": []byte(ruleText("one", high, fires))},
-		map[string][]byte{"own/one.rego": []byte(ruleText("one", high, fires))},
-	)
+	text := []byte(ruleText("one", high, fires))
+	_, err := load(map[string][]byte{"pcie/one.rego": text}, map[string][]byte{"own/one.rego": text})
 	want := "own/one.rego:8: the rule id one is taken by pcie/one.rego"
 	expect.That(t, err != nil && err.Error() == want, "error = %v, want %s", err, want)
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,16 +24,9 @@ func TestExperiments(t *testing.T) {
 			if name == strings.ToLower(name) || row.When != "" {
 				continue // Headings alone say it, or an earlier row is for another network.
 			}
-			value := values[name]
-			if value == "" {
-				value = "0"
-				if strings.HasSuffix(name, "_DISABLE") || name == "NCCL_IB_GID_INDEX" {
-					value = "1"
-				}
-			}
-			reverse := row.Reverse
-			if reverse == "" {
-				reverse = "env-misconfig"
+			value, reverse := cmp.Or(values[name], "0"), cmp.Or(row.Reverse, "env-misconfig")
+			if strings.HasSuffix(name, "_DISABLE") || name == "NCCL_IB_GID_INDEX" {
+				value = "1"
 			}
 			for _, tt := range []struct{ without, with, cause string }{
 				{fails, works, row.Causes[0]},

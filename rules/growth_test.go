@@ -174,14 +174,10 @@ func another(text string, copies int) string {
 }
 
 // places are the members that name a host, a device or a process.
-var places = []string{
-	"a", "address", "affects", "ancestors", "b", "bridges", "comm", "destination", "devices", "fact", "host", "hosts", "id_hex", "pid", "rank", "source",
-}
+var places = []string{"a", "address", "affects", "ancestors", "b", "bridges", "comm", "destination", "devices", "fact", "host", "hosts", "id_hex", "pid", "rank", "source"}
 
 // kinds are the members that say what an entry is: a copy of another kind fires nothing.
-var kinds = []string{
-	"class", "found", "found_by", "id", "kind", "manager", "outcome", "program", "role", "section", "state", "test", "tool", "type", "vendor", "what",
-}
+var kinds = []string{"class", "found", "found_by", "id", "kind", "manager", "outcome", "program", "role", "section", "state", "test", "tool", "type", "vendor", "what"}
 
 // ways are those in which a document may grow.
 func ways(document map[string]any) map[string]growth {

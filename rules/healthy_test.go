@@ -604,9 +604,7 @@ func TestHealthy(t *testing.T) {
 				}
 				for _, profile := range soundFor(name) {
 					verdict := expect.Value(set.Evaluate(t.Context(), v.facts, Options{Profile: profile}))(t)
-					for _, fault := range alarms(verdict) {
-						t.Errorf("%s, profile %s: %s", v.name, profile, fault)
-					}
+					expect.Len(t, 0, alarms(verdict), "%s, profile %s: alarms", v.name, profile)
 					for _, f := range verdict.Findings {
 						t.Logf("%s, profile %s: %s %s %s: %s", v.name, profile, f.Severity, f.Rule, f.Subject, f.Message)
 					}

@@ -194,9 +194,8 @@ func TestOpenValues(t *testing.T) {
 			return judgedUnits(t, s, texttest.Parse(c.name, text)), text
 		}
 		t.Run(c.name, func(t *testing.T) {
-			if v, text := judge(t, nil); len(v.Skipped) > 0 || len(graveOf(v)) > 0 {
-				t.Fatalf("%s\nskipped %v, findings %v", text, v.Skipped, graveOf(v))
-			}
+			v, text := judge(t, nil)
+			expect.Must(t, len(v.Skipped) == 0 && len(graveOf(v)) == 0, "%s\nskipped %v, findings %v", text, v.Skipped, graveOf(v))
 			for _, key := range slices.Sorted(maps.Keys(c.all())) {
 				field := c.all()[key]
 				if field.bad != "" {
@@ -205,9 +204,7 @@ func TestOpenValues(t *testing.T) {
 				}
 				for _, reference := range c.references {
 					v, text := judge(t, map[string]string{key: reference})
-					for _, found := range v.Findings {
-						t.Errorf("%s\n%s: finding of %s: %s", text, key, found.Rule, found.Message)
-					}
+					expect.Len(t, 0, v.Findings, "%s\n%s: findings", text, key)
 					for rule := range strings.FieldsSeq(field.rules) {
 						expect.That(t, slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == rule }), "%s\n%s: %s is not skipped", text, key, rule)
 					}
@@ -233,9 +230,8 @@ func TestVariablesElsewhere(t *testing.T) {
 			v := judgedUnits(t, s, texttest.Parse(name, fmt.Sprintf(text, disabled)))
 			found := graveOf(v)
 			expect.That(t, (len(found) > 0) == (disabled == 1), "%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
-			if slices.Contains(v.Passed, "job-variables") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "job-variables" }) {
-				t.Errorf("%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
-			}
+			skipped := slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "job-variables" })
+			expect.That(t, !slices.Contains(v.Passed, "job-variables") && (skipped || disabled == 1), "%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
 		}
 	}
 }
@@ -310,16 +306,7 @@ func launchUnits(t *testing.T) map[string]*facts.Facts {
 // foundIn are the rules with findings about a unit.
 func foundIn(t *testing.T, s *Set, f *facts.Facts) []string {
 	t.Helper()
-	v := expect.Value(s.Evaluate(t.Context(), f, Options{Profile: Launch}))(t)
-	var all []string
-	for _, f := range v.Findings {
-		all = append(all, f.Rule)
-		for _, e := range f.Explains {
-			all = append(all, e.Rule)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return firedIn(expect.Value(s.Evaluate(t.Context(), f, Options{Profile: Launch}))(t))
 }
 
 // TestUnknownParts checks for each part of each launch that no finding appears where the file

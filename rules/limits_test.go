@@ -74,9 +74,7 @@ func doubled(line string) string {
 
 // TestStack checks that a rule is stopped whose evaluation would overflow the stack, however much time it has.
 func TestStack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	expect.NotShort(t, "nothing in it runs side by side")
 	files := map[string]string{"honest.rego": ruleText("honest", high, fires)}
 	for name, body := range recursions {
 		id := strings.ReplaceAll(name, " ", "-")
@@ -95,9 +93,7 @@ func TestStack(t *testing.T) {
 // TestAttacks checks that a rule which would take time or memory without end is
 // stopped and listed, and that all others are reported.
 func TestAttacks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	expect.NotShort(t, "nothing in it runs side by side")
 	for i, name := range slices.Sorted(maps.Keys(attacks)) {
 		if expect.FewRows() && i%8 > 0 {
 			continue
@@ -161,17 +157,13 @@ func faultsAreLines(t *testing.T, err error) {
 	}
 	for _, one := range all {
 		var p *Problem
-		if !errors.As(one, &p) || p.File == "" || p.Reason == "" || strings.Contains(one.Error(), "\n") || len(one.Error()) > 2000 {
-			t.Errorf("not one line that names a file: %.200q", one.Error())
-		}
+		expect.That(t, errors.As(one, &p) && p.File != "" && p.Reason != "" && !strings.Contains(one.Error(), "\n") && len(one.Error()) <= 2000, "not one line that names a file: %.200q", one.Error())
 	}
 }
 
 // FuzzPolicy checks that no text of a rule makes the doctor fail, or keeps it busy beyond the limits.
 func FuzzPolicy(f *testing.F) {
-	if testing.Short() {
-		f.Skip("not with -short")
-	}
+	expect.NotShort(f, "nothing in it runs side by side")
 	f.Add(ruleText("own", high, fires))
 	f.Add(ruleText("own", high, "findings contains {} if false\n"))
 	f.Add("# METADATA\n# title: &a [*a]\npackage gpudoctor.rules.own\n")

@@ -42,15 +42,10 @@ func TestFindingsOfRows(t *testing.T) {
 			continue // The race detector makes each many times as slow.
 		}
 		rule, ok := set.Rule(v.Rule)
-		if !ok {
-			t.Errorf("%s: the template's rule %s does not exist", row.ID, v.Rule)
-			continue
-		}
+		expect.Must(t, ok, "%s: the template's rule %s does not exist", row.ID, v.Rule)
 		for _, grade := range grades(v) {
 			for _, remedy := range grade.Remedies {
-				if !slices.Contains(rule.Remedies, remedy) {
-					t.Errorf("%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
-				}
+				expect.That(t, slices.Contains(rule.Remedies, remedy), "%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
 			}
 		}
 		for _, example := range row.Examples {
@@ -63,10 +58,7 @@ func TestFindingsOfRows(t *testing.T) {
 				got = set.rowFindings(byRowOf(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
 			said := byRowOf(f.Logs, f.KernelLog)[row.ID]
-			if len(said) != 1 {
-				t.Errorf("%s: %q is heard %d times", row.ID, example, len(said))
-				continue
-			}
+			expect.Must(t, len(said) == 1, "%s: %q is heard %d times", row.ID, example, len(said))
 			subject := message.Fill(v.Subject.Value, said[0].Message, &message.Said{})
 			at := slices.IndexFunc(got, func(f Finding) bool {
 				return f.Rule == v.Rule && f.Subject == subject && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
@@ -129,9 +121,7 @@ func checkTold(t *testing.T, said entry, got Finding) {
 	for _, value := range said.Fields {
 		text = strings.ReplaceAll(text, value, "")
 	}
-	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
-		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
-	}
+	expect.That(t, !strings.ContainsAny(text, "{}") && !strings.Contains(got.Message, message.UnknownWords), "%s: the text has a gap: %s", said.ID, got.Message)
 	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
 	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
 	expect.That(t, (got.Order == nil) == (said.event != "") && len(got.Remedies) != 0, "%s: a finding without order or remedies: %+v", said.ID, got)
@@ -185,13 +175,8 @@ func TestConditionsDecide(t *testing.T) {
 		for i, c := range v.Grades {
 			graded++
 			f := told(slices.Concat(v.When, c.When)...)
-			if len(f) != 1 {
-				t.Errorf("%s: grade %d is never told", id, i+1)
-				continue
-			}
-			if i == 0 && (c.Severity != "" && string(f[0].Severity) != c.Severity || c.Remedies != nil && !slices.Equal(f[0].Remedies, c.Remedies)) {
-				t.Errorf("%s: grade %d is told as %v", id, i+1, f[0])
-			}
+			expect.Must(t, len(f) == 1, "%s: grade %d is never told", id, i+1)
+			expect.That(t, i != 0 || (c.Severity == "" || string(f[0].Severity) == c.Severity) && (c.Remedies == nil || slices.Equal(f[0].Remedies, c.Remedies)), "%s: grade %d is told as %v", id, i+1, f[0])
 			checkTold(t, messages[id][0], f[0])
 		}
 	}

@@ -52,12 +52,7 @@ func TestLibrary(t *testing.T) {
 // TestGoldenFormat checks that every Rego file is formatted as opa fmt does, or formats it.
 func TestGoldenFormat(t *testing.T) {
 	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
-		formatted, err := format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		expect.Golden(t, name, formatted)
+		expect.Golden(t, name, expect.Value(format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1}))(t))
 	}
 }
 
@@ -222,31 +217,22 @@ func foreignRef(m *ast.Module) string {
 // ruleFaults checks one rule's metadata beyond what loading it does.
 func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...)) }
-	if area := path.Dir(rule.File); !slices.Contains(areas, area) {
-		fault("%s is not one of the areas %s", area, strings.Join(areas, ", "))
+	check := func(is bool, format string, args ...any) {
+		if !is {
+			faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...))
+		}
 	}
-	if strings.HasSuffix(rule.Title, ".") {
-		fault("the title ends in a full stop")
-	}
-	if len(rule.Links) == 0 {
-		fault("no link")
-	}
+	area := path.Dir(rule.File)
+	check(slices.Contains(areas, area), "%s is not one of the areas %s", area, strings.Join(areas, ", "))
+	check(!strings.HasSuffix(rule.Title, "."), "the title ends in a full stop")
+	check(len(rule.Links) > 0, "no link")
 	for _, link := range rule.Links {
-		if !strings.HasPrefix(link.Ref, "https://") {
-			fault("link %s is not https", link.Ref)
-		}
+		check(strings.HasPrefix(link.Ref, "https://"), "link %s is not https", link.Ref)
 	}
-	if rule.Since == "" {
-		fault("custom.since is missing")
-	}
-	if len(rule.Needs) == 0 {
-		fault("custom.needs is missing: the rule would pass where nothing is known")
-	}
+	check(rule.Since != "", "custom.since is missing")
+	check(len(rule.Needs) > 0, "custom.needs is missing: the rule would pass where nothing is known")
 	for _, id := range namedRemedies(m) {
-		if !slices.Contains(rule.Remedies, id) {
-			fault("remedy %s is not in its metadata", id)
-		}
+		check(slices.Contains(rule.Remedies, id), "remedy %s is not in its metadata", id)
 	}
 	return faults
 }
@@ -299,13 +285,9 @@ func namedRemedies(m *ast.Module) []string {
 // files reads every Rego file, tests included.
 func (l library) files(t *testing.T) map[string][]byte {
 	t.Helper()
-	names, err := fs.Glob(l.rules, "*/*.rego")
-	expect.NoError(t, err)
 	files := map[string][]byte{}
-	for _, name := range names {
-		if files[name], err = fs.ReadFile(l.rules, name); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range expect.Value(fs.Glob(l.rules, "*/*.rego"))(t) {
+		files[name] = expect.Value(fs.ReadFile(l.rules, name))(t)
 	}
 	return files
 }
@@ -482,7 +464,7 @@ func ruleFaults(v *Result) []string {
 }
 
 // ended says in a few words what became of a rule.
-func ended(v *Result, id string, found map[string]bool) string {
+func ended(v *Result, id string, found []string) string {
 	if i := slices.IndexFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }); i >= 0 {
 		return fmt.Sprintf("the rule was skipped: %v", v.Skipped[i].Missing)
 	}
@@ -492,7 +474,7 @@ func ended(v *Result, id string, found map[string]bool) string {
 	switch {
 	case slices.Contains(v.Passed, id):
 		return "the rule passed"
-	case found[id]:
+	case slices.Contains(found, id):
 		return "the rule found something else, or its finding is listed under another"
 	}
 	return "the rule was not judged"
@@ -501,15 +483,10 @@ func ended(v *Result, id string, found map[string]bool) string {
 // caseFault compares a verdict with what a case wants.
 func caseFault(want fixtures.Want, v *Result) []string {
 	var faults []string
-	var got []fixtures.Finding
-	everywhere := map[string]bool{}
-	for _, f := range v.Findings {
-		got = append(got, fixtures.Finding{Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence)})
-		everywhere[f.Rule] = true
-		for _, e := range f.Explains {
-			everywhere[e.Rule] = true
-		}
-	}
+	got := expect.Map(v.Findings, func(f Finding) fixtures.Finding {
+		return fixtures.Finding{Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence)}
+	})
+	everywhere := firedIn(v)
 	order := func(a, b fixtures.Finding) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 	wanted := slices.Clone(want.Findings)
 	slices.SortFunc(got, order)
@@ -525,7 +502,7 @@ func caseFault(want fixtures.Want, v *Result) []string {
 		}
 	}
 	for _, id := range want.Silent {
-		if everywhere[id] {
+		if slices.Contains(everywhere, id) {
 			faults = append(faults, fmt.Sprintf("%s is not silent", id))
 		}
 	}

@@ -54,17 +54,12 @@ func TestMutants(t *testing.T) {
 				}
 				tried++
 				v, err := set.Evaluate(t.Context(), f, Options{Profile: machines[i].profile})
-				if err != nil {
-					t.Errorf("%s, %s %s: %v", machines[i].name, kind, m.name, err)
-					continue
-				}
+				expect.Must(t, err == nil, "%s, %s %s: %v", machines[i].name, kind, m.name, err)
 				faults := ruleFaults(v)
 				if machines[i].healthy && m.keepsHealth && !always(t, f, kind) && !unstated(machines[i].profile, kind) && refuting[kind] == "" {
 					faults = alarms(v)
 				}
-				for _, fault := range faults {
-					t.Errorf("%s, %s %s: %s", machines[i].name, kind, m.name, fault)
-				}
+				expect.Len(t, 0, faults, "%s, %s %s: faults", machines[i].name, kind, m.name)
 			}
 		}
 	}

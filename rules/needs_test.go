@@ -81,9 +81,8 @@ func TestConditions(t *testing.T) {
 				got = append(got, id)
 			}
 		}
-		if given := tt.facts.Logs != nil || tt.facts.Texts != nil; holds("texts-given") != given || holds("job-told-if-given") != (!given || holds("job-told")) {
-			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
-		}
+		given := tt.facts.Logs != nil || tt.facts.Texts != nil
+		expect.That(t, holds("texts-given") == given && holds("job-told-if-given") == (!given || holds("job-told")), "%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		expect.That(t, strings.Join(got, " ") == tt.want, "%s: %q hold, want %q", name, got, tt.want)
 	}
 }
@@ -167,9 +166,7 @@ func TestHealthyCasesPass(t *testing.T) {
 			continue
 		}
 		v := expect.Value(set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile), Only: []string{id}}))(t)
-		for _, s := range v.Skipped {
-			t.Errorf("case %s: skipped, for want of %v", c.Name, s.Missing)
-		}
+		expect.Len(t, 0, v.Skipped, "case %s: skipped rules", c.Name)
 		judged++
 	}
 	expect.That(t, judged == len(set.Rules()), "%d healthy cases of %d rules", judged, len(set.Rules()))

@@ -16,8 +16,7 @@ func ownMessage(t *testing.T, arm, line string) facts.Message {
 	t.Helper()
 	row, fields, ok := message.Of(line)
 	expect.Must(t, ok, "the catalogue does not know %q", line)
-	rank := 0
-	return facts.Message{ID: row.ID, Program: row.Program, Role: row.Role, Text: line, Fields: fields, Place: row.PlaceOf(line), Rank: &rank, Source: probe.LogSource + arm, Count: 1, Ranks: 1}
+	return facts.Message{ID: row.ID, Program: row.Program, Role: row.Role, Text: line, Fields: fields, Place: row.PlaceOf(line), Rank: new(0), Source: probe.LogSource + arm, Count: 1, Ranks: 1}
 }
 
 // ranWith are collectives whose first arm has an outcome, and in which one arm said something.
@@ -84,9 +83,7 @@ func TestOwnLogCauses(t *testing.T) {
 				expect.That(t, first.Rule == "collective-failed" && !has(found, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 				continue
 			}
-			if first.Rule != tt.rule || !has(first.Explains, "collective-failed") || has(found, "collective-failed") || has(first.Explains, "job-failed") {
-				t.Errorf("%q, %s: found %+v", tt.line, outcome, found)
-			}
+			expect.That(t, first.Rule == tt.rule && has(first.Explains, "collective-failed") && !has(found, "collective-failed") && !has(first.Explains, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 			e := first.Evidence[0]
 			expect.That(t, e.Source == "probe, arm as-configured" && e.Value == tt.line, "%q, %s: evidence %+v", tt.line, outcome, e)
 		}

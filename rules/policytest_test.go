@@ -39,9 +39,7 @@ test_d_passes if data.gpudoctor.rules.a.findings == set()
 	expect.Must(t, len(tests) == len(want), "got %+v", tests)
 	for i, test := range tests {
 		passes := i == len(tests)-1
-		if passes != (test.Failure == "") || !strings.Contains(test.Failure, want[i]) {
-			t.Errorf("%s: %q, want %q", test.Name, test.Failure, want[i])
-		}
+		expect.That(t, passes == (test.Failure == "") && strings.Contains(test.Failure, want[i]), "%s: %q, want %q", test.Name, test.Failure, want[i])
 	}
 	expect.That(t, strings.Contains(tests[1].Failure, "needed more than") || strings.Contains(tests[1].Failure, "took longer than"), "%s: %q", tests[1].Name, tests[1].Failure)
 }

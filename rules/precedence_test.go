@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ func TestFoldByKind(t *testing.T) {
 		rules := []Rule{{ID: "a", Explains: []string{c.explains}}, {ID: "b"}}
 		for _, cause := range []string{"", "x", "y"} {
 			for _, effect := range []string{"", "x", "y"} {
-				causes := fold([]Finding{
-					{Rule: "a", ID: cause, Severity: High, Subject: "s"}, {Rule: "b", ID: effect, Severity: Critical, Subject: "s"},
-				}, rules)
+				causes := fold([]Finding{{Rule: "a", ID: cause, Severity: High, Subject: "s"}, {Rule: "b", ID: effect, Severity: Critical, Subject: "s"}}, rules)
 				expect.Equal(t, c.under(cause, effect), len(causes) == 1, "a explains %q: b/%s goes under a/%s", c.explains, effect, cause)
 			}
 		}
@@ -141,30 +140,17 @@ func TestFirstOf(t *testing.T) {
 func TestFirstOfLists(t *testing.T) {
 	t.Parallel()
 	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "u > v > w", "t > v"}}
-	for _, c := range []struct{ hold, told string }{
-		{"xyuvw", "xu"}, {"yvw", "yv"}, {"tvw", "t"}, {"tuw", "tu"}, {"w", "w"}, {"xt", "xt"},
-	} {
-		var findings []Finding
-		for _, id := range c.hold {
-			findings = append(findings, Finding{ID: string(id)})
-		}
-		told := ""
-		for _, f := range rule.foremostKind(findings) {
-			told += f.ID
-		}
-		expect.Equal(t, c.told, told, "of %s", c.hold)
+	for hold, want := range map[string]string{"xyuvw": "xu", "yvw": "yv", "tvw": "t", "tuw": "tu", "w": "w", "xt": "xt"} {
+		findings := expect.Map([]rune(hold), func(id rune) Finding { return Finding{ID: string(id)} })
+		told := expect.Map(rule.foremostKind(findings), func(f Finding) string { return f.ID })
+		expect.Equal(t, want, strings.Join(told, ""), "of %s", hold)
 	}
 }
 
 // TestCircularKinds checks that a kind of finding may explain another one of its own rule, and not itself.
 func TestCircularKinds(t *testing.T) {
 	t.Parallel()
-	for entries, want := range map[string]bool{
-		"b;x > a/y":       false,
-		"x > a/y;y > a/z": false,
-		"x > a/y;y > a/x": true,
-		"x > a":           true,
-	} {
+	for entries, want := range map[string]bool{"b;x > a/y": false, "x > a/y;y > a/z": false, "x > a/y;y > a/x": true, "x > a": true} {
 		expect.Equal(t, want, circular([]Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}})["a"], "%s: circular", entries)
 	}
 }
@@ -172,12 +158,7 @@ func TestCircularKinds(t *testing.T) {
 // TestSurer checks, for all confidences of two findings on one fault, that the one that is
 // kept is as sure as the surer of them, of the symptom and of the cause.
 func TestSurer(t *testing.T) {
-	of := func(f Finding) Confidence {
-		if f.OfCause != "" {
-			return f.OfCause
-		}
-		return f.Confidence
-	}
+	of := func(f Finding) Confidence { return cmp.Or(f.OfCause, f.Confidence) }
 	var all []Finding
 	for _, c := range confidences {
 		all = append(all, Finding{Confidence: c})
@@ -191,12 +172,8 @@ func TestSurer(t *testing.T) {
 		for _, other := range all {
 			got := kept
 			got.surer(other)
-			if want := min(kept.Confidence.Rank(), other.Confidence.Rank()); got.Confidence.Rank() != want {
-				t.Errorf("%+v and %+v: confidence %s", kept, other, got.Confidence)
-			}
-			if want := min(of(kept).Rank(), of(other).Rank()); of(got).Rank() != want || got.OfCause == got.Confidence {
-				t.Errorf("%+v and %+v: of the cause %q", kept, other, got.OfCause)
-			}
+			expect.That(t, got.Confidence.Rank() == min(kept.Confidence.Rank(), other.Confidence.Rank()), "%+v and %+v: confidence %s", kept, other, got.Confidence)
+			expect.That(t, of(got).Rank() == min(of(kept).Rank(), of(other).Rank()) && got.OfCause != got.Confidence, "%+v and %+v: of the cause %q", kept, other, got.OfCause)
 		}
 	}
 }
@@ -207,18 +184,13 @@ func TestConfirmedByConsequence(t *testing.T) {
 	rules := []Rule{{ID: "cause", Explains: []string{"effect"}}, {ID: "effect"}}
 	for _, own := range confidences {
 		for _, effect := range confidences {
-			got := fold([]Finding{
-				{Rule: "cause", Cause: "cause", Severity: High, Confidence: own},
-				{Rule: "effect", Cause: "effect", Severity: High, Confidence: effect},
-			}, rules)
+			got := fold([]Finding{{Rule: "cause", Cause: "cause", Severity: High, Confidence: own}, {Rule: "effect", Cause: "effect", Severity: High, Confidence: effect}}, rules)
 			expect.Must(t, len(got) == 1, "%s and %s: %d findings", own, effect, len(got))
-			want := Finding{Confidence: own}
+			confidence, ofCause := own, Confidence("")
 			if effect == Confirmed && own != Confirmed {
-				want = Finding{Confidence: Confirmed, OfCause: own}
+				confidence, ofCause = Confirmed, own
 			}
-			if got[0].Confidence != want.Confidence || got[0].OfCause != want.OfCause {
-				t.Errorf("a %s cause with a %s effect is %s, of the cause %q", own, effect, got[0].Confidence, got[0].OfCause)
-			}
+			expect.That(t, got[0].Confidence == confidence && got[0].OfCause == ofCause, "a %s cause with a %s effect is %s, of the cause %q", own, effect, got[0].Confidence, got[0].OfCause)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,9 +41,7 @@ func TestRequired(t *testing.T) {
 		}
 		expect.That(t, len(r.Profiles) > 0 && r.Reason != "", "%s: no profile, or no reason", r.Fact)
 		for _, p := range r.Profiles {
-			if p := Profile(p); p != Training && p != Image && p != Launch {
-				t.Errorf("%s: no profile %q", r.Fact, p)
-			}
+			expect.That(t, slices.Contains([]Profile{Training, Image, Launch}, Profile(p)), "%s: no profile %q", r.Fact, p)
 		}
 	}
 	for name := range requirements {

@@ -140,9 +140,8 @@ func TestSourcesOfGPUs(t *testing.T) {
 		names := map[string]string{"api": strings.ToUpper(v.api), "management": map[string]string{"nvidia": "NVML", "amd": "compute driver"}[v.vendor], "pci": "PCI tree"}
 		for n := 1; n <= 3; n++ {
 			whole := lackOf(n, 0)
-			if got := verdict(v.machine(shownBy{whole, whole, whole})); len(got.Findings) > 0 || !slices.Contains(got.Passed, "gpu-missing") {
-				t.Errorf("%d of %s, all shown by all: %v, passed %v", n, v.vendor, got.Findings, got.Passed)
-			}
+			got := verdict(v.machine(shownBy{whole, whole, whole}))
+			expect.That(t, len(got.Findings) == 0 && slices.Contains(got.Passed, "gpu-missing"), "%d of %s, all shown by all: %v, passed %v", n, v.vendor, got.Findings, got.Passed)
 			for some := 1; some < 1<<n; some++ {
 				part := lackOf(n, some)
 				var lacks []int
@@ -168,9 +167,8 @@ func TestSourcesOfGPUs(t *testing.T) {
 						f := v.machine(s)
 						unknown(f)
 						combinations++
-						if got := verdict(f); missing(got) && source != "pci" || slices.Contains(got.Passed, "gpu-missing") {
-							t.Errorf("%s, and %s: %v, passed %v", where, name, got.Findings, got.Passed)
-						}
+						got := verdict(f)
+						expect.That(t, (!missing(got) || source == "pci") && !slices.Contains(got.Passed, "gpu-missing"), "%s, and %s: %v, passed %v", where, name, got.Findings, got.Passed)
 					}
 					if source != "api" || all {
 						continue
@@ -179,9 +177,8 @@ func TestSourcesOfGPUs(t *testing.T) {
 						f := v.machine(s)
 						explain(f, v, lacks)
 						combinations++
-						if got := verdict(f); missing(got) {
-							t.Errorf("%s, explained by %s: %v", where, name, got.Findings)
-						}
+						got := verdict(f)
+						expect.That(t, !missing(got), "%s, explained by %s: %v", where, name, got.Findings)
 					}
 				}
 			}

@@ -105,9 +105,8 @@ func TestCircumstances(t *testing.T) {
 			if comparison.MatchString(name) {
 				continue
 			}
-			if used[name] = true; !can[name] {
-				t.Errorf("%s does not know the circumstance %q", file, name)
-			}
+			used[name] = true
+			expect.That(t, can[name], "%s does not know the circumstance %q", file, name)
 		}
 		for name := range can {
 			expect.That(t, used[name], "%s: no row of the table names the circumstance %q", file, name)

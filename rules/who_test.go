@@ -16,8 +16,7 @@ import (
 func TestWho(t *testing.T) {
 	text := expect.Value(fs.ReadFile(Files, "lib/logs.rego"))(t)
 	query := expect.Value(rego.New(rego.Query("name := data.gpudoctor.lib.logs.who(input)"), rego.Module("logs.rego", string(text))).PrepareForEval(t.Context()))(t)
-	zero, three := 0, 3
-	numbers := []*int{nil, &zero, &three}
+	numbers := []*int{nil, new(0), new(3)}
 	for _, host := range []string{"", "node7"} {
 		for _, pid := range []int{0, 12} {
 			for _, rank := range numbers {

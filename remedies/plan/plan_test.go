@@ -98,24 +98,18 @@ func TestNeeds(t *testing.T) {
 		bind    bool
 		unknown []string
 	}{
-		"one GPU":            {facts: machineOf(1), want: []string{"gpus =all"}, bind: true},
-		"four GPUs":          {facts: offered, want: several, bind: true},
-		"rails":              {facts: rails, want: rdma, bind: true},
-		"a port for storage": {facts: storage, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
-		"a slow port":        {facts: slow, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
-		"a port is down":     {facts: down, want: []string{"gpus =all"}, bind: true},
-		"different models":   {facts: different, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID"}, several...), bind: true},
-		"bridges": {
-			facts: bridges, bind: true,
-			want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID", "variable CUDA_VISIBLE_DEVICES=0,3,1,2"}, several...),
-		},
+		"one GPU":               {facts: machineOf(1), want: []string{"gpus =all"}, bind: true},
+		"four GPUs":             {facts: offered, want: several, bind: true},
+		"rails":                 {facts: rails, want: rdma, bind: true},
+		"a port for storage":    {facts: storage, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
+		"a slow port":           {facts: slow, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
+		"a port is down":        {facts: down, want: []string{"gpus =all"}, bind: true},
+		"different models":      {facts: different, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID"}, several...), bind: true},
+		"bridges":               {facts: bridges, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID", "variable CUDA_VISIBLE_DEVICES=0,3,1,2"}, several...), bind: true},
 		"partners are together": {facts: together, want: several, bind: true},
-		"AMD": {
-			facts: radeon, bind: true,
-			want: []string{"device /dev/kfd", "device /dev/dri", "group video", "group render", "shm =16g", "capability SYS_NICE"},
-		},
-		"unknown": {facts: unknown, want: []string{"gpus =all", "shm =16g"}, unknown: []string{"the NUMA nodes", "the RDMA devices"}},
-		"nothing": {facts: &facts.Facts{}, unknown: []string{"the GPUs", "the NUMA nodes", "the RDMA devices"}},
+		"AMD":                   {facts: radeon, want: []string{"device /dev/kfd", "device /dev/dri", "group video", "group render", "shm =16g", "capability SYS_NICE"}, bind: true},
+		"unknown":               {facts: unknown, want: []string{"gpus =all", "shm =16g"}, unknown: []string{"the NUMA nodes", "the RDMA devices"}},
+		"nothing":               {facts: &facts.Facts{}, unknown: []string{"the GPUs", "the NUMA nodes", "the RDMA devices"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := New(Input{Facts: test.facts, Remedies: known(t)})
@@ -244,9 +238,7 @@ func TestAdvised(t *testing.T) {
 				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)
 				expect.That(t, s.Remedy != "" && len(s.Cures) != 0 && strings.HasPrefix(s.Reason, "Fault of "), "%+v: it does not say what it is for", s)
 			}
-			if len(p.Settings) > 0 && !strings.HasPrefix(p.Settings[0].Until, test.until) || test.until == "" && len(p.Settings) > 0 && p.Settings[0].Until != "" {
-				t.Errorf("until %q, want %q", p.Settings[0].Until, test.until)
-			}
+			expect.That(t, len(p.Settings) == 0 || strings.HasPrefix(p.Settings[0].Until, test.until) && (test.until == "") == (p.Settings[0].Until == ""), "%+v, want until %q", p.Settings, test.until)
 		})
 	}
 }

@@ -16,9 +16,7 @@ func TestAreas(t *testing.T) {
 	checkSources(t, "codes", Codes().Sources...)
 	names := map[string]bool{}
 	for _, a := range table.Areas {
-		if names[a.Name] || a.Words == "" || strings.ContainsAny(a.Words[len(a.Words)-1:], ".,;") {
-			t.Errorf("area %s: it is there twice, or its words %q do not stand in a sentence", a.Name, a.Words)
-		}
+		expect.That(t, !names[a.Name] && a.Words != "" && !strings.ContainsAny(a.Words[len(a.Words)-1:], ".,;"), "area %s: it is there twice, or its words %q do not stand in a sentence", a.Name, a.Words)
 		names[a.Name] = true
 		checkCauses(t, "area "+a.Name, a.Causes)
 	}

@@ -25,9 +25,7 @@ func TestFiles(t *testing.T) {
 	for i := range names {
 		names[i] = strings.TrimSuffix(names[i], ".yaml")
 	}
-	if !slices.Equal(names, Names()) {
-		t.Errorf("files of tables: %v, want %v", names, Names())
-	}
+	expect.That(t, slices.Equal(names, Names()), "files of tables: %v, want %v", names, Names())
 	expect.That(t, Table("no-table") == nil, "there is a table called no-table")
 }
 
@@ -46,22 +44,15 @@ func TestLimits(t *testing.T) {
 	table := Thresholds()
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			t.Errorf("%s is not set", v.Type().Field(i).Name)
-		}
+		expect.That(t, !v.Field(i).IsZero(), "%s is not set", v.Type().Field(i).Name)
 	}
-	for name, share := range map[string]float64{
-		"wrong_path": table.WrongPath, "staged": table.Staged,
-	} {
+	for name, share := range map[string]float64{"wrong_path": table.WrongPath, "staged": table.Staged} {
 		expect.That(t, share > 0 && share < 1, "%s is %v", name, share)
 	}
-	if d := table.Detour; d.Least >= d.Most || d.Least < table.Staged {
-		t.Errorf("a detour is %+v of a link, staging %v", d, table.Staged)
-	}
+	d := table.Detour
+	expect.That(t, d.Least < d.Most && d.Least >= table.Staged, "a detour is %+v of a link, staging %v", d, table.Staged)
 	expect.That(t, table.StagedFaster > 1 && table.StagedBeatsCrowd >= table.StagedFaster, "host memory is faster by %v, and %v in a crowd", table.StagedFaster, table.StagedBeatsCrowd)
-	if table.MemlockTooLowBytes >= table.MemlockLowBytes || table.ShmDefaultBytes >= table.ShmRecommendedBytes || table.BusyPercent >= table.SpinningPercent {
-		t.Error("a limit lies on the wrong side of another")
-	}
+	expect.That(t, table.MemlockTooLowBytes < table.MemlockLowBytes && table.ShmDefaultBytes < table.ShmRecommendedBytes && table.BusyPercent < table.SpinningPercent, "a limit lies on the wrong side of another")
 	want := int64(4*1024+512+4800+4) * 1024
 	expect.That(t, table.ShmConnectionBytes == want, "shm_connection_bytes is %d, want %d: Simple, LL, LL128 and a page", table.ShmConnectionBytes, want)
 	checkSources(t, "thresholds", table.Sources...)
@@ -115,9 +106,8 @@ func TestExperiments(t *testing.T) {
 		expect.That(t, !regexp.MustCompile(row.Off).MatchString(""), "%v is off where it is not set", row.Names)
 		expect.That(t, row.When == "" || row.When == "roce" || row.When == "infiniband", "%v: there is no network %q", row.Names, row.When)
 		for _, name := range row.Names {
-			if names[name]++; names[name] > 2 {
-				t.Errorf("%s stands in a row that is never reached", name)
-			}
+			names[name]++
+			expect.That(t, names[name] <= 2, "%s stands in a row that is never reached", name)
 		}
 		checkCauses(t, row.Words, row.Causes)
 	}
@@ -137,9 +127,7 @@ func TestJobNeeds(t *testing.T) {
 	checkSources(t, "job_needs", table.Sources...)
 	sentence := regexp.MustCompile(`^[A-Z{].*\.$`)
 	for i, n := range table.Needs {
-		if len(n.When) == 0 || (n.Remedy == "") == (len(n.Environment) == 0) || !sentence.MatchString(n.Reason) {
-			t.Errorf("row %d: when %v, remedy %q, environment %v, reason %q", i+1, n.When, n.Remedy, n.Environment, n.Reason)
-		}
+		expect.That(t, len(n.When) != 0 && (n.Remedy == "") != (len(n.Environment) == 0) && sentence.MatchString(n.Reason), "row %d: when %v, remedy %q, environment %v, reason %q", i+1, n.When, n.Remedy, n.Environment, n.Reason)
 	}
 }
 
@@ -179,9 +167,8 @@ func TestSXIDs(t *testing.T) {
 		expect.That(t, s == "critical" || s == "high" || s == "noted", "SXids of severity %q", s)
 		expect.That(t, slices.IsSorted(codes), "the SXids of severity %s are not sorted", s)
 		for _, code := range codes {
-			if severity[code] != "" || code < 10001 || code > 30006 { // The range of the driver (ctrl_dev_nvswitch.h).
-				t.Errorf("SXid %d is %s, and %q before", code, s, severity[code])
-			}
+			// The range is the driver's (ctrl_dev_nvswitch.h).
+			expect.That(t, severity[code] == "" && code >= 10001 && code <= 30006, "SXid %d is %s, and %q before", code, s, severity[code])
 			severity[code] = s
 		}
 	}
@@ -193,9 +180,7 @@ func TestRates(t *testing.T) {
 	table := Rates()
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			t.Errorf("%s is not set", v.Type().Field(i).Name)
-		}
+		expect.That(t, !v.Field(i).IsZero(), "%s is not set", v.Type().Field(i).Name)
 	}
 	for test, s := range table.Shares {
 		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
@@ -221,9 +206,8 @@ func TestPaths(t *testing.T) {
 		last = share
 		expect.Equal(t, i, PathRank(path), "%s has the rank", path)
 	}
-	if len(table.GPUNetwork) != len(table.Paths) || PathRank(table.GDRPath) == len(table.Paths) || PathRank("") != len(table.Paths) {
-		t.Errorf("paths %v, shares %v, GPUDirect RDMA up to %s", table.Paths, table.GPUNetwork, table.GDRPath)
-	}
+	expect.Len(t, len(table.Paths), table.GPUNetwork, "shares of the paths %v", table.Paths)
+	expect.That(t, PathRank(table.GDRPath) != len(table.Paths) && PathRank("") == len(table.Paths), "paths %v, GPUDirect RDMA up to %s", table.Paths, table.GDRPath)
 }
 
 // TestPCIe checks the rates that the specification and data sheets give.

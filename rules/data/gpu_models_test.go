@@ -13,36 +13,25 @@ func TestGPUModels(t *testing.T) {
 	table := GPUModels()
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, m := range table.Models {
-		fault := func(format string, args ...any) { t.Helper(); t.Errorf(m.Name+": "+format, args...) }
-		if m.Name == "" || names[m.Name] {
-			fault("the name is given twice, or is empty")
-		}
+		check := func(is bool, words string, args ...any) { t.Helper(); expect.That(t, is, m.Name+": "+words, args...) }
+		check(m.Name != "" && !names[m.Name], "the name is given twice, or is empty")
 		names[m.Name] = true
 		for _, id := range m.IDs {
-			if ids[id] || !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) {
-				fault("the id %q is given twice, or is not valid", id)
-			}
+			check(!ids[id] && regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is given twice, or is not valid", id)
 			ids[id] = true
 		}
 		// Escapes such as \S and \B have letters that mean the opposite.
-		if _, err := regexp.Compile(m.Like); err != nil || m.Like == "" || m.Like != strings.ToLower(m.Like) {
-			fault("pattern %q: %v", m.Like, err)
-		}
+		_, err := regexp.Compile(m.Like)
+		check(err == nil && m.Like != "" && m.Like == strings.ToLower(m.Like), "pattern %q: %v", m.Like, err)
 		for value, allowed := range map[string][]string{
 			m.Architecture: {"", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"},
 			m.Form:         {"", "board", "card", "superchip"},
 			m.NVLink:       {"", "board", "pair", "none"},
 		} {
-			if !slices.Contains(allowed, value) && !strings.HasPrefix(value, "gfx") {
-				fault("%q is not one of %q", value, allowed)
-			}
+			check(slices.Contains(allowed, value) || strings.HasPrefix(value, "gfx"), "%q is not one of %q", value, allowed)
 		}
-		if (m.NVLink == "board") != (m.NVLinkGBps > 0) || m.NVLinkGBps > 1000 || m.XGMIGBps < 0 || m.XGMIGBps > 100 {
-			fault("NVLink %q with %v GB/s, xGMI links of %v GB/s", m.NVLink, m.NVLinkGBps, m.XGMIGBps)
-		}
-		if m.XGMIMesh && m.XGMIGBps == 0 {
-			fault("a mesh of xGMI links without a rate")
-		}
+		check((m.NVLink == "board") == (m.NVLinkGBps > 0) && m.NVLinkGBps <= 1000 && m.XGMIGBps >= 0 && m.XGMIGBps <= 100, "NVLink %q with %v GB/s, xGMI links of %v GB/s", m.NVLink, m.NVLinkGBps, m.XGMIGBps)
+		check(!m.XGMIMesh || m.XGMIGBps != 0, "a mesh of xGMI links without a rate")
 	}
 	checkSources(t, "gpu_models", table.Sources...)
 }

@@ -23,48 +23,22 @@ func TestKnownFaults(t *testing.T) {
 		ids[row.ID] = true
 	}
 	for _, row := range rows {
-		fault := func(format string, args ...any) { t.Helper(); t.Errorf(row.ID+": "+format, args...) }
-		if row.Fault != "" && !ids[row.Fault] {
-			fault("no row has the id %s of its fault", row.Fault)
-		}
-		if slices.Contains(row.Remedies, "unset-env") != (row.Variable != "") {
-			fault("it is cured by unset-env, or names a variable, not both")
-		}
-		if !slices.Contains(libraries, row.Library) {
-			fault("library %q", row.Library)
-		}
+		check := func(is bool, words string, args ...any) { t.Helper(); expect.That(t, is, row.ID+": "+words, args...) }
+		check(row.Fault == "" || ids[row.Fault], "no row has the id %s of its fault", row.Fault)
+		check(slices.Contains(row.Remedies, "unset-env") == (row.Variable != ""), "it is cured by unset-env, or names a variable, not both")
+		check(slices.Contains(libraries, row.Library), "library %q", row.Library)
 		for _, v := range []string{row.Since, row.Fixed} {
-			if v != "" && !version.MatchString(v) {
-				fault("version %q", v)
-			}
+			check(v == "" || version.MatchString(v), "version %q", v)
 		}
-		if row.Since != "" && row.Since == row.Fixed {
-			fault("no version has it")
-		}
-		if row.Symptom != "" && !slices.Contains(symptoms, row.Symptom) {
-			fault("symptom %q", row.Symptom)
-		}
-		if (row.Lacks != "" || row.Telltale) && len(row.Said) == 0 {
-			fault("lacks or telltale speaks of a message, and there is none")
-		}
-		if row.Said != nil && row.Symptom != "" {
-			fault("a message and a symptom: the message alone counts")
-		}
-		if len(row.Said)+len(row.When) == 0 && row.Symptom == "" {
-			fault("nothing shows it")
-		}
-		if !slices.Contains(confidences, row.Confidence) {
-			fault("confidence %q", row.Confidence)
-		}
-		if row.Severity != "" && !slices.Contains(severities, row.Severity) {
-			fault("severity %q", row.Severity)
-		}
-		if row.What == "" || strings.HasSuffix(row.What, ".") {
-			fault("what is %q", row.What)
-		}
-		if len(row.Remedies) == 0 {
-			fault("no remedy")
-		}
+		check(row.Since == "" || row.Since != row.Fixed, "no version has it")
+		check(row.Symptom == "" || slices.Contains(symptoms, row.Symptom), "symptom %q", row.Symptom)
+		check(row.Lacks == "" && !row.Telltale || len(row.Said) != 0, "lacks or telltale speaks of a message, and there is none")
+		check(row.Said == nil || row.Symptom == "", "a message and a symptom: the message alone counts")
+		check(len(row.Said)+len(row.When) != 0 || row.Symptom != "", "nothing shows it")
+		check(slices.Contains(confidences, row.Confidence), "confidence %q", row.Confidence)
+		check(row.Severity == "" || slices.Contains(severities, row.Severity), "severity %q", row.Severity)
+		check(row.What != "" && !strings.HasSuffix(row.What, "."), "what is %q", row.What)
+		check(len(row.Remedies) != 0, "no remedy")
 		checkSources(t, row.ID, row.Source)
 	}
 }

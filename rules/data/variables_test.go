@@ -35,9 +35,7 @@ func TestVariableRows(t *testing.T) {
 		expect.That(t, row.Why != "" && !strings.HasSuffix(row.Why, "."), "row %d, %s: why is %q", i, name, row.Why)
 		expect.That(t, row.Severity == "by-loss" || slices.Contains(severities, row.Severity), "row %d, %s: severity %q", i, name, row.Severity)
 		expect.That(t, slices.Contains(confidences, row.Confidence), "row %d, %s: confidence %q", i, name, row.Confidence)
-		if slices.Contains(row.Remedies, "nccl-p2p-level") != slices.Contains(table.Levels, row.Level) {
-			t.Errorf("row %d, %s: level %q with the remedies %v", i, name, row.Level, row.Remedies)
-		}
+		expect.That(t, slices.Contains(row.Remedies, "nccl-p2p-level") == slices.Contains(table.Levels, row.Level), "row %d, %s: level %q with the remedies %v", i, name, row.Level, row.Remedies)
 		if row.Source != "" {
 			checkSources(t, name, row.Source)
 		}

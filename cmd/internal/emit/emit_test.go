@@ -118,10 +118,7 @@ var checkers = map[string]func(t *testing.T, p *plan.Plan, text string){
 func TestReal(t *testing.T) {
 	for _, target := range emit.Names() {
 		check := checkers[target]
-		if check == nil {
-			t.Errorf("nothing checks %s", target)
-			continue
-		}
+		expect.Must(t, check != nil, "nothing checks %s", target)
 		each(t, []string{target}, check)
 	}
 }
@@ -363,18 +360,14 @@ func TestRanks(t *testing.T) {
 // the size has a target that sets it, and that a plan's overview shows each, at every width.
 func TestWords(t *testing.T) {
 	for _, s := range full().Settings {
-		if emit.Words(s) == "" || !slices.ContainsFunc(emit.Targets(), func(to emit.Target) bool { return to.Sets(s) }) {
-			t.Errorf("%s %s: words %q, or no target sets it", s.Kind, s.Name, emit.Words(s))
-		}
+		expect.That(t, emit.Words(s) != "" && slices.ContainsFunc(emit.Targets(), func(to emit.Target) bool { return to.Sets(s) }), "%s %s: words %q, or no target sets it", s.Kind, s.Name, emit.Words(s))
 	}
 	for _, width := range []int{0, 20, 40, 80, 200} {
 		for name, p := range plans() {
 			text := string(emit.Overview(p, width, false, true))
 			flat := strings.Join(strings.Fields(text), " ")
 			for _, s := range p.Settings {
-				if !strings.Contains(text, emit.Words(s)) {
-					t.Errorf("%s at %d columns: it does not show %s", name, width, emit.Words(s))
-				}
+				expect.That(t, strings.Contains(text, emit.Words(s)), "%s at %d columns: it does not show %s", name, width, emit.Words(s))
 			}
 			for i, step := range p.Steps {
 				want := fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy)

@@ -52,9 +52,8 @@ func isPod(t *testing.T, p *plan.Plan, text string) {
 	expect.Must(t, err == nil, "%v\n%s", err, text)
 	var pod corev1.Pod
 	strict, err := json.UnmarshalStrict(document, &pod)
-	if err := errors.Join(append(strict, err)...); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	err = errors.Join(append(strict, err)...)
+	expect.Must(t, err == nil, "%v\n%s", err, text)
 	expect.Must(t, pod.Kind == "Pod" && len(pod.Spec.Containers) == 1, "it is %+v", pod)
 	job := pod.Spec.Containers[0]
 	n := job.Resources.Limits["nvidia.com/gpu"]

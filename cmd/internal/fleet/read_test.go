@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,34 +42,26 @@ func TestRead(t *testing.T) {
 		"broken.json": "hello",
 		"again.json":  reportOf("n3", "580"),
 	}
-	folder := t.TempDir()
-	var packed bytes.Buffer
-	archive := tar.NewWriter(&packed)
-	put := func(name, content string) {
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
-		expect.NoError(t, archive.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o600, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}))
-		_, err := archive.Write([]byte(content))
-		expect.NoError(t, err)
-	}
+	files, folder := map[string]string{}, t.TempDir()
 	for i, r := range good {
-		put(fmt.Sprintf("a%d.json", i), r)
+		files[fmt.Sprintf("a%d.json", i)] = r
 	}
 	for name, content := range bad {
-		put("b-"+name, content)
+		files["b-"+name] = content
 	}
-	expect.NoError(t, archive.Close())
+	for _, name := range slices.Sorted(maps.Keys(files)) { // The last one counts.
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(files[name]), 0o600))
+	}
 	known := expect.Value(rules.Load())(t)
 	for name, c := range map[string]struct {
-		path     string
-		stdin    string
-		problems int
+		path, stdin string
+		problems    int
 	}{
 		"a folder":   {folder, "", len(bad)},
-		"an archive": {"-", packed.String(), len(bad)},
+		"an archive": {"-", string(packed(t, "", files)), len(bad)},
 		"a stream":   {"-", strings.Join(good, "\n") + bad["other.json"] + bad["again.json"] + bad["cut.json"], 3},
 	} {
-		r, err := Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil)
-		expect.NoError(t, err)
+		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil))(t)
 		f := Fold(r, []string{"n1", "n9"}, "test")
 		expect.Equal(t, 3, len(f.Nodes), "%s: nodes", name)
 		expect.Equal(t, c.problems, len(f.Problems), "%s: problems %v", name, f.Problems)
@@ -104,8 +96,7 @@ func TestBadInput(t *testing.T) {
 		"far too deep": {strings.Repeat("[", 1<<20) + "\n", "exceeded max depth", false},
 	} {
 		for _, input := range []string{c.input + "\n" + good, good + c.input} {
-			r, err := Read(t.Context(), []string{"-"}, strings.NewReader(input), nil)
-			expect.NoError(t, err)
+			r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(input), nil))(t)
 			f := Fold(r, nil, "test")
 			expect.Equal(t, "good", strings.Join(expect.Map(f.Nodes, func(n *Node) string { return n.Name }), " "), "%s: the nodes", name)
 			if c.said == "" {
@@ -124,15 +115,13 @@ func TestUnproven(t *testing.T) {
 	t.Parallel()
 	for _, verdict := range []string{`{}`, `{"state":"fine"}`, `{"state":"healthy","exit_code":2}`, `{"state":"healthy","exit_code":-1}`, `{"state":"inconclusive","exit_code":3}`} {
 		in := `{"schema":"gpudoctor.report/v1","host":{"hostname":"n1"},"verdict":` + verdict + `}` + reportOf("n2", "570")
-		r, err := Read(t.Context(), []string{"-"}, strings.NewReader(in), nil)
-		expect.NoError(t, err)
+		r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(in), nil))(t)
 		expect.Equal(t, exitUnknown, Fold(r, nil, "test").ExitCode, "%s: exit code", verdict)
 	}
 	expect.Equal(t, exitUnknown, Fold(&Reading{}, nil, "test").ExitCode, "no report: exit code")
 	empty := filepath.Join(t.TempDir(), "n1.json")
 	expect.NoError(t, os.WriteFile(empty, nil, 0o600))
-	r, err := Read(t.Context(), []string{empty}, nil, nil)
-	expect.NoError(t, err)
+	r := expect.Value(Read(t.Context(), []string{empty}, nil, nil))(t)
 	expect.That(t, len(r.Problems) == 1 && r.Problems[0].Lost, "an empty file: %v", r.Problems)
 }
 
@@ -155,8 +144,7 @@ func TestLater(t *testing.T) {
 	put("n3/report.json", redacted, 0)
 	put("n3/report.txt", "for people", 0)
 	put(".hidden", "", 0)
-	r, err := Read(t.Context(), []string{folder}, nil, nil)
-	expect.NoError(t, err)
+	r := expect.Value(Read(t.Context(), []string{folder}, nil, nil))(t)
 	f := Fold(r, nil, "test")
 	expect.Must(t, len(f.Nodes) == 3, "%d nodes", len(f.Nodes))
 	expect.Equal(t, "new", f.Nodes[slices.IndexFunc(f.Nodes, func(n *Node) bool { return n.Name == "n1" })].Traits["driver"], "the report that counts")
@@ -221,8 +209,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("{\n"), 2*maxBroken))
 	f.Add([]byte("hello\n{\n{"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		r, err := Read(t.Context(), []string{"-"}, bytes.NewReader(in), nil)
-		expect.NoError(t, err)
+		r := expect.Value(Read(t.Context(), []string{"-"}, bytes.NewReader(in), nil))(t)
 		fleet := Fold(r, []string{"n1"}, "test")
 		expect.That(t, len(fleet.Nodes)+len(fleet.Problems) <= len(in)+1, "%d nodes and %d problems of %d bytes", len(fleet.Nodes), len(fleet.Problems), len(in))
 		for _, format := range Formats() {

@@ -83,63 +83,42 @@ func packed(t *testing.T, under string, files map[string]string) []byte {
 func TestNodeFolders(t *testing.T) {
 	t.Parallel()
 	report := strings.Replace(reportOf("host-1", "570"), `"verdict"`, `"redacted":"names","verdict"`, 1)
+	type files = map[string]string
 	for name, c := range map[string]struct {
-		files map[string]string
-		want  string // Each node with its files, and then what does not count.
-		only  string // Where an archive differs.
+		files
+		want string // Each node with its files, and then what does not count.
+		only string // Where an archive differs.
 	}{
-		"texts": {
-			files: map[string]string{"n1/dmesg.txt": "well", "n1/logs/smi.txt": "x", "n2/dmesg.txt": "well"},
-			want:  "n1 (dmesg.txt logs/smi.txt), n2 (dmesg.txt)",
-		},
+		"texts": {files{"n1/dmesg.txt": "well", "n1/logs/smi.txt": "x", "n2/dmesg.txt": "well"}, "n1 (dmesg.txt logs/smi.txt), n2 (dmesg.txt)", ""},
 		"snapshots": {
-			files: map[string]string{"a/host.txtar": aSnapshot + "gpu-1", "b/host.txtar": aSnapshot + "host-1", "b/job.log": "x"},
-			want:  "b (host.txtar job.log), gpu-1 (host.txtar)",
+			files{"a/host.txtar": aSnapshot + "gpu-1", "b/host.txtar": aSnapshot + "host-1", "b/job.log": "x"},
+			"b (host.txtar job.log), gpu-1 (host.txtar)", "",
 		},
-		"recordings of several in one folder": {
-			files: map[string]string{"rack/n1.txtar": aSnapshot + "host-1", "rack/n2.txtar": aSnapshot + "gpu-2"},
-			want:  "gpu-2 (n2.txtar), n1 (n1.txtar)",
-		},
-		"recordings without a folder": {
-			files: map[string]string{"n1.txtar": aSnapshot + "host-1", "n2.txtar": aSnapshot + "host-1"},
-			want:  "n1 (n1.txtar), n2 (n2.txtar)",
-		},
+		"recordings of several in one folder": {files{"rack/n1.txtar": aSnapshot + "host-1", "rack/n2.txtar": aSnapshot + "gpu-2"}, "gpu-2 (n2.txtar), n1 (n1.txtar)", ""},
+		"recordings without a folder":         {files{"n1.txtar": aSnapshot + "host-1", "n2.txtar": aSnapshot + "host-1"}, "n1 (n1.txtar), n2 (n2.txtar)", ""},
 		"copies of machines": {
-			files: map[string]string{"n1/sys/class/x": "well", "n1/proc/version": "", "n2/sys/class/x": "well", "n2/sys/devices/empty": ""},
-			want:  "n1 (proc/version sys/class/x), n2 (sys/class/x sys/devices/empty)",
+			files{"n1/sys/class/x": "well", "n1/proc/version": "", "n2/sys/class/x": "well", "n2/sys/devices/empty": ""},
+			"n1 (proc/version sys/class/x), n2 (sys/class/x sys/devices/empty)", "",
 		},
-		"texts with the names of nodes": {
-			files: map[string]string{"n1/n1.log": "well", "n2/n2.log": "well"},
-			want:  "n1 (n1.log), n2 (n2.log)",
-		},
+		"texts with the names of nodes": {files{"n1/n1.log": "well", "n2/n2.log": "well"}, "n1 (n1.log), n2 (n2.log)", ""},
 		"nothing recognized": {
-			files: map[string]string{"n1/dmesg.txt": "well", "n2/dmesg.txt": "x", "n2/empty": "", "n3/dmesg.txt": "well"},
-			want:  "n1 (dmesg.txt), n3 (dmesg.txt); n2: nothing in it was recognized",
+			files{"n1/dmesg.txt": "well", "n2/dmesg.txt": "x", "n2/empty": "", "n3/dmesg.txt": "well"},
+			"n1 (dmesg.txt), n3 (dmesg.txt); n2: nothing in it was recognized", "",
 		},
 		"a report that is cut off among texts": {
-			files: map[string]string{"n1/dmesg.txt": "well", "n2/dmesg.txt": "well", "n2/r.json": report[:70]},
-			want:  "n1 (dmesg.txt), n2 (dmesg.txt r.json); n2/r.json: is cut off",
+			files{"n1/dmesg.txt": "well", "n2/dmesg.txt": "well", "n2/r.json": report[:70]},
+			"n1 (dmesg.txt), n2 (dmesg.txt r.json); n2/r.json: is cut off", "",
 		},
 		"reports and texts": {
-			files: map[string]string{"n1/r.json": report, "n1/dmesg.txt": "well", "n2/r.json": reportOf("gpu-2", "575")},
-			want:  "gpu-2 (575), n1 (570); n1: its report counts, and 1 other file beside it were not judged",
-			only:  "a folder",
+			files{"n1/r.json": report, "n1/dmesg.txt": "well", "n2/r.json": reportOf("gpu-2", "575")},
+			"gpu-2 (575), n1 (570); n1: its report counts, and 1 other file beside it were not judged", "a folder",
 		},
-		"reports of several, and a text": {
-			files: map[string]string{"all/n1.json": report, "all/n2.json": report, "all/n3.log": "well"},
-			want:  "n1 (570), n2 (570), n3 (n3.log)",
-			only:  "a folder",
-		},
+		"reports of several, and a text": {files{"all/n1.json": report, "all/n2.json": report, "all/n3.log": "well"}, "n1 (570), n2 (570), n3 (n3.log)", "a folder"},
 		"several reports and a copy": {
-			files: map[string]string{"all/n1.json": report, "all/n2.json": report, "all/n3/sys/class/x": "well"},
-			want:  "n1 (570), n2 (570); all/n3/sys/class: is a copy of a machine's files, which is judged only in a folder of its own",
-			only:  "a folder",
+			files{"all/n1.json": report, "all/n2.json": report, "all/n3/sys/class/x": "well"},
+			"n1 (570), n2 (570); all/n3/sys/class: is a copy of a machine's files, which is judged only in a folder of its own", "a folder",
 		},
-		"texts in folders by subject": {
-			files: map[string]string{"logs/job.log": "well", "commands/smi.txt": "x"},
-			want:  "NAME (commands/smi.txt logs/job.log)",
-			only:  "an archive",
-		},
+		"texts in folders by subject": {files{"logs/job.log": "well", "commands/smi.txt": "x"}, "NAME (commands/smi.txt logs/job.log)", "an archive"},
 	} {
 		for kind, under := range map[string]string{"a folder": "", "an archive": "", "an archive of the folder": "nodes/all"} {
 			if c.only != "" && !strings.HasPrefix(kind, c.only) {
@@ -156,8 +135,7 @@ func TestNodeFolders(t *testing.T) {
 				expect.NoError(t, os.WriteFile(archive, packed(t, under, c.files), 0o600))
 				root = archive
 			}
-			r, err := Read(t.Context(), []string{root}, nil, judgeTexts)
-			expect.NoError(t, err)
+			r := expect.Value(Read(t.Context(), []string{root}, nil, judgeTexts))(t)
 			f := Fold(r, nil, "test")
 			got := strings.Join(expect.Map(f.Nodes, func(n *Node) string { return fmt.Sprintf("%s (%s)", n.Name, n.Traits["driver"]) }), ", ")
 			for _, p := range f.Problems {

@@ -100,16 +100,10 @@ func TestKubernetes(t *testing.T) {
 		}
 		// The host's namespace would make a volume at /dev/shm superfluous.
 		got, ok := made(t, name, text, slices.DeleteFunc(settings(), func(w Want) bool { return w.Kind == plan.Namespace }))
-		if !ok {
-			t.Errorf("%s is not changed", name)
-			continue
-		}
+		expect.Must(t, ok, "%s is not changed", name)
 		after := expect.Value(documentsOf(got.Text))(t)
 		pods, err := podsOf(after)
-		if err != nil {
-			t.Errorf("%s: %v\n%s", name, err, got.Text)
-			continue
-		}
+		expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 		for _, p := range pods {
 			n++
 			err := valid(p)
@@ -159,15 +153,9 @@ func TestCompose(t *testing.T) {
 			continue // It was none before.
 		}
 		got, ok := made(t, name, text, settings())
-		if !ok {
-			t.Errorf("%s is not changed", name)
-			continue
-		}
+		expect.Must(t, ok, "%s is not changed", name)
 		p, err := project(t, got.Text)
-		if err != nil {
-			t.Errorf("%s: %v\n%s", name, err, got.Text)
-			continue
-		}
+		expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 		n++
 		if len(got.Manual) > 0 {
 			continue
@@ -183,9 +171,8 @@ func TestCompose(t *testing.T) {
 				v := s.Environment[variable]
 				expect.That(t, v != nil && *v == want, "%s: %s: %s", name, s.Name, variable)
 			}
-			if v := s.Environment["NCCL_P2P_DISABLE"]; v != nil && *v == "1" {
-				t.Errorf("%s: %s keeps the variable", name, s.Name)
-			}
+			v := s.Environment["NCCL_P2P_DISABLE"]
+			expect.That(t, v == nil || *v != "1", "%s: %s keeps the variable", name, s.Name)
 		}
 	}
 	expect.AtLeast(t, 8, n, "compose files were read")

@@ -210,10 +210,8 @@ func TestApplied(t *testing.T) {
 				file := filepath.Join(folder, inPatch)
 				expect.NoError(t, os.WriteFile(file, []byte(form), 0o600))
 				diff := expect.Value(got.Unified(inPatch, form))(t)
-				if out, err := applied(t, folder, diff, words...); err != nil {
-					t.Errorf("%s: %v: %v\n%s\n%s", name, words, err, out, diff)
-					continue
-				}
+				out, err := applied(t, folder, diff, words...)
+				expect.Must(t, err == nil, "%s: %v: %v\n%s\n%s", name, words, err, out, diff)
 				after := expect.Value(os.ReadFile(file))(t)
 				expect.That(t, string(after) == got.Text, "%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
 				ran[words[0]]++
@@ -293,10 +291,7 @@ func TestGoldenPatches(t *testing.T) {
 		}
 		b := groups[folder]
 		got, ok := made(t, name, all[name], settings())
-		if !ok {
-			t.Errorf("%s is not changed", name)
-			continue
-		}
+		expect.Must(t, ok, "%s is not changed", name)
 		diff := expect.Value(got.Unified(filepath.Base(name), all[name]))(t)
 		fmt.Fprintf(b, "== %s\n%s", filepath.Base(name), diff)
 		for _, m := range got.Manual {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,9 +102,7 @@ func TestInBrowser(t *testing.T) {
 				expect.That(t, (s.Labels > 0) == pictured, "the picture has %d labels", s.Labels)
 				expect.That(t, !s.Hacked, "a script of the facts ran")
 				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
-				for _, v := range s.Violations {
-					t.Error("axe-core: " + v)
-				}
+				expect.Len(t, 0, s.Violations, "violations by axe-core")
 				b.shoot(t, name+"-"+v.name)
 				b.quiet(t)
 			})
@@ -160,10 +157,9 @@ func (b *tab) searches(t *testing.T, file string) {
 		return value[[]string](t, b, `[...document.querySelectorAll("details.facts li")].filter(row => row.checkVisibility()).map(row => row.textContent)`)
 	}
 	found := rows("0000:18:00.0 SPEED_gts")
-	if len(found) == 0 || slices.ContainsFunc(found, func(row string) bool {
-		return !strings.Contains(row, "0000:18:00.0") || !strings.Contains(row, "speed_gts")
-	}) {
-		t.Errorf("the search shows %q", found)
+	expect.That(t, len(found) > 0, "the search shows nothing")
+	for _, row := range found {
+		expect.That(t, strings.Contains(row, "0000:18:00.0") && strings.Contains(row, "speed_gts"), "the search shows %q", row)
 	}
 	b.shoot(t, "search")
 	expect.Len(t, 0, rows("no-such-fact"), "a search for what is not there shows")
@@ -224,8 +220,7 @@ func writeHosts(t *testing.T, program, folder string) {
 // in another PCI domain, on further NUMA nodes, with GPUs that go on counting.
 func twice[T any](t *testing.T, list []T) []T {
 	t.Helper()
-	raw, err := json.Marshal(list)
-	expect.NoError(t, err)
+	raw := expect.Value(json.Marshal(list))(t)
 	var again []map[string]any
 	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again))
 	for _, fields := range again {
@@ -235,9 +230,7 @@ func twice[T any](t *testing.T, list []T) []T {
 			}
 		}
 	}
-	if raw, err = json.Marshal(again); err != nil {
-		t.Fatal(err)
-	}
+	raw = expect.Value(json.Marshal(again))(t)
 	var more []T
 	expect.NoError(t, json.Unmarshal(raw, &more))
 	return append(list, more...)

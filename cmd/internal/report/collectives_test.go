@@ -65,9 +65,8 @@ func TestWrite(t *testing.T) {
 			expect.That(t, err == nil && back.Outcome == probe.Hang && len(back.Arms) == 2, "%v: %s", err, b.String())
 		}
 		b.Reset()
-		if err := WriteCollectives(&b, format, nil, false); err != nil || b.Len() == 0 {
-			t.Errorf("%s of nothing: %q, %v", format, b.String(), err)
-		}
+		err := WriteCollectives(&b, format, nil, false)
+		expect.That(t, err == nil && b.Len() != 0, "%s of nothing: %q, %v", format, b.String(), err)
 	}
 }
 

@@ -65,9 +65,8 @@ func TestFingerprints(t *testing.T) {
 		change.change(&other)
 		got := prints(other)[0]
 		expect.That(t, (got == want) == change.same, "%s: the fingerprint is %s, that of the other is %s", name, got, want)
-		if all := prints(base, other); all[0] == all[1] {
-			t.Errorf("%s: two findings of one report have the fingerprint %s", name, all[0])
-		}
+		all := prints(base, other)
+		expect.That(t, all[0] != all[1], "%s: two findings of one report have the fingerprint %s", name, all[0])
 	}
 }
 
@@ -128,11 +127,7 @@ var enums = map[reflect.Type][]any{
 
 // anyOf is a list as the schema takes it.
 func anyOf[T any](list []T) []any {
-	all := make([]any, len(list))
-	for i, one := range list {
-		all[i] = one
-	}
-	return all
+	return expect.Map(list, func(one T) any { return one })
 }
 
 // TestGoldenSchema checks that the published contract equals the Go types.
@@ -185,18 +180,14 @@ func TestJUnitSchema(t *testing.T) {
 	}
 	broken := filepath.Join(t.TempDir(), "broken.xml")
 	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))
-	if err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(); err == nil {
-		t.Error("a report without its sums is valid: the schema says nothing")
-	}
+	expect.Error(t, exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(), "a report without its sums is valid: the schema says nothing")
 }
 
 func markdownOf(t *testing.T, name string, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	writeMarkdown(&b, d, Style{})
-	for _, fault := range formattest.MarkdownFaults(b.Bytes()) {
-		t.Errorf("%s: %s", name, fault)
-	}
+	expect.Len(t, 0, formattest.MarkdownFaults(b.Bytes()), "%s: faults", name)
 	expect.That(t, b.Len() <= MaxMarkdown, "%s has %d bytes", name, b.Len())
 	return b.String()
 }
@@ -206,9 +197,7 @@ func TestMarkdownIsValid(t *testing.T) {
 	for name, d := range samples() {
 		lines := strings.Split(markdownOf(t, name, d), "\n")
 		for i, label := range []string{"Machine", "Verdict", "Cause", "Do now", "Do next"} {
-			if !strings.HasPrefix(lines[2+i], "- **"+label+":** ") {
-				t.Errorf("%s: line %d of the summary is %q", name, i+1, lines[2+i])
-			}
+			expect.That(t, strings.HasPrefix(lines[2+i], "- **"+label+":** "), "%s: line %d of the summary is %q", name, i+1, lines[2+i])
 		}
 		expect.Equal(t, "", lines[7], "%s: the summary goes on with", name)
 	}

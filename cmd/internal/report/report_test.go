@@ -144,16 +144,10 @@ func TestGoldenStyles(t *testing.T) {
 
 // TestGoldenTransfers checks what a command that makes transfers alone writes.
 func TestGoldenTransfers(t *testing.T) {
-	for _, tt := range []struct {
-		sample, file string
-		style        Style
-	}{
-		{"full", "full-transfers.txt", Style{Width: 80, Verbose: true}},
-		{"many", "many-transfers-80.txt", Style{Width: 80, Verbose: true}},
-	} {
+	for sample, file := range map[string]string{"full": "full-transfers.txt", "many": "many-transfers-80.txt"} {
 		var b bytes.Buffer
-		expect.NoError(t, WriteTransfers(&b, "text", samples()[tt.sample], tt.style))
-		expect.Golden(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
+		expect.NoError(t, WriteTransfers(&b, "text", samples()[sample], Style{Width: 80, Verbose: true}))
+		expect.Golden(t, filepath.Join("testdata", file+".golden"), said(b.Bytes()))
 	}
 }
 
@@ -207,16 +201,11 @@ func TestFigures(t *testing.T) {
 	untried := func(test string, i, j int) probe.Transfer {
 		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.Unknown}
 	}
-	way := func(way string, gbps float64) probe.Transfer {
-		x := transfer(probe.TestInterprocess, 0, 1, gbps, 450)
-		x.Way = way
-		return x
-	}
 	d := New(Input{Facts: &facts.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
 		transfer(probe.TestCopyRead, 0, 1, 393, 450), untried(probe.TestCopyRead, 1, 0),
 		untried(probe.TestAllAtOnce, 0, 1),
 		{Test: probe.TestAtomics, Source: gpuAt(0), Destination: gpuAt(1), Outcome: probe.Unsupported},
-		way("cudaIpc", 155), way("cuMem", 350),
+		between("cudaIpc", 0, 1, 155), between("cuMem", 0, 1, 350),
 	}}}})
 	want := []string{"reads 393 GB/s (1 not tried)", "atomics not offered", "between processes 350 GB/s by cuMem, 155 GB/s by cudaIpc", "SM tests not tried: no PTX compiler"}
 	expect.NoDiff(t, want, figures(d), "it")
@@ -352,15 +341,9 @@ func TestWhySkipped(t *testing.T) {
 	} {
 		expect.NoDiff(t, want, d.Skipped[i], "skipped")
 	}
-	for _, tt := range []struct {
-		name    string
-		verbose bool
-		want    string
-	}{
-		{"short", false, "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y)) (--verbose)."},
-		{"verbose", true, "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y))."},
-	} {
-		expect.Equal(t, tt.want, (&text{v: newView(d, false), style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
+	for verbose, hint := range map[bool]string{false: " (--verbose)", true: ""} {
+		want := "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y))" + hint + "."
+		expect.Equal(t, want, (&text{v: newView(d, false), style: Style{Verbose: verbose}}).judged(""), "verbose %v", verbose)
 	}
 }
 
@@ -399,9 +382,8 @@ func FuzzPrintable(f *testing.F) {
 		for _, md := range []string{lines.Inline(s), lines.Cell(s)} {
 			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
 		}
-		if bare := strings.ReplaceAll(lines.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
-			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, lines.Inline(s))
-		}
+		bare := strings.ReplaceAll(lines.Inline(s), "@<!-- -->", "")
+		expect.That(t, !strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<"), "gfm.Inline(%q) = %q holds HTML", s, lines.Inline(s))
 	})
 }
 
@@ -437,10 +419,7 @@ func TestUnreadIsNeverHealth(t *testing.T) {
 		in.Facts.Texts = []facts.Text{whole, tt.text}
 		d := New(in)
 		expect.That(t, d.Verdict.State == tt.state, "%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
-		named := false
-		for _, r := range d.Verdict.Reasons {
-			named = named || r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name)
-		}
+		named := slices.ContainsFunc(d.Verdict.Reasons, func(r Reason) bool { return r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name) })
 		expect.That(t, named == (tt.state != Healthy), "%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
 	}
 }
@@ -498,7 +477,6 @@ func TestTerms(t *testing.T) {
 
 // TestOrigins checks which line of a text evidence is put down to, and that none is better than a wrong one.
 func TestOrigins(t *testing.T) {
-	wrong := int64(3)
 	f := &facts.Facts{
 		Texts: []facts.Text{{Name: "a.txt"}, {Name: "b.txt"}},
 		Origins: []facts.Origin{
@@ -525,7 +503,7 @@ func TestOrigins(t *testing.T) {
 			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},
 		},
 		Benchmarks: []facts.Benchmark{{
-			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: &wrong, Lines: map[string]int{"wrong": 39},
+			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: new(int64(3)), Lines: map[string]int{"wrong": 39},
 			Points: []facts.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
 		}},
 	}
@@ -637,9 +615,8 @@ func TestRedactReachesEverything(t *testing.T) {
 		kept := 0
 		for at, text := range after {
 			if strings.Contains(text, "alice") || strings.Contains(text, "atlas") || strings.Contains(text, "hf_") {
-				if kept++; !ours(at) {
-					t.Errorf("%s is seen in %s: %q", tt.what, at, text)
-				}
+				kept++
+				expect.That(t, ours(at), "%s is seen in %s: %q", tt.what, at, text)
 			}
 		}
 		t.Logf("%d strings, %d of them words of ours", len(places), kept)
@@ -664,14 +641,9 @@ func TestViewIsPrintable(t *testing.T) {
 
 // ours reports whether a place holds what no input reaches.
 func ours(at string) bool {
-	for _, end := range []string{
+	return slices.ContainsFunc([]string{
 		".Schema", ".ID", ".Rule", ".Remedy", ".Kind", ".Test", ".Program", ".Role", ".Section", ".Outcome", ".Mode", ".Code", ".FoundBy", ".Links[]", ".Remedies[]", ".Passed[]", ".Cause",
-	} {
-		if strings.HasSuffix(at, end) {
-			return true
-		}
-	}
-	return false
+	}, func(end string) bool { return strings.HasSuffix(at, end) })
 }
 
 // dump lists all strings of a value by their places.

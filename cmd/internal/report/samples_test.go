@@ -360,18 +360,10 @@ func full() Input {
 		add(timed(probe.TestLatency, i, j, 0.851))
 		add(probe.Transfer{Test: probe.TestAtomics, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Verified: "gpu"})
 		add(transfer(probe.TestStaged, i, j, 30.3+8.7*float64(i), 55))
-		for _, x := range []struct {
-			way  string
-			gbps float64
-		}{{"cuMem", 349.6}, {"cudaIpc", 154.8}} {
-			way, gbps := x.way, x.gbps
-			x := transfer(probe.TestInterprocess, i, j, gbps+float64(i), 450)
-			x.Way = way
-			add(x)
-		}
+		add(between("cuMem", i, j, 349.6+float64(i)))
+		add(between("cudaIpc", i, j, 154.8+float64(i)))
 	}
-	both := transfer(probe.TestBidirectional, 0, 1, 783.1, 900)
-	add(both)
+	add(transfer(probe.TestBidirectional, 0, 1, 783.1, 900))
 	add(timed(probe.TestHandshake, 1, 0, 1.27)) // The driver numbers the GPUs as it likes.
 	for i := range 2 {
 		for node := range 2 {
@@ -391,6 +383,13 @@ func full() Input {
 		{Name: probe.TestCopy, Milliseconds: 21.5},
 	}
 	return in
+}
+
+// between is a transfer between processes on two GPUs, in one way.
+func between(way string, i, j int, gbps float64) probe.Transfer {
+	x := transfer(probe.TestInterprocess, i, j, gbps, 450)
+	x.Way = way
+	return x
 }
 
 // use marks a GPU as in use, and what would have been tried with it.

@@ -12,7 +12,6 @@ import (
 // order of the story, and what the job has by its size is not forgotten.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	number := func(n int) *int { return &n }
 	of := func(rank int, role facts.Role, change func(*facts.Member)) facts.Member {
 		m := facts.Member{Process: facts.Process{Rank: &rank, Source: "job.log"}, Role: role}
 		if change != nil {
@@ -22,7 +21,7 @@ func TestStory(t *testing.T) {
 	}
 	death := func(d facts.Death) func(*facts.Member) { return func(m *facts.Member) { m.End = &d } }
 	waits := func(m *facts.Member) {
-		m.Waits = &facts.Progress{Op: "ALLREDUCE", Seq: number(7), Source: "job.log", Line: 9}
+		m.Waits = &facts.Progress{Op: "ALLREDUCE", Seq: new(7), Source: "job.log", Line: 9}
 	}
 	for name, c := range map[string]struct {
 		job  *facts.Job
@@ -34,7 +33,7 @@ func TestStory(t *testing.T) {
 			&facts.Job{Size: 4, Members: []facts.Member{
 				of(0, facts.RoleWaits, waits), of(1, facts.RoleWaits, waits), of(2, facts.RoleWaits, waits),
 				of(3, facts.RoleFirst, func(m *facts.Member) {
-					m.Host, m.PID, m.Device, m.End = "node7", 12, number(3), &facts.Death{What: "exit", Code: number(9), Source: "job.log", Line: 4}
+					m.Host, m.PID, m.Device, m.End = "node7", 12, new(3), &facts.Death{What: "exit", Code: new(9), Source: "job.log", Line: 4}
 				}),
 			}},
 			`The job: 4 processes on 1 host
@@ -58,7 +57,7 @@ ended rank 2: failed assertion: n > 0`,
 				of(0, facts.RoleSilent, func(m *facts.Member) { m.Step = 30 }), of(1, facts.RoleSilent, func(m *facts.Member) { m.Ready = true }),
 				of(2, facts.RoleSilent, func(m *facts.Member) { m.Ranks = 8 }), of(3, facts.RoleSilent, nil),
 				of(4, facts.RoleAfter, func(m *facts.Member) { m.Said, m.Line = "torch-store-clients-missing", 2 }),
-				of(5, facts.RoleWaits, func(m *facts.Member) { m.Waits = &facts.Progress{Completed: number(4)} }),
+				of(5, facts.RoleWaits, func(m *facts.Member) { m.Waits = &facts.Progress{Completed: new(4)} }),
 			}},
 			`The job: 8 processes
 waits rank 5: in the collective number 5

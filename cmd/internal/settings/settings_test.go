@@ -14,13 +14,7 @@ import (
 )
 
 // keys are some keys of every kind.
-var keys = []Key{
-	{Name: "fail-on"},
-	{Name: "strict", Bool: true},
-	{Name: "skip", List: true},
-	{Name: "policy", Own: true},
-	{Name: "deadline"},
-}
+var keys = []Key{{Name: "fail-on"}, {Name: "strict", Bool: true}, {Name: "skip", List: true}, {Name: "policy", Own: true}, {Name: "deadline"}}
 
 // inFolders gives each test a current directory and a folder of configuration.
 func inFolders(t *testing.T, here, own string) {
@@ -114,12 +108,10 @@ func TestIgnored(t *testing.T) {
 			}
 			expect.NoError(t, err)
 			s := expect.Value(Load(keys))(t)
-			if _, set := s.Of("strict"); set || len(s.Ignored) == 0 {
-				t.Errorf("it was read, or nothing is said of it: %q", s.Ignored)
-			}
-			if _, set := s.Of("fail-on"); !set {
-				t.Error("the user's own file was not read")
-			}
+			_, set := s.Of("strict")
+			expect.That(t, !set && len(s.Ignored) != 0, "it was read, or nothing is said of it: %q", s.Ignored)
+			_, set = s.Of("fail-on")
+			expect.That(t, set, "the user's own file was not read")
 		})
 	}
 }

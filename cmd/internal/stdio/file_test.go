@@ -253,15 +253,11 @@ func TestRefused(t *testing.T) {
 			name := to.make(t, dir)
 			listed := listing(t, dir)
 			content, _ := os.ReadFile(name) // Not every target can be read.
-			if err := CheckFile(name); !to.late && !errors.Is(err, to.want) || to.late && err != nil {
-				t.Errorf("Check: %v, want %v, late %t", err, to.want, to.late)
-			}
-			err := WriteFile(t.Context(), name, big, Private)
-			if !errors.Is(err, to.want) || strings.Contains(err.Error(), "incomplete") {
-				t.Errorf("Write: %v, want %v and nothing incomplete", err, to.want)
-			} else if !strings.HasPrefix(err.Error(), "write "+name+": ") || strings.Contains(err.Error(), ".gpudoctor-") {
-				t.Errorf("Write: %v", err)
-			}
+			err := CheckFile(name)
+			expect.That(t, to.late && err == nil || !to.late && errors.Is(err, to.want), "Check: %v, want %v, late %t", err, to.want, to.late)
+			err = WriteFile(t.Context(), name, big, Private)
+			expect.Must(t, errors.Is(err, to.want) && !strings.Contains(err.Error(), "incomplete"), "Write: %v, want %v and nothing incomplete", err, to.want)
+			expect.That(t, strings.HasPrefix(err.Error(), "write "+name+": ") && !strings.Contains(err.Error(), ".gpudoctor-"), "Write: %v", err)
 			expect.NoDiff(t, listed, listing(t, dir), "what was there")
 			got, _ := os.ReadFile(name)
 			expect.That(t, bytes.Equal(got, content), "it holds %.40q, want %.40q", got, content)

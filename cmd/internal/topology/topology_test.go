@@ -119,8 +119,7 @@ func TestNothingToDraw(t *testing.T) {
 		"names of GPUs":    {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "GPU0"}, {Address: "GPU1"}}}},
 		"a GPU that hangs": {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{}}}},
 	} {
-		m := New(f, nil)
-		expect.That(t, m == nil, "%s: there is a picture", name)
+		expect.That(t, New(f, nil) == nil, "%s: there is a picture", name)
 	}
 }
 
@@ -333,14 +332,11 @@ func TestNear(t *testing.T) {
 	want := []Near{{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"}, {GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"}}
 	expect.NoDiff(t, want, m.Near, "it")
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
-	flat := true
-	f.Links.VirtualTopology = &flat
-	if m := New(f, nil); len(m.Near) > 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "without a topology file") {
-		t.Errorf("of hidden paths: %v, %v", m.Near, m.Notes)
-	}
-	if m := New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil); len(m.Notes) != 1 || m.Notes[0] != "NCCL takes the paths from NCCL_TOPO_FILE=/x.xml." {
-		t.Errorf("of hidden paths with a file: %v", m.Notes)
-	}
+	f.Links.VirtualTopology = new(true)
+	m = New(f, nil)
+	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 1 && strings.Contains(m.Notes[0], "without a topology file"), "of hidden paths: %v, %v", m.Near, m.Notes)
+	m = New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil)
+	expect.That(t, len(m.Notes) == 1 && m.Notes[0] == "NCCL takes the paths from NCCL_TOPO_FILE=/x.xml.", "of hidden paths with a file: %v", m.Notes)
 }
 
 // TestNotes checks what is explained of how machines are built, and that nothing is where there is nothing to

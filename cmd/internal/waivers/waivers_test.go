@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -32,12 +31,11 @@ func parseText(text string) ([]Waiver, error) {
 
 func TestParse(t *testing.T) {
 	got, err := parseText("strict: true\nwaivers:\n  # why\n  - rule: a\n    reason: r\n    expires: 2027-05-31\n  - {rule: a, subject: \"*:00.0\", reason: ' r ', expires: \"2027-06-01\", owner: o}\n")
-	want := []Waiver{
+	expect.NoError(t, err)
+	expect.NoDiff(t, []Waiver{
 		{Rule: "a", Reason: "r", Expires: "2027-05-31", File: "f", Line: 4},
 		{Rule: "a", Subject: "*:00.0", Reason: "r", Expires: "2027-06-01", Owner: "o", File: "f", Line: 7},
-	}
-	diff := cmp.Diff(want, got)
-	expect.That(t, diff == "" && err == nil, "(-want +got):\n%s%v", diff, err)
+	}, got, "waivers")
 	for _, empty := range []string{"", "waivers:\n", "waivers: []\n", "strict: true\n"} {
 		got, err := parseText(empty)
 		expect.That(t, len(got) == 0 && err == nil, "%q: got %v and %v", empty, got, err)
@@ -72,10 +70,7 @@ func TestFaults(t *testing.T) {
 	} {
 		_, err := parseText(tt.text)
 		fault, ok := errors.AsType[complaint.Error](err)
-		if !ok || !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", name, err, tt.want)
-			continue
-		}
+		expect.Must(t, ok && strings.HasPrefix(err.Error(), tt.want), "%s: got %v, want %q", name, err, tt.want)
 		hints := strings.Join(fault.Hints, "\n")
 		expect.That(t, strings.HasPrefix(hints, tt.hint) && (tt.hint != "" || hints == "" || name == "a list of a list"), "%s: got the hints %q, want %q", name, hints, tt.hint)
 	}
@@ -102,8 +97,7 @@ func TestLoad(t *testing.T) {
 		expect.That(t, len(all) == tt.n && (err == nil) == (tt.want == "") && (err == nil || err.Error() == file+tt.want), "%s: got %d and %v, want %q", name, len(all), err, tt.want)
 	}
 	for _, wrong := range []string{filepath.Join(dir, "none"), dir} {
-		_, err := Load(wrong)
-		expect.Error(t, err, "%s is taken", wrong)
+		expect.Fails(Load(wrong))(t, nil, "%s is taken", wrong)
 	}
 }
 

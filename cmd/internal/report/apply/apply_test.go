@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -28,8 +26,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 		{Where: "modprobe.d", Language: "text", Lines: []string{"options nvidia a=b"}},
 		{Where: "by hand", Lines: []string{"Open the lid."}},
 	}
-	diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{}))
-	expect.That(t, diff == "", "primary (-want +got):\n%s", diff)
+	expect.NoDiff(t, want, primary, "primary")
 	where := expect.Map(others, func(i Instruction) string { return i.Where })
 	expect.NoDiff(t, []string{"docker run", "Slurm", "Kubernetes"}, where, "others")
 	only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, "")
