@@ -92,9 +92,7 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	f := gatherAMD(t, m)
 	got := gapsOfGPUs(f)
 	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "devices.ras: read "), "unknown: %q", got)
-	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
-		t.Errorf("RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
-	}
+	expect.That(t, f.GPUs.Devices[2].RAS == nil && f.GPUs.Devices[2].XGMIErrors == nil && len(f.GPUs.Devices[3].RAS) == 6, "RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.
@@ -232,9 +230,7 @@ func TestAMDNoTopology(t *testing.T) {
 			tt.change(m)
 			f := gatherAMD(t, m)
 			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)
-			if !slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }) {
-				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
-			}
+			expect.That(t, slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }), "unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			for _, p := range f.Links.Pairs {
 				expect.That(t, p.Accessible == nil && p.LinkType == "", "pair %+v", p)
 			}

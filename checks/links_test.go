@@ -33,9 +33,7 @@ func TestLinkPaths(t *testing.T) {
 			for j := i + 1; j < len(gpus); j++ {
 				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
 				expect.Must(t, p != nil, "no pair of GPUs %d and %d", i, j)
-				if p.Kind != "gpu-gpu" || p.Path != wantPaths[i][j] {
-					t.Errorf("privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
-				}
+				expect.That(t, p.Kind == "gpu-gpu" && p.Path == wantPaths[i][j], "privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
 			}
 		}
 		// GPU by NIC: NIC 0 stands beside GPUs 0 and 1, NIC 1 beside GPU 2
@@ -329,9 +327,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	want := &facts.LinkFacts{Pairs: []facts.Pair{{A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}}}
 	expect.NoDiff(t, want, f.Links, "section")
-	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
-		t.Errorf("unknown = %v, want the path", g.Unknowns())
-	}
+	expect.That(t, slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }), "unknown = %v, want the path", g.Unknowns())
 	f.GPUs = nil
 	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
 }

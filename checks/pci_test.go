@@ -23,9 +23,8 @@ func gatherTopology(tb testing.TB, m *host.Memory, gpus *facts.GPUFacts) *facts.
 	f := &facts.Facts{GPUs: gpus}
 	g := checktest.On(m, f)
 	for _, c := range []*gather.Check{pci.Check, iommuCheck, affinity.Check, linksCheck} {
-		if err := c.Gather(tb.Context(), g); err != nil {
-			tb.Fatalf("%s: %v", c.Name, err)
-		}
+		err := c.Gather(tb.Context(), g)
+		expect.Must(tb, err == nil, "%s: %v", c.Name, err)
 	}
 	f.Unknown = g.Unknowns()
 	slices.SortFunc(f.Unknown, func(a, b facts.Unknown) int {
@@ -212,9 +211,8 @@ func TestPCIVirtualFunction(t *testing.T) {
 
 func TestPCIMissing(t *testing.T) {
 	g := checktest.On(&host.Memory{}, &facts.Facts{})
-	if err := pci.Check.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
-		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
-	}
+	err := pci.Check.Gather(t.Context(), g)
+	expect.That(t, err != nil && g.Facts.PCI == nil, "error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 }
 
 func TestPCIKind(t *testing.T) {

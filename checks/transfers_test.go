@@ -72,9 +72,8 @@ func TestExpectHost(t *testing.T) {
 		want probe.Outcome
 	}{{"node0", 55, probe.OK}, {"node0", 30, probe.Slow}, {"node1", 30, probe.OK}, {"node1", 12, probe.Slow}, {"host", 40, probe.OK}} {
 		x := probe.Transfer{Test: probe.TestDeviceToHost, Source: gpu, Destination: c.node, Outcome: probe.OK, GBps: &c.gbps}
-		if judgeSpeed(f, 2, &x); x.Outcome != c.want {
-			t.Errorf("%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
-		}
+		judgeSpeed(f, 2, &x)
+		expect.That(t, x.Outcome == c.want, "%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
 	}
 }
 

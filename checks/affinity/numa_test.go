@@ -35,9 +35,7 @@ func TestNUMA(t *testing.T) {
 		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
 	}
 	expect.NoDiff(t, want, g.Facts.NUMA, "section")
-	if g.Unknowns() != nil {
-		t.Errorf("unknown = %v, want none", g.Unknowns())
-	}
+	expect.That(t, g.Unknowns() == nil, "unknown = %v, want none", g.Unknowns())
 }
 
 func TestNUMAMissing(t *testing.T) {
@@ -59,9 +57,7 @@ func TestNUMAMissing(t *testing.T) {
 
 	g = checktest.On(&host.Memory{}, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
-	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
-		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
-	}
+	expect.That(t, g.Facts.NUMA.Nodes == nil && len(g.Unknowns()) != 0, "nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
 }
 
 func TestParseCPUList(t *testing.T) {

@@ -261,9 +261,7 @@ func TestManual(t *testing.T) {
 		about, _, _ = strings.Cut(about, "\n.Ss ")
 		expect.That(t, ok, "the page lacks %s", c.HelpName)
 		for _, f := range c.Flags {
-			if name := " Fl -" + f.Names()[0]; !strings.Contains(about, name) {
-				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
-			}
+			expect.That(t, strings.Contains(about, " Fl -"+f.Names()[0]), "%s: the page lacks --%s", c.HelpName, f.Names()[0])
 		}
 	}
 	mandoc, err := exec.LookPath("mandoc")

@@ -100,9 +100,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	out, err := c.CombinedOutput()
-	if c.ProcessState == nil || ctx.Err() != nil {
-		t.Fatalf("%v, %v:\n%s", err, ctx.Err(), out)
-	}
+	expect.Must(t, c.ProcessState != nil && ctx.Err() == nil, "%v, %v:\n%s", err, ctx.Err(), out)
 	t.Logf("%s", out)
 	return string(out)
 }

@@ -390,9 +390,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	}
 	close(work)
 	wg.Wait()
-	if n := faults.Load(); n > 0 {
-		t.Errorf("%d of %d failures are taken for health", n, made.Load())
-	}
+	n := faults.Load()
+	expect.That(t, n == 0, "%d of %d failures are taken for health", n, made.Load())
 	t.Logf("%d combinations", made.Load())
 }
 

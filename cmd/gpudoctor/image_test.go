@@ -208,9 +208,7 @@ func TestImages(t *testing.T) {
 				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
 				expect.That(t, !shell && len(a.Apply.Unset) == 0, "%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
 			}
-			if c.name == "stubs on LD_LIBRARY_PATH" && !strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib") {
-				t.Errorf("%s: %+v", form, d.Advice[0].Apply)
-			}
+			expect.That(t, c.name != "stubs on LD_LIBRARY_PATH" || strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib"), "%s: %+v", form, d.Advice[0].Apply)
 		}
 	}
 	expect.That(t, advised != 0, "there was no advice")
@@ -397,8 +395,7 @@ func TestImagePlatform(t *testing.T) {
 		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
 	} {
 		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
-		_, err := r.openTarget(t.Context())
-		expect.NoError(t, err)
+		expect.Value(r.openTarget(t.Context()))(t)
 		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
@@ -419,9 +416,7 @@ func TestImageAgain(t *testing.T) {
 	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
 	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
 	got := parseRequest(t, r.recheck().Flags)
-	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {
-		t.Errorf("it checks again with %q", r.recheck().Flags)
-	}
+	expect.That(t, got.source.remote != nil && got.source.remote.String() == s.remote.String(), "it checks again with %q", r.recheck().Flags)
 }
 
 // TestConnections checks that one package of the program can open connections, that which reads images from a registry;

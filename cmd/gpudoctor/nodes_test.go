@@ -226,9 +226,7 @@ func TestNodesByMPI(t *testing.T) {
 		ExitCode int `json:"exit_code"`
 	}
 	expect.NoError(t, json.Unmarshal(out, &f))
-	if len(f.Networks) != 1 || f.Networks[0].Engine != "Open MPI" || !slices.Equal(blamed(f.Networks[0]), []string{"node node2"}) || f.ExitCode != exitFindings {
-		t.Errorf("%v:\n%s", err, out)
-	}
+	expect.That(t, len(f.Networks) == 1 && f.Networks[0].Engine == "Open MPI" && slices.Equal(blamed(f.Networks[0]), []string{"node node2"}) && f.ExitCode == exitFindings, "%v:\n%s", err, out)
 }
 
 // TestNodesBySlurm checks eight nodes of a real Slurm, of which one does not come, one fails by itself, and one hangs with others.

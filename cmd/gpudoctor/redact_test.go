@@ -241,9 +241,8 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	}
 	same := 0
 	for _, m := range standIn.FindAllStringSubmatch(all["r.json"], -1) {
-		if same++; inFacts[m[2]] != m[1] {
-			t.Errorf("%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
-		}
+		same++
+		expect.That(t, inFacts[m[2]] == m[1], "%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
 	}
 	expect.AtLeast(t, 10, same, "stand-ins were compared")
 }

@@ -436,9 +436,8 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		remove(&f)
 		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})
 		i := slices.IndexFunc(d.Areas, func(l area.Line) bool { return l.Name == name })
-		if state := d.Areas[i].State; state != area.Unknown {
-			t.Errorf("without its facts %s is %s (%s)", name, state, d.Areas[i].Summary)
-		}
+		state := d.Areas[i].State
+		expect.That(t, state == area.Unknown, "without its facts %s is %s (%s)", name, state, d.Areas[i].Summary)
 	}
 }
 

@@ -133,9 +133,7 @@ func TestShim(t *testing.T) {
 			if f.copies {
 				same = slices.Equal(ofCopies(base).transfers, got.transfers)
 			}
-			if !f.open && same != f.harmless() {
-				t.Errorf("the outcomes are those of a healthy machine: %t, want %t\n%v", same, f.harmless(), document.Transfers)
-			}
+			expect.That(t, f.open || same == f.harmless(), "the outcomes are those of a healthy machine: %t, want %t\n%v", same, f.harmless(), document.Transfers)
 		})
 	}
 }
@@ -149,9 +147,7 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
 	d := decoded[report.Document](t, e.stdout)
-	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
-		t.Errorf("these processes are left: %v", processes(marker))
-	}
+	expect.That(t, within(gone, func() bool { return len(processes(marker)) == 0 }), "these processes are left: %v", processes(marker))
 	return judged(e.exit, &d), &d
 }
 
@@ -171,8 +167,7 @@ func TestGPURun(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
-	program, err := exec.LookPath("gpudoctor") // Of testscript.
-	expect.NoError(t, err)
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
 	env := simulated{}.environment(t)
 	shim := drivers.BuildShim(t)
@@ -203,9 +198,8 @@ func TestGPURun(t *testing.T) {
 				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}
 			kept, err := os.ReadFile(results)
-			if rows := strings.Count(string(out), "\nquick "); tt.exit < 2 && (err != nil || bytes.Count(kept, []byte("\n")) != rows) {
-				t.Errorf("%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
-			}
+			rows := strings.Count(string(out), "\nquick ")
+			expect.That(t, tt.exit >= 2 || err == nil && bytes.Count(kept, []byte("\n")) == rows, "%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
 		})
 	}
 }

@@ -146,9 +146,7 @@ func TestNothingIsLost(t *testing.T) {
 					time.Sleep(400 * time.Millisecond) // Four of them are longer than any drain of a second.
 				}
 			}})
-			if err != nil || r.Signal != "SIGKILL" || got != messages || r.Malformed > 0 {
-				t.Errorf("received %d of %d messages, %d malformed (%+v, %v)", got, messages, r.Malformed, r, err)
-			}
+			expect.That(t, err == nil && r.Signal == "SIGKILL" && got == messages && r.Malformed == 0, "received %d of %d messages, %d malformed (%+v, %v)", got, messages, r.Malformed, r, err)
 		})
 	}
 	all.Wait()

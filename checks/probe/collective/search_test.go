@@ -137,9 +137,7 @@ func TestLimitsRaised(t *testing.T) {
 				got = append(got, a.Outcome)
 			}
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
-		}
+		expect.That(t, slices.Equal(got, tt.want), "%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
 		last := r.Arms[len(r.Arms)-1]
 		expect.That(t, len(tt.want) <= 1 || len(last.Raised) == 1 && last.Raised[limitFiles] != 0, "%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
 	}

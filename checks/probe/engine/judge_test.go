@@ -149,9 +149,7 @@ func TestParts(t *testing.T) {
 				if strings.Contains(reason, "%d") {
 					reason = fmt.Sprintf(reason, x.Bytes)
 				}
-				if x.Outcome != probe.Corrupt || x.Found != c.found || !strings.Contains(x.Reason, reason) {
-					t.Errorf("%s (%s): %s; want %s: %s", x.Outcome, x.Found, x.Reason, c.found, reason)
-				}
+				expect.That(t, x.Outcome == probe.Corrupt && x.Found == c.found && strings.Contains(x.Reason, reason), "%s (%s): %s; want %s: %s", x.Outcome, x.Found, x.Reason, c.found, reason)
 				first, last := orNone(x.FirstBad), orNone(x.LastBad)
 				expect.That(t, first == c.first && last == c.last, "bytes %d to %d are wrong, want %d to %d", first, last, c.first, c.last)
 			}

@@ -236,16 +236,13 @@ func TestHIP(t *testing.T) {
 	t.Run("a version that is not known is not used", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
-		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") || len(r.Transfers) > 0 {
-			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") && len(r.Transfers) == 0, "outcome %s: %s", r.Outcome, r.Reason)
 	})
 	t.Run("HIP 5 opens memory of another process with another flag", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
-		if i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess }); i < 0 || r.Transfers[i].Outcome != probe.OK {
-			t.Errorf("transfers %v", outcomes(r))
-		}
+		i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess })
+		expect.That(t, i >= 0 && r.Transfers[i].Outcome == probe.OK, "transfers %v", outcomes(r))
 		expect.Equal(t, "5.2.21153", r.DriverVersion, "version")
 	})
 	t.Run("no compiler", func(t *testing.T) {
@@ -266,9 +263,7 @@ func TestHIP(t *testing.T) {
 	t.Run("no GPU", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "0", "", nil)
-		if r.Outcome != probe.Unknown || r.Stage != drive.StageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
-			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.Unknown && r.Stage == drive.StageInitHIP && strings.Contains(r.Reason, "HIP offers no GPU to this process"), "outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
 	})
 	// Where there are both libraries, that one counts which has GPUs.
 	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {
