@@ -53,9 +53,7 @@ func TestAMDAccelerator(t *testing.T) {
 		MemoryBytes: 196592 << 20, MemoryUsedBytes: new(int64(297029632)), VisibleMemoryBytes: new(int64(196592 << 20)),
 		KFD:              &facts.KFDNode{Node: 2, GPUID: 50001, Hive: "0x0200000000000001"},
 		ComputePartition: "SPX", MemoryPartition: "NPS1", VBIOS: "113-M3000100-102",
-		RAS: []facts.RASBlock{
-			{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1},
-		},
+		RAS:        []facts.RASBlock{{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1}},
 		XGMIErrors: new(3), RetiredPages: new(2),
 		Processes: []facts.GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
 	}

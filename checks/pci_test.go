@@ -77,11 +77,7 @@ func TestPCIPrivileged(t *testing.T) {
 			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
 			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
 		},
-		BARs: []facts.BAR{
-			{Index: 0, SizeBytes: 16 << 20},
-			{Index: 2, SizeBytes: 128 << 30},
-			{Index: 4, SizeBytes: 32 << 20},
-		},
+		BARs: []facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 2, SizeBytes: 128 << 30}, {Index: 4, SizeBytes: 32 << 20}},
 	}
 	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 

@@ -49,10 +49,7 @@ func TestOf(t *testing.T) {
 			NICs:   []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "PXB", GBps: 63}},
 			Drives: []affinity.Near{{Address: "0000:30:00.0", Path: "NODE"}, {Address: "0000:31:00.0", Path: "NODE"}},
 		},
-		{
-			Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0],
-			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
-		},
+		{Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0], NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}}},
 	}, affinity.Of(f), "it")
 	got := affinity.Of(&facts.Facts{})
 	expect.That(t, got == nil, "of nothing: %v", got)

@@ -100,11 +100,8 @@ func TestContainerDocker(t *testing.T) {
 		Evidence:   []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
 		SHM:        &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
 		SHMMounted: new(true), MemlockSoftBytes: new(int64(65536)), MemlockHardBytes: new(int64(-1)), NOFILESoft: new(int64(1024)),
-		Capabilities: []string{
-			"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
-			"NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
-		},
-		Seccomp: "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
+		Capabilities: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"},
+		Seccomp:      "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 		DeviceNodes: []facts.DeviceNode{
 			{Path: "/dev/dri/renderD128", Access: "r"},
 			{Path: "/dev/infiniband/uverbs0", Access: "rw"},

@@ -90,10 +90,7 @@ func TestNetwork(t *testing.T) {
 			{Name: "veth1a", State: "up", Carrier: up, MTU: 1500, Kind: "veth", Master: "docker0"},
 			{Name: "wg0", State: "up", Carrier: up, MTU: 1420, Kind: "tunnel"},
 		},
-		Bonds: []facts.Bond{{
-			Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Up: up, Members: []string{"reth0", "reth1"}, Down: []string{"reth1"},
-			Partner: "00:00:5e:00:01:01", Aggregated: new(1),
-		}},
+		Bonds:   []facts.Bond{{Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Up: up, Members: []string{"reth0", "reth1"}, Down: []string{"reth1"}, Partner: "00:00:5e:00:01:01", Aggregated: new(1)}},
 		Modules: []string{"mlx5_ib", "nvidia_peermem"}, QoS: []facts.QoS{{Interface: "reth0", PFC: []int{3}, ECN: []int{3, 4, 5}}},
 		RDMA: []facts.RDMAPort{{
 			Device: "mlx5_bond_0", Port: 1, Address: "0000:1c:00.0", LinkLayer: "Ethernet", State: "active", Netdev: "bond0", AllowedMTU: 4096,

@@ -96,10 +96,7 @@ func TestParseResource(t *testing.T) {
 		{
 			"64-bit windows take two lines",
 			"0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n0x0 0x0 0x0\n0x0000100000000000 0x0000103fffffffff 0x000000000014220c\n",
-			[]facts.BAR{
-				{Index: 0, SizeBytes: 16 << 20},
-				{Index: 2, SizeBytes: 256 << 30},
-			},
+			[]facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 2, SizeBytes: 256 << 30}},
 		},
 		{
 			"I/O, 32 bits",

@@ -224,8 +224,7 @@ var simulations = []simulated{
 	{name: "system not ready, fabric in progress", cuda: "error-init=802", nvml: "fabric-in-progress", want: sick("error in cuInit", nil,
 		"start-fabric-manager", "fabric-manager critical confirmed host")},
 	{name: "driver mismatch by CUDA", cuda: "error-init=803", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
-	{name: "driver mismatch by both", cuda: "error-init=803", nvml: "driver-mismatch", want: sick("error in cuInit", nil,
-		"reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
+	{name: "driver mismatch by both", cuda: "error-init=803", nvml: "driver-mismatch", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
 	{name: "unknown error", cuda: "error-init=999", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-hang high likely host")},
 	{name: "CUDA sees no GPU", cuda: "error-init=100", want: sick("error in cuInit", nil, "pass-device-nodes", "gpu-visibility high confirmed CUDA")},
 	{name: "crash in cuInit", cuda: "crash-init", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-hang critical confirmed host")},
@@ -344,8 +343,7 @@ var hanging = []simulated{
 	{name: "NVML at a GPU", nvml: "hang-device", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
 	{name: "NVML at a pair", nvml: "hang-p2p", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
 	{name: "nvmlShutdown", nvml: "hang-shutdown", steps: 1, want: quiet(healthyQuick)},
-	{name: "nvmlInit and cuInit", nvml: "hang-init", cuda: "hang-init", steps: 2, want: sick("hang in cuInit", nil,
-		"reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
+	{name: "nvmlInit and cuInit", nvml: "hang-init", cuda: "hang-init", steps: 2, want: sick("hang in cuInit", nil, "reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
 }
 
 // chosen are the rows that are tried: all, with those by HIP, or those marked short.

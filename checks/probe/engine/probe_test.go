@@ -96,9 +96,7 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", probe.OK, "", healthy},
-		{"zeros", "zeros", probe.OK, "", []string{
-			"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
-		}},
+		{"zeros", "zeros", probe.OK, "", []string{"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok"}},
 		{"refused", "refused", probe.OK, "", []string{"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported"}},
 		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
 		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},

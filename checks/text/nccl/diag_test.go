@@ -64,11 +64,9 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] net bw: same-nic rank 3 (node0): 265.1 Gbit/s, >30% off median 391.5 Gbit/s in comm 0x7a": {
 			"nccl-diag-net-slow", map[string]string{"rank": "3", "mode": "same-nic", "slow_host": "node0", "rate": "265.1", "median": "391.5"},
 		},
-		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
-			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
-		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":   {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
-		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
+		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"}},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":                                 {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
+		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO":                               {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
 	} {
 		f := texttest.Parse("x.txt", "node7:4021 NCCL DIAG "+line+"\n")
 		expect.Must(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id, "%s:\ngot %+v", line, f.Logs.Messages)
