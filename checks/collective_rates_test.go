@@ -156,15 +156,12 @@ func TestCollectiveNotJudged(t *testing.T) {
 		c := judge(machine(), func(c *probe.Collectives) { c.Outcome, c.Arms[0].Outcome = outcome, outcome })
 		expect.That(t, c.Outcome == outcome && c.Arms[0].Operations[1].Threshold == nil, "%s: %+v", outcome, c.Arms[0])
 	}
-	if c := judge(machine(), func(c *probe.Collectives) { c.Arms = nil }); c.Outcome != probe.OK {
-		t.Errorf("no arm: %+v", c)
-	}
+	c := judge(machine(), func(c *probe.Collectives) { c.Arms = nil })
+	expect.That(t, c.Outcome == probe.OK, "no arm: %+v", c)
 	used := machine()
 	used.GPUs.Devices[1].Processes = []facts.GPUProcess{{PID: 7, Name: "train"}}
-	if c := judge(used, func(*probe.Collectives) {}); c.Outcome != probe.Unknown || c.Cause != probe.CauseBusy || c.Arms[0].Operations[1].Threshold != nil {
-		t.Errorf("in use, slow: %+v", c)
-	}
-	if c := judge(used, func(c *probe.Collectives) { *c.Arms[0].Operations[1].BusGBps = 328 }); c.Outcome != probe.OK || c.Arms[0].Operations[1].Threshold != nil {
-		t.Errorf("in use, good: %+v", c)
-	}
+	c = judge(used, func(*probe.Collectives) {})
+	expect.That(t, c.Outcome == probe.Unknown && c.Cause == probe.CauseBusy && c.Arms[0].Operations[1].Threshold == nil, "in use, slow: %+v", c)
+	c = judge(used, func(c *probe.Collectives) { *c.Arms[0].Operations[1].BusGBps = 328 })
+	expect.That(t, c.Outcome == probe.OK && c.Arms[0].Operations[1].Threshold == nil, "in use, good: %+v", c)
 }

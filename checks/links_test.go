@@ -156,9 +156,8 @@ func TestPathWithoutNodes(t *testing.T) {
 		b := tree.Root(0, 0x20, test.b).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
-		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
-			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, checktest.UnknownOf(f, "links"))
-		}
+		unknown := checktest.UnknownOf(f, "links")
+		expect.That(t, (unknown != nil) == (test.want == ""), "%s: unknown = %q, want it said only where there is no path", test.name, unknown)
 	}
 }
 

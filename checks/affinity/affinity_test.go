@@ -55,9 +55,8 @@ func TestOf(t *testing.T) {
 	expect.That(t, got == nil, "of nothing: %v", got)
 	// Without RDMA devices every NIC counts.
 	f.NICs = nil
-	if got := affinity.Of(f)[0].NICs; len(got) != 1 || got[0].Name() != "0000:01:00.0" {
-		t.Errorf("nearest without RDMA: %v", got)
-	}
+	near := affinity.Of(f)[0].NICs
+	expect.That(t, len(near) == 1 && near[0].Name() == "0000:01:00.0", "nearest without RDMA: %v", near)
 }
 
 func TestPathTo(t *testing.T) {
@@ -119,9 +118,7 @@ func TestUplink(t *testing.T) {
 	f := roce()
 	f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: "0001:17:00.0", PortType: "upstream-port"})
 	basis := affinity.UplinkBasis(f, &f.Links.Hosts[0])
-	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
-		t.Errorf("%q, want %q", basis, want)
-	}
+	expect.Equal(t, "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0", basis, "basis")
 	expect.Equal(t, "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0", affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}), "basis")
 	for _, tt := range []struct {
 		bases []string

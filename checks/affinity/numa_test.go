@@ -61,22 +61,19 @@ func TestNUMAMissing(t *testing.T) {
 }
 
 func TestParseCPUList(t *testing.T) {
-	for _, test := range []struct {
-		in   string
-		want string
-	}{
-		{"", "0"},
-		{"0", "1"},
-		{"0-15,64-79\n", "ffff000000000000ffff"},
-		{"8-11,0-3,4,2-9", "fff"},
-		{"5-3", "<nil>"},
-		{"0-4294967295", "<nil>"},
-		{"1,,2", "<nil>"},
-		{"-1", "<nil>"},
-		{"a-b", "<nil>"},
+	for in, want := range map[string]string{
+		"":               "0",
+		"0":              "1",
+		"0-15,64-79\n":   "ffff000000000000ffff",
+		"8-11,0-3,4,2-9": "fff",
+		"5-3":            "<nil>",
+		"0-4294967295":   "<nil>",
+		"1,,2":           "<nil>",
+		"-1":             "<nil>",
+		"a-b":            "<nil>",
 	} {
-		got, err := parseCPUList(test.in)
-		expect.That(t, (err == nil) == (got != nil) && got.Text(16) == test.want, "%q = %s, %v; want %s", test.in, got.Text(16), err, test.want)
+		got, err := parseCPUList(in)
+		expect.That(t, (err == nil) == (got != nil) && got.Text(16) == want, "%q = %s, %v; want %s", in, got.Text(16), err, want)
 	}
 }
 

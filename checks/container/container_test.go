@@ -229,15 +229,12 @@ func TestContainerGroups(t *testing.T) {
 }
 
 func TestCapabilityNames(t *testing.T) {
-	for _, tt := range []struct {
-		mask uint64
-		want []string
-	}{
-		{0, []string{}},
-		{1 << 23, []string{"SYS_NICE"}},
-		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
+	for mask, want := range map[uint64][]string{
+		0:                     {},
+		1 << 23:               {"SYS_NICE"},
+		1<<14 | 1<<40 | 1<<41: {"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"},
 	} {
-		expect.NoDiff(t, tt.want, CapabilityNames(tt.mask), "%#x", tt.mask)
+		expect.NoDiff(t, want, CapabilityNames(mask), "%#x", mask)
 	}
 }
 

@@ -179,9 +179,7 @@ func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := register(ctx, []Try{{Way: wayHost}}, Limits{}); err == nil {
-		t.Errorf("got %+v", a)
-	}
+	expect.Fails(register(ctx, []Try{{Way: wayHost}}, Limits{}))(t, nil, "canceled")
 	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayHost, Device: "mlx5_0"}}))(t)

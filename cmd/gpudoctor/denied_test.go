@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"net"
 	"os"
@@ -146,12 +145,10 @@ var unreadable = map[string]func(at string) error{
 		}
 		return err
 	},
-	"no such file or directory":         func(at string) error { return os.Symlink("nowhere", at) },
-	"too many levels of symbolic links": func(at string) error { return os.Symlink(filepath.Base(at), at) },
-	"outside: not a regular file":       func(at string) error { return os.Symlink("/etc/passwd", at) },
-	"a link to a folder: not a regular file": func(at string) error {
-		return os.Symlink("/etc", at)
-	},
+	"no such file or directory":              func(at string) error { return os.Symlink("nowhere", at) },
+	"too many levels of symbolic links":      func(at string) error { return os.Symlink(filepath.Base(at), at) },
+	"outside: not a regular file":            func(at string) error { return os.Symlink("/etc/passwd", at) },
+	"a link to a folder: not a regular file": func(at string) error { return os.Symlink("/etc", at) },
 }
 
 // judgedAsNobody judges a folder as a user who may not read everything.
@@ -159,9 +156,7 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 	t.Helper()
 	c, _ := asNobody(program, dir, "check --format json --from . "+flags)
 	out, _ := c.Output() // The exit code tells.
-	err := json.Unmarshal(out, &d)
-	expect.Must(t, err == nil, "%s: %v: %s", flags, err, out)
-	return d, c.ProcessState.ExitCode()
+	return decoded[report.Document](t, out), c.ProcessState.ExitCode()
 }
 
 // TestUnreadableEntries checks, for each entry of a folder that cannot be read, that it is listed with the reason, that the
@@ -220,9 +215,8 @@ func TestUnreadableAlone(t *testing.T) {
 	d, exit := judgedAsNobody(t, program, folder, "")
 	expect.That(t, exit == exitUnproven && d.Verdict.State == report.Inconclusive && strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument"), "exit code %d, %+v", exit, d.Verdict)
 	c := exec.Command("gpudoctor", "check", "--from", folder+"/duplex")
-	if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() != exitError || !strings.Contains(string(out), "duplex: not read: invalid argument\nhint: ") {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := c.CombinedOutput()
+	expect.That(t, c.ProcessState.ExitCode() == exitError && strings.Contains(string(out), "duplex: not read: invalid argument\nhint: "), "%v: %s", err, out)
 }
 
 // TestLimits checks that under a low limit the program ends with a report, or with one line, a hint and exit code 2. Under

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -368,9 +369,7 @@ func TestImageLogin(t *testing.T) {
 			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
 		}
 	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("the program that keeps passwords was run")
-	}
+	expect.Fails(os.Stat(ran))(t, fs.ErrNotExist, "the program that keeps passwords was run")
 }
 
 // TestImagePlatform checks that the target decides which image of several is read, unless the command line does.

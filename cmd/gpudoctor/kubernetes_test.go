@@ -126,9 +126,8 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 func TestKubernetesJudged(t *testing.T) {
 	t.Parallel()
 	for _, file := range kubernetesExamples(t) {
-		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
-			t.Errorf("%s: exit code %d:\n%s", file, code, out)
-		}
+		out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file)
+		expect.That(t, code == exitOK, "%s: exit code %d:\n%s", file, code, out)
 		job := expect.Value(readJob(expect.Value(os.ReadFile(file))(t)))(t)
 		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
 			if c.Name != "gpudoctor" {

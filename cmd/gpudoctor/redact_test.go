@@ -53,10 +53,8 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 // machine and of every text give the diagnosis that the facts themselves give.
 func TestRedactionKeepsDiagnosis(t *testing.T) {
 	known := learnt(t)
-	examples, err := filepath.Glob("../../fixtures/*/*.txtar")
-	if err != nil || len(examples) == 0 {
-		t.Fatal(examples, err)
-	}
+	examples := expect.Value(filepath.Glob("../../fixtures/*/*.txtar"))(t)
+	expect.Must(t, len(examples) > 0, "no examples")
 	for _, dir := range filepath.SplitList(os.Getenv("GPUDOCTOR_TEST_TEXTS")) { // More of them, by hand.
 		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}

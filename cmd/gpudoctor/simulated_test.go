@@ -727,31 +727,28 @@ const (
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	for _, at := range []struct {
-		name string
-		run  simulated
-	}{
-		{"cuInit", simulated{cuda: "hang-init"}},
-		{"copy", simulated{cuda: "hang-copy"}},
-		{"between processes", simulated{cuda: "hang-ipc", mode: probe.Full}},
-		{"nvmlInit", simulated{nvml: "hang-init"}},
-		{"cuInit under a low limit", simulated{cuda: "hang-init", ulimit: "-v 8000000"}},
-		{"copy, with a process left behind", simulated{cuda: "daemon-init,hang-copy"}},
-		{"copy, with a process without an environment left behind", simulated{cuda: "daemon-cleared-init,hang-copy"}},
+	for name, run := range map[string]simulated{
+		"cuInit":                           {cuda: "hang-init"},
+		"copy":                             {cuda: "hang-copy"},
+		"between processes":                {cuda: "hang-ipc", mode: probe.Full},
+		"nvmlInit":                         {nvml: "hang-init"},
+		"cuInit under a low limit":         {cuda: "hang-init", ulimit: "-v 8000000"},
+		"copy, with a process left behind": {cuda: "daemon-init,hang-copy"},
+		"copy, with a process without an environment left behind": {cuda: "daemon-cleared-init,hang-copy"},
 	} {
 		for _, by := range []struct {
 			signal syscall.Signal
 			exit   int // -1 where the signal itself ends it.
 		}{{syscall.SIGKILL, -1}, {syscall.SIGTERM, 143}, {syscall.SIGINT, 130}} {
-			t.Run(fmt.Sprintf("%s by %s", at.name, by.signal), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s by %s", name, by.signal), func(t *testing.T) {
 				t.Parallel()
-				if expect.FewRows() && at.name != "copy" {
+				if expect.FewRows() && name != "copy" {
 					t.Skip("not by day")
 				}
-				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {
+				if by.signal == syscall.SIGKILL && strings.Contains(run.cuda, "daemon") {
 					t.Skip("nobody is left who would end it: the kernel kills the child at once")
 				}
-				stop(t, at.run, by.signal, by.exit)
+				stop(t, run, by.signal, by.exit)
 			})
 		}
 	}

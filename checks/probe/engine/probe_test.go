@@ -224,9 +224,7 @@ func TestOldDriver(t *testing.T) {
 	t.Parallel()
 	r := simulate(t, "2", "", "-DOLD_DRIVER")
 	expect.NoDiff(t, []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r), "transfers")
-	if r.Peers[0].PerformanceRank != nil {
-		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)
-	}
+	expect.NoDiff(t, nil, r.Peers[0].PerformanceRank, "performance rank from a driver that does not tell it")
 }
 
 // TestHIP checks what is HIP's alone.
