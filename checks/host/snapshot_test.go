@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -106,9 +107,7 @@ func visit(src Source, m *Memory) []string {
 		out = append(out, fmt.Sprintf("%s %q: %#v", op, name, v))
 	}
 	names := []string{"/nowhere", "/nowhere/at/all", "/etc/absent", device + "/vendor", device + "/absent", device + "/config", "/etc/trap/below"}
-	for name := range m.nodes {
-		names = append(names, name)
-	}
+	names = slices.AppendSeq(names, maps.Keys(m.nodes))
 	slices.Sort(names)
 	for _, name := range names {
 		b, err := src.ReadFile(name, 5000)

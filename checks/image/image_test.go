@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
@@ -75,9 +76,7 @@ func TestForms(t *testing.T) {
 				expect.That(t, l.Layer.Index == 2 && l.Layer.Command == "RUN apt-get install -y cuda" && len(l.Layer.Digest) == 71, "%s: %s comes from %+v", form, l.Path, *l.Layer)
 			}
 		}
-		for _, v := range f.Env.Variables {
-			got = append(got, v.Name+"="+v.Value)
-		}
+		got = append(got, expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })...)
 		if want == nil {
 			want = got
 		}

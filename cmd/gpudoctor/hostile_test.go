@@ -71,10 +71,7 @@ func runShown(t *testing.T, what string, args ...string) (code int, stdout strin
 func checkShown(t *testing.T, what string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	line := []string{"check", "--probe", "off", "--verbose", "--format", "text"}
-	for _, end := range []string{"json", "md"} {
-		line = append(line, "-o", filepath.Join(dir, "r."+end))
-	}
+	line := []string{"check", "--probe", "off", "--verbose", "--format", "text", "-o", filepath.Join(dir, "r.json"), "-o", filepath.Join(dir, "r.md")}
 	code, _ := runShown(t, what, append(line, args...)...)
 	expect.That(t, code != exitError || strings.Contains(what, "refused"), "%s: exit code %d", what, code)
 	for _, name := range []string{"r.json", "r.md"} {

@@ -273,8 +273,7 @@ func TestImageRefused(t *testing.T) {
 			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
 			first, rest, _ := strings.Cut(stderr, "\n")
 			expect.That(t, code == exitError && stdout == "" && strings.HasPrefix(first, "gpudoctor: ") && strings.Contains(first, tt.want) && strings.HasPrefix(rest, "hint: "), "exit code %d, %q, %q", code, stdout, stderr)
-			_, err := os.Stat(output)
-			expect.That(t, err != nil, "a report was written")
+			expect.Fails(os.Stat(output))(t, fs.ErrNotExist, "a report was written")
 		})
 	}
 }

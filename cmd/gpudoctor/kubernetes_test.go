@@ -74,8 +74,7 @@ func TestKubernetesFields(t *testing.T) {
 		} {
 			broken := strings.Replace(string(raw), old, by, 1)
 			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
-			_, err := readJob([]byte(broken))
-			expect.That(t, err != nil, "%s: %s is not found", file, by)
+			expect.Fails(readJob([]byte(broken)))(t, nil, "%s: %s is not found", file, by)
 		}
 	}
 }

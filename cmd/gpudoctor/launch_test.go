@@ -116,10 +116,9 @@ func TestUnitsAreIndependent(t *testing.T) {
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
 		d := expect.Value(diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)}))(t)
-		var all []string
-		for _, f := range d.Findings {
-			all = append(all, fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", "")))
-		}
+		all := expect.Map(d.Findings, func(f rules.Finding) string {
+			return fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", ""))
+		})
 		slices.Sort(all)
 		return all
 	}

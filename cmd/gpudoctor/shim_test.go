@@ -69,10 +69,7 @@ func shimmedFaults() []shimmed {
 	for _, call := range []string{"count", "name", "context@1", "alloc@1", "copy@0>1", "to-host@1", "module@1", "free"} {
 		list = append(list, errorOf(call, probe.Quick))
 	}
-	for _, call := range []string{"register", "wait@1", "ipc-open"} {
-		list = append(list, errorOf(call, probe.Full))
-	}
-	return list
+	return append(list, errorOf("register", probe.Full), errorOf("wait@1", probe.Full), errorOf("ipc-open", probe.Full))
 }
 
 // errorOf is the fault that a call fails: CALL or CALL@SRC>DST.

@@ -70,9 +70,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	names := []string{"NCCL_BUFFSIZE", "NCCL_CROSS_NIC", "NCCL_IB_HCA", "NCCL_NTHREADS"}
 	env := []string{"NCCL_DEBUG=WARN", "NCCL_HOME=/opt/nccl"}
-	for _, name := range names {
-		env = append(env, name+"=1")
-	}
+	env = append(env, expect.Map(names, func(name string) string { return name + "=1" })...)
 	breaks := map[string][]string{}
 	for _, name := range names {
 		breaks[name] = []string{name}

@@ -100,13 +100,8 @@ func TestJudge(t *testing.T) {
 
 // worst is the worst outcome in a report.
 func worst(r *probe.Report) string {
-	all := []probe.Outcome{r.Outcome}
-	for _, d := range r.Devices {
-		all = append(all, d.Outcome)
-	}
-	for _, x := range r.Transfers {
-		all = append(all, x.Outcome)
-	}
+	all := append(expect.Map(r.Devices, func(d probe.Device) probe.Outcome { return d.Outcome }), r.Outcome)
+	all = append(all, expect.Map(r.Transfers, func(x probe.Transfer) probe.Outcome { return x.Outcome })...)
 	for _, o := range []probe.Outcome{probe.Hang, probe.Corrupt, probe.Error, probe.Unknown, probe.Unsupported} {
 		if slices.Contains(all, o) {
 			return string(o)

@@ -145,11 +145,8 @@ func full(t *testing.T, api string) {
 	t.Helper()
 	// HIP gives memory to another process in one way.
 	ways := map[string][]string{drive.CUDA: {"cuMem", "cudaIpc"}, drive.HIP: {"hipIpc"}}[api]
-	between := func(outcomes string) (lines []string) {
-		for _, way := range ways {
-			lines = append(lines, probe.TestInterprocess+"/"+way+": "+outcomes)
-		}
-		return lines
+	between := func(outcomes string) []string {
+		return expect.Map(ways, func(way string) string { return probe.TestInterprocess + "/" + way + ": " + outcomes })
 	}
 	all := func(changed ...string) []string {
 		lines := append([]string{

@@ -37,10 +37,7 @@ func traceback(file, exception string) string {
 // interleaved takes one line of each text at a time, each behind the mark of its own.
 func interleaved(marks []string, texts ...string) string {
 	var b strings.Builder
-	var lines [][]string
-	for _, text := range texts {
-		lines = append(lines, strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n"))
-	}
+	lines := expect.Map(texts, func(text string) []string { return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") })
 	for i := range lines[0] {
 		for k := range lines {
 			b.WriteString(marks[k] + strings.TrimSuffix(lines[k][i], "\n") + "\n")
