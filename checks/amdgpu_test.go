@@ -122,9 +122,7 @@ func TestAMDAccess(t *testing.T) {
 		{"refused", nodes(nil, nil), nil, new(false), "pcie"},
 		{"a link of another kind", nodes([]aLink{{2, 4, 1, 0, 0, 0}}, []aLink{{1, 4, 1, 0, 0, 0}}), nil, new(true), ""},
 		{"a link to nowhere", nodes([]aLink{aPeer(99)}, nil), nil, new(false), "pcie"},
-		{"a link that may not be read", nodes(nil, nil), func(m *host.Memory) {
-			m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission)
-		}, nil, ""},
+		{"a link that may not be read", nodes(nil, nil), func(m *host.Memory) { m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission) }, nil, ""},
 		{"a link that is cut off", nodes(nil, nil), func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/1/p2p_links/0/properties", []byte("type 2\nversion_major 0\nnode_to"))
 		}, nil, ""},

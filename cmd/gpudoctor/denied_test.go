@@ -132,9 +132,7 @@ func TestDenied(t *testing.T) {
 
 // unreadable are entries of a folder that cannot be read, by what is said of them.
 var unreadable = map[string]func(at string) error{
-	"permission denied": func(at string) error {
-		return os.WriteFile(at, []byte("apiVersion: v1\n"), 0)
-	},
+	"permission denied":           func(at string) error { return os.WriteFile(at, []byte("apiVersion: v1\n"), 0) },
 	"a folder: permission denied": func(at string) error { return os.Mkdir(at, 0) },
 	"not a regular file":          func(at string) error { return syscall.Mkfifo(at, 0o644) },
 	"a socket: not a regular file": func(at string) error {

@@ -169,11 +169,9 @@ var breaks = map[string]func(lines []string, i int) []string{
 	"binary": func(lines []string, i int) []string {
 		return replaced(lines, i, "\x89PNG\x1a\x00\x01\x02\xff\xfe"+strings.Repeat("\x03", 400))
 	},
-	"invalid UTF-8": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
-	"cut":           func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
-	"second document": func(lines []string, i int) []string {
-		return append(slices.Clip(lines), "---", lines[i]+": [")
-	},
+	"invalid UTF-8":   func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
+	"cut":             func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
+	"second document": func(lines []string, i int) []string { return append(slices.Clip(lines), "---", lines[i]+": [") },
 }
 
 func replaced(lines []string, i int, by string) []string {

@@ -171,9 +171,7 @@ func full(t *testing.T, api string) {
 		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
 		{"flags slowly seen", "slow-flags=50@1>0", all("handshake: unknown")},
 		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
-		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
-			return strings.HasPrefix(l, probe.TestInterprocess)
-		}), probe.TestInterprocess+": unsupported unsupported")},
+		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool { return strings.HasPrefix(l, probe.TestInterprocess) }), probe.TestInterprocess+": unsupported unsupported")},
 		{"not between processes", "ipc-dropped", all(between("corrupt(poison) corrupt(poison)")...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
