@@ -53,23 +53,14 @@ func TestReadConfig(t *testing.T) {
 		{"ids of a virtual function", func(b bytes) bytes { copy(b, "\xff\xff\xff\xff"); return b }, whole},
 		{"capabilities in a loop behind PCIe", func(b bytes) bytes { b[0x61] = 0x40; return b }, whole},
 		{"capabilities that point into the header", func(b bytes) bytes { b[0x41] = 0x10; return b }, only(device{ConfigBytes: 4096})},
-		{
-			"extended capabilities in a loop", func(b bytes) bytes { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
-			func(d *device) { d.Extended = false },
-		},
+		{"extended capabilities in a loop", func(b bytes) bytes { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b }, func(d *device) { d.Extended = false }},
 		{"extended capabilities of zeros", func(b bytes) bytes { clear(b[0x100:]); return b }, notExtended},
 		{"extended capabilities of ones", func(b bytes) bytes { copy(b[0x100:], slices.Repeat(bytes{0xff}, 4096-256)); return b }, notExtended},
-		{
-			"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b },
-			func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
-		},
+		{"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b }, func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 }},
 		{"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b }, func(d *device) {
 			d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
 		}},
-		{
-			"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
-			func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
-		},
+		{"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b }, func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got device

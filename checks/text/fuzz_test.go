@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -27,10 +28,10 @@ func FuzzRead(f *testing.F) {
 			f.Add([]byte(wrapped))
 		}
 	}
-	f.Add(gzipped([]byte(known)))
-	f.Add(gzipped(gzipped([]byte(known))))
+	f.Add(checktest.Gzip([]byte(known)))
+	f.Add(checktest.Gzip(checktest.Gzip([]byte(known))))
 	f.Add(tarred(f, "a.log", known, "b/c.log", known))
-	f.Add(gzipped(tarred(f, "a.log.gz", string(gzipped([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
+	f.Add(checktest.Gzip(tarred(f, "a.log.gz", string(checktest.Gzip([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
 	f.Add(zipped(f, "a.log", known, "b.tar", string(tarred(f, "c.log", known))))
 	f.Add(bzipped)
 	f.Add(packZstd(f, known, 1<<10))

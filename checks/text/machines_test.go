@@ -50,9 +50,9 @@ func TestMachinesAsTrees(t *testing.T) {
 			packed := checktest.Tar(t, "", entries)
 			for _, of := range []string{
 				folder,
-				save(t, "m.tar.gz", checktest.Gzip(t, checktest.Tar(t, "./sosreport-node1", entries))),
+				save(t, "m.tar.gz", checktest.Gzip(checktest.Tar(t, "./sosreport-node1", entries))),
 				save(t, "m.zip", checktest.Zip(t, "case 12/node1", entries)),
-				save(t, "outer.tar", checktest.Tar(t, "", []checktest.Entry{{Path: "ticket/m.tgz", Data: checktest.Gzip(t, packed)}})),
+				save(t, "outer.tar", checktest.Tar(t, "", []checktest.Entry{{Path: "ticket/m.tgz", Data: checktest.Gzip(packed)}})),
 			} {
 				got, err := text.Read(t.Context(), []string{of}, text.Options{})
 				expect.Must(t, err == nil, "%s: %v", of, err)

@@ -56,7 +56,7 @@ func desk(t *testing.T) string {
 	entries, _ := checktest.SplitRecording(t, recording)
 	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(t, checktest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", entries)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
