@@ -55,10 +55,8 @@ func TestLinkPaths(t *testing.T) {
 			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
 		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
-		v := f.Links.VirtualTopology
-		expect.That(t, v != nil && !*v, "virtual topology = %v, want false", v)
-		reasons := checktest.UnknownOf(f, "links")
-		expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
+		expect.NoDiff(t, new(false), f.Links.VirtualTopology, "virtual topology")
+		expect.NoDiff(t, nil, checktest.UnknownOf(f, "links"), "unknown")
 	}
 }
 
@@ -309,8 +307,7 @@ func TestLinksFlatVM(t *testing.T) {
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
 	expect.NoDiff(t, want, f.Links.Between(b, a), "pair")
-	v := f.Links.VirtualTopology
-	expect.That(t, v != nil && *v, "virtual topology = %v, want true", v)
+	expect.NoDiff(t, new(true), f.Links.VirtualTopology, "virtual topology")
 	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
 	expect.That(t, f.Links.Between(a, a) == nil && (*facts.LinkFacts)(nil).Between(a, b) == nil, "a pair that is not there was found")
 }

@@ -51,8 +51,7 @@ func TestOf(t *testing.T) {
 		},
 		{Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0], NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}}},
 	}, affinity.Of(f), "it")
-	got := affinity.Of(&facts.Facts{})
-	expect.That(t, got == nil, "of nothing: %v", got)
+	expect.NoDiff(t, nil, affinity.Of(&facts.Facts{}), "of nothing")
 	// Without RDMA devices every NIC counts.
 	f.NICs = nil
 	near := affinity.Of(f)[0].NICs
@@ -79,8 +78,7 @@ func TestPathTo(t *testing.T) {
 		expect.Equal(t, tt.want, got, "%s to %s", tt.gpu, tt.device)
 	}
 	f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: "0002:19:00.0"})
-	p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0")
-	expect.That(t, p == nil, "an address of two GPUs: %v", p)
+	expect.NoDiff(t, nil, affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0"), "an address of two GPUs")
 }
 
 func TestPortRate(t *testing.T) {

@@ -66,8 +66,7 @@ func TestRegister(t *testing.T) {
 					r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+d.cuda)
 					a := expect.Value(r.run(t.Context(), allWays))(t)
 					for i, want := range []string{h.want, d.want, p.want} {
-						got := brief(a.Tried[i].Result)
-						expect.That(t, got == want, "%s: got %s (%s), want %s", allWays[i].Way, got, a.Tried[i].Result.Reason, want)
+						expect.Equal(t, want, brief(a.Tried[i].Result), "%s (%s)", allWays[i].Way, a.Tried[i].Result.Reason)
 					}
 				})
 			}
@@ -139,8 +138,7 @@ func TestRegisterOldLibraries(t *testing.T) {
 	for _, tt := range []struct{ verbs, cuda []string }{{[]string{"-DOLD_VERBS"}, nil}, {nil, []string{"-DOLD_DRIVER"}}} {
 		r := &runner{task: registerTask, env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "verbs", tt.verbs...) + ":" + drivers.Build(t, "cuda", tt.cuda...)}}
 		a := expect.Value(r.run(t.Context(), []Try{{Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}))(t)
-		got := brief(a.Tried[0].Result) + ", " + brief(a.Tried[1].Result)
-		expect.That(t, got == "unknown, ok", "%v: got %s: %s", tt, got, a.Tried[0].Result.Reason)
+		expect.Equal(t, "unknown, ok", brief(a.Tried[0].Result)+", "+brief(a.Tried[1].Result), "%v: %s", tt, a.Tried[0].Result.Reason)
 	}
 }
 
@@ -246,8 +244,7 @@ func TestRead(t *testing.T) {
 					env = append(env, forbidCompat)
 				}
 				a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir}))(t)
-				got := brief(a.Tried[0].Result)
-				expect.That(t, got == want, "%s: got %s (%s), want %s", way, got, a.Tried[0].Result.Reason, want)
+				expect.Equal(t, want, brief(a.Tried[0].Result), "%s (%s)", way, a.Tried[0].Result.Reason)
 			}
 			left, err := os.ReadDir(dir)
 			_, log := os.Stat("cufile.log")

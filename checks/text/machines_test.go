@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -60,8 +59,7 @@ func TestMachinesAsTrees(t *testing.T) {
 				for _, text := range got.Facts.Texts {
 					expect.That(t, strings.HasSuffix(text.Name, "etc/os-release") && text.Unread == "", "%s: the text %+v", of, text)
 				}
-				diff := gocmp.Diff(want, plain(got.Facts))
-				expect.That(t, diff == "", "%s (-recording +tree):\n%s", of, diff)
+				expect.NoDiff(t, want, plain(got.Facts), "the recording and %s", of)
 			}
 		})
 	}

@@ -46,8 +46,7 @@ func desk(t *testing.T) string {
 	} {
 		raw := expect.Value(os.ReadFile(filepath.Join("..", "..", from)))(t)
 		to := filepath.Join(folder, name)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(to), 0o750))
-		expect.NoError(t, os.WriteFile(to, raw, 0o600))
+		writeTestFile(t, to, raw)
 	}
 	waivers := "waivers:\n  - {rule: iommu-translation, reason: a test, expires: 2099-05-31}\n"
 	expect.NoError(t, os.WriteFile(filepath.Join(folder, "waivers.yaml"), []byte(waivers), 0o600))
@@ -206,8 +205,7 @@ func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
 	expect.Must(t, (err == nil) == (action == "append"), "%s %s: %v", action, file, err)
-	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	expect.NoError(t, os.WriteFile(file, append(old, body...), 0o600))
+	writeTestFile(t, file, append(old, body...))
 }
 
 // follow runs a command line. gpudoctor check may end with 1, which means findings.

@@ -384,8 +384,7 @@ func TestCaughtExceptions(t *testing.T) {
 		"exit code 0":              steps.String() + caught + steps.String() + "Process 0 exit with status code 0\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := diagnosed(t, text)
-			expect.That(t, len(found) == 0, "a false alarm: %v of\n%s", found, text)
+			expect.Len(t, 0, diagnosed(t, text), "false alarms of\n%s", text)
 		})
 	}
 }

@@ -22,8 +22,7 @@ func TestNvsmiTable(t *testing.T) {
 		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: new(int64(1016 << 20))}},
 	}
 	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
-	mig := f.GPUs.Devices[1].MIG
-	expect.That(t, mig != nil && *mig, "GPU 1: MIG is %v, want true", mig)
+	expect.NoDiff(t, new(true), f.GPUs.Devices[1].MIG, "MIG of GPU 1")
 	expect.That(t, f.Logs != nil && f.Logs.Messages[0].ID == "nvsmi-err", "the ERR! of GPU 1 is not noted: %+v", f.Logs)
 }
 
