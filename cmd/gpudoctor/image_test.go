@@ -209,7 +209,9 @@ func TestImages(t *testing.T) {
 				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
 				expect.That(t, !shell && len(a.Apply.Unset) == 0, "%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
 			}
-			expect.That(t, c.name != "stubs on LD_LIBRARY_PATH" || strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib"), "%s: %+v", form, d.Advice[0].Apply)
+			if c.name == "stubs on LD_LIBRARY_PATH" {
+				expect.That(t, strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib"), "%s: %+v", form, d.Advice[0].Apply)
+			}
 		}
 	}
 	expect.That(t, advised != 0, "there was no advice")
