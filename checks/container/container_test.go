@@ -190,11 +190,7 @@ func TestContainerInside(t *testing.T) {
 
 // factsOf lists the facts that are unknown, each between blanks.
 func factsOf(list []facts.Unknown) string {
-	s := " "
-	for _, u := range list {
-		s += u.Fact + " "
-	}
-	return s
+	return " " + strings.Join(expect.Map(list, func(u facts.Unknown) string { return u.Fact }), " ") + " "
 }
 
 func TestContainerUnreadable(t *testing.T) {
