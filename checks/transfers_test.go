@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -99,13 +100,7 @@ func TestTransfersSection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := Gather(t.Context(), host.New(c.m), gather.Options{Probe: c.mode})
 			expect.Equal(t, c.section, f.Transfers != nil, "section there")
-			var got []string
-			for _, u := range f.Unknown {
-				if u.Section == "transfers" {
-					got = append(got, u.Reason)
-				}
-			}
-			joined := strings.Join(got, "; ")
+			joined := strings.Join(checktest.UnknownOf(f, "transfers"), "; ")
 			expect.That(t, strings.Contains(joined, c.unknown) && (c.unknown == "") == (joined == ""), "unknown %q, want %q", joined, c.unknown)
 		})
 	}

@@ -103,11 +103,5 @@ func TestTextsOfFixtures(t *testing.T) {
 	got := expect.Value(text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, paths, fault{})}))(t)
 	expect.Equal(t, len(texts), len(got.Facts.Texts), "it")
 	checkTexts(t, got, text.DefaultMaxBytes)
-	var unread []facts.Text
-	for _, text := range got.Facts.Texts {
-		if text.Problem != "" {
-			unread = append(unread, text)
-		}
-	}
-	expect.Len(t, 0, unread, "not read")
+	expect.Len(t, 0, slices.DeleteFunc(got.Facts.Texts, func(text facts.Text) bool { return text.Problem == "" }), "not read")
 }
