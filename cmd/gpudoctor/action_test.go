@@ -195,7 +195,7 @@ func TestAction(t *testing.T) {
 			expect.That(t, regexp.MustCompile(tt.log).MatchString(got.log), "the log does not match %s:\n%s", tt.log, got.log)
 			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
 				content, err := os.ReadFile(got.outputs[report])
-				expect.That(t, err == nil && (len(content) > 0) == (tt.verdict != ""), "%s at %q: %v", report, got.outputs[report], err)
+				expect.That(t, (err == nil && len(content) > 0) == (tt.verdict != ""), "%s at %q: %v", report, got.outputs[report], err)
 			}
 			expect.That(t, (got.summary != "") == (tt.verdict != ""), "summary: %.200q", got.summary)
 		})

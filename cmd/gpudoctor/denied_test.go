@@ -167,7 +167,7 @@ func TestUnreadableEntries(t *testing.T) {
 	maps.Copy(makers, unreadable)
 	for _, said := range expect.SomeRows(4, slices.Sorted(maps.Keys(makers))) {
 		maker := makers[said]
-		folder := expect.Value(os.MkdirTemp(dir, ""))(t)
+		folder := expect.Value(os.MkdirTemp(dir, ""))(t) //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
 		at := filepath.Join(folder, "x.yaml")
 		t.Cleanup(func() { _ = os.Chmod(at, 0o755) })
 		for _, err := range []error{os.Chmod(folder, 0o755), os.WriteFile(filepath.Join(folder, "pod.yaml"), pod, 0o644), maker(at)} {
