@@ -164,7 +164,7 @@ func TestGPURun(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
-	program := expect.Value(exec.LookPath("gpudoctor"))(t)
+	program := expect.Value(exec.LookPath("gpudoctor"))(t) // Of testscript.
 	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
 	env := simulated{}.environment(t)
 	shim := drivers.BuildShim(t)
