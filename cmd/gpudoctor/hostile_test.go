@@ -130,7 +130,7 @@ func TestHostileFacts(t *testing.T) {
 			return chosen
 		})
 		delete(v, "schema")
-		raw := expect.Value(json.Marshal(v))(t) // It writes bytes that are no UTF-8 as U+FFFD.
+		raw := expect.Value(json.Marshal(v))(t)                                                  // It writes bytes that are no UTF-8 as U+FFFD.
 		writeTestFile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
 		code, out := runShown(t, "facts of "+section, "facts", "--no-redact", "--from", facts)
 		expect.That(t, code == exitOK && (count <= 0 || strings.Contains(out, `\u202e`)), "facts of %s: exit code %d; %d strings are planted", section, code, count)
