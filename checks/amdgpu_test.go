@@ -53,9 +53,7 @@ func TestAMDAccelerator(t *testing.T) {
 		MemoryBytes: 196592 << 20, MemoryUsedBytes: new(int64(297029632)), VisibleMemoryBytes: new(int64(196592 << 20)),
 		KFD:              &facts.KFDNode{Node: 2, GPUID: 50001, Hive: "0x0200000000000001"},
 		ComputePartition: "SPX", MemoryPartition: "NPS1", VBIOS: "113-M3000100-102",
-		RAS: []facts.RASBlock{
-			{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1},
-		},
+		RAS:        []facts.RASBlock{{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1}},
 		XGMIErrors: new(3), RetiredPages: new(2),
 		Processes: []facts.GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
 	}
@@ -92,9 +90,7 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	f := gatherAMD(t, m)
 	got := gapsOfGPUs(f)
 	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "devices.ras: read "), "unknown: %q", got)
-	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
-		t.Errorf("RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
-	}
+	expect.That(t, f.GPUs.Devices[2].RAS == nil && f.GPUs.Devices[2].XGMIErrors == nil && len(f.GPUs.Devices[3].RAS) == 6, "RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.
@@ -126,9 +122,7 @@ func TestAMDAccess(t *testing.T) {
 		{"refused", nodes(nil, nil), nil, new(false), "pcie"},
 		{"a link of another kind", nodes([]aLink{{2, 4, 1, 0, 0, 0}}, []aLink{{1, 4, 1, 0, 0, 0}}), nil, new(true), ""},
 		{"a link to nowhere", nodes([]aLink{aPeer(99)}, nil), nil, new(false), "pcie"},
-		{"a link that may not be read", nodes(nil, nil), func(m *host.Memory) {
-			m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission)
-		}, nil, ""},
+		{"a link that may not be read", nodes(nil, nil), func(m *host.Memory) { m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission) }, nil, ""},
 		{"a link that is cut off", nodes(nil, nil), func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/1/p2p_links/0/properties", []byte("type 2\nversion_major 0\nnode_to"))
 		}, nil, ""},
@@ -232,9 +226,7 @@ func TestAMDNoTopology(t *testing.T) {
 			tt.change(m)
 			f := gatherAMD(t, m)
 			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)
-			if !slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }) {
-				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
-			}
+			expect.That(t, slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }), "unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			for _, p := range f.Links.Pairs {
 				expect.That(t, p.Accessible == nil && p.LinkType == "", "pair %+v", p)
 			}

@@ -87,9 +87,7 @@ func TestSectionsApart(t *testing.T) {
 			}
 			all := gather(withSections(t, whole, func(section string) bool { return section != c.Name }))
 			declared := gather(withSections(t, whole, func(section string) bool { return slices.Contains(c.After, section) }))
-			if all != declared {
-				t.Errorf("%s: the check %s reads sections that After does not name:\nwith all:  %.300s\nwith those: %.300s", name, c.Name, all, declared)
-			}
+			expect.That(t, all == declared, "%s: the check %s reads sections that After does not name:\nwith all:  %.300s\nwith those: %.300s", name, c.Name, all, declared)
 			poor := withSections(t, whole, func(section string) bool { return section != c.Name })
 			if poor.GPUs != nil {
 				poor.GPUs.Devices = []facts.GPU{}

@@ -88,9 +88,7 @@ func TestCollectiveThresholds(t *testing.T) {
 				if c.Outcome != want || c.Arms[0].Outcome != want || op.Outcome != want || (c.Reason == "") != (want == probe.OK) {
 					t.Errorf("%s by %q at %v of the threshold: %s, arm %s, operation %s, want %s (%s)", m.name, way.kind, share, c.Outcome, c.Arms[0].Outcome, op.Outcome, want, c.Reason)
 				}
-				if want != probe.Unknown && (op.ExpectedGBps == nil || *op.ExpectedGBps != m.rate || *op.Threshold != m.threshold || op.Basis == "" || op.Fraction == nil) {
-					t.Errorf("%s: got %+v", m.name, op)
-				}
+				expect.That(t, want == probe.Unknown || op.ExpectedGBps != nil && *op.ExpectedGBps == m.rate && *op.Threshold == m.threshold && op.Basis != "" && op.Fraction != nil, "%s: got %+v", m.name, op)
 				expect.That(t, c.Arms[0].Operations[0].ExpectedGBps == nil && c.Arms[0].Operations[0].Outcome == probe.OK, "%s: 8 bytes are judged: %+v", m.name, c.Arms[0].Operations[0])
 				other := c.Arms[1]
 				expect.That(t, other.Outcome == probe.OK && other.Operations[2].ExpectedGBps == nil, "%s: the arm %s is judged: %+v", m.name, other.Name, other)
@@ -128,9 +126,7 @@ func TestCollectiveMeasured(t *testing.T) {
 	} {
 		c := ranAt(tt.n, tt.kind, map[string]string{"net": "Socket"}[tt.kind], tt.nvls, tt.gbps)
 		expectOfProbe(tt.f, c)
-		if c.Outcome != tt.want || c.Cause != tt.because || c.Arms[0].Outcome != tt.want {
-			t.Errorf("%s: %s (%s, %s), want %s (%s)", tt.name, c.Outcome, c.Cause, c.Reason, tt.want, tt.because)
-		}
+		expect.That(t, c.Outcome == tt.want && c.Cause == tt.because && c.Arms[0].Outcome == tt.want, "%s: %s (%s, %s), want %s (%s)", tt.name, c.Outcome, c.Cause, c.Reason, tt.want, tt.because)
 	}
 }
 
@@ -160,15 +156,12 @@ func TestCollectiveNotJudged(t *testing.T) {
 		c := judge(machine(), func(c *probe.Collectives) { c.Outcome, c.Arms[0].Outcome = outcome, outcome })
 		expect.That(t, c.Outcome == outcome && c.Arms[0].Operations[1].Threshold == nil, "%s: %+v", outcome, c.Arms[0])
 	}
-	if c := judge(machine(), func(c *probe.Collectives) { c.Arms = nil }); c.Outcome != probe.OK {
-		t.Errorf("no arm: %+v", c)
-	}
+	c := judge(machine(), func(c *probe.Collectives) { c.Arms = nil })
+	expect.That(t, c.Outcome == probe.OK, "no arm: %+v", c)
 	used := machine()
 	used.GPUs.Devices[1].Processes = []facts.GPUProcess{{PID: 7, Name: "train"}}
-	if c := judge(used, func(*probe.Collectives) {}); c.Outcome != probe.Unknown || c.Cause != probe.CauseBusy || c.Arms[0].Operations[1].Threshold != nil {
-		t.Errorf("in use, slow: %+v", c)
-	}
-	if c := judge(used, func(c *probe.Collectives) { *c.Arms[0].Operations[1].BusGBps = 328 }); c.Outcome != probe.OK || c.Arms[0].Operations[1].Threshold != nil {
-		t.Errorf("in use, good: %+v", c)
-	}
+	c = judge(used, func(*probe.Collectives) {})
+	expect.That(t, c.Outcome == probe.Unknown && c.Cause == probe.CauseBusy && c.Arms[0].Operations[1].Threshold == nil, "in use, slow: %+v", c)
+	c = judge(used, func(c *probe.Collectives) { *c.Arms[0].Operations[1].BusGBps = 328 })
+	expect.That(t, c.Outcome == probe.OK && c.Arms[0].Operations[1].Threshold == nil, "in use, good: %+v", c)
 }

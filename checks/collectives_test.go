@@ -80,9 +80,7 @@ func TestCollectivesAfterFailure(t *testing.T) {
 			if ran != tt.ran || ran != (g.Facts.Collectives != nil) || ran && g.Facts.Collectives.Outcome != outcome {
 				t.Errorf("pairs %+v, collectives %s: ran %t, %+v", tt.pairs, outcome, ran, g.Facts.Collectives)
 			}
-			if unknown := len(g.Unknowns()) > 0; unknown != (!ran || outcome == probe.Unknown) {
-				t.Errorf("pairs %+v, collectives %s: unknown %+v", tt.pairs, outcome, g.Unknowns())
-			}
+			expect.That(t, (len(g.Unknowns()) > 0) == (!ran || outcome == probe.Unknown), "pairs %+v, collectives %s: unknown %+v", tt.pairs, outcome, g.Unknowns())
 		}
 	}
 }
@@ -124,9 +122,7 @@ func TestDue(t *testing.T) {
 					ran := false
 					g.Collectives = func(_ context.Context, asked collective.Options, r *probe.Collectives) error {
 						ran, r.Outcome = true, probe.OK
-						if got := asked.Files[v.variable.Name] != ""; got != (v.variable.Effective && v.variable.Source == "/etc/nccl.conf") {
-							t.Errorf("%+v: the settings of files are %v", v.variable, asked.Files)
-						}
+						expect.That(t, (asked.Files[v.variable.Name] != "") == (v.variable.Effective && v.variable.Source == "/etc/nccl.conf"), "%+v: the settings of files are %v", v.variable, asked.Files)
 						return nil
 					}
 					expect.NoError(t, gatherCollectives(t.Context(), g))

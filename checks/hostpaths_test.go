@@ -69,9 +69,8 @@ func TestExpectUplink(t *testing.T) {
 		{unknown, 2.6, probe.OK, ""},
 	} {
 		x := probe.Transfer{Test: probe.TestHostToDevice, Source: "node0", Destination: gpu, Outcome: probe.OK, GBps: &c.gbps}
-		if judgeSpeed(c.facts, 2, &x); x.Outcome != c.want || x.Basis != c.basis {
-			t.Errorf("%.2f GB/s: %s by %q, want %s by %q", c.gbps, x.Outcome, x.Basis, c.want, c.basis)
-		}
+		judgeSpeed(c.facts, 2, &x)
+		expect.That(t, x.Outcome == c.want && x.Basis == c.basis, "%.2f GB/s: %s by %q, want %s by %q", c.gbps, x.Outcome, x.Basis, c.want, c.basis)
 	}
 }
 

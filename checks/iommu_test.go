@@ -61,9 +61,8 @@ func TestIOMMUMixed(t *testing.T) {
 	tree, _, _ = checktest.EightGPU()
 	m = checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", tree.Functions[0].Group), []byte("DMA\n"))
-	if f = gatherTopology(t, m, nil); f.IOMMU.Mode != "passthrough" {
-		t.Errorf("mode = %q, want passthrough where another device is translated", f.IOMMU.Mode)
-	}
+	f = gatherTopology(t, m, nil)
+	expect.That(t, f.IOMMU.Mode == "passthrough", "mode = %q, want passthrough where another device is translated", f.IOMMU.Mode)
 }
 
 func TestIOMMUHidden(t *testing.T) {

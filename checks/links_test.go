@@ -33,9 +33,7 @@ func TestLinkPaths(t *testing.T) {
 			for j := i + 1; j < len(gpus); j++ {
 				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
 				expect.Must(t, p != nil, "no pair of GPUs %d and %d", i, j)
-				if p.Kind != "gpu-gpu" || p.Path != wantPaths[i][j] {
-					t.Errorf("privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
-				}
+				expect.That(t, p.Kind == "gpu-gpu" && p.Path == wantPaths[i][j], "privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
 			}
 		}
 		// GPU by NIC: NIC 0 stands beside GPUs 0 and 1, NIC 1 beside GPU 2
@@ -57,10 +55,8 @@ func TestLinkPaths(t *testing.T) {
 			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
 		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
-		v := f.Links.VirtualTopology
-		expect.That(t, v != nil && !*v, "virtual topology = %v, want false", v)
-		reasons := checktest.UnknownOf(f, "links")
-		expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
+		expect.NoDiff(t, new(false), f.Links.VirtualTopology, "virtual topology")
+		expect.NoDiff(t, nil, checktest.UnknownOf(f, "links"), "unknown")
 	}
 }
 
@@ -158,9 +154,8 @@ func TestPathWithoutNodes(t *testing.T) {
 		b := tree.Root(0, 0x20, test.b).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
-		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
-			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, checktest.UnknownOf(f, "links"))
-		}
+		unknown := checktest.UnknownOf(f, "links")
+		expect.That(t, (unknown != nil) == (test.want == ""), "%s: unknown = %q, want it said only where there is no path", test.name, unknown)
 	}
 }
 
@@ -312,8 +307,7 @@ func TestLinksFlatVM(t *testing.T) {
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
 	expect.NoDiff(t, want, f.Links.Between(b, a), "pair")
-	v := f.Links.VirtualTopology
-	expect.That(t, v != nil && *v, "virtual topology = %v, want true", v)
+	expect.NoDiff(t, new(true), f.Links.VirtualTopology, "virtual topology")
 	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
 	expect.That(t, f.Links.Between(a, a) == nil && (*facts.LinkFacts)(nil).Between(a, b) == nil, "a pair that is not there was found")
 }
@@ -329,9 +323,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	want := &facts.LinkFacts{Pairs: []facts.Pair{{A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}}}
 	expect.NoDiff(t, want, f.Links, "section")
-	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
-		t.Errorf("unknown = %v, want the path", g.Unknowns())
-	}
+	expect.That(t, slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }), "unknown = %v, want the path", g.Unknowns())
 	f.GPUs = nil
 	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
 }

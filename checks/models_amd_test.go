@@ -8,12 +8,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
-	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/storage"
 )
 
 // aNode is a node of a made-up topology of amdkfd. Node numbers are the places in the list.
@@ -121,7 +118,7 @@ func (a amdMachine) build() *host.Memory {
 		return m
 	}
 	a.tree.WriteNetwork(m, "amdgpu")
-	m.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	writeUsual(m)
 	m.AddFile(amdModule+"/version", []byte("6.12.12\n"))
 	for name, value := range map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"} {
 		m.AddFile(amdModule+"/parameters/"+name, []byte(value+"\n"))
@@ -129,23 +126,11 @@ func (a amdMachine) build() *host.Memory {
 	m.AddFile("/opt/rocm/.info/version", []byte("6.4.1-83\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("0\n"))
 	m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
-	m.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
-	m.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	m.AddFile("/proc/meminfo", []byte("MemTotal:      2113247808 kB\n"))
-	m.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	checktest.WriteStorage(m)
-	m.Answer(storage.AskSettings, storage.Settings{})
-	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
-		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
-	}
 	m.Answer(host.AskKernelConfig, host.KernelConfig{Source: "/boot/config-6.8.0-60-generic", Options: map[string]string{
 		"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y",
 	}})
-	m.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
 	m.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
-	m.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	m.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
-	m.Answer(host.AskKernelLog, "")
 	return m
 }
 
@@ -241,10 +226,7 @@ func accelerators(name string, mebibytes int, compute string) map[string]string 
 // accelerated is a server of two sockets with a switch for each GPU and a NIC, in pass-through mode.
 func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
 	a := amdMachine{cpu: cpu, told: true, tree: &checktest.Tree{
-		Nodes: []checktest.Node{
-			{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}},
-			{CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
-		},
+		Nodes:       []checktest.Node{{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}}, {CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}}},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "identity",
 	}}
 	link := checktest.Gen(generation, 16)

@@ -106,12 +106,29 @@ func asWorkstation(g *checktest.Function) string {
 	return g.Address
 }
 
+// writeUsual has a machine answer what is alike on all.
+func writeUsual(m *host.Memory) {
+	m.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	m.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
+	m.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
+	m.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
+	checktest.WriteStorage(m)
+	m.Answer(storage.AskSettings, storage.Settings{})
+	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
+		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
+	}
+	m.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
+	m.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	m.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
+	m.Answer(host.AskKernelLog, "")
+}
+
 // memory makes the machine answer.
 func (m model) memory() *host.Memory {
 	mem := &host.Memory{}
 	m.tree.Write(mem, true)
 	m.tree.WriteNetwork(mem, "nvidia", "nvidia_uvm")
-	mem.Answer(network.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
+	writeUsual(mem)
 	mem.AddDir("/dev")
 	for i := range m.gpus {
 		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
@@ -121,24 +138,12 @@ func (m model) memory() *host.Memory {
 		mem.AddInfo("/dev/"+name, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
 		mem.Answer(host.AskAccess+"/dev/"+name, "rw")
 	}
-	mem.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
-	mem.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
 	mem.AddFile("/proc/cpuinfo", m.processors())
-	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	checktest.WriteStorage(mem)
-	mem.Answer(storage.AskSettings, storage.Settings{})
-	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
-		mem.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
-	}
 	mem.AddFile("/proc/driver/nvidia/version", []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.84  Release Build  (dvs-builder@U22)\nGCC version:\n"))
 	mem.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
-	mem.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
 	mem.Answer(host.AskEnviron, []string{})
 	mem.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
-	mem.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
-	mem.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
-	mem.Answer(host.AskKernelLog, "")
 	mem.Answer(host.AskNVML, m.nvml())
 	mem.Answer(host.AskProbe+"quick", m.probe())
 	return mem

@@ -23,9 +23,8 @@ func gatherTopology(tb testing.TB, m *host.Memory, gpus *facts.GPUFacts) *facts.
 	f := &facts.Facts{GPUs: gpus}
 	g := checktest.On(m, f)
 	for _, c := range []*gather.Check{pci.Check, iommuCheck, affinity.Check, linksCheck} {
-		if err := c.Gather(tb.Context(), g); err != nil {
-			tb.Fatalf("%s: %v", c.Name, err)
-		}
+		err := c.Gather(tb.Context(), g)
+		expect.Must(tb, err == nil, "%s: %v", c.Name, err)
 	}
 	f.Unknown = g.Unknowns()
 	slices.SortFunc(f.Unknown, func(a, b facts.Unknown) int {
@@ -78,11 +77,7 @@ func TestPCIPrivileged(t *testing.T) {
 			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
 			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
 		},
-		BARs: []facts.BAR{
-			{Index: 0, SizeBytes: 16 << 20},
-			{Index: 2, SizeBytes: 128 << 30},
-			{Index: 4, SizeBytes: 32 << 20},
-		},
+		BARs: []facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 2, SizeBytes: 128 << 30}, {Index: 4, SizeBytes: 32 << 20}},
 	}
 	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
@@ -92,8 +87,7 @@ func TestPCIPrivileged(t *testing.T) {
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 	}, got.ACS, "ACS")
 	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
-	reasons := checktest.UnknownOf(f, "pci")
-	expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
+	expect.NoDiff(t, nil, checktest.UnknownOf(f, "pci"), "unknown")
 }
 
 func TestPCIUnprivileged(t *testing.T) {
@@ -212,9 +206,8 @@ func TestPCIVirtualFunction(t *testing.T) {
 
 func TestPCIMissing(t *testing.T) {
 	g := checktest.On(&host.Memory{}, &facts.Facts{})
-	if err := pci.Check.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
-		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
-	}
+	err := pci.Check.Gather(t.Context(), g)
+	expect.That(t, err != nil && g.Facts.PCI == nil, "error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 }
 
 func TestPCIKind(t *testing.T) {

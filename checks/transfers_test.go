@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -72,9 +73,8 @@ func TestExpectHost(t *testing.T) {
 		want probe.Outcome
 	}{{"node0", 55, probe.OK}, {"node0", 30, probe.Slow}, {"node1", 30, probe.OK}, {"node1", 12, probe.Slow}, {"host", 40, probe.OK}} {
 		x := probe.Transfer{Test: probe.TestDeviceToHost, Source: gpu, Destination: c.node, Outcome: probe.OK, GBps: &c.gbps}
-		if judgeSpeed(f, 2, &x); x.Outcome != c.want {
-			t.Errorf("%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
-		}
+		judgeSpeed(f, 2, &x)
+		expect.That(t, x.Outcome == c.want, "%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
 	}
 }
 
@@ -100,13 +100,7 @@ func TestTransfersSection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := Gather(t.Context(), host.New(c.m), gather.Options{Probe: c.mode})
 			expect.Equal(t, c.section, f.Transfers != nil, "section there")
-			var got []string
-			for _, u := range f.Unknown {
-				if u.Section == "transfers" {
-					got = append(got, u.Reason)
-				}
-			}
-			joined := strings.Join(got, "; ")
+			joined := strings.Join(checktest.UnknownOf(f, "transfers"), "; ")
 			expect.That(t, strings.Contains(joined, c.unknown) && (c.unknown == "") == (joined == ""), "unknown %q, want %q", joined, c.unknown)
 		})
 	}

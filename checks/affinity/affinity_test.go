@@ -49,18 +49,13 @@ func TestOf(t *testing.T) {
 			NICs:   []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "PXB", GBps: 63}},
 			Drives: []affinity.Near{{Address: "0000:30:00.0", Path: "NODE"}, {Address: "0000:31:00.0", Path: "NODE"}},
 		},
-		{
-			Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0],
-			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
-		},
+		{Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0], NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}}},
 	}, affinity.Of(f), "it")
-	got := affinity.Of(&facts.Facts{})
-	expect.That(t, got == nil, "of nothing: %v", got)
+	expect.NoDiff(t, nil, affinity.Of(&facts.Facts{}), "of nothing")
 	// Without RDMA devices every NIC counts.
 	f.NICs = nil
-	if got := affinity.Of(f)[0].NICs; len(got) != 1 || got[0].Name() != "0000:01:00.0" {
-		t.Errorf("nearest without RDMA: %v", got)
-	}
+	near := affinity.Of(f)[0].NICs
+	expect.That(t, len(near) == 1 && near[0].Name() == "0000:01:00.0", "nearest without RDMA: %v", near)
 }
 
 func TestPathTo(t *testing.T) {
@@ -83,8 +78,7 @@ func TestPathTo(t *testing.T) {
 		expect.Equal(t, tt.want, got, "%s to %s", tt.gpu, tt.device)
 	}
 	f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: "0002:19:00.0"})
-	p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0")
-	expect.That(t, p == nil, "an address of two GPUs: %v", p)
+	expect.NoDiff(t, nil, affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0"), "an address of two GPUs")
 }
 
 func TestPortRate(t *testing.T) {
@@ -122,9 +116,7 @@ func TestUplink(t *testing.T) {
 	f := roce()
 	f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: "0001:17:00.0", PortType: "upstream-port"})
 	basis := affinity.UplinkBasis(f, &f.Links.Hosts[0])
-	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
-		t.Errorf("%q, want %q", basis, want)
-	}
+	expect.Equal(t, "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0", basis, "basis")
 	expect.Equal(t, "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0", affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}), "basis")
 	for _, tt := range []struct {
 		bases []string

@@ -35,9 +35,7 @@ func TestNUMA(t *testing.T) {
 		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
 	}
 	expect.NoDiff(t, want, g.Facts.NUMA, "section")
-	if g.Unknowns() != nil {
-		t.Errorf("unknown = %v, want none", g.Unknowns())
-	}
+	expect.That(t, g.Unknowns() == nil, "unknown = %v, want none", g.Unknowns())
 }
 
 func TestNUMAMissing(t *testing.T) {
@@ -59,28 +57,23 @@ func TestNUMAMissing(t *testing.T) {
 
 	g = checktest.On(&host.Memory{}, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
-	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
-		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
-	}
+	expect.That(t, g.Facts.NUMA.Nodes == nil && len(g.Unknowns()) != 0, "nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
 }
 
 func TestParseCPUList(t *testing.T) {
-	for _, test := range []struct {
-		in   string
-		want string
-	}{
-		{"", "0"},
-		{"0", "1"},
-		{"0-15,64-79\n", "ffff000000000000ffff"},
-		{"8-11,0-3,4,2-9", "fff"},
-		{"5-3", "<nil>"},
-		{"0-4294967295", "<nil>"},
-		{"1,,2", "<nil>"},
-		{"-1", "<nil>"},
-		{"a-b", "<nil>"},
+	for in, want := range map[string]string{
+		"":               "0",
+		"0":              "1",
+		"0-15,64-79\n":   "ffff000000000000ffff",
+		"8-11,0-3,4,2-9": "fff",
+		"5-3":            "<nil>",
+		"0-4294967295":   "<nil>",
+		"1,,2":           "<nil>",
+		"-1":             "<nil>",
+		"a-b":            "<nil>",
 	} {
-		got, err := parseCPUList(test.in)
-		expect.That(t, (err == nil) == (got != nil) && got.Text(16) == test.want, "%q = %s, %v; want %s", test.in, got.Text(16), err, test.want)
+		got, err := parseCPUList(in)
+		expect.That(t, (err == nil) == (got != nil) && got.Text(16) == want, "%q = %s, %v; want %s", in, got.Text(16), err, want)
 	}
 }
 

@@ -100,11 +100,8 @@ func TestContainerDocker(t *testing.T) {
 		Evidence:   []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
 		SHM:        &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
 		SHMMounted: new(true), MemlockSoftBytes: new(int64(65536)), MemlockHardBytes: new(int64(-1)), NOFILESoft: new(int64(1024)),
-		Capabilities: []string{
-			"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
-			"NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
-		},
-		Seccomp: "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
+		Capabilities: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"},
+		Seccomp:      "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 		DeviceNodes: []facts.DeviceNode{
 			{Path: "/dev/dri/renderD128", Access: "r"},
 			{Path: "/dev/infiniband/uverbs0", Access: "rw"},
@@ -193,11 +190,7 @@ func TestContainerInside(t *testing.T) {
 
 // factsOf lists the facts that are unknown, each between blanks.
 func factsOf(list []facts.Unknown) string {
-	s := " "
-	for _, u := range list {
-		s += u.Fact + " "
-	}
-	return s
+	return " " + strings.Join(expect.Map(list, func(u facts.Unknown) string { return u.Fact }), " ") + " "
 }
 
 func TestContainerUnreadable(t *testing.T) {
@@ -232,15 +225,12 @@ func TestContainerGroups(t *testing.T) {
 }
 
 func TestCapabilityNames(t *testing.T) {
-	for _, tt := range []struct {
-		mask uint64
-		want []string
-	}{
-		{0, []string{}},
-		{1 << 23, []string{"SYS_NICE"}},
-		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
+	for mask, want := range map[uint64][]string{
+		0:                     {},
+		1 << 23:               {"SYS_NICE"},
+		1<<14 | 1<<40 | 1<<41: {"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"},
 	} {
-		expect.NoDiff(t, tt.want, CapabilityNames(tt.mask), "%#x", tt.mask)
+		expect.NoDiff(t, want, CapabilityNames(mask), "%#x", mask)
 	}
 }
 

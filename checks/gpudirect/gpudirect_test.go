@@ -111,9 +111,7 @@ func TestRegistrations(t *testing.T) {
 			g.Host = recorded
 			expect.NoError(t, Check.Gather(t.Context(), g))
 			got, unknown := f.GPUDirect, g.Unknowns()
-			if words(got) != tt.want {
-				t.Errorf("got\n%swant\n%s%v", words(got), tt.want, unknown)
-			}
+			expect.That(t, words(got) == tt.want, "got\n%swant\n%s%v", words(got), tt.want, unknown)
 			reasons := fmt.Sprint(unknown)
 			expect.That(t, (tt.reason != "" || len(unknown) == 0) && strings.Contains(reasons, tt.reason), "the reasons are %v, want %q", reasons, tt.reason)
 			var snapshot bytes.Buffer

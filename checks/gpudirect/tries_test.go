@@ -66,9 +66,7 @@ func TestRegister(t *testing.T) {
 					r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+d.cuda)
 					a := expect.Value(r.run(t.Context(), allWays))(t)
 					for i, want := range []string{h.want, d.want, p.want} {
-						if got := brief(a.Tried[i].Result); got != want {
-							t.Errorf("%s: got %s (%s), want %s", allWays[i].Way, got, a.Tried[i].Result.Reason, want)
-						}
+						expect.Equal(t, want, brief(a.Tried[i].Result), "%s (%s)", allWays[i].Way, a.Tried[i].Result.Reason)
 					}
 				})
 			}
@@ -95,9 +93,7 @@ func TestRegisterHangs(t *testing.T) {
 				if tried.Way == tt.way {
 					want = attempt.Unknown
 				}
-				if tried.Result.Outcome != want || want == attempt.Unknown && !strings.HasPrefix(tried.Result.Reason, tt.call+" did not return within") {
-					t.Errorf("%s: got %+v", tried.Way, tried.Result)
-				}
+				expect.That(t, tried.Result.Outcome == want && (want != attempt.Unknown || strings.HasPrefix(tried.Result.Reason, tt.call+" did not return within")), "%s: got %+v", tried.Way, tried.Result)
 			}
 		})
 	}
@@ -129,9 +125,8 @@ func TestRegisterWithout(t *testing.T) {
 			a := expect.Value(simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), allWays))(t)
 			for i, want := range tt.want {
 				r := a.Tried[i].Result
-				if got := brief(r); got != want || want == "unknown" && !strings.Contains(r.Reason, tt.why) {
-					t.Errorf("%s: got %s (%s), want %s", a.Tried[i].Way, got, r.Reason, want)
-				}
+				got := brief(r)
+				expect.That(t, got == want && (want != "unknown" || strings.Contains(r.Reason, tt.why)), "%s: got %s (%s), want %s", a.Tried[i].Way, got, r.Reason, want)
 			}
 		})
 	}
@@ -143,9 +138,7 @@ func TestRegisterOldLibraries(t *testing.T) {
 	for _, tt := range []struct{ verbs, cuda []string }{{[]string{"-DOLD_VERBS"}, nil}, {nil, []string{"-DOLD_DRIVER"}}} {
 		r := &runner{task: registerTask, env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "verbs", tt.verbs...) + ":" + drivers.Build(t, "cuda", tt.cuda...)}}
 		a := expect.Value(r.run(t.Context(), []Try{{Way: wayDMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: wayPeermem, Device: "mlx5_0", GPU: gpu0}}))(t)
-		if got := brief(a.Tried[0].Result) + ", " + brief(a.Tried[1].Result); got != "unknown, ok" {
-			t.Errorf("%v: got %s: %s", tt, got, a.Tried[0].Result.Reason)
-		}
+		expect.Equal(t, "unknown, ok", brief(a.Tried[0].Result)+", "+brief(a.Tried[1].Result), "%v: %s", tt, a.Tried[0].Result.Reason)
 	}
 }
 
@@ -184,9 +177,7 @@ func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := register(ctx, []Try{{Way: wayHost}}, Limits{}); err == nil {
-		t.Errorf("got %+v", a)
-	}
+	expect.Fails(register(ctx, []Try{{Way: wayHost}}, Limits{}))(t, nil, "canceled")
 	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: wayHost, Device: "mlx5_0"}, {Way: wayHost, Device: "mlx5_0"}}))(t)
@@ -253,9 +244,7 @@ func TestRead(t *testing.T) {
 					env = append(env, forbidCompat)
 				}
 				a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir}))(t)
-				if got := brief(a.Tried[0].Result); got != want {
-					t.Errorf("%s: got %s (%s), want %s", way, got, a.Tried[0].Result.Reason, want)
-				}
+				expect.Equal(t, want, brief(a.Tried[0].Result), "%s (%s)", way, a.Tried[0].Result.Reason)
 			}
 			left, err := os.ReadDir(dir)
 			_, log := os.Stat("cufile.log")
@@ -272,9 +261,8 @@ func TestReadHangs(t *testing.T) {
 	r.limits.Step = 3 * time.Second
 	a := expect.Value(readOn(t.Context(), r, Try{Way: wayConfigured, GPU: gpu0, Mount: dir}))(t)
 	left, err := os.ReadDir(dir)
-	if got := a.Tried[0].Result; got.Outcome != attempt.Unknown || !strings.HasPrefix(got.Reason, "cuFileHandleRegister did not return") || err != nil || len(left) > 0 {
-		t.Errorf("got %+v, left %v, %v", got, left, err)
-	}
+	got := a.Tried[0].Result
+	expect.That(t, got.Outcome == attempt.Unknown && strings.HasPrefix(got.Reason, "cuFileHandleRegister did not return") && err == nil && len(left) == 0, "got %+v, left %v, %v", got, left, err)
 }
 
 // TestReadNoFile checks that no read is tried where no file can be made.

@@ -24,9 +24,7 @@ func TestGroupLimits(t *testing.T) {
 			"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "536870912\n",
 			"/sys/fs/cgroup/memory.stat": "anon 1\nfile 268435456\ninactive_file 268435456\n",
 		}, GroupLimit{gib, gib / 4}, true},
-		{"no limit", map[string]string{
-			"/proc/self/cgroup": "0::/user.slice\n", "/sys/fs/cgroup/user.slice/memory.max": "max\n", "/sys/fs/cgroup/user.slice/memory.current": "5\n",
-		}, GroupLimit{}, false},
+		{"no limit", map[string]string{"/proc/self/cgroup": "0::/user.slice\n", "/sys/fs/cgroup/user.slice/memory.max": "max\n", "/sys/fs/cgroup/user.slice/memory.current": "5\n"}, GroupLimit{}, false},
 		{"the group above leaves less", map[string]string{
 			"/proc/self/cgroup": "0::/pod/one\n", "/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
 			"/sys/fs/cgroup/pod/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/memory.current": "2147483000\n",

@@ -21,10 +21,8 @@ import (
 // fixtureTexts are all texts of fixtures/texts, by file and member.
 func fixtureTexts(tb testing.TB) map[string]string {
 	tb.Helper()
-	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		tb.Fatal(files, err)
-	}
+	files := expect.Value(filepath.Glob("../../fixtures/texts/*.txtar"))(tb)
+	expect.Must(tb, len(files) > 0, "no texts")
 	all := make(map[string]string)
 	for _, file := range files {
 		raw := expect.Value(os.ReadFile(file))(tb)
@@ -52,10 +50,8 @@ func TestGoldenRedactChanges(t *testing.T) {
 		}
 	}
 	// A recorded machine, redacted once, has nothing more to replace.
-	hosts, err := filepath.Glob("../../fixtures/hosts/*.txtar")
-	if err != nil || len(hosts) == 0 {
-		t.Fatal(hosts, err)
-	}
+	hosts := expect.Value(filepath.Glob("../../fixtures/hosts/*.txtar"))(t)
+	expect.Must(t, len(hosts) > 0, "no recorded machines")
 	for _, host := range hosts {
 		raw := expect.Value(os.ReadFile(host))(t)
 		m := expect.Value(Parse(host, raw))(t)

@@ -51,9 +51,8 @@ func TestFactsRoundTrip(t *testing.T) {
 	got := expect.Value(parseFacts("facts.json", b.Bytes()))(t)
 	expect.NoDiff(t, recordedFacts(), got, "it")
 	var again bytes.Buffer
-	if err := WriteFacts(&again, got); err != nil || again.String() != first {
-		t.Errorf("%v; written again (-first +second):\n%s", err, cmp.Diff(first, again.String()))
-	}
+	err := WriteFacts(&again, got)
+	expect.That(t, err == nil && again.String() == first, "%v; written again (-first +second):\n%s", err, cmp.Diff(first, again.String()))
 }
 
 func TestReadFactsErrors(t *testing.T) {
@@ -121,9 +120,7 @@ func TestOpen(t *testing.T) {
 		{"-- a --\nb\n", false, false, ErrUnrecognized},
 	} {
 		h, f, err := OpenRecording("any.name", strings.NewReader(tt.text))
-		if (h != nil) != tt.host || (f != nil) != tt.facts || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
-			t.Errorf("%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
-		}
+		expect.That(t, (h != nil) == tt.host && (f != nil) == tt.facts && errors.Is(err, tt.err) && (tt.err != nil || err == nil), "%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
 		expect.That(t, h == nil || h.Recorded(), "%q: a snapshot does not say that it is a recording", tt.text)
 	}
 }

@@ -96,19 +96,16 @@ func TestPoolSlow(t *testing.T) {
 	hang := func() (int, error) { <-release; return 1, nil }
 	fine := func() (int, error) { return 2, nil }
 	expect.Fails(run(p, opRead, "/sys/dead/file", hang))(t, ErrSlow, "it")
-	for _, tt := range []struct {
-		name string
-		want error
-	}{
-		{"/sys/dead/file", ErrSlow},
-		{"/sys/dead/other", ErrSlow},
-		{"/sys/dead/below/it", ErrSlow},
-		{"/sys/dead", ErrSlow},
-		{"/sys/deadly", nil},
-		{"/sys/fine", nil},
+	for name, want := range map[string]error{
+		"/sys/dead/file":     ErrSlow,
+		"/sys/dead/other":    ErrSlow,
+		"/sys/dead/below/it": ErrSlow,
+		"/sys/dead":          ErrSlow,
+		"/sys/deadly":        nil,
+		"/sys/fine":          nil,
 	} {
-		_, err := run(p, opRead, tt.name, fine)
-		expect.That(t, errors.Is(err, tt.want) && (tt.want != nil || err == nil), "%s: got %v, want %v", tt.name, err, tt.want)
+		_, err := run(p, opRead, name, fine)
+		expect.That(t, errors.Is(err, want) && (want != nil || err == nil), "%s: got %v, want %v", name, err, want)
 	}
 	var inPath *fs.PathError
 	if _, err := run(p, opRead, "/sys/dead/file", fine); !errors.As(err, &inPath) || inPath.Op != opRead {
@@ -178,12 +175,10 @@ func TestAskOnce(t *testing.T) {
 	<-begun
 	close(release)
 	wg.Wait()
-	if _, err := l.Ask(t.Context(), "test once:a:b", answer); err != nil || calls.Load() != 1 {
-		t.Errorf("asked %d times, %v; want once", calls.Load(), err)
-	}
-	if _, err := l.Ask(t.Context(), "test once:c", answer); err != nil || calls.Load() != 2 {
-		t.Errorf("with another argument: asked %d times, %v; want twice", calls.Load(), err)
-	}
+	expect.Value(l.Ask(t.Context(), "test once:a:b", answer))(t)
+	expect.Equal(t, 1, calls.Load(), "how often it is asked")
+	expect.Value(l.Ask(t.Context(), "test once:c", answer))(t)
+	expect.Equal(t, 2, calls.Load(), "how often it is asked, with another argument")
 }
 
 // TestAskCanceled checks that an answer is called off when the last of its askers has gone, not before, that the last
@@ -215,13 +210,10 @@ func TestAskCanceled(t *testing.T) {
 		return a.all["test canceled"].askers == 2
 	}
 	expect.Must(t, eventually(waiting), "the second asker does not wait for the first one's answer")
-	cancelFirst()
-	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 0 {
-		t.Errorf("the first asker: got %v, and the answer had ended %d times", err, ended.Load())
-	}
-	cancelSecond()
-	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 1 {
-		t.Errorf("the last asker: got %v, and the answer had ended %d times", err, ended.Load())
+	for i, cancel := range []func(){cancelFirst, cancelSecond} {
+		cancel()
+		expect.ErrorIs(t, context.Canceled, <-gone, "asker %d", i)
+		expect.Equal(t, int32(i), ended.Load(), "asker %d: how often the answer has ended", i)
 	}
 	raw, err := l.Ask(t.Context(), "test canceled", answer)
 	expect.That(t, err == nil && string(raw) == `"second"`, "asked again: got %s, %v", raw, err)
@@ -275,9 +267,8 @@ func TestLiveQuestions(t *testing.T) {
 	expect.That(t, c.MaxErrorUS >= 0, "clock: %+v", c)
 	var limits map[string]Limit
 	ask(AskLimits, &limits)
-	if l, ok := limits["memlock"]; !ok || l.Hard != -1 && l.Soft > l.Hard {
-		t.Errorf("limits: got %v", limits)
-	}
+	locked, ok := limits["memlock"]
+	expect.That(t, ok && (locked.Hard == -1 || locked.Soft <= locked.Hard), "limits: got %v", limits)
 	var st Statfs
 	ask(AskStatfs+"/proc", &st)
 	expect.That(t, st.Type == "proc", "statfs of /proc: got %+v", st)

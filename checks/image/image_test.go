@@ -2,7 +2,6 @@ package image_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
@@ -46,7 +47,7 @@ func written(tb testing.TB, img imagetest.Image, form string) string {
 	form, packed := strings.CutSuffix(form, ".gz")
 	at := imagetest.Write(tb, img, form)
 	if packed {
-		expect.NoError(tb, os.WriteFile(at+".gz", gzipped(expect.Value(os.ReadFile(at))(tb)), 0o600))
+		expect.NoError(tb, os.WriteFile(at+".gz", checktest.Gzip(expect.Value(os.ReadFile(at))(tb)), 0o600))
 		at += ".gz"
 	}
 	return at
@@ -75,9 +76,7 @@ func TestForms(t *testing.T) {
 				expect.That(t, l.Layer.Index == 2 && l.Layer.Command == "RUN apt-get install -y cuda" && len(l.Layer.Digest) == 71, "%s: %s comes from %+v", form, l.Path, *l.Layer)
 			}
 		}
-		for _, v := range f.Env.Variables {
-			got = append(got, v.Name+"="+v.Value)
-		}
+		got = append(got, expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })...)
 		if want == nil {
 			want = got
 		}
@@ -89,14 +88,6 @@ func TestForms(t *testing.T) {
 		}
 		expect.Len(t, 0, f.Unknown, "%s: unknown", form)
 	}
-}
-
-func gzipped(raw []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(raw) // To memory.
-	_ = w.Close()
-	return b.Bytes()
 }
 
 func write(tb testing.TB, name string, raw []byte) {
@@ -143,7 +134,7 @@ func tarOf(tb testing.TB, files ...imagetest.File) []byte {
 // TestBroken checks what is said of images that cannot be read.
 func TestBroken(t *testing.T) {
 	good := tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}, imagetest.File{Name: lib + "libnccl.so.2", Content: strings.Repeat("x", 5000)})
-	packed := gzipped(good)
+	packed := checktest.Gzip(good)
 	damaged := slices.Clone(packed)
 	damaged[len(damaged)/2] ^= 0xff
 	file := func(content []byte) string {
@@ -176,7 +167,7 @@ func TestBroken(t *testing.T) {
 		"no such file":         {at: "/nonexistent/image", is: os.ErrNotExist},
 		"empty file":           {at: file(nil), is: image.ErrNotImage},
 		"text":                 {at: file(bytes.Repeat([]byte("NCCL INFO\n"), 100)), is: image.ErrNotImage},
-		"gzip of a text":       {at: file(gzipped(bytes.Repeat([]byte("NCCL INFO\n"), 100))), want: "broken archive"},
+		"gzip of a text":       {at: file(checktest.Gzip(bytes.Repeat([]byte("NCCL INFO\n"), 100))), want: "broken archive"},
 		"empty folder":         {at: t.TempDir(), is: image.ErrNotImage},
 		"a pipe":               {at: pipe(filepath.Join(t.TempDir(), "p")), is: image.ErrNotImage},
 		"truncated gzip":       {at: layer(packed[:len(packed)-20]), want: "unexpected EOF"},
@@ -187,7 +178,7 @@ func TestBroken(t *testing.T) {
 		"xz":                   {at: layer([]byte("\xfd7zXZ\x00" + strings.Repeat("x", 1000))), want: "compressed with xz"},
 		"leaves the image":     {at: layer(tarOf(t, imagetest.File{Name: "../../etc/passwd", Content: "x"})), want: "a path leaves the image"},
 		"a link out of it":     {at: layer(tarOf(t, imagetest.File{Name: "usr/lib/libcuda.so.1", Target: "../../../etc/shadow", Hard: true})), want: "a path leaves the image"},
-		"another layer":        {at: instead(packed, func(name string) { write(t, name, gzipped(append(slices.Clone(good), 0))) }), want: "it is damaged"},
+		"another layer":        {at: instead(packed, func(name string) { write(t, name, checktest.Gzip(append(slices.Clone(good), 0))) }), want: "it is damaged"},
 		"another document":     {at: instead([]byte(usualConfig), func(name string) { write(t, name, []byte("{}")) }), want: "it is damaged"},
 		"no layer":             {at: instead(packed, func(string) {}), want: "does not hold it"},
 		"a layer outside":      {at: instead(packed, func(name string) { expect.NoError(t, os.Symlink("/etc/passwd", name)) }), want: "path escapes"},
@@ -230,10 +221,10 @@ func TestLimits(t *testing.T) {
 		"entries": {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Entries = 999 }, want: image.ErrTooLarge},
 		"kept":    {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
 		"folders": {layer: tarOf(t, imagetest.File{Name: strings.Repeat("a/", 1000) + "libcuda.so.1"}), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
-		"bytes":   {layer: gzipped(zeros), change: func(l *image.Limits) { l.Bytes = 32 << 20 }, want: image.ErrTooLarge},
-		"bomb":    {layer: gzipped(zeros), change: func(l *image.Limits) { l.Free = 1 << 20 }, want: image.ErrBomb},
+		"bytes":   {layer: checktest.Gzip(zeros), change: func(l *image.Limits) { l.Bytes = 32 << 20 }, want: image.ErrTooLarge},
+		"bomb":    {layer: checktest.Gzip(zeros), change: func(l *image.Limits) { l.Free = 1 << 20 }, want: image.ErrBomb},
 		"sparse":  {layer: sparse(t), change: func(l *image.Limits) { l.Bytes = 1 << 30 }, want: image.ErrTooLarge},
-		"none":    {layer: gzipped(zeros), change: func(*image.Limits) {}},
+		"none":    {layer: checktest.Gzip(zeros), change: func(*image.Limits) {}},
 	} {
 		limits := image.DefaultLimits
 		tt.change(&limits)
@@ -284,7 +275,7 @@ func TestTickets(t *testing.T) {
 // FuzzLayer checks that no layer makes the reader fail in another way than with an error, or read more than its limits.
 func FuzzLayer(f *testing.F) {
 	f.Add(tarOf(f, small.Layers[0].Files...))
-	f.Add(gzipped(tarOf(f, small.Layers[1].Files...)))
+	f.Add(checktest.Gzip(tarOf(f, small.Layers[1].Files...)))
 	f.Add(tarOf(f, imagetest.File{Name: "usr/.wh..wh..opq"}, imagetest.File{Name: "usr/.wh.lib"}, imagetest.File{Name: "usr/lib", Target: "../usr/lib"}))
 	f.Add(sparse(f))
 	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20, Free: 4 << 20}

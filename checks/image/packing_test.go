@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
@@ -41,7 +42,7 @@ func TestPackings(t *testing.T) {
 	pack := expect.Value(zstd.NewWriter(nil))(t)
 	var members, frames, chunked bytes.Buffer
 	inParts(plain, 50_000, func(part []byte) {
-		members.Write(gzipped(part))
+		members.Write(checktest.Gzip(part))
 		frames.Write(pack.EncodeAll(part, nil))
 	})
 	chunked.Write(skippable("head"))
@@ -50,7 +51,7 @@ func TestPackings(t *testing.T) {
 	built := expect.Value(estargz.Build(io.NewSectionReader(bytes.NewReader(plain), 0, int64(len(plain))), estargz.WithChunkSize(10_000)))(t)
 	star := expect.Value(io.ReadAll(built))(t)
 	for name, raw := range map[string][]byte{
-		"none": plain, "gzip": gzipped(plain), "gzip members": members.Bytes(), "eStargz": star,
+		"none": plain, "gzip": checktest.Gzip(plain), "gzip members": members.Bytes(), "eStargz": star,
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
 	} {
 		img, err := image.Open(t.Context(), layout(t, raw), true, usualOptions)
@@ -112,8 +113,7 @@ func TestManyFiles(t *testing.T) {
 	before := heap()
 	img := expect.Value(image.Open(t.Context(), at, true, usualOptions))(t)
 	expect.Equal(t, files+1, img.Facts().Files, "it")
-	_, err := img.Host().Stat("/" + lib + "libnccl.so.2.18.3")
-	expect.That(t, err == nil, "%v", err)
+	expect.Value(img.Host().Stat("/" + lib + "libnccl.so.2.18.3"))(t)
 	used := int64(heap()) - int64(before)
 	expect.That(t, used <= 32<<20, "%d bytes are kept of %d files", used, files)
 	runtime.KeepAlive(img)

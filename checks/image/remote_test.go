@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
@@ -119,7 +120,7 @@ func TestRemoteHostile(t *testing.T) {
 		"an endless layer":         {blob, endless(""), nil, "layer 1"},
 		"403 for a layer":          {blob, status(403), denied, "layer 1"},
 		"another configuration":    {about, sends([]byte(`{"os": "linux"}`)), nil, "error verifying sha256"},
-		"another layer":            {blob, sends(gzipped(tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}))), nil, "error verifying sha256"},
+		"another layer":            {blob, sends(checktest.Gzip(tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}))), nil, "error verifying sha256"},
 		"a layer and more":         {blob, sends(append(bytes.Clone(layer), 0)), nil, "layer 1"},
 		"a changed layer":          {blob, sends(flipped), nil, "layer 1"},
 		"half a layer":             {blob, sends(layer[:len(layer)/2]), nil, "error verifying sha256"},

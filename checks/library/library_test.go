@@ -280,9 +280,7 @@ func TestLdCache(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseLdCache(tt.in)
 			expect.Equal(t, "", cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})), "difference of entries")
-			if message := fmt.Sprint(err); tt.fail != "" && message != tt.fail || tt.fail == "" && err != nil {
-				t.Errorf("error %v, want %q", err, tt.fail)
-			}
+			expect.That(t, (tt.fail == "" || fmt.Sprint(err) == tt.fail) && (tt.fail != "" || err == nil), "error %v, want %q", err, tt.fail)
 		})
 	}
 }

@@ -82,9 +82,7 @@ func told(p *facts.Place) string {
 		return ""
 	}
 	parts := []string{p.Library, p.File, p.Area}
-	for _, c := range p.Codes {
-		parts = append(parts, c.Name)
-	}
+	parts = append(parts, expect.Map(p.Codes, func(c facts.Code) string { return c.Name })...)
 	parts = append(parts, p.Variables...)
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }

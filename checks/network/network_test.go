@@ -90,20 +90,16 @@ func TestNetwork(t *testing.T) {
 			{Name: "veth1a", State: "up", Carrier: up, MTU: 1500, Kind: "veth", Master: "docker0"},
 			{Name: "wg0", State: "up", Carrier: up, MTU: 1420, Kind: "tunnel"},
 		},
-		Bonds: []facts.Bond{{
-			Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Up: up, Members: []string{"reth0", "reth1"}, Down: []string{"reth1"},
-			Partner: "00:00:5e:00:01:01", Aggregated: new(1),
-		}},
+		Bonds:   []facts.Bond{{Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Up: up, Members: []string{"reth0", "reth1"}, Down: []string{"reth1"}, Partner: "00:00:5e:00:01:01", Aggregated: new(1)}},
 		Modules: []string{"mlx5_ib", "nvidia_peermem"}, QoS: []facts.QoS{{Interface: "reth0", PFC: []int{3}, ECN: []int{3, 4, 5}}},
 		RDMA: []facts.RDMAPort{{
 			Device: "mlx5_bond_0", Port: 1, Address: "0000:1c:00.0", LinkLayer: "Ethernet", State: "active", Netdev: "bond0", AllowedMTU: 4096,
 			GIDs: []facts.GID{{GID: "fe80::1", Type: "RoCE v2", Netdev: "bond0"}},
 		}},
 	}
-	if diff := cmp.Diff(want, f.NICs, cmpopts.IgnoreFields(facts.Interface{}, "Source"), cmpopts.IgnoreFields(facts.Bond{}, "Source"),
-		cmpopts.IgnoreFields(facts.QoS{}, "Source"), cmpopts.IgnoreFields(facts.RDMAPort{}, "Source")); diff != "" {
-		t.Errorf("nics (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, f.NICs, cmpopts.IgnoreFields(facts.Interface{}, "Source"), cmpopts.IgnoreFields(facts.Bond{}, "Source"),
+		cmpopts.IgnoreFields(facts.QoS{}, "Source"), cmpopts.IgnoreFields(facts.RDMAPort{}, "Source"))
+	expect.That(t, diff == "", "nics (-want +got):\n%s", diff)
 	expect.NoDiff(t, []string{"qos.pfc: DCB_CMD_IEEE_GET: operation not supported"}, checktest.UnknownOf(f, "nics"), "unknown")
 }
 
@@ -111,17 +107,14 @@ func TestNetwork(t *testing.T) {
 func TestNothing(t *testing.T) {
 	var masked host.Memory
 	f := checktest.One(t, network.Check, &masked)
-	if f.NICs != nil || len(checktest.UnknownOf(f, "nics")) != 1 {
-		t.Errorf("masked: %+v, unknown %q", f.NICs, checktest.UnknownOf(f, "nics"))
-	}
+	expect.That(t, f.NICs == nil && len(checktest.UnknownOf(f, "nics")) == 1, "masked: %+v, unknown %q", f.NICs, checktest.UnknownOf(f, "nics"))
 	var bare host.Memory
 	add(&bare, "lo", false, files())
 	bare.AddDir("/sys/module")
 	bare.Answer(network.AskAddresses, map[string][]string{})
 	f = checktest.One(t, network.Check, &bare)
-	if n := f.NICs; n == nil || n.RDMA == nil || n.Bonds == nil || n.Modules == nil || len(n.RDMA)+len(n.Bonds)+len(n.Modules) > 0 || len(f.Unknown) > 0 {
-		t.Errorf("bare: %+v, unknown %q", n, f.Unknown)
-	}
+	n := f.NICs
+	expect.That(t, n != nil && n.RDMA != nil && n.Bonds != nil && n.Modules != nil && len(n.RDMA)+len(n.Bonds)+len(n.Modules) == 0 && len(f.Unknown) == 0, "bare: %+v, unknown %q", n, f.Unknown)
 }
 
 // A node of Kubernetes has a thousand ends of pairs: all hardware is read, of the others those with an
@@ -140,9 +133,8 @@ func TestManyInterfaces(t *testing.T) {
 	m.AddDir("/sys/module")
 	m.Answer(network.AskAddresses, addresses)
 	n := checktest.One(t, network.Check, &m).NICs
-	if got, all := len(n.Interfaces)+n.InterfacesLeft, 12+1000+2; got != all || n.InterfacesLeft < 900 {
-		t.Errorf("%d interfaces listed or counted, %d counted; want %d", got, n.InterfacesLeft, all)
-	}
+	got, all := len(n.Interfaces)+n.InterfacesLeft, 12+1000+2
+	expect.That(t, got == all && n.InterfacesLeft >= 900, "%d interfaces listed or counted, %d counted; want %d", got, n.InterfacesLeft, all)
 	for _, name := range []string{"eth0", "eth11", "bond7", "veth900"} {
 		expect.That(t, slices.ContainsFunc(n.Interfaces, func(i facts.Interface) bool { return i.Name == name }), "%s is not listed", name)
 	}

@@ -281,9 +281,7 @@ func TestHungMount(t *testing.T) {
 	start := time.Now()
 	f := &facts.Facts{}
 	expect.NoError(t, storage.Check.Gather(t.Context(), checktest.On(m, f)))
-	if len(m.touched) > 0 || len(f.Storage.Mounts) != 9 || time.Since(start) > time.Minute {
-		t.Errorf("touched %q, %d mounts", m.touched, len(f.Storage.Mounts))
-	}
+	expect.That(t, len(m.touched) == 0 && len(f.Storage.Mounts) == 9 && time.Since(start) <= time.Minute, "touched %q, %d mounts", m.touched, len(f.Storage.Mounts))
 }
 
 // hung is a machine that notes what is read below some mount points, and which file systems are asked.
@@ -349,9 +347,7 @@ func FuzzFiles(f *testing.F) {
 			expect.That(t, !slices.ContainsFunc([]string{d.Model, d.Firmware, d.Transport, d.Address, d.State}, bad), "got %+v", d)
 		}
 		for _, a := range s.Arrays {
-			if bad(a.Level) || bad(a.Sync) || a.Disks < 0 || a.Degraded != nil && *a.Degraded < 0 || a.SyncPercent != nil && !(*a.SyncPercent >= 0 && *a.SyncPercent <= 100) {
-				t.Errorf("got %+v", a)
-			}
+			expect.That(t, !bad(a.Level) && !bad(a.Sync) && a.Disks >= 0 && (a.Degraded == nil || *a.Degraded >= 0) && (a.SyncPercent == nil || *a.SyncPercent >= 0 && *a.SyncPercent <= 100), "got %+v", a)
 		}
 		for _, o := range s.Mounts {
 			expect.That(t, !slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad), "got %+v", o)

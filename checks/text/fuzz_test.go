@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -27,10 +28,10 @@ func FuzzRead(f *testing.F) {
 			f.Add([]byte(wrapped))
 		}
 	}
-	f.Add(gzipped([]byte(known)))
-	f.Add(gzipped(gzipped([]byte(known))))
+	f.Add(checktest.Gzip([]byte(known)))
+	f.Add(checktest.Gzip(checktest.Gzip([]byte(known))))
 	f.Add(tarred(f, "a.log", known, "b/c.log", known))
-	f.Add(gzipped(tarred(f, "a.log.gz", string(gzipped([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
+	f.Add(checktest.Gzip(tarred(f, "a.log.gz", string(checktest.Gzip([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
 	f.Add(zipped(f, "a.log", known, "b.tar", string(tarred(f, "c.log", known))))
 	f.Add(bzipped)
 	f.Add(packZstd(f, known, 1<<10))
@@ -102,11 +103,5 @@ func TestTextsOfFixtures(t *testing.T) {
 	got := expect.Value(text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, paths, fault{})}))(t)
 	expect.Equal(t, len(texts), len(got.Facts.Texts), "it")
 	checkTexts(t, got, text.DefaultMaxBytes)
-	var unread []facts.Text
-	for _, text := range got.Facts.Texts {
-		if text.Problem != "" {
-			unread = append(unread, text)
-		}
-	}
-	expect.Len(t, 0, unread, "not read")
+	expect.Len(t, 0, slices.DeleteFunc(got.Facts.Texts, func(text facts.Text) bool { return text.Problem == "" }), "not read")
 }

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -27,14 +27,6 @@ import (
 
 // known is a line that the catalogue knows.
 const known = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
-
-func gzipped(data []byte) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	z.Write(data) //nolint:errcheck // A buffer.
-	z.Close()     //nolint:errcheck // A buffer.
-	return b.Bytes()
-}
 
 func tarred(tb testing.TB, members ...string) []byte {
 	tb.Helper()
@@ -69,11 +61,11 @@ func TestRead(t *testing.T) {
 	}{
 		{"plain.log", []byte(known), []string{"plain.log"}},
 		{"colour.log", []byte("\x1b[31m" + strings.TrimSuffix(known, "\n") + "\x1b[0m\n"), []string{"colour.log"}},
-		{"bug-report.log.gz", gzipped([]byte(known)), []string{"bug-report.log"}},
-		{"bundle.tar.gz", gzipped(tarred(t, "a.log", known, "b.log", "nothing\n")), []string{"bundle:a.log"}},
+		{"bug-report.log.gz", checktest.Gzip([]byte(known)), []string{"bug-report.log"}},
+		{"bundle.tar.gz", checktest.Gzip(tarred(t, "a.log", known, "b.log", "nothing\n")), []string{"bundle:a.log"}},
 		{"bundle.zip", zipped(t, "a.log", known, "in/b.log", known), []string{"bundle.zip:a.log", "bundle.zip:in/b.log"}},
 		{"outside.zip", zipped(t, "../../etc/passwd", known), []string{"outside.zip:../../etc/passwd"}},
-		{"nested.tar", tarred(t, "a.log.gz", string(gzipped([]byte(known)))), []string{"nested:a.log"}},
+		{"nested.tar", tarred(t, "a.log.gz", string(checktest.Gzip([]byte(known)))), []string{"nested:a.log"}},
 		{"zip-in.tar", tarred(t, "a.zip", string(zipped(t, "b.log", known))), []string{"zip-in:a.zip:b.log"}},
 		{"case.txtar", []byte("a comment\n-- nccl.log --\n" + known + "-- b.txt --\nnothing\n"), []string{"case.txtar:nccl.log"}},
 		{"no-mark.log", []byte(strings.TrimPrefix(encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))(known), "\xff\xfe")), []string{"no-mark.log"}},
@@ -115,7 +107,7 @@ func TestRead(t *testing.T) {
 
 // TestReadRefuses checks that what cannot be read is said so in one line.
 func TestReadRefuses(t *testing.T) {
-	bomb := gzipped(gzipped(gzipped(gzipped(gzipped([]byte(known))))))
+	bomb := checktest.Gzip(checktest.Gzip(checktest.Gzip(checktest.Gzip(checktest.Gzip([]byte(known))))))
 	for name, tt := range map[string]struct {
 		data []byte
 		want string
@@ -289,7 +281,7 @@ func TestTextAfterRecording(t *testing.T) {
 			{"standard input", func(string) string { return "-" }, "standard input"},
 			{"zip", func(dir string) string { return written(t, dir, "a.zip", string(zipped(t, "a.txtar", content))) }, "a.txtar"},
 			{"tar", func(dir string) string { return written(t, dir, "a.tar", string(tarred(t, "a.txtar", content))) }, "a.txtar"},
-			{"gzip", func(dir string) string { return written(t, dir, "a.txtar.gz", string(gzipped([]byte(content)))) }, "a.txtar"},
+			{"gzip", func(dir string) string { return written(t, dir, "a.txtar.gz", string(checktest.Gzip([]byte(content)))) }, "a.txtar"},
 		} {
 			result, err := text.Read(t.Context(), []string{in.path(t.TempDir())}, text.Options{Stdin: strings.NewReader(content)})
 			switch want := fmt.Sprintf("%s:%d: text after the end of the recording: ", in.place, tt.line); {

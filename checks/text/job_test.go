@@ -14,12 +14,8 @@ func TestJoinNetworks(t *testing.T) {
 	own, told := facts.RDMAPort{Device: "mlx5_0", State: "active", Source: "/sys/x"}, facts.RDMAPort{Device: "mlx5_0", State: "down", Source: "a.txt"}
 	other := facts.RDMAPort{Device: "mlx5_0", State: "down", Host: "node2", Source: "a.txt"}
 	for name, tt := range map[string]struct{ machine, text, want facts.NICFacts }{
-		"the machine's own ports stay": {
-			facts.NICFacts{RDMA: []facts.RDMAPort{own}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{own, other}},
-		},
-		"a container without ports": {facts.NICFacts{RDMA: []facts.RDMAPort{}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}},
+		"the machine's own ports stay": {facts.NICFacts{RDMA: []facts.RDMAPort{own}}, facts.NICFacts{RDMA: []facts.RDMAPort{told, other}}, facts.NICFacts{RDMA: []facts.RDMAPort{own, other}}},
+		"a container without ports":    {facts.NICFacts{RDMA: []facts.RDMAPort{}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}},
 		"what only tools print": {
 			facts.NICFacts{Modules: []string{}},
 			facts.NICFacts{Providers: []string{"efa"}, Modules: []string{"efa"}, ModulesPartial: true},

@@ -56,10 +56,7 @@ func TestPlaces(t *testing.T) {
 			[]string{"before.txt", placesQuery, "after.txt", strings.Replace(placesQuery, ": 4", ": 5", 1)},
 			map[string]string{gpu + ".remapped_rows.uncorrected": "after.txt:12", gpu + ".remapped_rows.pending": "before.txt:13"},
 		},
-		"of two limits the lower one": {
-			[]string{"a.txt", "Max locked memory 8388608 8388608 bytes\nx\nMax locked memory 65536 65536 bytes\n"},
-			map[string]string{"container.memlock_soft_bytes": "a.txt:3"},
-		},
+		"of two limits the lower one": {[]string{"a.txt", "Max locked memory 8388608 8388608 bytes\nx\nMax locked memory 65536 65536 bytes\n"}, map[string]string{"container.memlock_soft_bytes": "a.txt:3"}},
 		"a GPU that is known by its index first": {
 			[]string{"list.txt", "GPU 0: NVIDIA H200 (UUID: GPU-1)\nGPU 1: NVIDIA H200 (UUID: GPU-2)\n", "q.csv", "index, pci.bus_id, mig.mode.current\n0, 00000000:06:00.0, Disabled\n1, 00000000:07:00.0, Enabled\n"},
 			map[string]string{"gpus.devices[0000:07:00.0].uuid": "list.txt:2", "gpus.devices[0000:07:00.0].mig": "q.csv:3", "gpus.devices[GPU1].uuid": ""},

@@ -195,9 +195,7 @@ func TestAction(t *testing.T) {
 			expect.That(t, regexp.MustCompile(tt.log).MatchString(got.log), "the log does not match %s:\n%s", tt.log, got.log)
 			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
 				content, err := os.ReadFile(got.outputs[report])
-				if written := err == nil && len(content) > 0; written != (tt.verdict != "") {
-					t.Errorf("%s at %q: %v", report, got.outputs[report], err)
-				}
+				expect.That(t, (err == nil && len(content) > 0) == (tt.verdict != ""), "%s at %q: %v", report, got.outputs[report], err)
 			}
 			expect.That(t, (got.summary != "") == (tt.verdict != ""), "summary: %.200q", got.summary)
 		})
@@ -238,8 +236,7 @@ func TestActionDownload(t *testing.T) {
 			}
 			got := r.run(t, inputs)
 			expect.That(t, got.code == exitError && got.lines == "" && regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log), "exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
-			_, err := os.Stat(filepath.Join(r.workspace, "hacked"))
-			expect.That(t, err != nil, "it was run")
+			expect.Fails(os.Stat(filepath.Join(r.workspace, "hacked")))(t, os.ErrNotExist, "it was run")
 		})
 	}
 	t.Run("pinned", func(t *testing.T) {
@@ -284,18 +281,14 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 	t.Helper()
 	got := r.run(t, inputs)
 	expect.Len(t, 0, expect.Value(filepath.Glob(filepath.Join(r.workspace, "*", "hacked")))(t), "%s %q: there are", name, inputs[name])
-	if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
-		t.Errorf("%s %q: it was run", name, inputs[name])
-	}
+	expect.Fails(os.Stat(filepath.Join(r.workspace, "hacked")))(t, os.ErrNotExist, "%s %q: it was run", name, inputs[name])
 	for line := range strings.Lines(got.lines) {
-		if known, _, _ := strings.Cut(line, "="); known == "hacked" || !strings.Contains(line, "=") {
-			t.Errorf("%s %q: output %q", name, inputs[name], line)
-		}
+		known, _, _ := strings.Cut(line, "=")
+		expect.That(t, known != "hacked" && strings.Contains(line, "="), "%s %q: output %q", name, inputs[name], line)
 	}
 	for line := range strings.Lines(got.log) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "::error::hacked") || strings.HasPrefix(line, "##[error]") {
-			t.Errorf("%s %q: command %q", name, inputs[name], line)
-		}
+		line = strings.TrimSpace(line)
+		expect.That(t, !strings.HasPrefix(line, "::error::hacked") && !strings.HasPrefix(line, "##[error]"), "%s %q: command %q", name, inputs[name], line)
 	}
 }
 

@@ -398,14 +398,12 @@ var (
 func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
-		found := gap.FindString(text)
-		expect.That(t, found == "", "%s has a gap: %s in %q", a.Remedy, found, text)
+		expect.Equal(t, "", gap.FindString(text), "%s: the gap in %q", a.Remedy, text)
 	}
 	seen["commands"] += len(a.Apply.Commands)
 	seen["steps"] += len(a.Apply.Steps)
 	for _, line := range slices.Concat(a.Apply.Commands, a.Apply.KernelCommandLine, a.Apply.Unset) {
-		found := capital.FindString(line)
-		expect.That(t, found == "", "%s: %q leaves %s to be filled in", a.Remedy, line, found)
+		expect.Equal(t, "", capital.FindString(line), "%s: what %q leaves to be filled in", a.Remedy, line)
 	}
 }
 

@@ -42,9 +42,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 					continue
 				}
 				expect.NoError(t, os.WriteFile(file, bytes.ReplaceAll(expect.Value(os.ReadFile(file))(t), []byte("--shm-size=16g"), nil), 0o600))
-				if len(launchFaults(t, example, file)) == 0 {
-					t.Errorf("without the size of /dev/shm it is accepted as well:\n%s", expect.Value(os.ReadFile(file))(t))
-				}
+				expect.That(t, len(launchFaults(t, example, file)) != 0, "without the size of /dev/shm it is accepted as well:\n%s", expect.Value(os.ReadFile(file))(t))
 			}
 		})
 	}
@@ -55,9 +53,7 @@ func launchFaults(t *testing.T, example, file string) []string {
 	t.Helper()
 	judged := file + ".json"
 	out, code := runIn(t, filepath.Dir(file), "gpudoctor check --profile "+string(rules.Launch)+" --target "+examplePrefix+example+" --from "+file+" -o "+judged)
-	if code == exitError {
-		t.Fatalf("%s\n%s", out, expect.Value(os.ReadFile(file))(t))
-	}
+	expect.Must(t, code != exitError, "%s\n%s", out, expect.Value(os.ReadFile(file))(t))
 	d := decoded[report.Document](t, expect.Value(os.ReadFile(judged))(t))
 	var faults []string
 	for _, f := range d.Findings {

@@ -564,9 +564,8 @@ func TestRecheck(t *testing.T) {
 	// A target needs files, and its profile.
 	flags := []string{"--from", "my logs", "--exclude", "test/*", "--exclude", "b", "--profile", "launch", "--target", "example:h200x2"}
 	want := parseRequest(t, flags)
-	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
-		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)
-	}
+	got := parseRequest(t, want.recheck().Flags)
+	expect.That(t, want.source.target != "" && reflect.DeepEqual(got, want), "%q checks again as %+v, want %+v", flags, got, want)
 	t.Logf("%d sets of flags", tried)
 }
 
@@ -620,14 +619,11 @@ func TestDeadShare(t *testing.T) {
 	over, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer stop()
 	alone := source{from: []string{share}, system: system}
-	if err := alone.check(over); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("alone: %v", err)
-	}
-	is := alone.isRecording(over, share)
-	expect.That(t, !is, "it is taken for a recording")
-	if _, _, err := alone.openRecording(over, share); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("opened: %v", err)
-	}
+	err := alone.check(over)
+	expect.That(t, err != nil && !strings.Contains(err.Error(), "\n"), "alone: %v", err)
+	expect.That(t, !alone.isRecording(over, share), "it is taken for a recording")
+	_, _, err = alone.openRecording(over, share)
+	expect.ErrorIs(t, context.DeadlineExceeded, err, "opened")
 	both := source{from: []string{log, share}, system: system}
 	g := collect(t.Context(), both, gather.Options{Whole: 4 * time.Second})
 	expect.NoError(t, g.err)

@@ -172,9 +172,7 @@ func TestDashboard(t *testing.T) {
 				taken[[2]int{x, y}] = p.Title
 			}
 		}
-		for _, target := range p.Targets {
-			expressions = append(expressions, target.Expr)
-		}
+		expressions = append(expressions, expect.Map(p.Targets, func(target struct{ Expr string }) string { return target.Expr })...)
 	}
 	metric, label := regexp.MustCompile(`gpudoctor_\w+`), regexp.MustCompile(`by \((\w+)\)|(\w+="\w+")`)
 	for _, e := range expressions {

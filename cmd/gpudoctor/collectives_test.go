@@ -52,9 +52,8 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 		return judge(t, k, &f, s)
 	}
 	all := append(selections(k), selection{name: "no collective-failed", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"collective-failed"}})
-	if d := judged(collected(probe.OK, ""), all[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {
-		t.Errorf("all arms work: %+v", d.Verdict)
-	}
+	works := judged(collected(probe.OK, ""), all[0]).Verdict
+	expect.That(t, works.State == report.Healthy && works.ExitCode == exitOK, "all arms work: %+v", works)
 	for _, cause := range []probe.Cause{probe.CauseNoLibrary, probe.CauseNoDevice} {
 		c := collected(probe.Unknown, cause)
 		c.Arms = []probe.Arm{}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"net"
 	"os"
@@ -133,9 +132,7 @@ func TestDenied(t *testing.T) {
 
 // unreadable are entries of a folder that cannot be read, by what is said of them.
 var unreadable = map[string]func(at string) error{
-	"permission denied": func(at string) error {
-		return os.WriteFile(at, []byte("apiVersion: v1\n"), 0)
-	},
+	"permission denied":           func(at string) error { return os.WriteFile(at, []byte("apiVersion: v1\n"), 0) },
 	"a folder: permission denied": func(at string) error { return os.Mkdir(at, 0) },
 	"not a regular file":          func(at string) error { return syscall.Mkfifo(at, 0o644) },
 	"a socket: not a regular file": func(at string) error {
@@ -146,12 +143,10 @@ var unreadable = map[string]func(at string) error{
 		}
 		return err
 	},
-	"no such file or directory":         func(at string) error { return os.Symlink("nowhere", at) },
-	"too many levels of symbolic links": func(at string) error { return os.Symlink(filepath.Base(at), at) },
-	"outside: not a regular file":       func(at string) error { return os.Symlink("/etc/passwd", at) },
-	"a link to a folder: not a regular file": func(at string) error {
-		return os.Symlink("/etc", at)
-	},
+	"no such file or directory":              func(at string) error { return os.Symlink("nowhere", at) },
+	"too many levels of symbolic links":      func(at string) error { return os.Symlink(filepath.Base(at), at) },
+	"outside: not a regular file":            func(at string) error { return os.Symlink("/etc/passwd", at) },
+	"a link to a folder: not a regular file": func(at string) error { return os.Symlink("/etc", at) },
 }
 
 // judgedAsNobody judges a folder as a user who may not read everything.
@@ -159,9 +154,7 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 	t.Helper()
 	c, _ := asNobody(program, dir, "check --format json --from . "+flags)
 	out, _ := c.Output() // The exit code tells.
-	err := json.Unmarshal(out, &d)
-	expect.Must(t, err == nil, "%s: %v: %s", flags, err, out)
-	return d, c.ProcessState.ExitCode()
+	return decoded[report.Document](t, out), c.ProcessState.ExitCode()
 }
 
 // TestUnreadableEntries checks, for each entry of a folder that cannot be read, that it is listed with the reason, that the
@@ -174,8 +167,7 @@ func TestUnreadableEntries(t *testing.T) {
 	maps.Copy(makers, unreadable)
 	for _, said := range expect.SomeRows(4, slices.Sorted(maps.Keys(makers))) {
 		maker := makers[said]
-		folder, err := os.MkdirTemp(dir, "") //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
-		expect.NoError(t, err)
+		folder := expect.Value(os.MkdirTemp(dir, ""))(t) //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
 		at := filepath.Join(folder, "x.yaml")
 		t.Cleanup(func() { _ = os.Chmod(at, 0o755) })
 		for _, err := range []error{os.Chmod(folder, 0o755), os.WriteFile(filepath.Join(folder, "pod.yaml"), pod, 0o644), maker(at)} {
@@ -221,9 +213,8 @@ func TestUnreadableAlone(t *testing.T) {
 	d, exit := judgedAsNobody(t, program, folder, "")
 	expect.That(t, exit == exitUnproven && d.Verdict.State == report.Inconclusive && strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument"), "exit code %d, %+v", exit, d.Verdict)
 	c := exec.Command("gpudoctor", "check", "--from", folder+"/duplex")
-	if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() != exitError || !strings.Contains(string(out), "duplex: not read: invalid argument\nhint: ") {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := c.CombinedOutput()
+	expect.That(t, c.ProcessState.ExitCode() == exitError && strings.Contains(string(out), "duplex: not read: invalid argument\nhint: "), "%v: %s", err, out)
 }
 
 // TestLimits checks that under a low limit the program ends with a report, or with one line, a hint and exit code 2. Under

@@ -46,8 +46,7 @@ func desk(t *testing.T) string {
 	} {
 		raw := expect.Value(os.ReadFile(filepath.Join("..", "..", from)))(t)
 		to := filepath.Join(folder, name)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(to), 0o750))
-		expect.NoError(t, os.WriteFile(to, raw, 0o600))
+		writeTestFile(t, to, raw)
 	}
 	waivers := "waivers:\n  - {rule: iommu-translation, reason: a test, expires: 2099-05-31}\n"
 	expect.NoError(t, os.WriteFile(filepath.Join(folder, "waivers.yaml"), []byte(waivers), 0o600))
@@ -56,7 +55,7 @@ func desk(t *testing.T) string {
 	entries, _ := checktest.SplitRecording(t, recording)
 	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(t, checktest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", entries)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
@@ -206,8 +205,7 @@ func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
 	expect.Must(t, (err == nil) == (action == "append"), "%s %s: %v", action, file, err)
-	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	expect.NoError(t, os.WriteFile(file, append(old, body...), 0o600))
+	writeTestFile(t, file, append(old, body...))
 }
 
 // follow runs a command line. gpudoctor check may end with 1, which means findings.
@@ -261,9 +259,7 @@ func TestManual(t *testing.T) {
 		about, _, _ = strings.Cut(about, "\n.Ss ")
 		expect.That(t, ok, "the page lacks %s", c.HelpName)
 		for _, f := range c.Flags {
-			if name := " Fl -" + f.Names()[0]; !strings.Contains(about, name) {
-				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
-			}
+			expect.That(t, strings.Contains(about, " Fl -"+f.Names()[0]), "%s: the page lacks --%s", c.HelpName, f.Names()[0])
 		}
 	}
 	mandoc, err := exec.LookPath("mandoc")

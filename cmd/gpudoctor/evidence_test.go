@@ -159,9 +159,8 @@ func (c ticket) examine(t *testing.T, known knowledge) (sum tally) {
 			t.Errorf("%v is put down to %s, and there is no such line", told[place], place)
 		} else if try() {
 			sum.facts++
-			if still := placesOf(t, c.read(place))[place]; len(still) > 0 {
-				t.Errorf("%v is put down to %s, and without that line %v is", told[place], place, still)
-			}
+			still := placesOf(t, c.read(place))[place]
+			expect.That(t, len(still) == 0, "%v is put down to %s, and without that line %v is", told[place], place, still)
 			at := strings.LastIndexByte(place, ':')
 			n, _ := strconv.Atoi(place[at+1:])
 			for _, by := range []int{-1, 1} {

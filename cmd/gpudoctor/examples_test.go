@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -100,9 +99,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	out, err := c.CombinedOutput()
-	if c.ProcessState == nil || ctx.Err() != nil {
-		t.Fatalf("%v, %v:\n%s", err, ctx.Err(), out)
-	}
+	expect.Must(t, c.ProcessState != nil && ctx.Err() == nil, "%v, %v:\n%s", err, ctx.Err(), out)
 	t.Logf("%s", out)
 	return string(out)
 }
@@ -327,10 +324,8 @@ func TestGitLab(t *testing.T) {
 				info, err := os.Stat(filepath.Join(folder, name))
 				expect.That(t, err == nil && info.Size() != 0, "%s: %v", name, err)
 			}
-			var issues []struct{ Location struct{ Path string } }
-			if err := json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t), &issues); err != nil || len(issues) != tt.issues {
-				t.Fatalf("%d issues: %v, want %d", len(issues), err, tt.issues)
-			}
+			issues := decoded[[]struct{ Location struct{ Path string } }](t, expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t))
+			expect.Must(t, len(issues) == tt.issues, "%d issues, want %d", len(issues), tt.issues)
 			for _, i := range issues {
 				expect.That(t, code != exitFindings || i.Location.Path == "deploy/pod.yaml", "an issue is in %q", i.Location.Path)
 			}

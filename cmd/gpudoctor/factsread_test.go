@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	goast "go/ast"
 	"go/token"
 	"go/types"
@@ -148,11 +147,9 @@ func factsFields(t reflect.Type, fields map[string]string) map[string]string {
 // reportFields are the fields of the probe that are part of the report's contract.
 func reportFields(t *testing.T) map[string]bool {
 	t.Helper()
-	b := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
-	var schema struct {
+	schema := decoded[struct {
 		Defs map[string]struct{ Properties map[string]any } `json:"$defs"`
-	}
-	expect.NoError(t, json.Unmarshal(b, &schema))
+	}](t, expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json")))(t))
 	in := make(map[string]bool)
 	for field, name := range factsFields(reflect.TypeFor[facts.Facts](), map[string]string{}) {
 		if of, isProbe := strings.CutPrefix(field, "probe."); isProbe {

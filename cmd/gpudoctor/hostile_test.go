@@ -71,10 +71,7 @@ func runShown(t *testing.T, what string, args ...string) (code int, stdout strin
 func checkShown(t *testing.T, what string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	line := []string{"check", "--probe", "off", "--verbose", "--format", "text"}
-	for _, end := range []string{"json", "md"} {
-		line = append(line, "-o", filepath.Join(dir, "r."+end))
-	}
+	line := []string{"check", "--probe", "off", "--verbose", "--format", "text", "-o", filepath.Join(dir, "r.json"), "-o", filepath.Join(dir, "r.md")}
 	code, _ := runShown(t, what, append(line, args...)...)
 	expect.That(t, code != exitError || strings.Contains(what, "refused"), "%s: exit code %d", what, code)
 	for _, name := range []string{"r.json", "r.md"} {
@@ -133,8 +130,7 @@ func TestHostileFacts(t *testing.T) {
 			return chosen
 		})
 		delete(v, "schema")
-		raw, err := json.Marshal(v) // It writes bytes that are no UTF-8 as U+FFFD.
-		expect.NoError(t, err)
+		raw := expect.Value(json.Marshal(v))(t)                                                  // It writes bytes that are no UTF-8 as U+FFFD.
 		writeTestFile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
 		code, out := runShown(t, "facts of "+section, "facts", "--no-redact", "--from", facts)
 		expect.That(t, code == exitOK && (count <= 0 || strings.Contains(out, `\u202e`)), "facts of %s: exit code %d; %d strings are planted", section, code, count)

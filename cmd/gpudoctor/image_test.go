@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -208,8 +209,8 @@ func TestImages(t *testing.T) {
 				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
 				expect.That(t, !shell && len(a.Apply.Unset) == 0, "%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
 			}
-			if c.name == "stubs on LD_LIBRARY_PATH" && !strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib") {
-				t.Errorf("%s: %+v", form, d.Advice[0].Apply)
+			if c.name == "stubs on LD_LIBRARY_PATH" {
+				expect.That(t, strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib"), "%s: %+v", form, d.Advice[0].Apply)
 			}
 		}
 	}
@@ -274,8 +275,7 @@ func TestImageRefused(t *testing.T) {
 			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
 			first, rest, _ := strings.Cut(stderr, "\n")
 			expect.That(t, code == exitError && stdout == "" && strings.HasPrefix(first, "gpudoctor: ") && strings.Contains(first, tt.want) && strings.HasPrefix(rest, "hint: "), "exit code %d, %q, %q", code, stdout, stderr)
-			_, err := os.Stat(output)
-			expect.That(t, err != nil, "a report was written")
+			expect.Fails(os.Stat(output))(t, fs.ErrNotExist, "a report was written")
 		})
 	}
 }
@@ -370,9 +370,7 @@ func TestImageLogin(t *testing.T) {
 			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
 		}
 	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("the program that keeps passwords was run")
-	}
+	expect.Fails(os.Stat(ran))(t, fs.ErrNotExist, "the program that keeps passwords was run")
 }
 
 // TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
@@ -397,8 +395,7 @@ func TestImagePlatform(t *testing.T) {
 		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
 	} {
 		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
-		_, err := r.openTarget(t.Context())
-		expect.NoError(t, err)
+		expect.Value(r.openTarget(t.Context()))(t)
 		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
@@ -419,9 +416,7 @@ func TestImageAgain(t *testing.T) {
 	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
 	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
 	got := parseRequest(t, r.recheck().Flags)
-	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {
-		t.Errorf("it checks again with %q", r.recheck().Flags)
-	}
+	expect.That(t, got.source.remote != nil && got.source.remote.String() == s.remote.String(), "it checks again with %q", r.recheck().Flags)
 }
 
 // TestConnections checks that one package of the program can open connections, that which reads images from a registry;

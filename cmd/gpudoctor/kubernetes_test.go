@@ -74,8 +74,7 @@ func TestKubernetesFields(t *testing.T) {
 		} {
 			broken := strings.Replace(string(raw), old, by, 1)
 			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
-			_, err := readJob([]byte(broken))
-			expect.That(t, err != nil, "%s: %s is not found", file, by)
+			expect.Fails(readJob([]byte(broken)))(t, nil, "%s: %s is not found", file, by)
 		}
 	}
 }
@@ -126,9 +125,8 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 func TestKubernetesJudged(t *testing.T) {
 	t.Parallel()
 	for _, file := range kubernetesExamples(t) {
-		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
-			t.Errorf("%s: exit code %d:\n%s", file, code, out)
-		}
+		out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file)
+		expect.That(t, code == exitOK, "%s: exit code %d:\n%s", file, code, out)
 		job := expect.Value(readJob(expect.Value(os.ReadFile(file))(t)))(t)
 		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
 			if c.Name != "gpudoctor" {

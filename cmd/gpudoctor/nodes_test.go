@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -84,9 +83,7 @@ func (j job) run(t *testing.T, args ...string) (r *nodes.Report, said string) {
 		}
 	}
 	expect.That(t, ranks[0].ProcessState.ExitCode() == j.code, "exit code %d, want %d:\n%s", ranks[0].ProcessState.ExitCode(), j.code, outputs[0].String())
-	r = &nodes.Report{}
-	expect.NoError(t, json.Unmarshal(outputs[0].Bytes(), r))
-	return r, outputs[0].String()
+	return new(decoded[nodes.Report](t, outputs[0].Bytes())), outputs[0].String()
 }
 
 // TestProbeNodes checks, for each way in which a node fails, that it is named, that the others are tested, and that nothing is left.
@@ -221,14 +218,11 @@ func TestNodesByMPI(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "mpirun --allow-run-as-root --oversubscribe -np 4 "+script+" | gpudoctor fleet --format json -")
 	cmd.Env = nodesEnvironment(t)
 	out, err := cmd.Output()
-	var f struct {
+	f := decoded[struct {
 		Networks []*nodes.Report
 		ExitCode int `json:"exit_code"`
-	}
-	expect.NoError(t, json.Unmarshal(out, &f))
-	if len(f.Networks) != 1 || f.Networks[0].Engine != "Open MPI" || !slices.Equal(blamed(f.Networks[0]), []string{"node node2"}) || f.ExitCode != exitFindings {
-		t.Errorf("%v:\n%s", err, out)
-	}
+	}](t, out)
+	expect.That(t, len(f.Networks) == 1 && f.Networks[0].Engine == "Open MPI" && slices.Equal(blamed(f.Networks[0]), []string{"node node2"}) && f.ExitCode == exitFindings, "%v:\n%s", err, out)
 }
 
 // TestNodesBySlurm checks eight nodes of a real Slurm, of which one does not come, one fails by itself, and one hangs with others.

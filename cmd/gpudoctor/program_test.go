@@ -124,9 +124,7 @@ func TestSize(t *testing.T) {
 	out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput()
 	expect.Must(t, err == nil, "%v\n%s", err, out)
 	info := expect.Value(os.Stat(file))(t)
-	if info.Size() > maxSize {
-		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
-	}
+	expect.That(t, info.Size() <= maxSize, "the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
 	t.Logf("%d bytes", info.Size())
 	for _, script := range []string{"../../.ci/release", "../../Dockerfile"} {
 		expect.That(t, strings.Contains(string(expect.Value(os.ReadFile(script))(t)), releaseTags), "%s builds without %s", script, releaseTags)

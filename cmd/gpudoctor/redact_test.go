@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -31,7 +32,7 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	d := report.New(report.Input{
 		Profile: r.profile, FailOn: r.failOn, Rules: known.rules.Rules(), Facts: doc, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})
-	var out, found []string
+	var found []string
 	var add func(all []rules.Finding, indent string)
 	add = func(all []rules.Finding, indent string) {
 		for _, f := range all {
@@ -41,9 +42,7 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	}
 	add(d.Findings, "")
 	slices.Sort(found) // The findings of one rule stand in order of their subjects.
-	for _, a := range d.Advice {
-		out = append(out, "advice "+a.Remedy)
-	}
+	out := expect.Map(d.Advice, func(a remedies.Advice) string { return "advice " + a.Remedy })
 	slices.Sort(out)
 	skipped := expect.Map(d.Skipped, func(s report.Skipped) string { return "skipped " + s.Rule })
 	return slices.Concat(found, out, skipped, []string{fmt.Sprintf("%s, exit %d", d.Verdict.State, d.Verdict.ExitCode)})
@@ -53,10 +52,8 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 // machine and of every text give the diagnosis that the facts themselves give.
 func TestRedactionKeepsDiagnosis(t *testing.T) {
 	known := learnt(t)
-	examples, err := filepath.Glob("../../fixtures/*/*.txtar")
-	if err != nil || len(examples) == 0 {
-		t.Fatal(examples, err)
-	}
+	examples := expect.Value(filepath.Glob("../../fixtures/*/*.txtar"))(t)
+	expect.Must(t, len(examples) > 0, "no examples")
 	for _, dir := range filepath.SplitList(os.Getenv("GPUDOCTOR_TEST_TEXTS")) { // More of them, by hand.
 		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
@@ -159,9 +156,7 @@ func corpus(t *testing.T) (things map[string][]string, lines []string) {
 		if n > 0 { // The first line stands with all of them.
 			of = of[n%len(of):][:1]
 		}
-		for _, thing := range of {
-			lines = append(lines, strings.ReplaceAll(row[3], "{}", thing))
-		}
+		lines = append(lines, expect.Map(of, func(thing string) string { return strings.ReplaceAll(row[3], "{}", thing) })...)
 		seen[row[1]]++
 	}
 	return things, lines
@@ -241,9 +236,8 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	}
 	same := 0
 	for _, m := range standIn.FindAllStringSubmatch(all["r.json"], -1) {
-		if same++; inFacts[m[2]] != m[1] {
-			t.Errorf("%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
-		}
+		same++
+		expect.That(t, inFacts[m[2]] == m[1], "%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
 	}
 	expect.AtLeast(t, 10, same, "stand-ins were compared")
 }

@@ -436,9 +436,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		remove(&f)
 		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})
 		i := slices.IndexFunc(d.Areas, func(l area.Line) bool { return l.Name == name })
-		if state := d.Areas[i].State; state != area.Unknown {
-			t.Errorf("without its facts %s is %s (%s)", name, state, d.Areas[i].Summary)
-		}
+		expect.Equal(t, area.Unknown, d.Areas[i].State, "%s without its facts (%s)", name, d.Areas[i].Summary)
 	}
 }
 

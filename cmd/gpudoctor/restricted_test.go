@@ -119,9 +119,7 @@ func TestUnrestrictedContainer(t *testing.T) {
 	needsNoGPU(t)
 	roomy := restricted.To{SHM: "size=8g", Isolated: true}
 	_, out, _ := restrictedTo(t, roomy, append(simulated{}.environment(t), "container=docker"), "check", "--format", "json")
-	var d report.Document
-	err := json.Unmarshal([]byte(out), &d)
-	expect.Must(t, err == nil, "%v: %s", err, out)
+	d := decoded[report.Document](t, out)
 	for _, f := range d.Findings {
 		expect.That(t, !slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule), "it has %s: %s", f.Rule, f.Message)
 	}
@@ -171,15 +169,12 @@ func checkDocument(t *testing.T, line, out string, listed bool) {
 	t.Helper()
 	switch line {
 	case "facts":
-		var f facts.Facts
-		err := json.Unmarshal([]byte(out), &f)
-		expect.That(t, err == nil && f.GPUs != nil && (f.GPUs.Devices != nil) == listed, "facts: %v, %+v", err, f.GPUs)
+		f := decoded[facts.Facts](t, out)
+		expect.That(t, f.GPUs != nil && (f.GPUs.Devices != nil) == listed, "facts: %+v", f.GPUs)
 	case "check --format json":
-		var d report.Document
-		err := json.Unmarshal([]byte(out), &d)
-		expect.That(t, err == nil && d.Verdict.State == report.Inconclusive, "report: %v, %+v", err, d.Verdict)
-		none := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU })
-		expect.That(t, none == listed, "report: %+v", d.Verdict.Reasons)
+		d := decoded[report.Document](t, out)
+		expect.That(t, d.Verdict.State == report.Inconclusive, "report: %+v", d.Verdict)
+		expect.Equal(t, listed, slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU }), "report: %+v", d.Verdict.Reasons)
 	}
 }
 
@@ -283,14 +278,12 @@ func TestRegistrations(t *testing.T) {
 			expect.Must(t, code == exitOK, "exit code %d: %s", code, said)
 			out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // Its exit code is that of the findings.
 			replayed := decoded[report.Document](t, out)
-			if diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
-				t.Errorf("-want +got: %s", diff)
-			}
+			diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{}))
+			expect.That(t, diff == "", "-want +got: %s", diff)
 			_, checked, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--format", "json")
 			live := decoded[report.Document](t, checked)
-			if diff := cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
-				t.Errorf("the recording differs: %s", diff)
-			}
+			diff = cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{}))
+			expect.That(t, diff == "", "the recording differs: %s", diff)
 		})
 	}
 }

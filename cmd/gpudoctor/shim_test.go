@@ -69,10 +69,7 @@ func shimmedFaults() []shimmed {
 	for _, call := range []string{"count", "name", "context@1", "alloc@1", "copy@0>1", "to-host@1", "module@1", "free"} {
 		list = append(list, errorOf(call, probe.Quick))
 	}
-	for _, call := range []string{"register", "wait@1", "ipc-open"} {
-		list = append(list, errorOf(call, probe.Full))
-	}
-	return list
+	return append(list, errorOf("register", probe.Full), errorOf("wait@1", probe.Full), errorOf("ipc-open", probe.Full))
 }
 
 // errorOf is the fault that a call fails: CALL or CALL@SRC>DST.
@@ -133,9 +130,7 @@ func TestShim(t *testing.T) {
 			if f.copies {
 				same = slices.Equal(ofCopies(base).transfers, got.transfers)
 			}
-			if !f.open && same != f.harmless() {
-				t.Errorf("the outcomes are those of a healthy machine: %t, want %t\n%v", same, f.harmless(), document.Transfers)
-			}
+			expect.That(t, f.open || same == f.harmless(), "the outcomes are those of a healthy machine: %t, want %t\n%v", same, f.harmless(), document.Transfers)
 		})
 	}
 }
@@ -149,9 +144,7 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
 	d := decoded[report.Document](t, e.stdout)
-	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
-		t.Errorf("these processes are left: %v", processes(marker))
-	}
+	expect.That(t, within(gone, func() bool { return len(processes(marker)) == 0 }), "these processes are left: %v", processes(marker))
 	return judged(e.exit, &d), &d
 }
 
@@ -171,8 +164,7 @@ func TestGPURun(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
-	program, err := exec.LookPath("gpudoctor") // Of testscript.
-	expect.NoError(t, err)
+	program := expect.Value(exec.LookPath("gpudoctor"))(t) // Of testscript.
 	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
 	env := simulated{}.environment(t)
 	shim := drivers.BuildShim(t)
@@ -203,9 +195,8 @@ func TestGPURun(t *testing.T) {
 				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}
 			kept, err := os.ReadFile(results)
-			if rows := strings.Count(string(out), "\nquick "); tt.exit < 2 && (err != nil || bytes.Count(kept, []byte("\n")) != rows) {
-				t.Errorf("%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
-			}
+			rows := strings.Count(string(out), "\nquick ")
+			expect.That(t, tt.exit >= 2 || err == nil && bytes.Count(kept, []byte("\n")) == rows, "%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
 		})
 	}
 }

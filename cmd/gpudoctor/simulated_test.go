@@ -224,8 +224,7 @@ var simulations = []simulated{
 	{name: "system not ready, fabric in progress", cuda: "error-init=802", nvml: "fabric-in-progress", want: sick("error in cuInit", nil,
 		"start-fabric-manager", "fabric-manager critical confirmed host")},
 	{name: "driver mismatch by CUDA", cuda: "error-init=803", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
-	{name: "driver mismatch by both", cuda: "error-init=803", nvml: "driver-mismatch", want: sick("error in cuInit", nil,
-		"reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
+	{name: "driver mismatch by both", cuda: "error-init=803", nvml: "driver-mismatch", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
 	{name: "unknown error", cuda: "error-init=999", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-hang high likely host")},
 	{name: "CUDA sees no GPU", cuda: "error-init=100", want: sick("error in cuInit", nil, "pass-device-nodes", "gpu-visibility high confirmed CUDA")},
 	{name: "crash in cuInit", cuda: "crash-init", want: sick("error in cuInit", nil, "reboot-or-reload-driver", "driver-hang critical confirmed host")},
@@ -344,8 +343,7 @@ var hanging = []simulated{
 	{name: "NVML at a GPU", nvml: "hang-device", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
 	{name: "NVML at a pair", nvml: "hang-p2p", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
 	{name: "nvmlShutdown", nvml: "hang-shutdown", steps: 1, want: quiet(healthyQuick)},
-	{name: "nvmlInit and cuInit", nvml: "hang-init", cuda: "hang-init", steps: 2, want: sick("hang in cuInit", nil,
-		"reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
+	{name: "nvmlInit and cuInit", nvml: "hang-init", cuda: "hang-init", steps: 2, want: sick("hang in cuInit", nil, "reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
 }
 
 // chosen are the rows that are tried: all, with those by HIP, or those marked short.
@@ -729,31 +727,28 @@ const (
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	for _, at := range []struct {
-		name string
-		run  simulated
-	}{
-		{"cuInit", simulated{cuda: "hang-init"}},
-		{"copy", simulated{cuda: "hang-copy"}},
-		{"between processes", simulated{cuda: "hang-ipc", mode: probe.Full}},
-		{"nvmlInit", simulated{nvml: "hang-init"}},
-		{"cuInit under a low limit", simulated{cuda: "hang-init", ulimit: "-v 8000000"}},
-		{"copy, with a process left behind", simulated{cuda: "daemon-init,hang-copy"}},
-		{"copy, with a process without an environment left behind", simulated{cuda: "daemon-cleared-init,hang-copy"}},
+	for name, run := range map[string]simulated{
+		"cuInit":                           {cuda: "hang-init"},
+		"copy":                             {cuda: "hang-copy"},
+		"between processes":                {cuda: "hang-ipc", mode: probe.Full},
+		"nvmlInit":                         {nvml: "hang-init"},
+		"cuInit under a low limit":         {cuda: "hang-init", ulimit: "-v 8000000"},
+		"copy, with a process left behind": {cuda: "daemon-init,hang-copy"},
+		"copy, with a process without an environment left behind": {cuda: "daemon-cleared-init,hang-copy"},
 	} {
 		for _, by := range []struct {
 			signal syscall.Signal
 			exit   int // -1 where the signal itself ends it.
 		}{{syscall.SIGKILL, -1}, {syscall.SIGTERM, 143}, {syscall.SIGINT, 130}} {
-			t.Run(fmt.Sprintf("%s by %s", at.name, by.signal), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s by %s", name, by.signal), func(t *testing.T) {
 				t.Parallel()
-				if expect.FewRows() && at.name != "copy" {
+				if expect.FewRows() && name != "copy" {
 					t.Skip("not by day")
 				}
-				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {
+				if by.signal == syscall.SIGKILL && strings.Contains(run.cuda, "daemon") {
 					t.Skip("nobody is left who would end it: the kernel kills the child at once")
 				}
-				stop(t, at.run, by.signal, by.exit)
+				stop(t, run, by.signal, by.exit)
 			})
 		}
 	}

@@ -340,9 +340,7 @@ func TestDeaths(t *testing.T) {
 					expect.Must(t, len(found) > 0 && found[0].Rule == "app-failure", "got %v of\n%s", found, text)
 					message := found[0].Message
 					expect.That(t, strings.Contains(message, d.words) && (!d.line || strings.Contains(message, "/work/train.py:41")), "got %q of\n%s", message, text)
-					if !strings.HasPrefix(message, s.names(rank)) {
-						t.Errorf("got %q, want %s of\n%s", message, s.names(rank), text)
-					}
+					expect.That(t, strings.HasPrefix(message, s.names(rank)), "got %q, want %s of\n%s", message, s.names(rank), text)
 				})
 			}
 		}
@@ -388,8 +386,7 @@ func TestCaughtExceptions(t *testing.T) {
 		"exit code 0":              steps.String() + caught + steps.String() + "Process 0 exit with status code 0\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := diagnosed(t, text)
-			expect.That(t, len(found) == 0, "a false alarm: %v of\n%s", found, text)
+			expect.Len(t, 0, diagnosed(t, text), "false alarms of\n%s", text)
 		})
 	}
 }

@@ -163,11 +163,9 @@ func TestTreesJudged(t *testing.T) {
 		recording := expect.Value(fixtures.Example(name))(t)
 		entries, _ := checktest.SplitRecording(t, recording)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		expect.NoError(t, os.WriteFile(file, checktest.Gzip(t, checktest.Tar(t, name, entries)), 0o600))
+		expect.NoError(t, os.WriteFile(file, checktest.Gzip(checktest.Tar(t, name, entries)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
-		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
-			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
-		}
+		expect.That(t, copied.Verdict.State != report.Healthy && !copied.TextsOnly(), "%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
 		found := map[string]bool{}
 		for _, f := range whole.Findings {
 			found[f.Rule] = true

@@ -28,9 +28,7 @@ func TestAsk(t *testing.T) {
 	a := expect.Value(Ask(t.Context(), true, small))(t)
 	expect.That(t, a.Probed && len(a.Results) == len(all), "got %+v", a)
 	for name, r := range a.Results {
-		if r.Outcome == Unknown && r.Reason == "" || r.Outcome == Refused && (r.Call == "" || r.Errno == "" && name != Connection) {
-			t.Errorf("%s: got %+v", name, r)
-		}
+		expect.That(t, (r.Outcome != Unknown || r.Reason != "") && (r.Outcome != Refused || r.Call != "" && (r.Errno != "" || name == Connection)), "%s: got %+v", name, r)
 		if r.Outcome == Unknown {
 			t.Logf("%s: %s", name, r.Reason)
 		}

@@ -101,14 +101,10 @@ func TestRestricted(t *testing.T) {
 		"little room": {restricted.To{SHM: "size=12m"}, map[string]Result{
 			SharedMemory: {Outcome: Unknown, Reason: "only 12288 KiB are free in /dev/shm, and a file of 9412 KiB could take them from others"},
 		}},
-		"64 KiB of locked memory": {restricted.To{Powerless: true, Limited: true, Memlock: 64 << 10}, map[string]Result{
-			LockedMemory: refused("mlock2", "ENOMEM", 8<<20), Mlock: {Outcome: OK},
-		}},
-		"8 MiB of locked memory": {restricted.To{Powerless: true, Limited: true, Memlock: 8 << 20}, map[string]Result{
-			LockedMemory: refused("mlock2", "ENOMEM", 64<<20), Mlock: {Outcome: OK},
-		}},
-		"no locked memory": {restricted.To{Powerless: true, Limited: true}, map[string]Result{LockedMemory: refused("mlock2", "EPERM", 64<<10), Mlock: refused("mlock", "EPERM", 0)}},
-		"an old kernel":    {restricted.To{Deny: []uint32{unix.SYS_MLOCK2}, Errno: unix.ENOSYS}, map[string]Result{LockedMemory: {Outcome: Unknown, Reason: "this kernel has no mlock2"}}},
+		"64 KiB of locked memory": {restricted.To{Powerless: true, Limited: true, Memlock: 64 << 10}, map[string]Result{LockedMemory: refused("mlock2", "ENOMEM", 8<<20), Mlock: {Outcome: OK}}},
+		"8 MiB of locked memory":  {restricted.To{Powerless: true, Limited: true, Memlock: 8 << 20}, map[string]Result{LockedMemory: refused("mlock2", "ENOMEM", 64<<20), Mlock: {Outcome: OK}}},
+		"no locked memory":        {restricted.To{Powerless: true, Limited: true}, map[string]Result{LockedMemory: refused("mlock2", "EPERM", 64<<10), Mlock: refused("mlock", "EPERM", 0)}},
+		"an old kernel":           {restricted.To{Deny: []uint32{unix.SYS_MLOCK2}, Errno: unix.ENOSYS}, map[string]Result{LockedMemory: {Outcome: Unknown, Reason: "this kernel has no mlock2"}}},
 		"Docker's filter": {restricted.To{Deny: restricted.NUMACalls, Errno: unix.EPERM}, map[string]Result{
 			GetMempolicy: refused("get_mempolicy", "EPERM", 0), SetMempolicy: refused("set_mempolicy", "EPERM", 0),
 			Mbind: refused("mbind", "EPERM", 0), MovePages: refused("move_pages", "EPERM", 0), Mlock: {Outcome: OK},

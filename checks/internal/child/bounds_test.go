@@ -105,9 +105,7 @@ func TestInboxBounds(t *testing.T) {
 		in := small(func(json.RawMessage) {})
 		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
-		if flooded != tt.flooded || (!flooded && !in.Finished) {
-			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.Finished, tt.flooded)
-		}
+		expect.That(t, flooded == tt.flooded && (flooded || in.Finished), "%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.Finished, tt.flooded)
 	}
 }
 

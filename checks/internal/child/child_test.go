@@ -359,9 +359,7 @@ func TestOwn(t *testing.T) {
 	_, err := Run(ctx, Spec{Task: "nested", Receive: func(m json.RawMessage) {
 		pids := pidsIn(t, m)
 		child, grandchild = pids[0], pids[1]
-		if !Own(child) || !Own(grandchild) {
-			t.Errorf("Own(%d) = %t, Own(%d) = %t, want true of child and grandchild", child, Own(child), grandchild, Own(grandchild))
-		}
+		expect.That(t, Own(child) && Own(grandchild), "Own(%d) = %t, Own(%d) = %t, want true of child and grandchild", child, Own(child), grandchild, Own(grandchild))
 		cancel()
 	}})
 	expect.Must(t, err == nil && child != 0, "child %d, error %v", child, err)

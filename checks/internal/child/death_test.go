@@ -113,19 +113,16 @@ func TestBlame(t *testing.T) {
 
 // TestInside checks that the calls under way survive the child's death.
 func TestInside(t *testing.T) {
-	for _, tt := range []struct {
-		signal syscall.Signal
-		want   Result
-	}{
-		{0, Result{Exited: true, Code: 7, Death: DeathByLibrary}},
-		{syscall.SIGKILL, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}},
-		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
-		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
+	for signal, want := range map[syscall.Signal]Result{
+		0:               {Exited: true, Code: 7, Death: DeathByLibrary},
+		syscall.SIGKILL: {Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"},
+		syscall.SIGTERM: {Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or because of a limit"},
+		syscall.SIGSEGV: {Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or because of a limit"},
 	} {
-		r := expect.Value(Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 2 * time.Minute}))(t)
-		tt.want.Inside, tt.want.Recorded = []string{"libDies"}, true
+		r := expect.Value(Run(t.Context(), Spec{Task: "inside", Args: int(signal), Deadline: 2 * time.Minute}))(t)
+		want.Inside, want.Recorded = []string{"libDies"}, true
 		r.Stdout, r.Stderr = "", ""
-		expect.NoDiff(t, tt.want, r, "signal %d", tt.signal)
+		expect.NoDiff(t, want, r, "signal %d", signal)
 	}
 }
 
@@ -146,9 +143,7 @@ func TestNothingIsLost(t *testing.T) {
 					time.Sleep(400 * time.Millisecond) // Four of them are longer than any drain of a second.
 				}
 			}})
-			if err != nil || r.Signal != "SIGKILL" || got != messages || r.Malformed > 0 {
-				t.Errorf("received %d of %d messages, %d malformed (%+v, %v)", got, messages, r.Malformed, r, err)
-			}
+			expect.That(t, err == nil && r.Signal == "SIGKILL" && got == messages && r.Malformed == 0, "received %d of %d messages, %d malformed (%+v, %v)", got, messages, r.Malformed, r, err)
 		})
 	}
 	all.Wait()

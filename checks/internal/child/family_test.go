@@ -241,8 +241,7 @@ func runRoot(t *testing.T, name string, attributes *syscall.SysProcAttr) string 
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"one by one", "at once"} {
-		out := runRoot(t, name, nil)
-		expect.That(t, out == "", "%s:\n%s", name, out)
+		expect.Equal(t, "", runRoot(t, name, nil), "%s", name)
 	}
 }
 
@@ -264,7 +263,6 @@ func TestUnclaimed(t *testing.T) {
 	for name, attributes := range map[string]*syscall.SysProcAttr{
 		"with a child": {Cloneflags: unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}, "process 1": {Cloneflags: unix.CLONE_NEWPID},
 	} {
-		out := runRoot(t, name, attributes)
-		expect.That(t, out == "", "%s:\n%s", name, out)
+		expect.Equal(t, "", runRoot(t, name, attributes), "%s", name)
 	}
 }

@@ -27,9 +27,8 @@ func TestOneDoor(t *testing.T) {
 			if !strings.Contains(imports, library) {
 				continue
 			}
-			if seen++; !strings.HasSuffix(name, "/internal/"+door) {
-				t.Errorf("%s calls libraries with %s", name, library)
-			}
+			seen++
+			expect.That(t, strings.HasSuffix(name, "/internal/"+door), "%s calls libraries with %s", name, library)
 		}
 	}
 	expect.That(t, seen >= len(doors), "%d doors are seen, want %d", seen, len(doors))

@@ -26,9 +26,8 @@ func TestNCCLVersion(t *testing.T) {
 		{0, "0.0.0", false},
 		{-1, "0.0.-1", false},
 	} {
-		if got := ncclVersion(tt.number); got != tt.want || ncclSupported(tt.number) != tt.supported {
-			t.Errorf("%d: %s, supported %t; want %s, %t", tt.number, got, ncclSupported(tt.number), tt.want, tt.supported)
-		}
+		got := ncclVersion(tt.number)
+		expect.That(t, got == tt.want && ncclSupported(tt.number) == tt.supported, "%d: %s, supported %t; want %s, %t", tt.number, got, ncclSupported(tt.number), tt.want, tt.supported)
 	}
 }
 

@@ -35,18 +35,15 @@ func TestAddress(t *testing.T) {
 }
 
 func TestUnhealthy(t *testing.T) {
-	for _, tt := range []struct {
-		mask uint32
-		want []string
-	}{
-		{0, nil},
-		{0b10_0001_10_10_10_10, nil}, // All good.
-		{0b10_10_10_01, []string{"degraded-bandwidth"}},
-		{0b01_01_01_01, []string{"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"}},
-		{5 << 8, []string{"incorrect-configuration"}},
-		{0xffffffff, []string{"incorrect-configuration"}}, // 3 means nothing.
+	for mask, want := range map[uint32][]string{
+		0:                     nil,
+		0b10_0001_10_10_10_10: nil, // All good.
+		0b10_10_10_01:         {"degraded-bandwidth"},
+		0b01_01_01_01:         {"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"},
+		5 << 8:                {"incorrect-configuration"},
+		0xffffffff:            {"incorrect-configuration"}, // 3 means nothing.
 	} {
-		expect.NoDiff(t, tt.want, unhealthy(tt.mask), "unhealthy(%#x)", tt.mask)
+		expect.NoDiff(t, want, unhealthy(mask), "unhealthy(%#x)", mask)
 	}
 }
 
@@ -93,9 +90,7 @@ func TestWords(t *testing.T) {
 	} {
 		expect.Equal(t, tt.want, tt.got, "it")
 	}
-	if got := bytesOf(math.MaxUint64); got != nil {
-		t.Errorf("bytesOf of the value that is not available = %d, want nil", *got)
-	}
+	expect.NoDiff(t, nil, bytesOf(math.MaxUint64), "bytesOf of the value that is not available")
 }
 
 func TestConclude(t *testing.T) {

@@ -113,9 +113,7 @@ func TestArms(t *testing.T) {
 			t.Parallel()
 			r := simulated{mode: probe.Full, gpus: 2, faults: c.faults}.run(t)
 			expect.NoDiff(t, c.want, summary(r), "it")
-			if r.Outcome != r.Arms[0].Outcome || r.Reason != r.Arms[0].Reason {
-				t.Errorf("outcome %s: %s, but that of the first arm is %s: %s", r.Outcome, r.Reason, r.Arms[0].Outcome, r.Arms[0].Reason)
-			}
+			expect.That(t, r.Outcome == r.Arms[0].Outcome && r.Reason == r.Arms[0].Reason, "outcome %s: %s, but that of the first arm is %s: %s", r.Outcome, r.Reason, r.Arms[0].Outcome, r.Arms[0].Reason)
 		})
 	}
 }
@@ -150,9 +148,8 @@ func TestRCCL(t *testing.T) {
 			Candidates: []probe.Candidate{{Path: library + "/librccl.so.1", FoundBy: "ld_cache"}},
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=" + faults},
 		}))(t)
-		if got := summary(r); len(got) != 1 || got[0] != want || r.Library != "rccl" {
-			t.Errorf("%q: %s: %q, want %q; %s", faults, r.Library, got, want, r.Reason)
-		}
+		got := summary(r)
+		expect.That(t, len(got) == 1 && got[0] == want && r.Library == "rccl", "%q: %s: %q, want %q; %s", faults, r.Library, got, want, r.Reason)
 	}
 }
 

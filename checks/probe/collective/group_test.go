@@ -121,9 +121,7 @@ func TestGroupNoticesLoss(t *testing.T) {
 						}
 						return []json.RawMessage{raw}
 					}, finished)
-					if a.Outcome == probe.OK && (what != "twice" || number < counts[rank]) || a.Outcome == probe.Error || a.Outcome == probe.Corrupt {
-						t.Errorf("the outcome is %s: %s", a.Outcome, a.Reason)
-					}
+					expect.That(t, (a.Outcome != probe.OK || what == "twice" && number >= counts[rank]) && a.Outcome != probe.Error && a.Outcome != probe.Corrupt, "the outcome is %s: %s", a.Outcome, a.Reason)
 				})
 			}
 		}
@@ -152,9 +150,7 @@ func TestPlans(t *testing.T) {
 			for _, bytes := range step.bytes {
 				for ranks := 1; ranks <= maxRanks; ranks++ {
 					n := fit(step.name, bytes, ranks)
-					if n < 8 || n%8 != 0 || step.name == probe.AllToAll && n%(8*int64(ranks)) != 0 || n > max(bytes, 8*int64(ranks)) {
-						t.Errorf("%s of %d bytes with %d ranks: %d", step.name, bytes, ranks, n)
-					}
+					expect.That(t, n >= 8 && n%8 == 0 && (step.name != probe.AllToAll || n%(8*int64(ranks)) == 0) && n <= max(bytes, 8*int64(ranks)), "%s of %d bytes with %d ranks: %d", step.name, bytes, ranks, n)
 				}
 			}
 		}
@@ -224,9 +220,7 @@ func TestNVLSStaysOff(t *testing.T) {
 						continue
 					}
 					for name, value := range all {
-						if kept(name, value) && got[name] != value {
-							t.Fatalf("%v, of them %q in a file, failed %v: the arm %s without %q has %v", all, inFile, failed, a.name, a.unset, got)
-						}
+						expect.Must(t, !kept(name, value) || got[name] == value, "%v, of them %q in a file, failed %v: the arm %s without %q has %v", all, inFile, failed, a.name, a.unset, got)
 					}
 				}
 			}

@@ -70,9 +70,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	names := []string{"NCCL_BUFFSIZE", "NCCL_CROSS_NIC", "NCCL_IB_HCA", "NCCL_NTHREADS"}
 	env := []string{"NCCL_DEBUG=WARN", "NCCL_HOME=/opt/nccl"}
-	for _, name := range names {
-		env = append(env, name+"=1")
-	}
+	env = append(env, expect.Map(names, func(name string) string { return name + "=1" })...)
 	breaks := map[string][]string{}
 	for _, name := range names {
 		breaks[name] = []string{name}
@@ -137,9 +135,7 @@ func TestLimitsRaised(t *testing.T) {
 				got = append(got, a.Outcome)
 			}
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
-		}
+		expect.That(t, slices.Equal(got, tt.want), "%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
 		last := r.Arms[len(r.Arms)-1]
 		expect.That(t, len(tt.want) <= 1 || len(last.Raised) == 1 && last.Raised[limitFiles] != 0, "%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
 	}

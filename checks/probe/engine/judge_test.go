@@ -100,13 +100,8 @@ func TestJudge(t *testing.T) {
 
 // worst is the worst outcome in a report.
 func worst(r *probe.Report) string {
-	all := []probe.Outcome{r.Outcome}
-	for _, d := range r.Devices {
-		all = append(all, d.Outcome)
-	}
-	for _, x := range r.Transfers {
-		all = append(all, x.Outcome)
-	}
+	all := append(expect.Map(r.Devices, func(d probe.Device) probe.Outcome { return d.Outcome }), r.Outcome)
+	all = append(all, expect.Map(r.Transfers, func(x probe.Transfer) probe.Outcome { return x.Outcome })...)
 	for _, o := range []probe.Outcome{probe.Hang, probe.Corrupt, probe.Error, probe.Unknown, probe.Unsupported} {
 		if slices.Contains(all, o) {
 			return string(o)
@@ -149,9 +144,7 @@ func TestParts(t *testing.T) {
 				if strings.Contains(reason, "%d") {
 					reason = fmt.Sprintf(reason, x.Bytes)
 				}
-				if x.Outcome != probe.Corrupt || x.Found != c.found || !strings.Contains(x.Reason, reason) {
-					t.Errorf("%s (%s): %s; want %s: %s", x.Outcome, x.Found, x.Reason, c.found, reason)
-				}
+				expect.That(t, x.Outcome == probe.Corrupt && x.Found == c.found && strings.Contains(x.Reason, reason), "%s (%s): %s; want %s: %s", x.Outcome, x.Found, x.Reason, c.found, reason)
 				first, last := orNone(x.FirstBad), orNone(x.LastBad)
 				expect.That(t, first == c.first && last == c.last, "bytes %d to %d are wrong, want %d to %d", first, last, c.first, c.last)
 			}

@@ -96,9 +96,7 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", probe.OK, "", healthy},
-		{"zeros", "zeros", probe.OK, "", []string{
-			"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
-		}},
+		{"zeros", "zeros", probe.OK, "", []string{"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok"}},
 		{"refused", "refused", probe.OK, "", []string{"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported"}},
 		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
 		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
@@ -147,11 +145,8 @@ func full(t *testing.T, api string) {
 	t.Helper()
 	// HIP gives memory to another process in one way.
 	ways := map[string][]string{drive.CUDA: {"cuMem", "cudaIpc"}, drive.HIP: {"hipIpc"}}[api]
-	between := func(outcomes string) (lines []string) {
-		for _, way := range ways {
-			lines = append(lines, probe.TestInterprocess+"/"+way+": "+outcomes)
-		}
-		return lines
+	between := func(outcomes string) []string {
+		return expect.Map(ways, func(way string) string { return probe.TestInterprocess + "/" + way + ": " + outcomes })
 	}
 	all := func(changed ...string) []string {
 		lines := append([]string{
@@ -176,9 +171,7 @@ func full(t *testing.T, api string) {
 		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
 		{"flags slowly seen", "slow-flags=50@1>0", all("handshake: unknown")},
 		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
-		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
-			return strings.HasPrefix(l, probe.TestInterprocess)
-		}), probe.TestInterprocess+": unsupported unsupported")},
+		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool { return strings.HasPrefix(l, probe.TestInterprocess) }), probe.TestInterprocess+": unsupported unsupported")},
 		{"not between processes", "ipc-dropped", all(between("corrupt(poison) corrupt(poison)")...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,9 +219,7 @@ func TestOldDriver(t *testing.T) {
 	t.Parallel()
 	r := simulate(t, "2", "", "-DOLD_DRIVER")
 	expect.NoDiff(t, []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r), "transfers")
-	if r.Peers[0].PerformanceRank != nil {
-		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)
-	}
+	expect.NoDiff(t, nil, r.Peers[0].PerformanceRank, "performance rank from a driver that does not tell it")
 }
 
 // TestHIP checks what is HIP's alone.
@@ -236,16 +227,13 @@ func TestHIP(t *testing.T) {
 	t.Run("a version that is not known is not used", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
-		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") || len(r.Transfers) > 0 {
-			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") && len(r.Transfers) == 0, "outcome %s: %s", r.Outcome, r.Reason)
 	})
 	t.Run("HIP 5 opens memory of another process with another flag", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
-		if i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess }); i < 0 || r.Transfers[i].Outcome != probe.OK {
-			t.Errorf("transfers %v", outcomes(r))
-		}
+		i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess })
+		expect.That(t, i >= 0 && r.Transfers[i].Outcome == probe.OK, "transfers %v", outcomes(r))
 		expect.Equal(t, "5.2.21153", r.DriverVersion, "version")
 	})
 	t.Run("no compiler", func(t *testing.T) {
@@ -266,9 +254,7 @@ func TestHIP(t *testing.T) {
 	t.Run("no GPU", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "0", "", nil)
-		if r.Outcome != probe.Unknown || r.Stage != drive.StageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
-			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.Unknown && r.Stage == drive.StageInitHIP && strings.Contains(r.Reason, "HIP offers no GPU to this process"), "outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
 	})
 	// Where there are both libraries, that one counts which has GPUs.
 	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {

@@ -146,9 +146,8 @@ func TestSessionHang(t *testing.T) {
 	for i := range len(lines) - 1 {
 		for _, result := range []child.Result{{Silent: true, Quiet: time.Second}, {TimedOut: true}, {TimedOut: true, Quiet: time.Minute}} {
 			result.Signal = "SIGKILL"
-			if got := heard(lines[:i], result); sound(got) || got.Signal != "" {
-				t.Errorf("%d messages and %+v: outcome %s, signal %q", i, result, got.Outcome, got.Signal)
-			}
+			got := heard(lines[:i], result)
+			expect.That(t, !sound(got) && got.Signal == "", "%d messages and %+v: outcome %s, signal %q", i, result, got.Outcome, got.Signal)
 		}
 	}
 }
@@ -283,9 +282,7 @@ func TestBetter(t *testing.T) {
 			for _, second := range rates {
 				got := better(probe.Transfer{Outcome: probe.OK, GBps: first}, probe.Transfer{Outcome: outcome, GBps: second})
 				expect.That(t, !outcome.Failed() || got.Outcome == outcome, "%s is forgotten", outcome)
-				if first != nil && outcome == probe.OK && (got.GBps == nil || *got.GBps < *first || second != nil && *got.GBps < *second) {
-					t.Errorf("of %v and %v stands %v", first, second, got.GBps)
-				}
+				expect.That(t, first == nil || outcome != probe.OK || got.GBps != nil && *got.GBps >= *first && (second == nil || *got.GBps >= *second), "of %v and %v stands %v", first, second, got.GBps)
 				expect.That(t, first == nil || outcome != probe.Unknown || got.Outcome == probe.OK && got.GBps == first, "a rate is given up for one that is not known: %+v", got)
 			}
 		}

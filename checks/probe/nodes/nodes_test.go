@@ -99,9 +99,7 @@ func TestBlame(t *testing.T) {
 		t.Helper()
 		got, r := examined(t, n, broken)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%d nodes, %s: blamed are %q, want %q", n, what, got, want)
-		}
+		expect.That(t, slices.Equal(got, want), "%d nodes, %s: blamed are %q, want %q", n, what, got, want)
 		expect.That(t, (r.Outcome == probe.OK) == (len(want) == 0), "%d nodes, %s: outcome %s", n, what, r.Outcome)
 	}
 	most := 16

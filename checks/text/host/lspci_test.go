@@ -85,10 +85,8 @@ func TestLspciFragments(t *testing.T) {
 			want: []facts.UnnamedACS{{Control: on, Count: 2, Source: "a.txt", Line: 2}, {Control: off, Count: 1, Source: "a.txt", Line: 3}},
 		},
 		"bridges and controls": {
-			text: "3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + redirecting + "3a:09.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + quiet + redirecting,
-			named: map[string][]string{
-				"0000:3a:08.0": on, "0000:3a:09.0": off,
-			},
+			text:  "3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + redirecting + "3a:09.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + quiet + redirecting,
+			named: map[string][]string{"0000:3a:08.0": on, "0000:3a:09.0": off},
 			// The second line behind 3a:09.0 is of a function that grep left out.
 			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 5}},
 		},
@@ -142,10 +140,7 @@ func TestLspciTree(t *testing.T) {
 		ancestors       []string
 		partial         bool
 	}{
-		"flat": {
-			text: "-[0000:00]-+-00.0  Device 8086:0d57\n           +-01.0  Device 1af4:1042\n           \\-06.0  Device 10de:2335\n",
-			gpu:  "0000:00:06.0", root: "pci0000:00",
-		},
+		"flat": {text: "-[0000:00]-+-00.0  Device 8086:0d57\n           +-01.0  Device 1af4:1042\n           \\-06.0  Device 10de:2335\n", gpu: "0000:00:06.0", root: "pci0000:00"},
 		"switches": {
 			text: "-+-[0000:80]-+-00.0  Intel Corporation Device 09a2\n" +
 				" |           \\-01.0-[81-85]----00.0-[82-85]--+-08.0-[83]----00.0  NVIDIA Corporation GA100 [A100 PCIe 40GB]\n" +

@@ -90,10 +90,7 @@ func TestUnits(t *testing.T) {
 			"x.sh", "#!/bin/bash\nexport NCCL_DEBUG=a\ndocker run --gpus all i\napptainer exec --nv i x\ntorchrun --nnodes=2 x.py\n",
 			[]string{"docker-run", "apptainer NCCL_DEBUG=a", "shell NCCL_DEBUG=a | torchrun"},
 		},
-		"in front of commands": {
-			"x.sh", "NCCL_DEBUG=a \\\n  NCCL_ALGO=b torchrun --nnodes=2 x.py\nNCCL_DEBUG=b srun y\n",
-			[]string{"slurm NCCL_DEBUG=b | torchrun NCCL_ALGO=b NCCL_DEBUG=a"},
-		},
+		"in front of commands":   {"x.sh", "NCCL_DEBUG=a \\\n  NCCL_ALGO=b torchrun --nnodes=2 x.py\nNCCL_DEBUG=b srun y\n", []string{"slurm NCCL_DEBUG=b | torchrun NCCL_ALGO=b NCCL_DEBUG=a"}},
 		"set twice":              {"x.sh", "export NCCL_DEBUG=a\nexport NCCL_DEBUG=b\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},
 		"set twice to the same":  {"x.sh", "export NCCL_DEBUG=a\nexport NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n", []string{"shell NCCL_DEBUG=a | torchrun"}},
 		"set in a branch":        {"x.sh", "if x; then\n  export NCCL_DEBUG=a\nfi\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},

@@ -32,8 +32,7 @@ node7:4021 NCCL DIAG NCCL diagnostics completed in 245.3 ms across 2 ranks
 
 func TestNCCLDiagnostics(t *testing.T) {
 	f := texttest.Parse("x.txt", diagHealthy)
-	n := len(f.Logs.Messages)
-	expect.That(t, n == 0, "a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
+	expect.Len(t, 0, f.Logs.Messages, "messages of a report without a complaint")
 	k := f.Texts[0].Kinds
 	expect.That(t, len(k) == 1 && k[0].Kind == "nccl-diagnostics" && k[0].Lines == 17, "recognised as %+v", k)
 	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
@@ -64,11 +63,9 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] net bw: same-nic rank 3 (node0): 265.1 Gbit/s, >30% off median 391.5 Gbit/s in comm 0x7a": {
 			"nccl-diag-net-slow", map[string]string{"rank": "3", "mode": "same-nic", "slow_host": "node0", "rate": "265.1", "median": "391.5"},
 		},
-		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
-			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
-		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":   {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
-		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
+		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"}},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":                                 {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
+		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO":                               {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
 	} {
 		f := texttest.Parse("x.txt", "node7:4021 NCCL DIAG "+line+"\n")
 		expect.Must(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id, "%s:\ngot %+v", line, f.Logs.Messages)

@@ -25,33 +25,24 @@ func said(host string, lines ...string) string {
 
 func TestNCCLTransports(t *testing.T) {
 	yes, no := true, false
-	for _, c := range []struct {
-		text string
-		want facts.Transport
-	}{
-		{said("a", "Ring 00 : 0 -> 1 via P2P/common device"), facts.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 1, B: 1}},
-		{said("a", "Ring 01 : 0[3000] -> 1[4000] via P2P/IPC"), facts.Transport{Kind: "p2p-ipc", SameHost: &yes, Channels: 1, B: 1}},
-		{said("a", "Channel 00 : 0[3000] -> 1[4000] via P2P/direct pointer", "Channel 01 : 0[3000] -> 1[4000] via P2P/direct pointer"), facts.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 2, B: 1}},
-		{said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/CUMEM/read"), facts.Transport{Kind: "p2p-cumem", SameHost: &yes, Channels: 1, A: 2, B: 5}},
-		{said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/indirect/3[3]/read"), facts.Transport{Kind: "p2p-indirect", SameHost: &yes, Channels: 1, A: 2, B: 5}},
-		{said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/MNNVL"), facts.Transport{Kind: "p2p-mnnvl", Channels: 1, A: 2, B: 5}},
-		{said("a", "Channel 00 : 0[3000] -> 1[4000] via direct shared memory comm 0x7f00 nRanks 02"), facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{said("a", "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"), facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{"Channel 00 : 0[0] -> 1[1] via SHM/direct", facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{said("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(6)/GDRDMA(PCI)/Shared"), facts.Transport{Kind: "net", Network: "IB", GDR: true, Channels: 1, A: 7, B: 8}},
-		{
-			said("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/Socket/0") + said("b", "Channel 00/0 : 7[7] -> 8[0] [receive] via NET/Socket/0"),
-			facts.Transport{Kind: "net", Network: "Socket", SameHost: &no, Channels: 1, A: 7, B: 8},
-		},
-		{
-			said("a", "Channel 00/0 : 0[0] -> 1[1] [send] via NET/AWS Libfabric/3/GDRDMA", "Channel 00/0 : 0[0] -> 1[1] [receive] via NET/AWS Libfabric/3/GDRDMA"),
-			facts.Transport{Kind: "net", Network: "AWS Libfabric", GDR: true, SameHost: &yes, Channels: 1, B: 1},
-		},
-		{said("a", "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"), facts.Transport{Kind: "collnet", Network: "SHARP", GDR: true, Channels: 1, A: 3, B: 3}},
+	for text, want := range map[string]facts.Transport{
+		said("a", "Ring 00 : 0 -> 1 via P2P/common device"):                                                                                                    {Kind: "p2p-direct", SameHost: &yes, Channels: 1, B: 1},
+		said("a", "Ring 01 : 0[3000] -> 1[4000] via P2P/IPC"):                                                                                                  {Kind: "p2p-ipc", SameHost: &yes, Channels: 1, B: 1},
+		said("a", "Channel 00 : 0[3000] -> 1[4000] via P2P/direct pointer", "Channel 01 : 0[3000] -> 1[4000] via P2P/direct pointer"):                          {Kind: "p2p-direct", SameHost: &yes, Channels: 2, B: 1},
+		said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/CUMEM/read"):                                                                                            {Kind: "p2p-cumem", SameHost: &yes, Channels: 1, A: 2, B: 5},
+		said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/indirect/3[3]/read"):                                                                                    {Kind: "p2p-indirect", SameHost: &yes, Channels: 1, A: 2, B: 5},
+		said("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/MNNVL"):                                                                                                 {Kind: "p2p-mnnvl", Channels: 1, A: 2, B: 5},
+		said("a", "Channel 00 : 0[3000] -> 1[4000] via direct shared memory comm 0x7f00 nRanks 02"):                                                            {Kind: "shm", SameHost: &yes, Channels: 1, B: 1},
+		said("a", "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"):                                                                                           {Kind: "shm", SameHost: &yes, Channels: 1, B: 1},
+		"Channel 00 : 0[0] -> 1[1] via SHM/direct":                                                                                                             {Kind: "shm", SameHost: &yes, Channels: 1, B: 1},
+		said("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(6)/GDRDMA(PCI)/Shared"):                                                                     {Kind: "net", Network: "IB", GDR: true, Channels: 1, A: 7, B: 8},
+		said("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/Socket/0") + said("b", "Channel 00/0 : 7[7] -> 8[0] [receive] via NET/Socket/0"):                 {Kind: "net", Network: "Socket", SameHost: &no, Channels: 1, A: 7, B: 8},
+		said("a", "Channel 00/0 : 0[0] -> 1[1] [send] via NET/AWS Libfabric/3/GDRDMA", "Channel 00/0 : 0[0] -> 1[1] [receive] via NET/AWS Libfabric/3/GDRDMA"): {Kind: "net", Network: "AWS Libfabric", GDR: true, SameHost: &yes, Channels: 1, B: 1},
+		said("a", "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"):                                                                                        {Kind: "collnet", Network: "SHARP", GDR: true, Channels: 1, A: 3, B: 3},
 	} {
-		f := texttest.Parse("nccl.log", c.text)
-		c.want.Source, c.want.Line = "nccl.log", 1
-		expect.That(t, f.Logs != nil && len(f.Logs.Transports) == 1 && reflect.DeepEqual(f.Logs.Transports[0], c.want), "%q:\ngot  %+v\nwant %+v", c.text, f.Logs, c.want)
+		f := texttest.Parse("nccl.log", text)
+		want.Source, want.Line = "nccl.log", 1
+		expect.That(t, f.Logs != nil && len(f.Logs.Transports) == 1 && reflect.DeepEqual(f.Logs.Transports[0], want), "%q:\ngot  %+v\nwant %+v", text, f.Logs, want)
 	}
 	for _, text := range []string{
 		said("a", "Channel 00/24 :    0   1"), said("a", "Ring 00 : 0 -> 1 -> 0"), said("a", "Channel 00/0 : 0[0] -> 1[1] via P2P"),

@@ -70,10 +70,7 @@ func TestInterfaces(t *testing.T) {
 			text: "root@node4:~# ip a | grep inet\n    inet 127.0.0.1/8 scope host lo\n    inet 10.1.0.6/16 brd 10.1.255.255 scope global dynamic noprefixroute eth0\n",
 			want: []string{"lo  loopback on node4 127.0.0.1/8", "eth0  ethernet on node4 10.1.0.6/16"},
 		},
-		"ip -o addr": {
-			text: "2: eth0    inet 10.1.0.6/16 brd 10.1.255.255 scope global eth0\\       valid_lft forever preferred_lft forever\n",
-			want: []string{"eth0   10.1.0.6/16"},
-		},
+		"ip -o addr": {text: "2: eth0    inet 10.1.0.6/16 brd 10.1.255.255 scope global eth0\\       valid_lft forever preferred_lft forever\n", want: []string{"eth0   10.1.0.6/16"}},
 		"ip -br addr": {
 			text: "lo               UNKNOWN        127.0.0.1/8 ::1/128 \neth0@if12        UP             10.244.1.7/24 fe80::2/64 \neno2             DOWN           \ndocker0          DOWN           172.17.0.1/16 \n",
 			want: []string{"lo up loopback 127.0.0.1/8 ::1/128", "eth0 up ethernet 10.244.1.7/24 fe80::2/64", "eno2 down ethernet", "docker0 down bridge 172.17.0.1/16"},

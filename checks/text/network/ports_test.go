@@ -104,10 +104,7 @@ func TestIBDev2Netdev(t *testing.T) {
 a ==> b (c)
 `, []facts.RDMAPort{
 		{Device: "mlx5_0", Port: 1, Netdev: "ib0", NetdevUp: new(false), LinkLayer: "InfiniBand"},
-		{
-			Device: "mlx5_4", Port: 1, Netdev: "enp59s0", NetdevUp: new(true), LinkLayer: "Ethernet", State: "active",
-			Address: "0000:3b:00.0", Model: "MT4129", Firmware: "28.39.1002",
-		},
+		{Device: "mlx5_4", Port: 1, Netdev: "enp59s0", NetdevUp: new(true), LinkLayer: "Ethernet", State: "active", Address: "0000:3b:00.0", Model: "MT4129", Firmware: "28.39.1002"},
 	})
 }
 
@@ -219,10 +216,7 @@ func TestShowGIDs(t *testing.T) {
 				{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens1f0", IPv4: "10.1.2.3"},
 			},
 		},
-		{
-			Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", Netdev: "ib0",
-			GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:0202:03ff:fe04:0507", Type: "IB", Netdev: "ib0"}},
-		},
+		{Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", Netdev: "ib0", GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:0202:03ff:fe04:0507", Type: "IB", Netdev: "ib0"}}},
 	})
 }
 

@@ -22,8 +22,7 @@ func TestNvsmiTable(t *testing.T) {
 		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: new(int64(1016 << 20))}},
 	}
 	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
-	mig := f.GPUs.Devices[1].MIG
-	expect.That(t, mig != nil && *mig, "GPU 1: MIG is %v, want true", mig)
+	expect.NoDiff(t, new(true), f.GPUs.Devices[1].MIG, "MIG of GPU 1")
 	expect.That(t, f.Logs != nil && f.Logs.Messages[0].ID == "nvsmi-err", "the ERR! of GPU 1 is not noted: %+v", f.Logs)
 }
 
@@ -41,10 +40,7 @@ func TestNvsmiTableLayouts(t *testing.T) {
 			driver: "375.66", gpu: "0000:06:00.0", memory: 22939 << 20,
 		},
 		"a line that grep left": {text: "|   0  Tesla V100-SXM2...  On   | 00000000:1A:00.0 Off |                    0 |\n", gpu: "0000:1a:00.0"},
-		"one GPU asked for": {
-			text: strings.Replace(texttest.NvsmiTableText, "$ nvidia-smi\n", "$ nvidia-smi -i 0\n", 1), driver: "610.43.02", cuda: "13.3",
-			gpu: "0000:1b:00.0", memory: 81920 << 20,
-		},
+		"one GPU asked for":     {text: strings.Replace(texttest.NvsmiTableText, "$ nvidia-smi\n", "$ nvidia-smi -i 0\n", 1), driver: "610.43.02", cuda: "13.3", gpu: "0000:1b:00.0", memory: 81920 << 20},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) != 0, "%s: no GPU", name)
@@ -177,14 +173,10 @@ func TestNvsmiCSV(t *testing.T) {
 			text: "$ nvidia-smi --query-gpu=index,name,driver_version,compute_cap --format=csv\nindex, name, driver_version, compute_cap\n0, NVIDIA L4, 550.54.15, 8.9\n1, NVIDIA L4, 550.54.15, 8.9\n",
 			gpus: []string{"GPU0", "GPU1"}, nvml: "ok", driver: "550.54.15", compute: "8.9",
 		},
-		"without a prompt": {text: "index, pci.bus_id, memory.total [MiB]\n4, 00000000:84:00.0, 22939 MiB\n", gpus: []string{"0000:84:00.0"}},
-		"without a header": {
-			text: "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n1, NVIDIA H200\n$ ls\n", gpus: []string{"GPU0", "GPU1"}, nvml: "ok",
-		},
-		"one GPU, no index": {
-			text: "$ nvidia-smi -i 2 --query-gpu=name,compute_cap --format=csv,noheader\nTesla T4, 7.5\n", gpus: []string{"GPU2"}, compute: "7.5",
-		},
-		"cut by a pipe": {text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"}},
+		"without a prompt":  {text: "index, pci.bus_id, memory.total [MiB]\n4, 00000000:84:00.0, 22939 MiB\n", gpus: []string{"0000:84:00.0"}},
+		"without a header":  {text: "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n1, NVIDIA H200\n$ ls\n", gpus: []string{"GPU0", "GPU1"}, nvml: "ok"},
+		"one GPU, no index": {text: "$ nvidia-smi -i 2 --query-gpu=name,compute_cap --format=csv,noheader\nTesla T4, 7.5\n", gpus: []string{"GPU2"}, compute: "7.5"},
+		"cut by a pipe":     {text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"}},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
 		expect.Must(t, f.GPUs != nil, "%s: no GPU", name)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestDates checks that each day is read in each form of a date, alone and in a line, and that no other number is one.
@@ -21,9 +23,7 @@ func TestDates(t *testing.T) {
 				headed := strings.HasPrefix(form, "W0") || strings.HasPrefix(form, "INFO")
 				switch {
 				case form == "02-01 x" || headed && !ok && !strings.HasPrefix(line, form[:1]):
-					if ok {
-						t.Fatalf("%q is read as %s", line, d)
-					}
+					expect.Must(t, !ok, "%q is read as %s", line, d)
 				case !ok || d.month != int(day.Month()) || d.day != day.Day() || d.year != 0 && d.year != day.Year() || d.year == 0 && strings.Contains(form, "2006"):
 					t.Fatalf("%q is read as %s, %t", line, d, ok)
 				}
@@ -34,9 +34,8 @@ func TestDates(t *testing.T) {
 		"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024", "Linux version 6.8.0 (gcc) #1 SMP Fri Mar 1 10:00:00 UTC 2024",
 		"$ journalctl -k --since 2024-08-01", "busbw 2021.44 GB/s", "may 12 ranks", "Marked 3 GPUs", "10.20.30.40", "2024-13-01", "2024-11-41",
 	} {
-		if d, ok := dateIn(line); ok {
-			t.Errorf("%q is read as %s", line, d)
-		}
+		d, ok := dateIn(line)
+		expect.That(t, !ok, "%q is read as %s", line, d)
 	}
 }
 
@@ -47,13 +46,10 @@ func TestDays(t *testing.T) {
 	for i := range 365 {
 		for j := range 365 {
 			a, b := first.AddDate(0, 0, i), first.AddDate(0, 0, j)
-			if n := at(2025, a).days(at(2025, b)); n != j-i {
-				t.Fatalf("%s to %s: %d days", a, b, n)
-			}
+			n := at(2025, a).days(at(2025, b))
+			expect.Must(t, n == j-i, "%s to %s: %d days", a, b, n)
 			open := at(2025, a).days(at(0, b))
-			if open != at(0, a).days(at(2025, b)) || open != j-i && (open != 0 || j-i <= halfYear) {
-				t.Fatalf("%s to %s without a year: %d days", a, b, open)
-			}
+			expect.Must(t, open == at(0, a).days(at(2025, b)) && (open == j-i || open == 0 && j-i > halfYear), "%s to %s without a year: %d days", a, b, open)
 		}
 	}
 }

@@ -85,9 +85,7 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		got, parts := splitInto(data, chunk)
-		if bytes.Contains(first, []byte("\r")) == bytes.Contains(data, []byte("\r")) && (!slices.Equal(got, want) || parts.cutBytes != s.cutBytes) {
-			t.Errorf("in chunks of %d: %q, want %q", chunk, got, want)
-		}
+		expect.That(t, bytes.Contains(first, []byte("\r")) != bytes.Contains(data, []byte("\r")) || slices.Equal(got, want) && parts.cutBytes == s.cutBytes, "in chunks of %d: %q, want %q", chunk, got, want)
 		said := int(s.cutBytes)
 		for _, l := range want {
 			_, text, _ := strings.Cut(l, " ")

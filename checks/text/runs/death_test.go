@@ -37,10 +37,7 @@ func traceback(file, exception string) string {
 // interleaved takes one line of each text at a time, each behind the mark of its own.
 func interleaved(marks []string, texts ...string) string {
 	var b strings.Builder
-	var lines [][]string
-	for _, text := range texts {
-		lines = append(lines, strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n"))
-	}
+	lines := expect.Map(texts, func(text string) []string { return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") })
 	for i := range lines[0] {
 		for k := range lines {
 			b.WriteString(marks[k] + strings.TrimSuffix(lines[k][i], "\n") + "\n")
@@ -56,10 +53,8 @@ func TestDeaths(t *testing.T) {
 		text string
 		want []string
 	}{
-		"one": {value, []string{`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`}},
-		"library": {
-			traceback(library, "RuntimeError: shapes"), []string{`exception rank - pid 0 host "": RuntimeError: shapes at /work/main.py:9 <module> line 1-7`},
-		},
+		"one":     {value, []string{`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`}},
+		"library": {traceback(library, "RuntimeError: shapes"), []string{`exception rank - pid 0 host "": RuntimeError: shapes at /work/main.py:9 <module> line 1-7`}},
 		"interleaved of torch": {interleaved([]string{"[rank0]: ", "[rank3]: "}, key, value), []string{
 			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
 			`exception rank 3 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
@@ -67,9 +62,7 @@ func TestDeaths(t *testing.T) {
 		"between lines of others": {strings.Replace(value, "ValueError", "[rank3]: KeyError: 'x'\n7: done\nValueError", 1), []string{
 			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-9`,
 		}},
-		"numbered": {"     1\t" + strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n     9\t"), []string{
-			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`,
-		}},
+		"numbered": {"     1\t" + strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n     9\t"), []string{`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`}},
 		"interleaved of srun": {interleaved([]string{"0: ", "13: "}, key, value), []string{
 			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
 			`exception rank 13 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,

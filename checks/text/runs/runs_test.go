@@ -457,10 +457,7 @@ func TestMatrix(t *testing.T) {
 		"no table":           {"| NCCL | result |\n| 2.26.5 | ok |\n| 2.27.3 | hangs |\n", ""},
 	} {
 		f := texttest.Parse("issue.md", c.text)
-		var got []string
-		for _, o := range f.Comparisons {
-			got = append(got, strings.TrimSpace(o.Kind+" "+o.Name))
-		}
+		got := expect.Map(f.Comparisons, func(o facts.Comparison) string { return strings.TrimSpace(o.Kind + " " + o.Name) })
 		expect.Equal(t, c.want, strings.Join(slices.Compact(got), ", "), "%s: %+v", name, f.Runs)
 	}
 }

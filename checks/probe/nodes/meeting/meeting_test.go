@@ -70,10 +70,7 @@ func TestRoll(t *testing.T) {
 	leading := options(0, 4, port)
 	leading.Meet = leading.Meet[1:]
 	r := expect.Value(Lead(t.Context(), leading))(t)
-	var got []string
-	for _, n := range r.Nodes {
-		got = append(got, fmt.Sprintf("%d %s %s: %s", n.Rank, n.Name, n.State, n.Reason))
-	}
+	got := expect.Map(r.Nodes, func(n nodes.Peer) string { return fmt.Sprintf("%d %s %s: %s", n.Rank, n.Name, n.State, n.Reason) })
 	expect.NoDiff(t, []string{"0 n0 unknown: none at 0", "1 n1/1 unknown: none at 1", "2 n1/2 unknown: none at 2", "3 rank 3 absent: it did not come"}, got, "nodes")
 	expect.That(t, r.Outcome == probe.Unknown && len(r.Blames) == 0, "%+v", r)
 	answers := map[string]int{}
@@ -137,7 +134,6 @@ func TestOrders(t *testing.T) {
 	} {
 		s := good
 		change(&s)
-		_, err := collective.Local{}.Run(t.Context(), s, nil, nil)
-		expect.That(t, err != nil, "%s is run", name)
+		expect.Fails(collective.Local{}.Run(t.Context(), s, nil, nil))(t, nil, "%s is run", name)
 	}
 }
