@@ -141,7 +141,7 @@ var (
 func datesOf(whole string) dates {
 	var all dates
 	number, state := 0, 0
-	fenced, told := false, false                  // In a block of Markdown, and the last line before it says that it is of the past.
+	fenced, told := false, false // In a block of Markdown, and the last line before it says that it is of the past.
 	if !strings.Contains(whole, "\n") {
 		whole = strings.ReplaceAll(whole, "\r", "\n")
 	}
