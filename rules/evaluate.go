@@ -60,9 +60,9 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	if err != nil {
 		return nil, err
 	}
-	judged := *f
+	judged, past := *f, pastLines(f.Texts)
 	judged.KernelLog = kernellog.Identify(f.KernelLog)
-	judged.Logs = withOwnLog(withoutPast(f.Logs, f.Texts), f.Collectives)
+	judged.Logs = withOwnLog(withoutPast(f.Logs, past), f.Collectives)
 	judged.Logs = withJob(&judged)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := valueOf(&judged)
@@ -126,7 +126,6 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	for _, rule := range slices.Concat(always, chosen) {
 		findings = append(findings, answers[rule.ID].findings...)
 	}
-	past := pastLines(f.Texts)
 	for i := range findings {
 		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownLogStates(f.Collectives, e.Source, e.Value) })
 		s.weigh(&findings[i], v, findings)

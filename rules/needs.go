@@ -123,7 +123,7 @@ func connected(l *facts.LogFacts) bool {
 
 // complains reports whether a log states a failure.
 func complains(l *facts.LogFacts) bool {
-	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" && m.Role != "warning" })
+	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Complains() })
 }
 
 // unmet lists what a rule needs and the facts lack. Where nothing else is missing and one of

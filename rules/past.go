@@ -21,8 +21,7 @@ func pastLines(texts []facts.Text) map[string]string {
 
 // withoutPast leaves out of the logs what tells of trouble that is past, if they tell of other trouble as well: that is
 // what is asked for.
-func withoutPast(logs *facts.LogFacts, texts []facts.Text) *facts.LogFacts {
-	past := pastLines(texts)
+func withoutPast(logs *facts.LogFacts, past map[string]string) *facts.LogFacts {
 	if logs == nil || len(past) == 0 {
 		return logs
 	}
@@ -30,8 +29,7 @@ func withoutPast(logs *facts.LogFacts, texts []facts.Text) *facts.LogFacts {
 	left := *logs
 	left.Messages = slices.DeleteFunc(slices.Clone(logs.Messages), func(m facts.Message) bool { return isPast(m.Source, m.Line) })
 	left.Deaths = slices.DeleteFunc(slices.Clone(logs.Deaths), func(d facts.Death) bool { return isPast(d.Source, d.Line) })
-	fails := func(m facts.Message) bool { return m.Role != "setting" && m.Role != "warning" }
-	if len(left.Deaths) == 0 && !slices.ContainsFunc(left.Messages, fails) {
+	if len(left.Deaths) == 0 && !complains(&left) {
 		return logs
 	}
 	return &left

@@ -57,7 +57,7 @@ func TestWithoutPast(t *testing.T) {
 			}
 		}
 		kept := 0
-		left := withoutPast(logs, []facts.Text{text})
+		left := withoutPast(logs, pastLines([]facts.Text{text}))
 		for _, m := range left.Messages {
 			kept |= 1 << m.Line
 		}

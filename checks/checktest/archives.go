@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -137,8 +138,10 @@ func Tar(t *testing.T, root string, entries []Entry) []byte {
 func Gzip(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(data) // To memory.
-	_ = w.Close()
+	_, err := w.Write(data)
+	if err = errors.Join(err, w.Close()); err != nil {
+		panic(err) // It writes to memory.
+	}
 	return b.Bytes()
 }
 

@@ -436,7 +436,7 @@ func (f *GPUFacts) At(address string) *GPU {
 	return find(f.All(), func(g *GPU) bool { return g.Address == address })
 }
 
-// find is the first element of a list for which something holds; nil if there is none.
+// find is the first element of a list that meets a condition; nil if there is none.
 func find[T any](list []T, holds func(*T) bool) *T {
 	for i := range list {
 		if holds(&list[i]) {

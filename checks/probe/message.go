@@ -40,6 +40,9 @@ type Message struct {
 	StepsAfter int `json:"steps_after,omitempty"`
 }
 
+// Complains reports whether a message says that something went wrong.
+func (m *Message) Complains() bool { return m.Role != "setting" && m.Role != "warning" }
+
 // Place is where in a library a message comes from, by the form of the line.
 type Place struct {
 	// Library is "nccl", "ofi", "ucx", "libfabric", "c10d" or "container-toolkit"; empty

@@ -32,7 +32,7 @@ func TestKnownFaults(t *testing.T) {
 		}
 		check(row.Since == "" || row.Since != row.Fixed, "no version has it")
 		check(row.Symptom == "" || slices.Contains(symptoms, row.Symptom), "symptom %q", row.Symptom)
-		check(row.Lacks == "" && !row.Telltale || len(row.Said) != 0, "lacks or telltale speaks of a message, and there is none")
+		check(row.Lacks == "" && !row.Telltale || len(row.Said) != 0, "lacks or telltale needs a message, and there is none")
 		check(row.Said == nil || row.Symptom == "", "a message and a symptom: the message alone counts")
 		check(len(row.Said)+len(row.When) != 0 || row.Symptom != "", "nothing shows it")
 		check(slices.Contains(confidences, row.Confidence), "confidence %q", row.Confidence)

@@ -188,7 +188,7 @@ func scriptsIn(name, text string, form parse.Source) []part {
 	return parts
 }
 
-// below is the first line after one for which something holds; the line itself if there is none.
+// below is the first line after one that meets a condition; the line itself if there is none.
 func below(lines []string, i int, holds func(string) bool) int {
 	if n := slices.IndexFunc(lines[i+1:], holds); n >= 0 {
 		return i + 1 + n

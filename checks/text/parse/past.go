@@ -252,9 +252,9 @@ func (s *Sink) past() {
 		s.pastLine(source, first, shown)
 	}
 	if s.Facts.Logs != nil {
-		said := map[string][]line{} // By row: in other words it is the same trouble.
+		said := map[string]dated{} // The latest of each row: in other words it is the same trouble.
 		for i, m := range s.Facts.Logs.Messages {
-			said[m.ID] = append(said[m.ID], s.messages.heard[i].last)
+			said[m.ID] = later(said[m.ID], s.latest([]line{s.messages.heard[i].last}))
 		}
 		for i, m := range s.Facts.Logs.Messages {
 			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.processes.after(line{source: m.Source, line: m.Line}) > 1 {
@@ -262,7 +262,7 @@ func (s *Sink) past() {
 				continue
 			}
 			last := s.messages.heard[i].last
-			if again := s.latest(said[m.ID]); again.source != "" {
+			if again := said[m.ID]; again.source != "" {
 				last = again.line
 			}
 			note(m.Source, m.Line, last)
@@ -318,7 +318,7 @@ func (s *Sink) failures() []line {
 	var all []line
 	if s.Facts.Logs != nil {
 		for i, m := range s.Facts.Logs.Messages {
-			if m.Role != "setting" && m.Role != "warning" {
+			if m.Complains() {
 				all = append(all, s.messages.heard[i].last)
 			}
 		}
@@ -338,11 +338,19 @@ type dated struct {
 // latest is the line of the latest date; its source is empty if none has a date.
 func (s *Sink) latest(lines []line) (latest dated) {
 	for _, l := range lines {
-		if d, ok := s.dates[l.source].at(l.line); ok && (latest.source == "" || latest.days(d) > 0) {
-			latest = dated{l, d}
+		if d, ok := s.dates[l.source].at(l.line); ok {
+			latest = later(latest, dated{l, d})
 		}
 	}
 	return latest
+}
+
+// later is the later of two lines, the first if they are of one day. One without a source has no date.
+func later(a, b dated) dated {
+	if b.source != "" && (a.source == "" || a.days(b.date) > 0) {
+		return b
+	}
+	return a
 }
 
 // pastLine notes that the trouble of a line is over, if a text shows that.

@@ -14,6 +14,7 @@ func TestDates(t *testing.T) {
 	forms := []string{
 		"2006-01-02 15:04:05", "2006/01/02 15:04:05", "2006-01-02T15:04:05.123Z", "Mon, 02 Jan 2006 15:04:05 +0000", "Mon Jan _2 15:04:05 2006",
 		"Mon Jan _2 15:04:05 UTC 2006", "2 January 2006", "Jan 2, 2006", "02-01 x", "W0102 15:04:05.123", "INFO 01-02 15:04:05 [a.py:1]", "Jan _2 15:04:05 node7 kernel:", "2. Jan",
+		"02.01.2006 15:04", "2.1.2006, 15:04", "02-Jan-2006 15:04",
 	}
 	for day := time.Date(2024, 1, 1, 1, 2, 3, 0, time.UTC); day.Year() < 2026; day = day.AddDate(0, 0, 1) {
 		for _, form := range forms {
@@ -26,6 +27,8 @@ func TestDates(t *testing.T) {
 					expect.Must(t, !ok, "%q is read as %s", line, d)
 				case !ok || d.month != int(day.Month()) || d.day != day.Day() || d.year != 0 && d.year != day.Year() || d.year == 0 && strings.Contains(form, "2006"):
 					t.Fatalf("%q is read as %s, %t", line, d, ok)
+				case strings.Contains(form, "15:04"):
+					expect.Must(t, d.minute == 60*day.Hour()+day.Minute(), "%q: the minute is %d", line, d.minute)
 				}
 			}
 		}
