@@ -29,18 +29,16 @@ gpudoctor explain IMEX           a term that reports use`,
 			id := c.Args().First()
 			s := style(c)
 			e := explanation{Page: lines.NewPage(s.Width, false), ascii: s.ASCII}
-			if found := findTerms(c.Args().Slice()); len(found) > 0 {
-				e.terms(found)
-				return stdio.WriteText(c.App.Writer, e.B.String())
-			}
-			if c.Args().Len() != 1 {
+			found := findTerms(c.Args().Slice())
+			if c.Args().Len() != 1 && len(found) == 0 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			var err error
 			if e.known, err = learnFor(c); err != nil {
 				return err
 			}
-			if !e.explain(id) {
+			e.terms(found)
+			if !e.explain(id) && len(found) == 0 {
 				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
 			return stdio.WriteText(c.App.Writer, e.B.String())
@@ -64,24 +62,31 @@ type explanation struct {
 
 // terms writes about words of the report.
 func (e *explanation) terms(found []reportTerm) {
-	for i, t := range found {
-		if i > 0 {
-			e.line("")
-		}
+	for _, t := range found {
+		e.apart()
 		e.line("%s %s", t.Kind, t.Name)
 		e.part("means", t.Means)
 		e.part("do", t.Do)
 	}
 }
 
+// apart leaves a line free below what is written already.
+func (e *explanation) apart() {
+	if e.B.Len() > 0 {
+		e.line("")
+	}
+}
+
 // explain writes about the rules that bear the id or name it as their cause,
 // and about the remedy of that id. It reports whether there is any.
 func (e *explanation) explain(id string) bool {
+	before := e.B.Len()
 	if r, ok := e.known.rules.Rule(id); ok {
 		e.rule(r)
 	}
 	others := lines.Filter(e.known.rules.Rules(), func(r rules.Rule) bool { return r.Cause == id && r.ID != id })
 	if len(others) > 0 {
+		e.apart()
 		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
 			e.part("", fmt.Sprintf("%s (%s): %s", r.ID, r.Severity, r.Title))
@@ -90,10 +95,11 @@ func (e *explanation) explain(id string) bool {
 	if r, ok := e.known.remedies.Remedy(id); ok {
 		e.remedy(r)
 	}
-	return e.B.Len() > 0
+	return e.B.Len() > before
 }
 
 func (e *explanation) rule(r rules.Rule) {
+	e.apart()
 	e.line("%s: %s", r.ID, r.Title)
 	e.line("")
 	e.text(r.Description)
@@ -120,6 +126,7 @@ func (e *explanation) rule(r rules.Rule) {
 }
 
 func (e *explanation) remedy(r remedies.Remedy) {
+	e.apart()
 	e.line("%s: %s (%s)", r.ID, remedies.Unfilled(r.Title), r.Kind)
 	e.line("")
 	e.text(remedies.Unfilled(r.Description))

@@ -18,13 +18,16 @@ import (
 //	physcpubind: 0 1 2 3                             (numactl --show)
 //	cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set (srun --cpu-bind=verbose; Slurm src/interfaces/cpu_bind.c)
 func affinityKind() *parse.Kind {
-	tasks := new(big.Int)
+	tasks, host := new(big.Int), ""
 	return &parse.Kind{
 		Name: "cpu-affinity", Title: "The CPUs on which a process may run, from its status, taskset -cp, numactl --show or srun", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
 		Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: ", "cpu-bind=MASK"},
 		Line: func(s *parse.Sink, l parse.Line) bool {
 			if m := cpuBindForm.FindStringSubmatch(l.Text); m != nil {
-				bound(s, l, tasks, m[1])
+				// The nodes of a job are bound each by itself, and the first stands for all.
+				if host = cmp.Or(host, strings.Clone(m[1])); host == m[1] {
+					bound(s, l, tasks, m[2])
+				}
 				return true
 			}
 			m := affinityForm.FindStringSubmatch(l.Text)
@@ -47,7 +50,7 @@ func affinityKind() *parse.Kind {
 
 var affinityForm = lazy.New(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
 
-var cpuBindForm = lazy.New(`\bcpu-bind=MASK - \S+, task +\d+ +\d+ \[\d+\]: mask 0x([0-9a-f]{1,256})\b`)
+var cpuBindForm = lazy.New(`\bcpu-bind=MASK - (\S+), task +\d+ +\d+ \[\d+\]: mask 0x([0-9a-f]{1,256})\b`)
 
 // bound adds the CPUs of a task to those of the others: what none of them may use, no rank uses.
 func bound(s *parse.Sink, l parse.Line, tasks *big.Int, mask string) {

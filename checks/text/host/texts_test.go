@@ -337,7 +337,7 @@ func TestAffinity(t *testing.T) {
 	}{
 		{"the kernel's status", "Cpus_allowed_list:\t0-7\n", "0-7", [2]int{8, 0}},
 		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
-		{"srun", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\ncpu-bind=MASK - n1, task  1  1 [4712]: mask 0x30 set\n", "0-1,4-5", [2]int{4, 0}},
+		{"srun", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\ncpu-bind=MASK - n1, task  1  1 [4712]: mask 0x30 set\ncpu-bind=MASK - n2, task  2  0 [99]: mask 0xf00 set\n", "0-1,4-5", [2]int{4, 0}},
 		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
 	} {
 		f := texttest.Parse("a.txt", test.text+topo)
