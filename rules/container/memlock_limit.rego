@@ -138,7 +138,7 @@ refused contains m if {
 }
 
 refused contains m if {
-	some m in logs.messages({"nccl-ib-register-failed", "ucx-worker-failed"})
+	some m in logs.messages({"nccl-ib-register-failed", "ucx-worker-failed", "perftest-no-mr"})
 	object.get(m, ["fields", "error"], "") == ""
 	low
 }

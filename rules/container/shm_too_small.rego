@@ -32,7 +32,7 @@
 #       text: "{who}: NCCL could not create or enlarge its file in /dev/shm; the usual cause is too little space"
 #     bus-error:
 #       severity: critical
-#       text: "{who}: A process died of a bus error: a write to a file in /dev/shm causes this when there is no space for it"
+#       text: "{who}: A process died. A write to a file in /dev/shm causes this (bus error) when there is no space for it"
 #     bus-error-alone:
 #       severity: medium
 #       confidence: possible
@@ -181,7 +181,7 @@ told contains ["hinted", "unnamed", {m |
 
 # A process gets a bus error if it writes where a file in /dev/shm has no space behind it. On its own, it leaves other
 # causes open.
-died := logs.messages({"process-bus-error", "bus-error"})
+died := logs.messages({"process-bus-error", "bus-error"}) | {m | some m in logs.by_id["dataloader-exited"]; small}
 
 told contains ["implied", "bus-error", died] if implied
 told contains ["implied", "bus-error-alone", died] if not implied
