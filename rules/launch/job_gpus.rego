@@ -14,12 +14,10 @@
 #     few: "{subject}={value} leaves {n:GPU}, and {title} starts more ranks: NCCL rejects two ranks on one GPU"
 #     idle: "{subject}={value} leaves {n:GPU} of those that {title} requests: the others stay idle"
 #     ranks: {remedies: [correct-launch], text: "{opening} starts {ranks} ranks on each node with {n:GPU}, and NCCL rejects two on one"}
-#     tasks: {severity: medium, remedies: [correct-launch], text: "{opening} starts {ranks} tasks on each node with {n:GPU}"}
 #     target: {remedies: [correct-launch], text: "{opening} requests {gpus:GPU} on each node, but the target has {n}"}
 package gpudoctor.rules.job_gpus
 
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 
 # left counts the entries of each list of GPUs before the first that names none.
@@ -56,17 +54,12 @@ leaves(l, n) := "few" if {
 	job.stated(l) > n
 }
 
-# starting are the ranks of what starts them: not of the header of a batch script where a command does, or may.
-starting[l] := job.ranks(l) if {
-	some l in job.parts
-	count({run | l in job.headers; some run in job.runs; not launches.lacks(run, {"processes", "tensor_parallel"})}) == 0
-}
+# The header of a batch script counts tasks, which may also be programs without a GPU.
+starting := {l: job.ranks(l) | some l in (job.parts - job.headers)}
 
-# Tasks of a batch job may also be programs without a GPU.
-findings contains job.finding(l, grade, "GPUs", [job.fact(l, "processes", n)], {"too_many": n}, {"n": job.gpus(l), "ranks": n}) if {
+findings contains job.finding(l, "ranks", "GPUs", [job.fact(l, "processes", n)], {"too_many": n}, {"n": job.gpus(l), "ranks": n}) if {
 	some l, n in starting
 	n > job.gpus(l)
-	grade := {true: "tasks", false: "ranks"}[l in job.headers]
 }
 
 findings contains job.finding(l, "target", "GPUs", [job.fact(l, "gpus", l.gpus)], {"too_many": l.gpus}, {"n": job.target_gpus}) if {

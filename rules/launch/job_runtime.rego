@@ -3,7 +3,6 @@
 # description: Variables of the container runtime take the place of the GPUs that a scheduler chose, or leave out libcuda or NVML.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-#   - {ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md, description: Enroot's hook 98-nvidia.sh, which pyxis uses}
 # custom:
 #   severity: high
 #   areas: [gpus, environment]

@@ -13,7 +13,7 @@
 #     row: "{subject}={value} of {title} {why}"
 #     unknown: {confidence: possible, remedies: [unset-env], text: "{subject}={value} is not a known variable; did you mean {meant}?"}
 #     itself: {severity: high, remedies: [unset-env], text: "{opening} has {nodes} nodes, and for each, {address} is the node itself"}
-#     rdma: {severity: medium, remedies: [unset-env], text: "{subject}={value} disables RDMA, but {title} gets RDMA devices ({devices})"}
+#     rdma: {severity: medium, remedies: [unset-env], text: "{subject}={value} disables RDMA, but {title} gets RDMA devices"}
 package gpudoctor.rules.job_variables
 
 import data.gpudoctor.lib.job
@@ -21,15 +21,9 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
-import data.tables.variables
 
-of_setting(l, grade, name, about, more) := object.union(
-	job.of_setting(l, grade, name, [], object.union({"value": setting_rows.shown(job.settings(l)[name].value)}, about)),
-	object.union({"params": {"source": variables.guide}}, more),
-)
-
-findings contains of_setting(l, "row", name, {"why": row.why}, {
-	"severity": severity(row), "confidence": row.confidence,
+findings contains object.union(job.of_setting(l, "row", name, [], {"why": row.why}), {
+	"severity": setting_rows.severity(row), "confidence": row.confidence,
 	"remedies": object.get(row, "remedies", ["unset-env"]), "params": object.filter(row, ["level", "source"]),
 }) if {
 	some [l, name] in undocumented
@@ -39,9 +33,6 @@ findings contains of_setting(l, "row", name, {"why": row.why}, {
 	not row.silent
 	not excused(l, row)
 }
-
-# What is only possible is low, without a machine to look at.
-severity(row) := {true: "low", false: setting_rows.severity(row)}[row.confidence == "possible"]
 
 undocumented contains [l, name] if {
 	some l, all in job.judged
@@ -72,7 +63,7 @@ excused(l, row) if {
 # A benchmark of NCCL measures with settings on purpose.
 excused(_, _) if job.says(job.parts[_], `(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`)
 
-findings contains of_setting(l, "unknown", name, {"meant": meant}, {"params": {"meant": meant, "effect": "none"}}) if {
+findings contains job.of_setting(l, "unknown", name, [], {"meant": meant}) if {
 	some [l, name] in undocumented
 	variable_names.unknown(name)
 	meant := variable_names.meaning(name)
@@ -87,7 +78,7 @@ findings contains job.finding(l, "itself", "MASTER_ADDR", [address], {"variable"
 }
 
 # Where the target has RDMA NICs, a row says so.
-findings contains of_setting(l, "rdma", name, {"devices": [f.value | some f in job.rdma(l)]}, {}) if {
+findings contains job.of_setting(l, "rdma", name, [], {}) if {
 	not setting_rows.holds("rdma", "")
 	some [l, name] in undocumented
 	regex.match({"NCCL_IB_DISABLE": `^\s*0*1\s*$`, "NCCL_NET": `^(?i)socket$`}[name], job.settings(l)[name].value)

@@ -13,12 +13,12 @@ test_fires if {
 	severities("NCCL_SOCKET_IFNAMES", "eth0", {}) == {"unknown"}
 }
 
-# What is only possible is low, and what concerns a single GPU or a benchmark is nothing.
+# What concerns a single GPU or a benchmark is nothing.
 test_severities if {
 	severities("NCCL_P2P_DISABLE", "1", {}) == {"medium"}
 	severities("NCCL_P2P_DISABLE", "1", {"gpus": 1}) | severities("NCCL_P2P_DISABLE", "1", {"command": ["all_reduce_perf"]}) == set()
 	severities("NVIDIA_DRIVER_CAPABILITIES", "video", {"kind": "dockerfile"}) == set()
-	severities("NCCL_PROTO", "LL128", {}) == {"low"}
+	severities("NCCL_PROTO", "LL128", {}) == {"medium"}
 }
 
 script(exports, more) := all if all := {f.evidence[0].source | some f in job_variables.findings} with input as {
