@@ -47,23 +47,6 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 }
 
-// BenchmarkEvaluateAgain is what a further judgement takes, all rules being compiled.
-func BenchmarkEvaluateAgain(b *testing.B) {
-	s := compiledSet(b)
-	f := eightGPUs()
-	for b.Loop() {
-		expect.Value(s.Evaluate(b.Context(), f, Options{}))(b)
-	}
-}
-
-// BenchmarkInput is the share of turning the facts into a value.
-func BenchmarkInput(b *testing.B) {
-	f := eightGPUs()
-	for b.Loop() {
-		expect.Value(valueOf(f))(b)
-	}
-}
-
 // BenchmarkGrowth is what each rule takes on all lists of a case that fires it, 16, 32
 // and 64 times as long. It fails where the time grows by more than 2.5 per doubling:
 // what one call of a function does is no step that TestGrowth counts.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -40,11 +39,6 @@ const (
 var refusedFunctions = []string{
 	"crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
 	"regex.template_match", "rego.parse_module", "strings.render_template", "yaml.",
-}
-
-// refusedFunction reports whether no rule may call the function.
-func refusedFunction(name string) bool {
-	return slices.ContainsFunc(refusedFunctions, func(r string) bool { return strings.HasPrefix(name, r) })
 }
 
 // callBound returns what is wrong with the operands of a call; empty if nothing is.

@@ -56,7 +56,8 @@ func keyed(m *ast.Module) []string {
 		if _, seen := follows[name]; !seen {
 			names = append(names, name)
 		}
-		follows[name] = follows[name] || byVariable(rule)
+		ref := rule.Head.Ref()
+		follows[name] = follows[name] || len(ref) > 1 && !ast.IsConstant(ref[1].Value)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		return !follows[name] || slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return headName(r) == name && len(r.Head.Ref()) == 1 })
@@ -75,10 +76,4 @@ func withoutKeys(message string) string { return strings.ReplaceAll(message, byK
 // packageName is a module's package without "data.".
 func packageName(m *ast.Module) string {
 	return strings.TrimPrefix(m.Package.Path.String(), "data.")
-}
-
-// byVariable reports whether a definition adds to an object under a key that is not written out.
-func byVariable(rule *ast.Rule) bool {
-	ref := rule.Head.Ref()
-	return len(ref) > 1 && !ast.IsConstant(ref[1].Value)
 }

@@ -141,13 +141,14 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 	},
 	{
 		name:       "mpi.sh",
-		text:       "#!/bin/bash\nmpirun -H <<hosts>> -npernode <<ranks>> -x NCCL_P2P_DISABLE=<<p2p>> -x CUDA_VISIBLE_DEVICES=<<visible>> all_reduce_perf -b 8\n",
+		text:       "#!/bin/bash\nmpirun -H <<hosts>> -npernode <<ranks>> -x NCCL_P2P_DISABLE=<<p2p>> -x CUDA_VISIBLE_DEVICES=<<visible>> python train.py\n",
 		fields:     map[string]openField{"hosts": {"a,b", "", "job-nodes"}, "ranks": {"8", "16", "job-gpus"}},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
 	{
 		name:       "Dockerfile",
 		text:       "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN make\nENV NCCL_P2P_DISABLE=<<p2p>>\nENV LD_LIBRARY_PATH=<<path>>\nENV NVIDIA_DRIVER_CAPABILITIES <<capabilities>>\n",
+		fields:     map[string]openField{"capabilities": {"all", "compute", "job-runtime"}},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
 	{

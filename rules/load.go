@@ -343,7 +343,9 @@ func hintFor(e *ast.Error) string {
 // machine): a rule must give the same answer anywhere and at any time.
 var capabilities = sync.OnceValue(func() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
-	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic || refusedFunction(b.Name) })
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool {
+		return b.Nondeterministic || slices.ContainsFunc(refusedFunctions, func(r string) bool { return strings.HasPrefix(b.Name, r) })
+	})
 	c.AllowNet = []string{}
 	return c
 })

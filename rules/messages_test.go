@@ -207,26 +207,22 @@ func TestToldAlso(t *testing.T) {
 	expect.That(t, tried != 0, "no template shows a condition")
 }
 
-// TestToldParams checks that a list of a parameter is of all messages, each value once.
+// TestToldParams checks that a list of a parameter is of all messages, each value once, and may hold constants.
 func TestToldParams(t *testing.T) {
 	t.Parallel()
-	const row = "nvidia-devices-forbidden"
-	v := message.Templates()[row]
-	messages := byRowOf(&facts.LogFacts{Messages: []facts.Message{
-		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
-		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
-		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
-	}}, nil)
-	f := compiledSet(t).rowFindings(messages, given(v, row))[v.Rule][0]
-	expect.Equal(t, "[/dev/nvidia0 /dev/nvidia1]", fmt.Sprint(f.Params["nodes"]), "nodes")
-}
-
-// TestToldConstantParams checks that a list of a parameter may hold constants.
-func TestToldConstantParams(t *testing.T) {
-	t.Parallel()
-	const row = "ucx-no-transports"
-	f := compiledSet(t).rowFindings(heardOf(row, "said first", "said later"), given(message.Templates()[row], row))["env-misconfig"][0]
-	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
+	set := compiledSet(t)
+	for _, tt := range []struct{ row, rule, param, want string }{
+		{"nvidia-devices-forbidden", "container-caps", "nodes", "[/dev/nvidia0 /dev/nvidia1]"},
+		{"ucx-no-transports", "env-misconfig", "variables", "[UCX_TLS UCX_NET_DEVICES]"},
+	} {
+		logs := &facts.LogFacts{}
+		for order, node := range []string{"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia0"} {
+			logs.Messages = append(logs.Messages, facts.Message{ID: tt.row, Order: order, Fields: map[string]string{"node": node}})
+		}
+		slices.Reverse(logs.Messages)
+		f := set.rowFindings(byRowOf(logs, nil), given(message.Templates()[tt.row], tt.row))[tt.rule][0]
+		expect.Equal(t, tt.want, fmt.Sprint(f.Params[tt.param]), "%s: %s", tt.row, tt.param)
+	}
 }
 
 // TestConditionNames checks that every name that a template uses is a row of the catalogue

@@ -192,7 +192,8 @@ func lint(file string, m *ast.Module) []error {
 			continue
 		}
 		ast.WalkExprs(rule, func(e *ast.Expr) bool {
-			if e.Negated && !e.IsEquality() && !isComparison(e) && mentionsInput(e) {
+			compares := e.IsEquality() || e.IsCall() && e.Operator().Equal(ast.Equal.Ref())
+			if e.Negated && !compares && mentionsInput(e) {
 				faults = append(faults, &Problem{
 					File: file, Line: e.Location.Row,
 					Reason: "\"not input...\" also holds when the fact is not known",
@@ -203,11 +204,6 @@ func lint(file string, m *ast.Module) []error {
 		})
 	}
 	return faults
-}
-
-// isComparison reports whether an expression compares by ==.
-func isComparison(e *ast.Expr) bool {
-	return e.IsCall() && e.Operator().Equal(ast.Equal.Ref())
 }
 
 // mentionsInput reports whether an expression refers to input.

@@ -386,7 +386,7 @@ type Launch struct {
 	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
 	// "docker-inspect", "ecs", "slurm", "apptainer", "mpirun", "torchrun",
 	// "command"; "shell" is a script's own limits, "slurm-node" a node of
-	// slurm.conf or gres.conf, "enroot-conf" the settings of enroot.
+	// slurm.conf or gres.conf.
 	Kind string `json:"kind"`
 	// Object is what declares it in the file, from the outside inwards: "PyTorchJob/gpt/Worker/train",
 	// "service/web", "stage/build"; empty for a script itself.

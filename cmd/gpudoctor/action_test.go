@@ -349,9 +349,9 @@ func TestPreCommitFiles(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Dockerfile": true, "docker/Dockerfile.train": true, "train.Dockerfile": true, "Containerfile": true, "compose.yaml": true,
 		"docker-compose.yml": true, "deploy/docker-compose.gpu.yml": true, "jobs/train.sbatch": true, "train.slurm": true,
-		"etc/slurm.conf": true, "gres.conf": true, "enroot.conf": true, "train $(x).sbatch": true,
+		"etc/slurm.conf": true, "gres.conf": true, "train $(x).sbatch": true,
 		"values.yaml": false, "pod.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "slurm.conf.md": false, "run.sh": false,
-		"myslurm.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
+		"myslurm.conf": false, "enroot.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
 	} {
 		expect.That(t, hook.takes(name) == want, "%s: taken %t, want %t", name, !want, want)
 	}

@@ -23,8 +23,7 @@ type LaunchFileTable struct {
 	WithoutNCCL     []string `json:"without_nccl"`
 	NodeServices    []string `json:"node_services"`
 	OtherProcessors []string `json:"other_processors"`
-	// GPUImages match images for programs of GPUs, UnlimitedMemlock resources of nodes without a limit.
-	GPUImages        []string `json:"gpu_images"`
+	// UnlimitedMemlock match resources of nodes without a limit.
 	UnlimitedMemlock []string `json:"unlimited_memlock"`
 	// Providers are settings that providers document for their own networks.
 	Providers []Provider `json:"providers"`

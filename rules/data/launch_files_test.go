@@ -55,11 +55,6 @@ func TestLaunchFiles(t *testing.T) {
 			[]string{"nvcr.io/nvidia/k8s/dcgm-exporter:4.2", "nvcr.io/nvidia/k8s-device-plugin:v0.17", "nvcr.io/nvidia/gpu-feature-discovery:v0.17"},
 			[]string{"pytorch/pytorch:2.8", "vllm/vllm-openai:v0.11.0", "registry.example.com/train:1"},
 		},
-		"gpu_images": {
-			table.GPUImages,
-			[]string{"nvidia/cuda:12.4.1-devel-ubuntu22.04", "nvcr.io/nvidia/pytorch:25.09-py3", "lmsysorg/sglang:v0.5.3"},
-			[]string{"python:3.12", "pytorch/pytorch:2.8"},
-		},
 		"unlimited_memlock": {table.UnlimitedMemlock, []string{"rdma/ib"}, []string{"rdma/hca", "rdma/ibs1"}},
 		"other_processors": {
 			table.OtherProcessors,

@@ -54,15 +54,11 @@ func TestVariableRowsDecide(t *testing.T) {
 		for _, name := range row.Names {
 			above, ok := always[name]
 			expect.That(t, !ok, "row %d never decides for %s: row %d always does", i, name, above)
-			if row.fitsAlways() {
+			if len(row.Is)+len(row.Text)+len(row.Lacks)+len(row.When)+len(row.Unless)+len(row.Said) == 0 && row.AtMost == nil && row.Like == "" {
 				always[name] = i
 			}
 		}
 	}
-}
-
-func (r VariableRow) fitsAlways() bool {
-	return len(r.Is)+len(r.Text)+len(r.Lacks)+len(r.When)+len(r.Unless)+len(r.Said) == 0 && r.AtMost == nil && r.Like == ""
 }
 
 func TestKnownVariables(t *testing.T) {

@@ -1,30 +1,32 @@
 # METADATA
 # title: A job's GPUs, lists of GPUs and ranks disagree
-# description: A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
-#   these disagree, GPUs stay idle, ranks find no GPU, or two ranks meet on one, which NCCL refuses.
+# description: Where requested GPUs, variables that choose among them and ranks disagree, GPUs stay idle or ranks find none.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
-#     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
 # custom:
 #   severity: high
 #   areas: [gpus, environment]
 #   remedies: [fix-visible-devices, correct-launch]
 #   cause: gpu-visibility
 #   since: "0.4"
+#   grades:
+#     none: {severity: critical, text: "{subject}={value|} hides all GPUs that {title} requests; a container numbers its own from 0"}
+#     few: "{subject}={value} leaves {n:GPU}, and {title} starts more ranks: NCCL rejects two ranks on one GPU"
+#     idle: "{subject}={value} leaves {n:GPU} of those that {title} requests: the others stay idle"
+#     ranks: {remedies: [correct-launch], text: "{opening} starts {ranks} ranks on each node with {n:GPU}, and NCCL rejects two on one"}
+#     target: {remedies: [correct-launch], text: "{opening} requests {gpus:GPU} on each node, but the target has {n}"}
 package gpudoctor.rules.job_gpus
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 
-# lists are the entries that count of each list of GPUs: those before the first that names none.
-lists[l][name] := array.slice(all, 0, min({i | some i, e in all; names_none(l, e)} | {count(all)})) if {
+# left counts the entries of each list of GPUs before the first that names none.
+left[l][name] := min({i | some i, entry in list; names_none(l, entry)} | {count(list)}) if {
 	some l in job.parts
 	l.kind != "shell"
 	some name in visible.choosers
-	all := visible.list_of(job.settings(l)[name].value)
-	all != ["all"]
+	list := visible.list_of(job.settings(l)[name].value)
+	list != ["all"]
 }
 
 names_none(_, entry) if lower(entry) in (visible.none | {"none", "void"})
@@ -36,66 +38,31 @@ names_none(l, entry) if {
 	to_number(entry) >= job.gpus(l)
 }
 
-setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value])
-gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
-ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
-
-findings contains job.of_setting(l, name, {
-	"severity": told[0], "remedies": ["fix-visible-devices"], "evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
-	"message": sprintf("%s %s%s", [setting(l, name), told[1], concat("", [" (a container numbers its own GPUs from 0)" | l in job.containers])]),
-}) if {
-	some l, of in lists
-	some name, entries in of
-	told := leaves(l, count(entries))
+findings contains job.of_setting(l, grade, name, [job.fact(l, "processes", starting[l]) | grade == "few"], {"n": n}) if {
+	some l, lists in left
+	some name, n in lists
+	grade := leaves(l, n)
 }
 
-leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [launches.title(l)])] if job.asks(l)
+leaves(l, 0) := "none" if job.asks(l)
 
-leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), launches.title(l)])] if {
+leaves(l, n) := "few" if {
 	n > 0
-	n < job.stated(l)
-	not crowded(l, n)
+	starting[l] > n
+} else := "idle" if {
+	n > 0
+	job.stated(l) > n
 }
 
-# offered counts the GPUs that the ranks of a description can use; they are crowded where there are more of them. short are
-# the lists that leave too few.
-crowded(l, n) if job.ranks(l) > n
-offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
-short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
+# The header of a batch script counts tasks, which may also be programs without a GPU.
+starting := {l: job.ranks(l) | some l in (job.parts - job.headers)}
 
-# More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch job may also be
-# programs without a GPU.
-findings contains of_number(l, [ranks_fact(l)], object.union(blamed(l), {
-	"severity": {true: "medium", false: "high"}[l in job.headers], "params": {"too_many": job.ranks(l)},
-	"message": sprintf(
-		"%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one",
-		[job.opening(l), job.ranks(l), facts.counted(offered(l), "GPU"), concat("", [sprintf(" (%s)", [setting(l, name)]) | some name in short(l)])],
-	),
-})) if {
-	some l in job.parts
-	offered(l) > 0
-	crowded(l, offered(l))
-	count({run | l in job.headers; some run in job.runs; starts(run)}) == 0
+findings contains job.finding(l, "ranks", "GPUs", [job.fact(l, "processes", n)], {"too_many": n}, {"n": job.gpus(l), "ranks": n}) if {
+	some l, n in starting
+	n > job.gpus(l)
 }
 
-# blamed is the list that leaves too few GPUs, if one does.
-blamed(l) := job.of_setting(l, name, {"remedies": ["fix-visible-devices", "correct-launch"], "evidence": [ranks_fact(l), job.setting_fact(l, name)]}) if {
-	name := short(l)[0]
-} else := {}
-
-of_number(l, evidence, more) := object.union(found, more) if found := {
-	"subject": "GPUs", "remedies": ["correct-launch"], "params": {"variable": "CUDA_VISIBLE_DEVICES"},
-	"evidence": array.concat(evidence, gpus_fact(l)),
-}
-
-# starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
-starts(run) if job.ranks(run)
-starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
-
-findings contains of_number(l, [], {
-	"params": {"too_many": l.gpus}, "evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
-	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),
-}) if {
+findings contains job.finding(l, "target", "GPUs", [job.fact(l, "gpus", l.gpus)], {"too_many": l.gpus}, {"n": job.target_gpus}) if {
 	some l in job.parts
 	l.gpus > job.target_gpus
 }

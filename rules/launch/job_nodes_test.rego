@@ -14,7 +14,6 @@ test_fires if {
 	found([batch({"tasks": 8}), run("-q", 8)]) == {"ranks"}
 	found([node(8, "slurm.conf"), node(4, "gres.conf")]) == {"a[1-4]"}
 	found([batch({}), node(4, "slurm.conf")]) == {"GPUs"}
-	found([pod]) == {"nodes"}
 	found([batch({}), run("--nnodes=3:4", 8)]) == {"nodes"}
 }
 

@@ -2,8 +2,8 @@ package gpudoctor.rules.job_runtime_test
 
 import data.gpudoctor.rules.job_runtime
 
-found(ls) := all if all := {object.get(f, "severity", "high") | some f in job_runtime.findings} with input as {"launches": ls}
-pod(more) := object.union({"kind": "kubernetes", "source": "pod.yaml", "line": 3}, more)
+found(ls) := all if all := {f.grade | some f in job_runtime.findings} with input as {"launches": ls}
+pod(more) := object.union({"kind": "kubernetes", "image": "train:1", "source": "pod.yaml", "line": 3}, more)
 gpus(n) := {"gpus": n, "resources": {"nvidia.com/gpu": format_int(n, 10)}}
 visible(value, more) := found([object.union(pod(more), {"variables": {"NVIDIA_VISIBLE_DEVICES": value}})])
 capable(value, more) := found([object.union(pod(more), {"variables": {"NVIDIA_DRIVER_CAPABILITIES": value}})])
@@ -14,10 +14,11 @@ job(value) := found([
 ])
 
 test_fires if {
-	visible("void", gpus(8)) == {"critical"}
-	visible("0", gpus(2)) | job("0") == {"high"}
-	visible("all", {}) == {"medium"}
-	capable("compute", gpus(8)) | capable("utility", gpus(1)) == {"high"}
+	visible("void", gpus(8)) == {"hidden"}
+	visible("0", gpus(2)) | job("0") == {"chosen"}
+	visible("all", {}) == {"all"}
+	capable("compute", gpus(8)) == {"utility"}
+	capable("utility", gpus(1)) == {"compute"}
 }
 
 test_silent if {

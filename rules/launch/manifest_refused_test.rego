@@ -8,11 +8,7 @@ pod(more) := object.union({"kind": "kubernetes", "source": "pod.yaml", "line": 3
 gpu := "nvidia.com/gpu"
 
 test_fires if {
-	every more in [{"requests": {gpu: "1"}, "resources": {gpu: "2"}}] {
-		found(more) == {gpu}
-	}
-	found({"requests": {"memory": "64Gi", "cpu": "8"}, "memory_bytes": 34359738368, "cpus": 4}) == {"cpu", "memory"}
-	found({"mounts": ["emptyDir:/dev/shm", "/dev/shm:/dev/shm"]}) == {"/dev/shm"}
+	found({"requests": {gpu: "1"}, "resources": {gpu: "2"}}) == {gpu}
 }
 
 test_silent if {

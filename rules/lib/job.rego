@@ -1,6 +1,5 @@
-# What a file says of one job. Readings of one unit of a file: a container, whose command is a part of it, a stage of a
-# Dockerfile, or a script with its header, its limits and the commands that it starts. A value that the file does not
-# show is undefined.
+# Readings of one unit of a file: a container, whose command is a part of it, a stage of a Dockerfile, or a script with
+# its header, its limits and its commands. A value that the file does not show is undefined.
 package gpudoctor.lib.job
 
 import data.gpudoctor.lib.facts
@@ -33,24 +32,32 @@ header := min(headers)
 runs := {l | some l in parts; l.command}
 steps := {l | some l in runs; l.kind == "slurm"}
 
+# finding is one with the text of a grade, whose slots the fields of a description and about fill.
+finding(l, grade, subject, evidence, params, about) := {
+	"grade": grade, "subject": subject, "evidence": evidence, "params": params,
+	"about": object.union(l, object.union({"opening": opening(l), "title": launches.title(l)}, about)),
+}
+
+# of_setting is a finding about a variable in force.
+of_setting(l, grade, name, evidence, about) := finding(
+	l, grade, name, array.concat(evidence, [setting_fact(l, name)]), {"variable": name},
+	object.union({"value": settings(l)[name].value}, about),
+)
+
 # fact is a part of a description as evidence, and setting_fact a variable in force.
 fact(l, part, value) := placed(l, part, value, launches.place_of(l, part))
 setting_fact(l, name) := placed(l, entry("variables", name), s.value, s.place) if s := settings(l)[name]
 placed(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
 entry(part, name) := sprintf("%s[%s]", [part, name])
 
-# of_setting is a finding about a variable in force, with what more there is to say.
-of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
-
 # opening begins a sentence with the name of a description.
 opening(l) := concat("", ["The", trim_prefix(launches.title(l), "the")])
 
 # settings are the variables in force for a description, each with its value and place: its own, and what the script
 # around it exports.
-settings(l) := object.union(
-	{name: s | not l.kind in boxes; some name, s in exported},
-	{name: {"value": value, "place": launches.place_of(l, entry("variables", name))} | some name, value in l.variables},
-)
+settings(l) := object.union({name: s | not l.kind in boxes; some name, s in exported}, own(l))
+
+own(l) := {name: {"value": value, "place": launches.place_of(l, entry("variables", name))} | some name, value in l.variables}
 
 exported[name] := {"value": v.value, "place": launches.place(v)} if {
 	some name, all in by_name
@@ -149,7 +156,6 @@ rdma(l) := array.concat(
 )
 
 rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)?:/dev(/infiniband|$)`}
-rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 
 # deviceless are the pods that ask for no device.
 deviceless contains l if {
@@ -159,10 +165,6 @@ deviceless contains l if {
 	launches.shows(l, {"resources", "requests"})
 	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
 }
-
-# target_rdma is true where the machine that the files are for has RDMA NICs.
-target_rdma if startswith(input.pci.devices[_].class, "0x0207")
-target_rdma if input.nics.rdma[_].state == "active"
 
 # of_provider is true of a description for the network of a provider.
 of_provider(l, provider) if {

@@ -1,5 +1,4 @@
-# Readings of the descriptions in texts: docker run lines, compose files, pods, batch scripts, command lines. Each is
-# empty if none was given.
+# Readings of the descriptions in texts: docker run lines, compose files, pods, batch scripts, command lines.
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts
@@ -11,28 +10,24 @@ isolating := {"docker-run", "compose", "kubernetes", "docker-inspect"}
 
 containers := {l | some l in input.launches; l.kind in isolating}
 
-# small_shm are the containers with GPUs whose own /dev/shm is of the default size, or of one below what NCCL's guide
-# asks for.
+# small_shm are the containers with GPUs whose own /dev/shm is smaller than what NCCL's guide asks for.
 small_shm contains l if {
 	some l in containers
-	with_gpu(l)
-	shows(l, {"ipc"})
-	not shares(l)
-	small(l)
+	not l.gpus == 0
+	shows(l, {"ipc", "shm_bytes", "mounts"})
+	not large(l)
 }
 
-small(l) if l.shm_bytes < thresholds.shm_recommended_bytes
+# large is true also of one that has the host's /dev/shm, or another's.
+large(l) if l.shm_bytes >= thresholds.shm_recommended_bytes
+large(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
-small(l) if {
-	shows(l, {"shm_bytes", "mounts"})
-	not l.shm_mounted
+large(l) if {
+	l.shm_mounted
 	not l.shm_bytes
 }
 
-with_gpu(l) if not l.gpus == 0
-
-# shows is true of a launch whose description shows the values of parts, as far as it gives them any. Without it, a
-# part that is missing may have a value.
+# shows is true of a launch whose description shows the values of parts, as far as it gives them any.
 shows(l, parts) if count(parts & object.keys(object.get(l, "unknown", {}))) == 0
 
 # lacks is true of one that shows that it sets none of some parts.
@@ -41,11 +36,7 @@ lacks(l, parts) if {
 	count({part | some part in parts; not object.get(l, part, false) in [false, []]}) == 0
 }
 
-# shares is true of a container that has the host's /dev/shm, or another's.
-shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
-
-# without_gpus are containers whose command or service asks for no GPU in any of the ways there are: --gpus,
-# --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
+# without_gpus are containers whose command or service asks for no GPU in any of the ways there are.
 without_gpus contains l if {
 	some l in input.launches
 	l.kind in {"docker-run", "compose"}
@@ -65,8 +56,7 @@ without_rdma contains l if {
 	some l in (containers | slurm_containers)
 	lacks(l, {"privileged"})
 	shows(l, {"devices", "mounts", "resources"})
-	count({d | some d in l.devices; startswith(d, "/dev/infiniband")}) == 0
-	count({m | some m in l.mounts; regex.match("^/dev(/infiniband[^:]*)?(:|$)", m)}) == 0
+	count({p | some part in ["devices", "mounts"]; some p in l[part]; regex.match("^/dev(/infiniband[^:]*)?(:|$)", p)}) == 0
 	count({r | some r, _ in l.resources; regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic|claims`, r)}) == 0
 }
 
@@ -76,16 +66,19 @@ without_imex contains l if {
 	some l in enclosed
 	lacks(l, {"privileged"})
 	shows(l, {"devices", "mounts"})
-	with_gpu(l)
-	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
+	not l.gpus == 0
+	count({p | some part in ["devices", "mounts"]; some p in l[part]; contains(p, "imex")}) == 0
 }
 
 sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
 
-devices_evidence(ls) := [fact |
-	some l in sort(ls)
-	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
-]
+devices_evidence(ls) := [fact(l, "devices", "none") | some l in sort(ls)]
+evidence(l) := fact(l, "shm_bytes", "the default")
+
+fact(l, part, otherwise) := {
+	"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]),
+	"value": object.get(l, part, otherwise), "source": place(l),
+}
 
 # options are the values of an option of a command, joined by = or the next word, by the pattern of its name.
 options(l, name) := {value |
@@ -105,25 +98,17 @@ shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 104
 } else := "sets no size for /dev/shm, so it has the default of 64 MiB"
 
 # title names a launch: "the container train", "the pod llm", "the script".
-title(l) := sprintf("%s %s", [word(l), l.name]) if {
+title(l) := concat(" ", [object.get(words, l.kind, "the command"), l.name]) if {
 	l.name
-} else := sprintf("%s of %s", [word(l), l.image]) if {
+} else := concat(" of ", [object.get(words, l.kind, "the command"), l.image]) if {
 	l.image
 	l.kind != "dockerfile"
-} else := word(l)
-
-word(l) := object.get(words, l.kind, "the command")
+} else := object.get(words, l.kind, "the command")
 
 words := {
 	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
 	"compose": "the service", "kubernetes": "the pod", "slurm": "the batch job", "dockerfile": "the Dockerfile",
 	"mpirun": "the mpirun command", "shell": "the script", "ecs": "the task",
-}
-
-evidence(l) := {
-	"fact": sprintf("launches[%s].shm_bytes", [object.get(l, "name", l.kind)]),
-	"value": object.get(l, "shm_bytes", "the default"),
-	"source": place(l),
 }
 
 # several is true when the job is to run on more than one GPU of a machine.
@@ -133,9 +118,6 @@ several if {
 	l[key] > 1
 }
 
-several if {
-	some c in input.logs.communicators
-	c.ranks > 1
-}
+several if input.logs.communicators[_].ranks > 1
 
 several if count(facts.gpus) > 1

@@ -152,7 +152,7 @@ func notUnderstood(s *reading, reason, hint string) {
 // described are the kinds of launch that files of their own describe: the same in two files
 // is said twice, and either may be at fault. Logs repeat the others.
 var described = map[string]bool{
-	"compose": true, "dockerfile": true, "enroot-conf": true, "kubernetes": true, "shell": true, "slurm": true, "slurm-node": true,
+	"compose": true, "dockerfile": true, "kubernetes": true, "shell": true, "slurm": true, "slurm-node": true,
 }
 
 // sameLaunch compares what two launches ask for, not where they stand.

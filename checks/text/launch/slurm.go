@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -81,27 +80,3 @@ func shellKind(s *reading) *parse.Kind {
 }
 
 var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+(\d{1,15}|unlimited|["']?(?:\$|\{\{)\S{1,100})\s*(?:[;#|&].*)?$`)
-
-// enrootKind takes the settings of enroot.conf: "ENROOT_RESTRICT_DEV yes".
-func enrootKind(s *reading) *parse.Kind {
-	return &parse.Kind{
-		Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
-		Begins: parse.BeginsLike(enrootLine),
-		Read: func(_ *parse.Sink, in *parse.Lines) {
-			found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
-			in.While(func(l parse.Line) bool {
-				m := enrootLine.FindStringSubmatch(l.Text)
-				if m == nil {
-					text := strings.TrimSpace(l.Text)
-					return text == "" || strings.HasPrefix(text, "#")
-				}
-				setVariable(found, m[1], escape.Printable(m[2], maxValue))
-				noteLine(found, VariablePart(m[1]), l.Number)
-				return true
-			})
-			keepLaunch(s, found, in.First(), nil)
-		},
-	}
-}
-
-var enrootLine = lazy.New(`^\s*(ENROOT_[A-Z_]{2,40})[ \t]+(\S+(?:[ \t]+\S+)*)\s*$`)

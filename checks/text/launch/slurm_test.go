@@ -24,7 +24,6 @@ func TestLaunchSettings(t *testing.T) {
 		"no limit":                    {"#!/bin/bash\nulimit -Sl unlimited # RDMA\n", `{"kind":"shell","memlock_bytes":-1}`},
 		"another limit":               {"#!/bin/bash\nulimit -n 65536\n", ""},
 		"a question":                  {"#!/bin/bash\nulimit -l\n", ""},
-		"enroot":                      {"# defaults\nENROOT_RESTRICT_DEV  yes\nENROOT_MOUNT_HOME no\n", `{"kind":"enroot-conf","variables":{"ENROOT_MOUNT_HOME":"no","ENROOT_RESTRICT_DEV":"yes"}}`},
 		"GPUs of a whole job":         {"#SBATCH --nodes=4\n#SBATCH --gpus=32\n", `{"kind":"slurm","gpus":8,"nodes":4}`},
 		"GPUs of a task":              {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2\n", `{"kind":"slurm","gpus":8,"processes":4,"tasks":4}`},
 		"a launcher below one task":   {"srun --ntasks-per-node=1 torchrun --nproc-per-node=8 x.py\n", `{"kind":"slurm","command":["torchrun","--nproc-per-node=8","x.py"],"processes":8,"tasks":1}`},

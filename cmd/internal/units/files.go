@@ -11,7 +11,7 @@ import (
 )
 
 // Takes is what --profile launch takes, for hints.
-const Takes = "--profile launch takes pods and their templates, compose files, Dockerfiles, batch scripts, command lines and settings of Slurm and enroot"
+const Takes = "--profile launch takes pods and their templates, compose files, Dockerfiles, batch scripts, command lines and settings of Slurm"
 
 // errNone is input that describes no job.
 var errNone = errors.New("no description of a job was recognized")

@@ -21,9 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// slurmKinds are descriptions of the nodes on which a batch job may run, and of all containers there.
-var slurmKinds = []string{"slurm-node", "enroot-conf"}
-
 // Split splits the facts of files into units, in the order of the files. The nodes of Slurm are one unit,
 // whatever files describe them, and count for each batch job.
 func Split(f *facts.Facts) []report.Part {
@@ -36,7 +33,7 @@ func Split(f *facts.Facts) []report.Part {
 	var nodes []facts.Launch
 	for _, l := range slices.Concat(f.Launches, variableFiles(f)) {
 		k := key{l.Source, l.Unit}
-		if slices.Contains(slurmKinds, l.Kind) {
+		if l.Kind == "slurm-node" {
 			k = key{}
 			nodes = append(nodes, l)
 		}
