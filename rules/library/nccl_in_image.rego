@@ -8,7 +8,7 @@
 #   - ref: https://github.com/pytorch/pytorch/issues/119932
 #     description: Another package's libnccl comes before PyTorch's
 # custom:
-#   severity: medium
+#   severity: high
 #   confidence: likely
 #   cause: nccl-version-mismatch
 #   needs: [libraries.files]
@@ -37,6 +37,7 @@ versions[kind][core] contains l if {
 
 findings contains {
 	"grade": "several",
+	"severity": "medium",
 	"subject": lower(names[kind]),
 	"about": {
 		"library": names[kind], "versions": count(all),
@@ -58,6 +59,7 @@ built[major] contains p if {
 
 findings contains {
 	"grade": "packages",
+	"severity": "medium",
 	"subject": "packages",
 	"about": {"packages": {sprintf("CUDA %d: %s", [major, facts.list({sprintf("%s %s", [p.name, p.version]) | some p in packages})]) |
 		some major, packages in built
