@@ -48,11 +48,7 @@ gaps := split_pairs | {p | some p in links; count({p.a, p.b} & unlinked) > 0}
 split_pairs := {p | some p in links; p.link_type == "pcie"; count(joined[p.a] & joined[p.b]) > 0}
 
 # unlinked are accelerators of a meshed board that xGMI joins to none. Where it joins none at all, all must be of a board.
-unlinked contains a if {
-	some a in (ends & meshed)
-	not joined[a]
-	comparable
-}
+unlinked := {a | some a in (ends & meshed); not joined[a]; comparable}
 
 comparable if count(joined) > 0
 comparable if count(ends - meshed) == 0
@@ -73,13 +69,9 @@ findings contains {
 
 not_applicable contains "fewer than two AMD GPUs" if amd.no_pair
 
-# links are the pairs of which it is known how they are joined. Partitions of
-# one accelerator differ in the function of their address alone.
-links := {p |
-	some p in input.links.pairs
-	p.link_type in {"xgmi", "pcie"}
-	not one_device(p)
-}
+# links are the pairs of which it is known how they are joined. Partitions of one accelerator differ in the function of their
+# address alone.
+links := {p | some p in input.links.pairs; p.link_type in {"xgmi", "pcie"}; not one_device(p)}
 
 one_device(p) if {
 	facts.is_address(p.a)

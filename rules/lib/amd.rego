@@ -74,12 +74,7 @@ small_bars[g.address] := g.visible_memory_bytes if {
 	not g.integrated == true
 }
 
-large_bars := {g.address |
-	some g in gpus
-	is_number(g.visible_memory_bytes)
-	g.memory_bytes > 0
-	not small_bars[g.address]
-}
+large_bars := {g.address | some g in gpus; is_number(g.visible_memory_bytes); g.memory_bytes > 0; not small_bars[g.address]}
 
 present if count(gpus) > 0
 present if instinct

@@ -8,9 +8,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.known_faults as table
 
-# of_host_memory is true of an allocation that failed below NCCL's transport by shared memory, as the next lines
-# show, in the versions that take it through cuMem without trying first: it asks for host memory, however
-# CUDA names the error.
+# of_host_memory is true of an allocation that failed below NCCL's transport by shared memory, as the next lines show, in
+# the versions that take it through cuMem without trying first: it asks for host memory, however CUDA names the error.
 of_host_memory(m) if {
 	endswith(m.fields.file, "alloc.h")
 	some t in logs.by_id["nccl-shm-trace"]
@@ -19,14 +18,14 @@ of_host_memory(m) if {
 	count(library_versions.cumem_untested) > 0
 }
 
-# models are those of this machine's GPUs, and of the machines that an image is for. Notes that name the cards also count.
-models := {m | some m in gpu_models.model} | {gpu_models.of(name) | some name in input.target.gpus}
+# models are those of the GPUs of the machines that an image is for, else of this machine. Notes that name cards also count.
+models := {gpu_models.of(name) | some name in input.target.gpus} if {
+	input.target.gpus
+} else := {m | some m in gpu_models.model}
 
-architectures := union({
-	gpu_models.architectures,
-	{m.architecture | some m in models},
-	{gpu_models.architecture({"name": m.fields.gpu}) | some m in logs.by_id["prose-p2p-off-needed"]},
-})
+architectures := {m.architecture | some m in models} if {
+	input.target.gpus
+} else := gpu_models.architectures | {gpu_models.architecture({"name": m.fields.gpu}) | some m in logs.by_id["prose-p2p-off-needed"]}
 
 holds("ampere") if "ampere" in architectures
 holds("hopper") if "hopper" in architectures
