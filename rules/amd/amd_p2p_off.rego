@@ -15,7 +15,7 @@
 #   severity: medium
 #   confidence: likely
 #   areas: [paths]
-#   needs: [gpus.devices, [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]]
+#   needs: [gpus.devices, "links.pairs[].link_type", [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]]
 #   remedies: [enable-amd-p2p, nccl-p2p-disable, plan-without-peer-access]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]

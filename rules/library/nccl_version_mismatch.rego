@@ -35,7 +35,7 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
 # versions are those of each host, by source: what was loaded ("log"), and each package.
-versions[kind(p)][p.host] contains p.version if some p in input.software
+versions[kind(p)][p.host] contains p if some p in input.software
 
 kind(p) := "NCCL as loaded" if {
 	p.name in {"nccl", "rccl"}
@@ -44,7 +44,8 @@ kind(p) := "NCCL as loaded" if {
 
 # differing are the kinds of which the hosts have no version in common, with the versions of each.
 differing[key] := by_host if {
-	some key, by_host in versions
+	some key, hosts in versions
+	by_host := {host: {p.version | some p in packages} | some host, packages in hosts}
 	count(intersection({vs | some vs in by_host})) == 0
 }
 
@@ -58,7 +59,7 @@ findings contains {
 	"severity": grade[0],
 	"confidence": grade[1],
 	"messages": {m | m := logs.first(garbage)},
-	"evidence": array.slice([library_versions.package_evidence(p) | some p in input.software; kind(p) == key], 0, 8),
+	"evidence": array.slice([library_versions.package_evidence(p) | some packages in versions[key]; some p in packages], 0, 8),
 } if {
 	some key, by_host in differing
 	not logs.said("nccl-version-mismatch")
