@@ -198,6 +198,8 @@ var saysNo = map[string]string{
 	"shm-too-small container.attempts":                "it is not tried without the probe; sizes and mounts are judged then",
 	"user-in-image image.user":                        "an image without USER runs as root",
 	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
+
+	"amd-p2p-off gpus.amd.kernel_config.CONFIG_HSA_AMD_P2P": "as gpus.amd.kernel_config",
 }
 
 // TestUnknownNeverPasses checks that what is not known never lets a rule pass that finds a fault where it is known: in

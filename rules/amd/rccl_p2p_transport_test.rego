@@ -33,8 +33,8 @@ test_needed if {
 	alone := {"gpus": {"devices": cards, "p2p": null}, "logs": {"messages": [sentence]}}
 	nvidia := {"devices": [object.union(g, {"vendor": "nvidia"}) | some g in cards], "p2p": matrix}
 	f := only(object.remove(story, ["benchmarks"]))
-	[f.severity, f.confidence, f.remedies[0]] == ["critical", "possible", "nccl-p2p-disable"]
-	only(alone).severity == "high"
+	f.confidence == "possible"
+	only(alone).confidence == "possible"
 	every document in [
 		object.union(object.remove(story, ["gpus"]), {"gpus": nvidia, "logs": {"messages": [object.union(sentence, {"fields": {"gpu": ""}})]}}),
 		object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]}),
@@ -82,53 +82,14 @@ test_seen if {
 	}
 }
 
-# What the facts speak for stands before what is open, and what they rule out is not advised.
-test_weighs_the_candidates if {
-	r9700 := [
-		{"address": a, "vendor": "amd", "name": "AMD Radeon AI PRO R9700", "architecture": "gfx1201", "memory_bytes": 34342961152, "visible_memory_bytes": 268435456},
-		{"address": b, "vendor": "amd", "name": "AMD Radeon AI PRO R9700", "architecture": "gfx1201", "memory_bytes": 34342961152, "visible_memory_bytes": 34342961152},
-	]
-	bridge := "0000:02:00.0"
-	document := {
-		"gpus": {"devices": r9700, "p2p": matrix, "amd": {"kfd": "ok", "kernel_config": {"CONFIG_HSA_AMD_P2P": "n"}}},
-		"pci": {"devices": [{"address": bridge, "kind": "bridge", "vendor": "0x1022", "extended": true, "acs": {"capability": [], "control": ["ReqRedir"]}}]},
-		"links": {"pairs": [object.union(pair, {"bridges": [bridge]})]},
-		"iommu": {"mode": "passthrough"},
-		"software": [{"name": "rocm", "version": "7.2.1", "manager": "log", "source": "v", "line": 1}],
-		"env": {"variables": [{"name": "HSA_ENABLE_SDMA", "value": "0", "source": "environment", "effective": true}]},
-		"benchmarks": [object.union(copy, {"wrong": 0})],
-		"logs": {"messages": [sentence]},
-	}
-	f := only(document)
-	startswith(f.steps[0].look, "The versions of ROCm")
-	count([s | some s in f.steps; endswith(s.look, "The facts support this")]) == 6
-	healthy := object.union(document, {
-		"iommu": {"mode": "translated"},
-		"gpus": {"devices": [object.union(g, {"visible_memory_bytes": 34342961152}) | some g in r9700], "p2p": matrix, "amd": {"kfd": "ok", "kernel_config": {"CONFIG_HSA_AMD_P2P": "y"}, "parameters": {"pcie_p2p": "Y"}}},
-		"pci": {"devices": [{"address": bridge, "kind": "bridge", "vendor": "0x1022", "extended": true}]},
-		"software": [{"name": "rocm", "version": "6.4.0", "manager": "log", "source": "v", "line": 1}],
-		"env": {"variables": []},
-	})
-	only(healthy).about.ruled_out == ["the IOMMU", "ACS", "the BAR", "the kernel's options"]
-}
-
-test_instinct_wants_pass_through if {
-	mi := [object.union(g, {"name": "AMD Instinct MI210", "architecture": "gfx90a"}) | some g in cards]
-	base := {"gpus": {"devices": mi, "p2p": matrix}, "benchmarks": [copy], "logs": {"messages": [object.union(sentence, {"fields": {"gpu": "MI210"}})]}}
-	only(object.union(base, {"iommu": {"mode": "translated"}})).remedies[1] == "iommu-pt"
-	not "iommu-pt" in only(object.union(base, {"iommu": {"mode": "off"}})).remedies
-	only(object.union(base, {"gpus": {"amd": {"kfd": "ok", "parameters": {"pcie_p2p": "N"}}}})).remedies[1] == "enable-amd-p2p"
-}
-
 test_unresolvable if {
-	count(rccl_p2p_transport.missing) == 1 with input as {}
-	count(rccl_p2p_transport.missing) == 1 with input as object.remove(stuck, ["transfers"])
+	rccl_p2p_transport.asks == {"transfers.transfers"} with input as object.remove(stuck, ["transfers"])
 }
 
 test_fires_on_access_in_one_direction if {
 	refused := {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}
 	probed := {"api": "hip", "outcome": "ok", "peers": [{"source": a, "destination": b, "access": false}, {"source": b, "destination": a, "access": true}]}
-	only({"gpus": {"devices": cards, "p2p": [matrix[0], refused]}}).about.pairs == "0000:03:00.0 -> 0000:06:00.0"
+	only({"gpus": {"devices": cards, "p2p": [matrix[0], refused]}}).about.pairs == {"0000:03:00.0 -> 0000:06:00.0"}
 	only({"gpus": {"devices": cards, "p2p": null}, "transfers": probed}).grade == "lopsided"
 	both := {"gpus": {"devices": cards, "p2p": [object.union(refused, {"a": a, "b": b}), refused]}, "links": {"pairs": [pair]}}
 	count(rccl_p2p_transport.findings) == 0 with input as both

@@ -36,7 +36,7 @@ sentence(gpu) := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program"
 
 test_prose_names_cards if {
 	amd.only_radeon with input as sentence("R9700")
-	amd.only_instinct with input as sentence("MI210")
+	amd.instinct with input as sentence("MI210")
 	not amd.only_radeon with input as sentence("")
 }
 
@@ -50,20 +50,4 @@ test_bars if {
 	amd.small_bars == {} with input as cards({"memory_bytes": 200, "visible_memory_bytes": 100, "integrated": true})
 	amd.large_bars == {x, y} with input as cards({"memory_bytes": 200, "visible_memory_bytes": 200})
 	amd.large_bars == set() with input as cards({"memory_bytes": 200})
-}
-
-test_errors if {
-	amd.errors[x].umc.uncorrectable == 2 with input as cards({"ras": [{"block": "umc", "uncorrectable": 2, "correctable": 0}]})
-}
-
-function(address) := {"address": address, "kind": "gpu", "vendor": "0x1002", "device": "0x74a1", "driver": "amdgpu"}
-
-test_kfd_lost if {
-	document := {
-		"gpus": {"amd": {"kfd": "ok"}, "devices": [{"address": x, "vendor": "amd", "kfd": {"node": 2}}, {"address": y, "vendor": "amd"}]},
-		"pci": {"devices": [function(x), function(y)]},
-	}
-	amd.kfd_lost == {y} with input as document
-	amd.kfd_lost == set() with input as object.union(document, {"gpus": {"amd": {"kfd": "partial"}}})
-	amd.kfd_lost == set() with input as object.union(document, {"pci": {"devices": [function(x), object.union(function(y), {"device": "0x744c"})]}})
 }

@@ -9,24 +9,13 @@ layer(l) := sprintf(" (layer %d%s)", [l.layer.index, concat("", [sprintf(": %s",
 	l.layer.index > 0
 } else := ""
 
-# place is a file as evidence names it, with the layer's digest.
-place(l) := sprintf("%s, layer %d %s", [real(l), l.layer.index, object.get(l.layer, "digest", "")]) if {
-	l.layer.index > 0
-} else := real(l)
+place(l) := sprintf("%s%s", [real(l), layer(l)])
 
 real(l) := object.get(l, "real_path", l.path)
 
-evidence(l) := {
-	"fact": sprintf("libraries.files[%s].version", [l.path]),
-	"value": object.get(l, "version", ""),
-	"source": place(l),
-}
+evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": object.get(l, "version", ""), "source": place(l)}
 
-package_evidence(p) := {
-	"fact": sprintf("libraries.packages[%s].version", [p.name]),
-	"value": p.version,
-	"source": place(p),
-}
+package_evidence(p) := {"fact": sprintf("libraries.packages[%s].version", [p.name]), "value": p.version, "source": place(p)}
 
 files contains l if {
 	some l in input.libraries.files
@@ -69,14 +58,8 @@ cuda_of(driver) := max([major | some major, least in least_branch; surroundings.
 # libamdhip64.so.6.2.60203 is of ROCm 6.2.3 (ROCm/clr, hipamd/CMakeLists.txt, ROCM_LIBPATCH_VERSION).
 rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 100]), l] if {
 	some [_, l] in copies("libamdhip64")
-	numbers := surroundings.version(l.version)
-	count(numbers) == 3
-	n := numbers[2]
+	n := surroundings.version(l.version)[2]
 	n >= 10000
 }
 
-of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": target_source}
-
-target_source := input.target.source if {
-	input.target.source != ""
-} else := "--target"
+of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": object.get(input.target, "source", "--target")}

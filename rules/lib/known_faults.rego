@@ -1,5 +1,4 @@
 # Known faults of library versions. Which rows of the table of known faults (rules/data/known_faults.yaml) apply here.
-# The rules nccl-bug, rccl-bug and rccl-p2p-transport read it.
 package gpudoctor.lib.known_faults
 
 import data.gpudoctor.lib.facts
@@ -9,83 +8,62 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.known_faults as table
 
-# of_host_memory is true of an allocation that failed below NCCL's transport by shared memory, as the next lines of the
-# same process show, in the versions that take it through cuMem without trying first: it asks for host memory, however
-# CUDA names the error.
+# of_host_memory is true of an allocation that failed below NCCL's transport by shared memory, as the next lines show, in
+# the versions that take it through cuMem without trying first: it asks for host memory, however CUDA names the error.
 of_host_memory(m) if {
 	endswith(m.fields.file, "alloc.h")
 	some t in logs.by_id["nccl-shm-trace"]
 	t.source == m.source
-	object.get(t, "pid", 0) == object.get(m, "pid", 0)
-	t.line > m.line
-	t.line - m.line < 4
+	(t.line - m.line) in {1, 2, 3}
 	count(library_versions.cumem_untested) > 0
 }
 
-architectures := gpu_models.architectures | in_prose
+# models are those of the GPUs of the machines that an image is for, else of this machine. Notes that name cards also count.
+models := {gpu_models.of(name) | some name in input.target.gpus} if {
+	input.target.gpus
+} else := {m | some m in gpu_models.model}
 
-# Notes that name the cards also count.
-in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in logs.by_id["prose-p2p-off-needed"]
-
-# older are the architectures before Blackwell.
-older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
+architectures := {m.architecture | some m in models} if {
+	input.target.gpus
+} else := gpu_models.architectures | {gpu_models.architecture({"name": m.fields.gpu}) | some m in logs.by_id["prose-p2p-off-needed"]}
 
 holds("ampere") if "ampere" in architectures
 holds("hopper") if "hopper" in architectures
 holds("blackwell") if "blackwell" in architectures
-holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
-holds("spark") if gpu_models.model[_].name == "GB10"
+holds("blackwell-12") if models[_].compute_capability == "12.0"
+holds("spark") if models[_].name == "GB10"
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
 holds("gfx950") if "gfx950" in architectures
-holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
+holds("grace-blackwell") if models[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
 	count(architectures) > 0
-	count(architectures - older) == 0
+	count(architectures - {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}) == 0
 }
 
 holds("amd-pcie") if {object.get(p, "link_type", "") | some p in facts.gpu_pairs} == {"pcie"}
 holds("arm") if input.host.arch == "arm64"
-
-holds("arm") if {
-	some m in gpu_models.model
-	m.form == "superchip"
-	not startswith(m.architecture, "gfx")
-}
-
+holds("arm") if models[_].name in {"GH200", "GB200", "GB300", "GB10", "Jetson"}
 holds("mixed-gpus") if count(architectures - {""}) > 1
 holds("several-hosts") if input.logs.communicators[_].nodes > 1
 holds("several-hosts") if count(input.logs.communicators[_].hosts) > 1
+holds("several-ranks") if input.logs.communicators[_].ranks > 1
+holds("several-ranks") if input.launches[_].tensor_parallel > 1
+holds("several-ranks") if {"nccl", "rccl"} & {p.name | some p in input.software; p.manager == "log"} != set()
 holds("nvswitch") if surroundings.nvswitch
 
 # Volta's and Ampere's NVSwitches have no NVLink SHARP, of which the rows speak.
-holds("nvswitch") if {
-	some m in gpu_models.model
-	m.nvswitch
-	m.architecture in {"hopper", "blackwell"}
-}
-
-holds("cubemesh") if {
-	surroundings.nvlinked
-	gpu_models.model[_].name in {"V100 SXM2", "P100 SXM2"}
-}
-
+holds("nvswitch") if count({m | some m in models; m.nvswitch; m.architecture in {"hopper", "blackwell"}}) > 0
 holds("launch-blocking") if facts.env.CUDA_LAUNCH_BLOCKING == "1"
 holds("gdr-off") if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "0"}
+holds("ll-allowed") if lower(object.get(facts.env, "NCCL_PROTO", "")) != "simple"
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_CUDA_ALLOC_CONF), "expandable_segments:true")
 holds("expandable-segments") if contains(lower(facts.env.PYTORCH_ALLOC_CONF), "expandable_segments:true")
 holds("net-plugin") if count({n.name | some n in input.logs.networks} - {"IB", "Socket"}) > 0
 holds("split") if contains(input.logs.messages[_].text, "ncclCommSplit")
-
-holds("numa-unknown") if {
-	some d in input.pci.devices
-	d.kind in {"nic", "gpu"}
-	d.no_numa_node == true
-}
-
+holds("numa-unknown") if count({d | some d in input.pci.devices; d.kind in {"nic", "gpu"}; d.no_numa_node == true}) > 0
 holds("serving") if input.software[_].name in {"vllm", "sglang"}
-holds("wsl") if input.host.virtualization.kind == "wsl"
 holds("wsl") if contains(lower(input.host.kernel), "microsoft")
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
@@ -101,25 +79,25 @@ symptoms := {
 	"corrupt": logs.messages(["model-output-degenerate"]),
 }
 
-# corrupted are tables of benchmarks that counted wrong values.
-corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%s:%d", [b.source, b.line])} if {
-	some b in input.benchmarks
-	b.wrong > 0
+# signs are what shows a symptom where no message does: tables of benchmarks.
+signs := {
+	"stall": sort(logs.stalled),
+	"corrupt": [{"fact": "benchmarks", "value": b.wrong, "source": logs.at(b)} | some b in input.benchmarks; b.wrong > 0],
 }
 
-signs := {"stall": sort(logs.stalled), "corrupt": sort(corrupted)}
-
-# shown is how a fault of the table shows here; undefined where it does not. Rows with neither message nor symptom show
-# by their circumstances alone.
+# shown is how a fault of the table shows here; undefined where it does not. Rows with neither message nor symptom show by
+# their circumstances alone, and so do GPUs that a version does not support where no log tells how a job fared.
 shown(row) := {"messages": {first}, "evidence": []} if {
-	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
-} else := {"messages": {first}, "evidence": []} if {
-	first := logs.first(symptoms[row.symptom])
+	said := {m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)}
+	first := logs.first(said | object.get(symptoms, object.get(row, "symptom", ""), set()))
 } else := {"messages": set(), "evidence": signs[row.symptom]} if {
 	count(signs[row.symptom]) > 0
 } else := {"messages": set(), "evidence": []} if {
 	not row.said
 	not row.symptom
+} else := {"messages": set(), "evidence": []} if {
+	not logs.given
+	row in unsupported
 }
 
 has_field(m, row) if m.fields[row.lacks]
@@ -128,6 +106,15 @@ fits(row) if {
 	every circumstance in object.get(row, "when", []) {
 		holds(circumstance)
 	}
+}
+
+# unsupported are the rows of versions that do not support the GPUs: they fail on each of them, so no message is needed.
+unsupported contains row if {
+	some row in table.rows
+	row.symptom == "fail"
+	row.confidence == "likely"
+	count(row.when) > 0
+	fits(row)
 }
 
 # found are the faults of a library that show here, with the version that has them.
@@ -142,38 +129,11 @@ found[library] contains object.union(how, {
 	library_versions.in_range(row, use.version)
 }
 
-# unsupported are the rows of versions that do not support this machine's GPUs: they fail
-# on each of them, so no message is needed.
-unsupported[row.library] contains row if {
-	some row in table.rows
-	row.symptom == "fail"
-	row.confidence == "likely"
-	count(row.when) > 0
-	fits(row)
-}
-
-# by_gpus are the versions among those in use where no log tells how a job fared.
-by_gpus[library] contains {
-	"row": row, "version": use.version, "messages": set(), "evidence": [use.evidence], "certain": true,
-} if {
-	not logs.given
-	some library, rows in unsupported
-	some row in rows
-	some use in library_versions.used[library]
-	library_versions.in_range(row, use.version)
-}
-
-# telltale are faults that state themselves where no version is known.
-telltale[row.library] contains object.union(shown(row), {"row": row}) if {
+# Faults that state themselves are found where no version is known.
+found[row.library] contains object.union(shown(row), {"row": row}) if {
 	some row in table.rows
 	row.telltale
 	not library_versions.version_known[row.library]
-}
-
-reported[library] contains f if {
-	some by_library in [found, by_gpus, telltale]
-	some library, faults in by_library
-	some f in faults
 }
 
 # finding is what rules say of a fault, with its version, if that is known, and the messages and other evidence for it.

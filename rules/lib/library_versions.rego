@@ -6,17 +6,12 @@ import data.gpudoctor.lib.surroundings
 
 in_range(row, version) if {
 	numbers := surroundings.version(version)
-	not below(numbers, row)
-	not above(numbers, row)
+	numbers >= surroundings.version(object.get(row, "since", "0"))
+	numbers < surroundings.version(object.get(row, "fixed", "9999"))
 }
-
-below(numbers, row) if numbers < surroundings.version(row.since)
-
-above(numbers, row) if numbers >= surroundings.version(row.fixed)
 
 # on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's names.
 on_amd if input.software[_].name in {"rccl", "rocm", "hip"}
-on_amd if surroundings.has_amd
 on_amd if input.logs.messages[_].program in {"rccl", "hip"}
 
 # used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
@@ -33,32 +28,29 @@ stated[p.name] contains {"version": p.version, "evidence": package_evidence(p)} 
 	not packaged(p)
 }
 
-# packaged is true of NCCL in a list of packages, which a program need not have loaded.
+# packaged is true of NCCL in a list of packages, under any name of it, which a program need not have loaded.
 packaged(p) if {
-	p.name == "nccl"
-	not p.manager in {"log", "torch"}
-}
-
-# installed_rccl are the libraries of this machine with a known version: the file name of
-# RCCL has the version of its interface (librccl.so.1.0.60102), not RCCL's own.
-installed_rccl contains {"version": l.version, "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
-	some l in input.libraries.files
-	l.kind == "librccl"
-	regex.match(`^2\.`, l.version)
-}
-
-installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if {
-	regex.match(`^[0-9]`, input.gpus.amd.rocm)
-}
-
-installed_nccl contains {"version": core(p.version), "evidence": package_evidence(p)} if {
-	some p in input.software
 	is_nccl_package(p.name)
 	not p.manager in {"log", "torch"}
 }
 
-installed_nccl contains {"version": core(l.version), "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
-	some l in surroundings.nccl
+installed_nccl contains {"version": core(p.version), "evidence": package_evidence(p)} if {
+	some p in input.software
+	packaged(p)
+}
+
+installed_nccl contains {"version": core(l.version), "evidence": file_evidence(l)} if some l in surroundings.nccl
+
+# The file name of RCCL has the version of its interface (librccl.so.1.0.60102), not RCCL's own.
+installed_rccl contains {"version": l.version, "evidence": file_evidence(l)} if {
+	some l in input.libraries.files
+	l.kind == "librccl"
+	startswith(l.version, "2.")
+}
+
+installed_rocm contains {"version": rocm, "evidence": {"fact": "gpus.amd.rocm", "value": rocm, "source": "/opt/rocm/.info/version"}} if {
+	rocm := input.gpus.amd.rocm
+	regex.match(`^[0-9]`, rocm)
 }
 
 # is_nccl_package is true of the names under which managers of packages know NCCL.
@@ -67,11 +59,9 @@ is_nccl_package(name) if regex.match(`^(nvidia-nccl-cu[0-9]+|libnccl2?|nccl|vllm
 # core is a version without what a packager adds: "2.27.7-1+cuda12.9" and "2.19.3.1" are 2.27.7 and 2.19.3.
 core(version) := regex.find_n(`^[0-9]+(?:\.[0-9]+){0,2}`, version, 1)[0]
 
-package_evidence(p) := {
-	"fact": sprintf("software[%s]", [p.name]),
-	"value": p.version,
-	"source": sprintf("%s:%d", [p.source, p.line]),
-}
+package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": sprintf("%s:%d", [p.source, p.line])}
+
+file_evidence(l) := {"fact": "libraries.files", "value": l.version, "source": l.path}
 
 version_known[library] if {
 	some library, uses in used

@@ -2,14 +2,12 @@
 # title: NCCL cannot share host memory through cuMem
 # description: >-
 #   Since 2.24, NCCL allocates the host memory that its ranks share with the CUDA driver (cuMem) instead of a file in
-#   /dev/shm, if the driver supports CUDA 12.6 or newer. This needs NUMA calls, which containers block without the
-#   capability SYS_NICE, and on GPUs without peer access some drivers refuse to map it. Up to 2.26.2, NCCL then fails.
-#   Since 2.26.3, each rank tests it first and falls back to /dev/shm, unless ranks get different results.
+#   /dev/shm. This needs NUMA calls, which containers block without the capability SYS_NICE, and on GPUs without peer
+#   access some drivers refuse to map it. Up to 2.26.2, NCCL then fails. Since 2.26.3, each rank tests it first and falls
+#   back to /dev/shm, unless ranks get different results.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/issues/1838
 #     description: Error 217 of shm.cc on GPUs without peer access
-#   - ref: https://github.com/NVIDIA/nccl/issues/2190
-#     description: Ranks that get different results, and an invalid file name
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: NCCL_CUMEM_HOST_ENABLE
 #   - ref: https://github.com/NVIDIA/nccl/releases/tag/v2.26.3-1
@@ -22,50 +20,52 @@
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     mapping:
+#       remedies: [nccl-cumem-host-disable, upgrade-driver, upgrade-nccl]
+#       text: >-
+#         NCCL shares host memory through cuMem, and CUDA denies a GPU access to it ({line}). Peer access between GPUs is
+#         not the problem, because this path does not use it. With NCCL_CUMEM_HOST_ENABLE=0, NCCL uses /dev/shm
+#     allocation: >-
+#       NCCL {version} allocates host memory through cuMem without a test whether it works, and an allocation failed
+#       ({line}); containers without SYS_NICE block the NUMA calls that it needs
 package gpudoctor.rules.cumem_host
 
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
-# mapping are failures of CUDA in the transport by shared memory that older versions of NCCL cannot have: a file in
-# /dev/shm needs no access of a GPU to another's memory.
-mapping := of_file("shm.cc", {"nccl-cuda-peer-access-unsupported"})
-
-# refused are failures to allocate, which do not say whether host memory was asked for.
-refused := of_file("alloc.h", {"nccl-cuda-out-of-memory"})
-
-of_file(name, more) := {m |
-	some m in logs.messages(more | {
-		"nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-invalid-device",
+# failed are failures of CUDA in a file of NCCL. In the transport by shared memory, older versions cannot have them: a file
+# in /dev/shm needs no access of a GPU to another's memory. An allocation does not say whether host memory was asked for.
+failed(file, id) := {m |
+	some m in logs.messages({
+		id, "nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed",
+		"nccl-cuda-invalid-device",
 	})
-	endswith(m.fields.file, name)
+	endswith(m.fields.file, file)
 }
 
-too_old if {
-	some use in library_versions.used.nccl
-	not library_versions.in_range({"since": "2.23.4"}, use.version)
-}
+too_old if library_versions.in_range({"fixed": "2.23.4"}, library_versions.used.nccl[_].version)
 
 findings contains {
+	"grade": "mapping",
 	"subject": "nccl",
-	"message": sprintf("NCCL shares host memory through cuMem, and CUDA denies a GPU access to it (%s). Peer access between GPUs is not the problem, because this path does not use it. With NCCL_CUMEM_HOST_ENABLE=0, NCCL uses /dev/shm", [m.text]),
+	"about": {"line": m.text},
 	"confidence": {true: "confirmed", false: "likely"}[m.id == "nccl-cuda-peer-access-unsupported"],
 	"messages": {m},
-	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
 } if {
-	m := logs.first(mapping)
+	m := logs.first(failed("shm.cc", "nccl-cuda-peer-access-unsupported"))
 	not library_versions.cumem_host_off
 	not too_old
 }
 
 findings contains {
+	"grade": "allocation",
 	"subject": "nccl",
-	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
+	"about": {"version": use.version, "line": m.text},
 	"messages": {m},
 	"evidence": [use.evidence],
-	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
 } if {
-	m := logs.first(refused)
+	m := logs.first(failed("alloc.h", "nccl-cuda-out-of-memory"))
 	not library_versions.cumem_host_off
 	some use in library_versions.cumem_untested
 }

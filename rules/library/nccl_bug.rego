@@ -7,16 +7,11 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes
-#   - ref: https://docs.nvidia.com/cuda/wsl-user-guide/index.html
-#     description: NCCL supports WSL 2 since 2.11.4
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - job-told-if-given
-#     - [software, libraries.files]
-#     - [texts-given, "libraries.files[].version"]
-#     - [texts-given, "gpus.devices[].name"]
+#   needs: [job-told-if-given, [software, libraries.files], [texts-given, "libraries.files[].version"],
+#     [texts-given, "gpus.devices[].name"]]
 #   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env, fix-application]
 #   explains: [crash > app-failure/signal]
 #   profiles: [training]
@@ -28,7 +23,7 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-findings contains known_faults.finding(f) if some f in known_faults.reported.nccl
+findings contains known_faults.finding(f) if some f in known_faults.found.nccl
 
 missing contains {"fact": "software", "words": "no text shows the version of NCCL"} if {
 	logs.failed
@@ -36,16 +31,12 @@ missing contains {"fact": "software", "words": "no text shows the version of NCC
 	not library_versions.on_amd
 }
 
-missing contains {"fact": "libraries.files[].version", "words": "the installed versions of NCCL differ, and which one a job loads is not known"} if {
-	not input.texts
-	not library_versions.version_known.nccl
-	not library_versions.on_amd
+missing contains {"fact": "libraries.files[].version", "words": "which of the installed versions of NCCL a job loads is not known"} if {
 	not logs.given
-
-	# One of the installed versions does not support the GPUs.
-	some row in known_faults.unsupported.nccl
-	some l in surroundings.nccl
-	library_versions.in_range(row, l.version)
+	not library_versions.version_known.nccl
+	some row in known_faults.unsupported
+	row.library == "nccl"
+	library_versions.in_range(row, surroundings.nccl[_].version)
 }
 
 not_applicable contains "no NCCL is installed here" if library_versions.no_nccl

@@ -33,17 +33,6 @@ test_silent_with_the_workaround if {
 test_silent_with_one_rank if count(rccl_bug.findings) == 0 with input as {"software": [rocm("7.2.1")], "gpus": radeon}
 codeless(fields) := {"id": "hip-no-code-object", "program": "hip", "role": "cause", "text": "said", "source": "log.txt", "line": 5, "order": 1, "fields": fields}
 
-test_fires_on_an_rccl_without_code if {
-	machine := {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201"}, {"address": "0000:06:00.0", "vendor": "amd", "architecture": "gfx1200"}]}}
-	some f in rccl_bug.findings with input as object.union(machine, {"logs": {"messages": [codeless({"caller": "HIP failure"})]}})
-	[f.confidence, f.remedies] == ["possible", ["upgrade-rocm", "fix-visible-devices"]]
-	every id, fields in {"nccl-unhandled-cuda-error": {}, "xla-nccl-failed": {"error": "unhandled cuda error"}} {
-		unhandled := object.union(codeless(fields), {"id": id, "order": 2})
-		count(rccl_bug.findings) == 1 with input as {"logs": {"messages": [codeless({}), unhandled]}}
-	}
-	count(rccl_bug.findings) == 0 with input as {"logs": {"messages": [codeless({})]}}
-}
-
 test_unresolvable if count(rccl_bug.missing) == 1 with input as {"software": [{"name": "rccl", "version": "", "manager": "pip"}], "logs": {"messages": [codeless({})]}}
 
 test_fires_on_a_machine_alone if {
