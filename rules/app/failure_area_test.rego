@@ -45,7 +45,7 @@ test_fires_variable if {
 	of(f.candidates) == ["env-misconfig"]
 	f.params.variable == "NCCL_ALGO"
 	f.severity == "medium"
-	[f.about.file, f.about.variables] == [["init.cc"], ["NCCL_ALGO"]]
+	[f.about.file, f.about.variables] == ["init.cc", ["NCCL_ALGO"]]
 }
 
 test_fires_setting if {

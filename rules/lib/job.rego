@@ -23,7 +23,7 @@ around_processors(l) if {
 	count({run | some run in unboxed; run.command; not run.cpu_only}) == 0
 }
 
-# containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
+# containers have namespaces, limits and devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
 confined := {l | some l in containers; launches.lacks(l, {"privileged"})}
 
@@ -33,16 +33,13 @@ header := min(headers)
 runs := {l | some l in parts; l.command}
 steps := {l | some l in runs; l.kind == "slurm"}
 
-# fact is a part of a description as evidence, and setting_fact a variable in force.
 fact(l, part, value) := placed(l, part, value, launches.place_of(l, part))
 setting_fact(l, name) := placed(l, entry("variables", name), s.value, s.place) if s := settings(l)[name]
 placed(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
 entry(part, name) := sprintf("%s[%s]", [part, name])
 
-# of_setting is a finding about a variable in force, with what more there is to say.
 of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
 
-# opening begins a sentence with the name of a description.
 opening(l) := concat("", ["The", trim_prefix(launches.title(l), "the")])
 
 # settings are the variables in force for a description, each with its value and place: its own, and what the script
@@ -74,10 +71,7 @@ judged[l][name] := settings(l)[name] if {
 	some name, _ in l.variables
 }
 
-judged[first][name] := s if {
-	first := min(unboxed & parts)
-	some name, s in settings(first)
-}
+judged[min(unboxed & parts)][name] := s if some name, s in settings(min(unboxed & parts))
 
 # stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
 stated(l) := l.gpus if {
@@ -116,7 +110,6 @@ ranks(l) := l.processes if {
 	not says(l, `(^|[=_/-])ray\b`)
 }
 
-# says is true of a description with a word in its command.
 says(l, pattern) if regex.match(pattern, l.command[_])
 
 # several is true of a description that uses more than one GPU of a node. All GPUs of an unknown machine may be one.
@@ -130,7 +123,6 @@ several(l) if {
 	ranks(l) > 1
 }
 
-# asks is true of a description that gets a GPU.
 asks(l) if gpus(l) > 0
 asks(l) if l.gpus == -1
 
@@ -142,7 +134,6 @@ own_network(l) if {
 	not regex.match("^(host$|container:)", object.get(l, "network", ""))
 }
 
-# rdma is how a description asks for RDMA devices, as evidence.
 rdma(l) := array.concat(
 	[fact(l, entry("resources", name), name) | some name, n in l.resources; n != "0"; matches(words.rdma_resources, name)],
 	[fact(l, part, value) | some part, pattern in rdma_paths; some value in l[part]; regex.match(pattern, value)],
@@ -151,7 +142,6 @@ rdma(l) := array.concat(
 rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)?:/dev(/infiniband|$)`}
 rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 
-# deviceless are the pods that ask for no device.
 deviceless contains l if {
 	some l in confined
 	l.kind == "kubernetes"
@@ -160,11 +150,9 @@ deviceless contains l if {
 	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
 }
 
-# target_rdma is true where the machine that the files are for has RDMA NICs.
 target_rdma if startswith(input.pci.devices[_].class, "0x0207")
 target_rdma if input.nics.rdma[_].state == "active"
 
-# of_provider is true of a description for the network of a provider.
 of_provider(l, provider) if {
 	some list, found in {
 		"image": {l.image | l.image}, "beside": object.keys(settings(l)),
@@ -174,16 +162,11 @@ of_provider(l, provider) if {
 }
 
 # undecided are values that the file does not show, of parts that a rule reads, in words. "variables[*]" is any variable.
-undecided(reads) := union({open[part] |
-	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))
-})
-
-open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), launches.title(l), text, launches.place_of(l, name)]) if {
+undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part, launches.title(l), text, launches.place_of(l, name)]) |
 	some l in parts
 	some name, text in l.unknown
-	some part in ({name} | {"variables[*]" | startswith(name, "variables")})
+	count({name, regex.replace(name, `^variables\[.*`, "variables[*]")} & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")})) > 0
+	part := object.get(words.parts, name, trim_suffix(trim_prefix(name, "variables["), "]"))
 }
-
-part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
 matches(patterns, word) := count({p | some p in patterns; regex.match(p, word)}) > 0

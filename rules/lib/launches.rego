@@ -70,18 +70,6 @@ without_rdma contains l if {
 	count({r | some r, _ in l.resources; regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic|claims`, r)}) == 0
 }
 
-# without_imex are the containers with GPUs that were given no channel of IMEX, a device node that an unprivileged one
-# needs for memory that is shared by fabric handles, over NVLink between machines (NVIDIA/nccl issue 1925).
-without_imex contains l if {
-	some l in enclosed
-	lacks(l, {"privileged"})
-	shows(l, {"devices", "mounts"})
-	with_gpu(l)
-	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
-}
-
-sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
-
 devices_evidence(ls) := [fact |
 	some l in sort(ls)
 	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
