@@ -2,8 +2,7 @@
 # title: A rank failed on its own
 # description: >-
 #   One process of the job ended with an exception, an assertion, a signal or an exit of its own, before any
-#   communication error. The other ranks then wait for it until a timeout, or lose the connection to it. These are
-#   consequences: communication is not at fault.
+#   communication error. That the other ranks then time out or lose the connection is a consequence.
 # related_resources:
 #   - {ref: https://docs.pytorch.org/docs/stable/elastic/errors.html, description: Which process failed first}
 #   - {ref: https://docs.python.org/3/library/faulthandler.html, description: Shows where a Python program was when a signal ended it}
@@ -70,20 +69,12 @@ signals := {
 	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
 }
 
-default confidence := "likely"
-
-confidence := "confirmed" if {
-	first.what == "exception"
-	true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}
-} else := "confirmed" if {
-	first.what == "assertion"
-} else := "possible" if {
-	first.what == "signal"
-	not signals[first.class]
-} else := "possible" if {
-	first.what == "exit"
-	object.get(first, "code", 1) == 1
-}
+confidence := {
+	"exception": {true: "confirmed", false: "likely"}[true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}],
+	"assertion": "confirmed",
+	"signal": {true: "likely", false: "possible"}[object.get(first, "class", "") in object.keys(signals)],
+	"exit": {true: "possible", false: "likely"}[object.get(first, "code", 1) == 1],
+}[first.what]
 
 # A process that only others tell of: they lost the connection to it, or its sign of life.
 findings contains {

@@ -2,8 +2,7 @@
 # title: Ranks are out of step
 # description: >-
 #   All ranks of a communicator must run the same collectives in the same order with data of the same shape, agree on
-#   the number of ranks, and each have a unique rank. If the program or its launch breaks this, jobs hang, fail or
-#   corrupt data on a healthy machine. A timeout alone does not prove it.
+#   the number of ranks, and each have a unique rank. Otherwise jobs hang, fail or corrupt data on a healthy machine.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
 #     description: TORCH_DISTRIBUTED_DEBUG=DETAIL compares the collectives of the ranks

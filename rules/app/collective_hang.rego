@@ -2,8 +2,7 @@
 # title: A collective hangs although all ranks joined it
 # description: >-
 #   Every rank of a process group began the same collective, and none finished it: no rank is late, none called another
-#   operation, and none died. The transport between the GPUs has stopped. The log does not say why; what carries the
-#   data narrows it to a few causes, which the finding lists with what would decide.
+#   operation, none died. The transport has stopped. What carries the data narrows it to a few causes.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: What NVIDIA checks first}
 #   - {ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, description: The watchdog}

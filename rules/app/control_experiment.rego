@@ -1,9 +1,8 @@
 # METADATA
 # title: One of two runs with a single difference fails
 # description: >-
-#   The input has several runs of a program: with and without a variable, on different GPUs, or with different library
-#   versions. If two runs differ in exactly one thing and only one works, that thing, or what it disables, is at fault.
-#   Nothing in a log is stronger evidence.
+#   The input has several runs of a program. If two runs differ in exactly one thing and only one works, that thing, or
+#   what it disables, is at fault. Nothing in a log is stronger evidence.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, description: What each NCCL variable disables}
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: A test without P2P first}
@@ -39,7 +38,7 @@ findings contains object.union_n([
 		"subject": "job",
 		"about": object.union(object.filter(e, ["condition", "otherwise", "conclusion"]), {
 			"better": {true: "is at least twice as fast", false: "works"}[e.slow],
-			"worse": {true: "slower", false: {"hung": "hangs", "failed": "fails", "ok": ""}[e.fails.outcome]}[e.slow],
+			"worse": {"hung": "hangs", "failed": "fails", "ok": "slower"}[e.fails.outcome],
 			"why": [e.fails.why | not e.slow],
 		}),
 		"candidates": [{"cause": cause, "for": "the two runs differ in nothing else"} | some cause in e.causes],

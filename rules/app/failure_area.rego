@@ -1,10 +1,8 @@
 # METADATA
 # title: The location of a library failure narrows its cause
 # description: >-
-#   Even a message that the catalog does not know shows where it comes from: NCCL and RCCL print the source file, UCX
-#   its component, libfabric its provider, and many lines contain an error code of the operating system, CUDA or RDMA.
-#   Each area of a library has a few likely causes, and a code or variable in the line narrows them down. The finding
-#   lists the remaining causes, the evidence for and against each, and what would decide between them.
+#   Even a message that the catalog does not know shows where it comes from: a source file, a component, an error code.
+#   Each area of a library has a few likely causes, which the finding lists with the evidence and what would decide.
 # related_resources:
 #   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc, description: The format of NCCL's log lines}
 #   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h, description: The trace lines of functions that fail}

@@ -1,9 +1,8 @@
 # METADATA
 # title: A job failed, and the input does not show why
 # description: >-
-#   The log reports failures ("unhandled system error", a watchdog timeout, a connection closed by a remote peer), but
-#   each of them is a category or a consequence, not a cause. Start with the first failure on the rank that failed
-#   first. The verdict lists which further logs would find the cause.
+#   The log reports failures, but each of them is a category or a consequence ("unhandled system error", a timeout, a
+#   closed connection), not a cause. The verdict lists which further logs would find it.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: NCCL's errors are categories}
 #   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc, description: The texts of ncclGetErrorString}

@@ -1,9 +1,8 @@
 # METADATA
 # title: Collectives of NCCL or RCCL fail
 # description: >-
-#   The probe ran all-reduce, messages and all-to-all with the library that a job would load, and they hung, failed or
-#   delivered wrong data. The same was tried without single transports and without the library's variables: what works
-#   then says which part fails.
+#   The probe ran collectives with the library that a job would load, and they hung, failed or delivered wrong data.
+#   What works without single transports or the library's variables says which part fails.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: What NVIDIA checks first}
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, description: The variables that turn transports off}

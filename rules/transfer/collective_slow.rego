@@ -1,9 +1,8 @@
 # METADATA
 # title: Collectives of NCCL or RCCL are slower than the links
 # description: >-
-#   The probe's all-reduce delivers correct sums, but its bus bandwidth is far below what the links between the GPUs
-#   carry. The library then mostly takes another way than these links: host memory, or sockets. Its log shows which. The
-#   thresholds are those for tables of nccl-tests.
+#   The probe's all-reduce delivers correct sums, but far below what the links between the GPUs carry: the library takes
+#   another way, such as host memory or sockets. The thresholds are those for tables of nccl-tests.
 # related_resources:
 #   - {ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md, description: What bus bandwidth is}
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: Why P2P is not used}

@@ -2,8 +2,7 @@
 # title: Benchmark results between GPUs are slow or wrong
 # description: >-
 #   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests has values far below what the links between the GPUs
-#   carry, or counts wrong values. The thresholds are the same fractions as for gpudoctor's own transfers; if the texts
-#   do not show the links, the NVLinks that a model always has apply.
+#   carry (by default the NVLinks of the model), or counts wrong values.
 # related_resources:
 #   - {ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md, description: What bus bandwidth is}
 #   - {ref: https://github.com/NVIDIA/nvbandwidth, description: The reference measurement of the paths}

@@ -1,9 +1,8 @@
 # METADATA
 # title: Transfers are slower than their links allow
 # description: >-
-#   All data arrives, but slower than the path's narrowest link allows. Transfers that are slow one at a time indicate
-#   the path (a detour through the root complex, host staging, a degraded link). Transfers that are slow only while all
-#   GPUs write at once indicate a shared switch uplink.
+#   All data arrives, but slower than the path's narrowest link allows: on a detour, over host memory or a degraded
+#   link, or, if only while all GPUs write at once, over a shared uplink of a switch.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: NVIDIA on slow communication}
 #   - {ref: https://github.com/NVIDIA/nvbandwidth, description: The reference measurement of these paths.}

@@ -1,9 +1,8 @@
 # METADATA
 # title: The probe of the GPUs failed, and no other rule explains it
 # description: >-
-#   The last resort for probe results. It covers only failed transfers, GPUs and driver steps that no finding of another
-#   rule explains, so that a failure is reported even if its cause is not known. The driver's error code narrows down
-#   the remedies.
+#   The last resort for probe results: failed transfers, GPUs and driver steps that no finding of another rule explains.
+#   The error code of the driver narrows down the remedies.
 # related_resources:
 #   - {ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html, description: Error codes of the CUDA driver}
 #   - {ref: https://rocm.docs.amd.com/projects/HIP/en/latest/reference/error_codes.html, description: Error codes of HIP}
