@@ -31,7 +31,7 @@ import data.gpudoctor.lib.trials
 
 # experiments are two runs that differ in one thing, with what they show. A message of the failing run is a finding of
 # its own, and the experiment then proves less.
-findings contains object.union_n([
+findings contains object.union(
 	{
 		"id": e.causes[0],
 		"grade": "runs",
@@ -47,9 +47,8 @@ findings contains object.union_n([
 		"severity": {true: "medium", false: "critical"}[e.slow],
 		"remedies": e.remedies,
 	},
-	placed(e.fails),
 	object.get(e, "more", {}),
-]) if some e in experiments
+) if some e in experiments
 
 # What a switch turns off is at fault where a run works only with it off.
 experiments contains {
@@ -174,11 +173,6 @@ confidence(works, fails) := "possible" if {
 	works.told
 	fails.told
 } else := "likely"
-
-# placed is where in the logs the failing run failed.
-placed(fails) := {"order": logs.first(ms).order} if {
-	ms := {m | some m in logs.by_id[fails.message]; m.source == fails.source; m.line == fails.shown}
-} else := {}
 
 evidence(run) := {
 	"fact": "runs.outcome",

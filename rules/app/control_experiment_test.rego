@@ -95,15 +95,6 @@ test_confidence if {
 	}
 }
 
-# A message of the log by which the run failed places the finding.
-test_order if {
-	facts := object.union(
-		pair("variable", "NCCL_P2P_DISABLE", run({}, "failed", {"message": "m", "shown": 3}), run({"NCCL_P2P_DISABLE": "1"}, "ok", {})),
-		{"logs": {"messages": [{"id": "m", "source": "a.txt", "line": 3, "order": 7, "role": "category", "text": "t"}]}},
-	)
-	{f.order | some f in found(facts)} == {7}
-}
-
 on(devices, outcome) := run({}, outcome, {"devices": devices, "line": to_number(devices[0])})
 
 sets(runs) := {"runs": runs, "comparisons": [{"kind": "devices", "a": i, "b": j} | some i, _ in runs; some j, _ in runs; i < j]}

@@ -42,20 +42,9 @@ passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
 # code with only one meaning is used without the others.
-candidates_of(place) := array.concat(others_of(place), of_codes(place)) if {
-	vague(place)
-} else := of_codes(place) if {
+candidates_of(place) := of_codes(place) if {
 	count(of_codes(place)) == 1
 } else := array.concat(of_codes(place), others_of(place))
-
-# vague is true of a code that says the same of anything, in an area that has causes: the component that the text names
-# says more.
-vague(place) if {
-	some code in place.codes
-	code.space == "cuda"
-	driver_errors.class_of[code.number] == "other"
-	count(area_of(place).causes) > 0
-}
 
 of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
 	some code in place.codes
@@ -118,7 +107,6 @@ default confidence := "possible"
 confidence := "likely" if {
 	logs.failed
 	count(of_codes(place)) == 1
-	not vague(place)
 }
 
 # A warning alone may be harmless, but that is rare for NCCL and its plugins.

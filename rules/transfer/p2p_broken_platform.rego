@@ -87,9 +87,10 @@ findings contains {
 
 # Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
 # a virtual machine both are the host's. Pass-through cures only what it is not known to be in force for.
-remedies(k, group) := array.concat(object.get(other_way, ways, ["nccl-p2p-disable"]), ["upgrade-driver"]) if {
+remedies(k, group) := array.concat(other_way(failing, working), ["upgrade-driver"]) if {
 	k.exported
-	ways := {t.way | some t in transfers.all(group)}
+	failing := {t.way | some t in transfers.all(group)}
+	working := {t.way | some d, _ in group; some t in peers.transfers_of[peers.key(d[0], d[1])]; t.outcome in {"ok", "slow"}}
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in transfers.all(group)
 	t.error_code in driver_errors.in_gpu
@@ -103,9 +104,11 @@ remedies(k, group) := array.concat(object.get(other_way, ways, ["nccl-p2p-disabl
 	"update-bios", "upgrade-driver",
 ])
 
-# other_way: where only one of the ways of giving memory to another process fails, the other does. NCCL uses cuMem by
-# default.
-other_way := {{"cuMem"}: ["nccl-cumem-disable"], {"cudaIpc"}: []}
+# other_way: where one of the ways of giving memory to another process fails, the other may work. NCCL prefers cuMem.
+default other_way(_, _) := ["nccl-p2p-disable"]
+
+other_way({"cuMem"}, {"cudaIpc"}) := ["nccl-cumem-disable"]
+other_way({"cudaIpc"}, {"cuMem"}) := []
 
 # What texts show without the probe (params of both objects are joined).
 findings contains object.union(

@@ -56,7 +56,9 @@ test_advice_fits_the_platform if {
 		],
 		[[one("copy", "error", {"error_code": 214, "error_name": "CUDA_ERROR_ECC_UNCORRECTABLE"})], {}, ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]],
 		[[exported("cudaIpc", "error"), exported("cuMem", "error")], {}, ["nccl-p2p-disable", "upgrade-driver"]],
-		[[exported("cuMem", "error")], {}, ["nccl-cumem-disable", "upgrade-driver"]],
+		[[exported("cuMem", "error")], {}, ["nccl-p2p-disable", "upgrade-driver"]],
+		[[exported("cuMem", "error"), exported("cudaIpc", "ok")], {}, ["nccl-cumem-disable", "upgrade-driver"]],
+		[[exported("cuMem", "ok"), exported("cudaIpc", "error")], {}, ["upgrade-driver"]],
 	] {
 		only(object.union(probed(row[0]), row[1])).remedies == row[2]
 	}

@@ -14,15 +14,9 @@
 #   unexplained: true
 #   since: "0.2"
 #   grades:
-#     transfers: >-
-#       Transfers over {pairs:path} ({tests}) {became}[ with {error|error} ({code})[ in {call}]: {means}]. No other rule
-#       explains it.
-#     device: >-
-#       GPU {gpus} {became} by itself[ with {error|error} ({code})[ in {call}]: {means}]. No other rule explains it.
-#     probe: >-
-#       The probe {became}[ at the step {stage}][, with the exit code {exit}][, by {signal}][ with {error|error}
-#       ({code})[ in {call}]: {means}]. Programs that use the GPUs will probably fail in the same way. No other rule
-#       explains it.
+#     unexplained: >-
+#       {what}[ at the step {stage}] {became}[, with the exit code {exit}][, by {signal}][ with {error|error} ({code})[ in
+#       {call}]: {means}]. No other rule explains it.
 package gpudoctor.rules.transfer_failed
 
 import data.gpudoctor.lib.driver_errors
@@ -36,21 +30,22 @@ code_of(x) := object.get(x, "error_code", 0)
 # ending is how a transfer, a GPU or the probe ended: outcome, code, name and call. It is undefined of what is right.
 ending(x) := [x.outcome, code_of(x), object.get(x, "error_name", ""), object.get(x, "call", "")] if became[x.outcome]
 
-finding(grade, kind, about) := {
-	"grade": grade,
-	"about": object.union(about, {
+finding(kind, what) := {
+	"grade": "unexplained",
+	"about": {
+		"what": what,
 		"became": became[kind[0]],
 		"code": [code | code := kind[1]; code > 0],
 		"error": kind[2],
 		"call": kind[3],
 		"means": driver_errors.class(kind[1]).words,
-	}),
+	},
 	"severity": {true: "critical", false: "high"}[kind[0] in {"corrupt", "hang"}],
 }
 
 failures[ending(t)] contains t if some t in input.transfers.transfers
 
-findings contains object.union(finding("transfers", kind, {"pairs": pairs, "tests": transfers.tests(ts)}), {
+findings contains object.union(finding(kind, what), {
 	"subject": concat(" and ", array.concat([pairs[0]], [sprintf("%d more", [count(pairs) - 1]) | count(pairs) > 1])),
 	"affects": sort({address | some t in ts; some address in [t.source, t.destination]; facts.is_address(address)}),
 	"evidence": array.slice(transfers.each(ts, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]), 0, 8),
@@ -59,6 +54,7 @@ findings contains object.union(finding("transfers", kind, {"pairs": pairs, "test
 }) if {
 	some kind, ts in failures
 	pairs := sort({facts.pair_name(t.source, t.destination) | some t in ts})
+	what := sprintf("Transfers over %s (%s)", [facts.counted(count(pairs), "path"), facts.list(transfers.tests(ts))])
 }
 
 # remedies: where no transfer between GPUs failed, no way between them is at fault.
@@ -70,7 +66,7 @@ remedies(kind, between_gpus) := [r | some r in cures; true in {between_gpus, r !
 }
 
 # A GPU that the driver could not make ready.
-findings contains object.union(finding("device", kind, {"gpus": gpus}), {
+findings contains object.union(finding(kind, sprintf("GPU %s by itself", [facts.list(gpus)])), {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
 	"evidence": transfers.device_evidence(gpus),
@@ -82,7 +78,8 @@ unready[ending(d)] contains d.address if {
 	facts.is_address(d.address)
 }
 
-findings contains object.union(finding("probe", whole, about), {
+findings contains object.union(finding(whole, "The probe"), {
+	"about": object.union(object.filter(input.transfers, ["stage", "signal"]), {"exit": [code | code := input.transfers.exit_code; code >= 0]}),
 	"subject": "host",
 	"affects": [],
 	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]),
@@ -90,7 +87,6 @@ findings contains object.union(finding("probe", whole, about), {
 	"remedies": remedies(whole, false),
 }) if {
 	whole := ending(input.transfers)
-	about := object.union(object.filter(input.transfers, ["stage", "signal"]), {"exit": [code | code := input.transfers.exit_code; code >= 0]})
 	not no_gpu
 	not told_by_transfer
 }
