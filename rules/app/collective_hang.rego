@@ -32,7 +32,7 @@ findings contains {
 	"id": {true: "between-hosts", false: "on-one-host"}[between],
 	"grade": "stuck",
 	"subject": "job",
-	"about": object.union(stuck, {"group": collectives.named(stuck.group), "ways": {way.words | some way in used}}),
+	"about": object.union(object.filter(stuck, ["ranks", "op", "number"]), {"group": collectives.named(stuck.group), "ways": {way.words | some way in used}}),
 	"confidence": confidence,
 	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
 	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],

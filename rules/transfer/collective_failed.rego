@@ -43,7 +43,7 @@ others := array.slice(input.collectives.arms, 1, count(input.collectives.arms))
 
 works := {a.name | some a in others; a.outcome == "ok"} | {"nothing"}
 
-# part is what fails: the first without which, or in place of which, they work.
+# part is what fails: the first change with which they work shows it.
 part := [id |
 	some [arm, id] in [
 		["cleaned", "variables"], ["limits-raised", "limits"], ["nvls-off", "nvls"], ["cumem-off", "cumem"], ["p2p-off", "p2p"],

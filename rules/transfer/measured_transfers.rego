@@ -74,7 +74,7 @@ severity(b, p) := "high" if {
 findings contains {
 	"grade": "wrong",
 	"subject": subject(b),
-	"about": b,
+	"about": object.filter(b, ["tool", "wrong"]),
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong)],
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
 } if some b in benchmarks.wrong
