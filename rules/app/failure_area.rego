@@ -48,8 +48,15 @@ candidates_of(place) := of_codes(place) if {
 
 of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
 	some code in place.codes
+	not vague(code, place)
 	some cause in meaning(code, object.get(place, "area", ""))
 ]
+
+# vague is true of a code that says the same of anything, where the component that the text names says more.
+vague(code, place) if {
+	[code.space, driver_errors.class_of[code.number]] == ["cuda", "other"]
+	count(area_of(place).causes) > 0
+}
 
 meaning(code, area) := means[0].causes if {
 	table := {"errno": codes.errno, "ibverbs": codes.completions, "nccl": codes.nccl}[code.space]

@@ -32,6 +32,13 @@ test_fires_code_without_area if {
 	[f.about.program, f.about.codes] == [[], ["INVALID_DEVICE"]]
 }
 
+test_fires_component_before_vague_code if {
+	place := {"library": "nccl", "file": "transport/nvls.cc", "area": "nvls", "codes": [{"space": "cuda", "number": 401, "name": "ILLEGAL_STATE"}]}
+	some f in failure_area.findings with input as log([said("x", "category", 0, place)])
+	of(f.candidates) == ["nvls-multicast", "fabric-manager"]
+	f.confidence == "possible"
+}
+
 test_fires_variable if {
 	some f in failure_area.findings with input as log([said("nccl-warning", "warning", 0, {"library": "nccl", "file": "init.cc", "area": "general", "variables": ["NCCL_ALGO"]})])
 	of(f.candidates) == ["env-misconfig"]

@@ -18,7 +18,7 @@
 #   since: "0.1"
 #   grades:
 #     pairs: >-
-#       {pairs} of {tried:ordered pair} are slow[ {when}]: {figures}.[ Whether ACS redirects them at {bridges:few} could not
+#       {pairs} of {tried:ordered pair} are slow: {figures}.[ Whether ACS redirects them at {bridges:few} could not
 #       be read, which needs root.]
 #     copies: "Copies between host memory and this GPU are slow[ from {some}]: {figures}."
 package gpudoctor.rules.p2p_slow
@@ -43,25 +43,19 @@ grade(ts) := "high" if {
 	t.fraction < thresholds.wrong_path * t.threshold
 } else := "medium"
 
-# together is true of a pair that is slow only while several copies run.
-together(ts) := {"all-at-once"} == (transfers.tests(ts) - {"bidirectional"})
-
 findings contains {
 	"grade": "pairs",
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
-	"about": {
-		"pairs": count(group), "tried": count(transfers.tried), "figures": figures(ts), "bridges": bridges,
-		"when": ["while all GPUs write at once, but not one at a time" | together(ts)],
-	},
+	"about": {"pairs": count(group), "tried": count(transfers.tried), "figures": figures(ts), "bridges": bridges},
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(ts),
 	"params": {"bridges": sort(bridges)},
-	"severity": k[0],
+	"severity": severity,
 	"remedies": remedies(object.keys(group)),
 } if {
-	some k in {[grade(ts), together(ts)] | some ts in slow}
-	group := {d: ts | some d, ts in slow; [grade(ts), together(ts)] == k}
+	some severity in {grade(ts) | some ts in slow}
+	group := {d: ts | some d, ts in slow; grade(ts) == severity}
 	ts := transfers.all(group)
 	bridges := unread(object.keys(group))
 }
