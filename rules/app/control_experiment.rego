@@ -53,7 +53,7 @@ findings contains object.union(
 # What a switch turns off is at fault where a run works only with it off.
 experiments contains {
 	"works": s.off, "fails": s.on, "slow": s.slow,
-	"condition": sprintf("with %s", [assignment(s.name, s.off)]), "otherwise": "without it",
+	"condition": sprintf("with %s=%s", [s.name, trials.value(s.off, s.name)]), "otherwise": "without it",
 	"conclusion": sprintf("%s is at fault", [s.row.words]),
 	"causes": s.row.causes,
 	"remedies": s.row.remedies,
@@ -151,20 +151,20 @@ sizes := {
 	},
 }
 
-# Another version of the library makes the difference.
+# Another version of the library makes the difference: of many, the newest that works.
 experiments contains {
-	"works": r.better, "fails": r.worse, "slow": r.slow,
-	"condition": sprintf("with %s %s", [upper(library), r.better.version]),
-	"otherwise": sprintf("with %s", [r.worse.version]),
+	"works": p.one, "fails": p.other, "slow": slow,
+	"condition": sprintf("with %s %s", [upper(p.name), p.one.version]),
+	"otherwise": sprintf("with %s", [p.other.version]),
 	"conclusion": "the library is at fault",
-	"causes": [sprintf("%s-bug", [library])],
-	"remedies": [change(library, r.better.version, [r.worse.version])],
+	"causes": [sprintf("%s-bug", [p.name])],
+	"remedies": [change(p.name, p.one.version, [p.other.version])],
 } if {
-	some library in {r.library | some r in trials.releases}
-
-	# Of many, that with the newest version that works.
-	ranked := sort([[surroundings.version(r.better.version), surroundings.version(r.worse.version), r] | some r in trials.releases; r.library == library])
-	r := ranked[count(ranked) - 1][2]
+	ranked := sort([[surroundings.version(p.one.version), surroundings.version(p.other.version), p, slow] |
+		some p in trials.pairs.version
+		some slow in trials.verdicts(p)
+	])
+	[_, _, p, slow] := ranked[count(ranked) - 1]
 }
 
 confidence(works, fails) := "possible" if {
@@ -179,8 +179,6 @@ evidence(run) := {
 	"value": object.get(run, "text", run.outcome),
 	"source": sprintf("%s:%d", [run.source, object.get(run, "shown", run.line)]),
 }
-
-assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
 asks contains "runs[].variables" if "variable" in {c.kind | some c in input.comparisons}
 asks contains "comparisons[].name" if "variable" in {c.kind | some c in input.comparisons}

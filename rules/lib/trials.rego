@@ -90,11 +90,6 @@ suspects := intersection(failing) - union(working) if {
 	count(working) > 0
 }
 
-releases contains {"library": p.name, "better": p.one, "worse": p.other, "slow": slow} if {
-	some p in pairs.version
-	some slow in verdicts(p)
-}
-
 # verdicts say whether the other run of a pair is worse (false), or works and takes at least twice as long (true).
 verdicts(p) := {false | beats(p.one, p.other)} | {true |
 	[p.one.outcome, p.other.outcome] == ["ok", "ok"]
