@@ -7,8 +7,7 @@
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
 #     description: TORCH_DISTRIBUTED_DEBUG=DETAIL compares the collectives of the ranks
 #   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html, description: Same count and type on each rank}
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc
-#     description: Duplicate ranks, and differing numbers of ranks
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc, description: Duplicate ranks}
 # custom:
 #   severity: critical
 #   confidence: confirmed
