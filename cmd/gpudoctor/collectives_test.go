@@ -313,10 +313,10 @@ func TestSlowCollectives(t *testing.T) {
 		under     bool   // collective-slow is a consequence of it.
 		says      string
 	}{
-		{"by P2P", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, nil, probe.Slow, "collective-slow", false, "from GPU to GPU (p2p"},
+		{"by P2P", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, nil, probe.Slow, "collective-slow", false, "go via p2p"},
 		{"healthy", []string{"NCCL_CROSS_NIC=1"}, nil, probe.OK, "", false, ""},
-		{"through host memory", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "collective-slow", false, "through host memory (shm)"},
-		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "over the network (net/Socket)"},
+		{"through host memory", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "collective-slow", false, "go via shm"},
+		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "go via net/Socket"},
 		{"asked for", []string{"NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "env-misconfig", true, "disables peer access"},
 		{"not judged", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, []string{"--skip", "collective-slow"}, probe.Slow, "", false, ""},
 	}) {

@@ -2,13 +2,10 @@
 # title: A rank failed on its own
 # description: >-
 #   One process of the job ended with an exception, an assertion, a signal or an exit of its own, before any
-#   communication error. The other ranks then wait for it until a timeout, or lose the connection to it. These are
-#   consequences: communication is not at fault.
+#   communication error. That the other ranks then time out or lose the connection is a consequence.
 # related_resources:
-#   - ref: https://docs.pytorch.org/docs/stable/elastic/errors.html
-#     description: How torchrun finds the process that failed first, and @record
-#   - ref: https://docs.python.org/3/library/faulthandler.html
-#     description: Shows where a Python program was when a signal ended it
+#   - {ref: https://docs.pytorch.org/docs/stable/elastic/errors.html, description: Which process failed first}
+#   - {ref: https://docs.python.org/3/library/faulthandler.html, description: Shows where a Python program was when a signal ended it}
 #   - {ref: https://man7.org/linux/man-pages/man7/signal.7.html, description: What each signal means}
 # custom:
 #   severity: high
@@ -16,23 +13,14 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, free-memory, nccl-p2p-disable, reset-gpu, correct-launch, other]
-#   explains:
-#     - oom/ended
-#     - app-mismatch/waited
-#     - app-mismatch/behind
-#     - app-mismatch/missing
-#     - wrong-nic/gloo-to-loopback
-#     - exception > nccl-bug
-#     - assertion > nccl-bug
-#     - exit > nccl-bug
-#     - exception > rccl-bug
-#     - assertion > rccl-bug
-#     - exit > rccl-bug
+#   explains: [
+#     oom/ended, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing, wrong-nic/gloo-to-loopback, exception > nccl-bug,
+#     assertion > nccl-bug, exit > nccl-bug, exception > rccl-bug, assertion > rccl-bug, exit > rccl-bug]
 #   profiles: [training]
 #   since: "0.3"
 #   grades:
 #     ended: >-
-#       {who}[ on {host}] {how}[ with code {code}][: {class}][: {said}][ ({meaning})][, at {file}[:{line}][ in
+#       A process of the job[ ({who})] {how}[ with code {code}][: {class}][: {said}][ ({meaning})][, at {file}[:{file_line}][ in
 #       {function}]].[ So did {alike:other rank}.] Communication is not at fault: timeouts and closed connections that
 #       other ranks report are consequences
 #     lost:
@@ -49,13 +37,12 @@ findings contains {
 	"id": first.what,
 	"grade": "ended",
 	"subject": logs.who(first),
-	"about": object.union(object.filter(first, ["host", "class", "file", "function"]), {
-		"who": who,
+	"about": object.union(object.filter(first, ["class", "file", "function", "file_line"]), {
+		"who": [who | who := logs.who(first); who != "the log"],
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
 		"meaning": [object.get(signals, first.class, "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person") | first.what == "signal"],
-		"line": [line | line := first.file_line],
 		"alike": [rank | some rank in input.logs.job.alike],
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
@@ -68,12 +55,6 @@ findings contains {
 }
 
 first := input.logs.job.first
-
-who := sprintf("Rank %d", [first.rank]) if {
-	is_number(first.rank)
-} else := sprintf("Process %d", [first.pid]) if {
-	first.pid
-} else := "A process of the job"
 
 how := {
 	"exception": "died of an exception in the program", "assertion": "failed an assertion of its own",
@@ -88,20 +69,12 @@ signals := {
 	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
 }
 
-default confidence := "likely"
-
-confidence := "confirmed" if {
-	first.what == "exception"
-	true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}
-} else := "confirmed" if {
-	first.what == "assertion"
-} else := "possible" if {
-	first.what == "signal"
-	not signals[first.class]
-} else := "possible" if {
-	first.what == "exit"
-	object.get(first, "code", 1) == 1
-}
+confidence := {
+	"exception": {true: "confirmed", false: "likely"}[true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}],
+	"assertion": "confirmed",
+	"signal": {true: "likely", false: "possible"}[object.get(first, "class", "") in object.keys(signals)],
+	"exit": {true: "possible", false: "likely"}[object.get(first, "code", 1) == 1],
+}[first.what]
 
 # A process that only others tell of: they lost the connection to it, or its sign of life.
 findings contains {
@@ -111,17 +84,3 @@ findings contains {
 	"messages": {m | some m in logs.complaints; m.order in lost.told_by},
 	"params": {"failed_rank": lost.rank | lost.rank},
 } if lost := input.logs.job.lost
-
-# An assertion of device code whose own line is not in the text.
-findings contains {
-	"id": "device-assertion",
-	"subject": logs.who(m),
-	"message": "A kernel of the program failed an assertion, such as an index beyond the end of a tensor or a label beyond the number of classes. Communication is not at fault: with CUDA_LAUNCH_BLOCKING=1 the exception names the line",
-	"messages": logs.by_id["cuda-assert"],
-	"confidence": "confirmed",
-	"params": {"device_assertion": "yes"},
-	"remedies": ["fix-application"],
-} if {
-	m := logs.first(logs.by_id["cuda-assert"])
-	not first
-}

@@ -2,15 +2,12 @@
 # title: Ranks are out of step
 # description: >-
 #   All ranks of a communicator must run the same collectives in the same order with data of the same shape, agree on
-#   the number of ranks, and each have a unique rank. If the program or its launch breaks this, jobs hang, fail or
-#   corrupt data on a healthy machine. A timeout alone does not prove it.
+#   the number of ranks, and each have a unique rank. Otherwise jobs hang, fail or corrupt data on a healthy machine.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
 #     description: TORCH_DISTRIBUTED_DEBUG=DETAIL compares the collectives of the ranks
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html
-#     description: Every rank must call collectives with the same count and type
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc
-#     description: Duplicate ranks, and differing numbers of ranks
+#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html, description: Same count and type on each rank}
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc, description: Duplicate ranks}
 # custom:
 #   severity: critical
 #   confidence: confirmed
@@ -96,19 +93,6 @@ signs contains {
 	"params": {"out_of_step": "yes"},
 } if pair := sort(collectives.apart)[0]
 
-signs contains {
-	"id": "interleaved",
-	"message": sprintf("All %d ranks wait in %s number %d, and they have more than one communicator for all ranks, as where a process uses another GPU than before or the job made another process group. Ranks that use two communicators in different orders block each other; a transport that stopped looks the same", [stuck.ranks, stuck.op, stuck.number]),
-	"confidence": "possible",
-	"evidence": array.concat(
-		[collectives.evidence(p) | some p in stuck.waiting],
-		[{"fact": "logs.communicators", "value": c.id, "source": logs.at(c)} | some c in input.logs.communicators; c.ranks == stuck.ranks],
-	),
-} if {
-	stuck := sort(collectives.standing)[0]
-	collectives.interleaved(stuck)
-}
-
 # expired is the first collective that a watchdog aborted. Where every rank has come to it,
 # or has come to another one, none is late.
 expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
@@ -119,10 +103,9 @@ expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 # absent are the ranks of which nothing is known while most wait for them. Of a job with more of them the texts are
 # those of some ranks.
 absent := [rank |
-	size := input.logs.job.size
-	size <= 2 * count(waiters)
+	input.logs.job.size <= 2 * count(waiters)
 	known := {m.rank | some m in input.logs.job.members; m.role != "silent"}
-	some rank in numbers.range(0, size - 1)
+	some rank in numbers.range(0, input.logs.job.size - 1)
 	not rank in known
 ]
 
@@ -130,27 +113,15 @@ names := {sprintf("%d", [rank]) | some rank in absent}
 
 waiters := {m.rank | some m in input.logs.job.members; m.role == "waits"}
 
-signs contains {
-	"id": "absent",
-	"message": sprintf("%d ranks wait in the same %s, and nothing shows what %s: busy (loading, evaluating, saving) or stuck elsewhere, or ended. py-spy dump --pid PID shows it", [
-		count(waiters), expired.fields.op,
-		sprintf({true: "rank %s does", false: "ranks %s do"}[count(absent) == 1], [facts.few(names)]),
-	]),
-	"confidence": "possible",
-	"messages": {expired},
-	"params": {"late_rank": absent[0]},
-	"remedies": ["fix-application", "nccl-timeout"],
-} if absent_named
-
 # absent_named is true where several wait for the same ranks: one alone may itself be the one that is wrong.
+default absent_named := false
+
 absent_named if {
 	count(waiters) > 1
 	count(absent) > 0
 }
 
-# An operation of this number is among the first of a job: a barrier before the training.
-early := 10
-
+# One of the first ten operations of a job is a barrier before the training.
 signs contains {
 	"id": "preparing",
 	"message": sprintf("The watchdog aborted operation %s, among the first of the job, while a process prepared the data: the others wait for it for as long as that takes. Prepare the data before the job, with more processes, or give the process group a longer timeout", [expired.fields.seq]),
@@ -159,22 +130,27 @@ signs contains {
 	"remedies": ["nccl-timeout", "fix-application"],
 } if {
 	preparing := logs.first(logs.by_id["rank-loads"])
-	number(expired.fields.seq) <= early
+	number(expired.fields.seq) <= 10
 }
 
 signs contains {
-	"id": "waited",
-	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. A rank%s whose watchdog does not report it ended, is busy or waits elsewhere, or its output is not here. If none is missing, one loads, evaluates or writes for longer than that", [
-		round(number(expired.fields.timeout_ms) / 1000),
+	"id": {true: "absent", false: "waited"}[absent_named],
+	"message": sprintf("The watchdog aborted %s%s. A rank%s whose watchdog does not report it ended, is busy (loading, evaluating, saving) or stuck elsewhere, or its output is not here. py-spy dump --pid PID shows it. If none is missing, one is busy for longer than that", [
+		expired.fields.op,
+		concat("", [sprintf(" after %d s (the default is 600 s)", [round(ms / 1000)]) | ms := number(expired.fields.timeout_ms)]),
 		concat("", [sprintf(" (%s)", [facts.few(names)]) | count(absent) > 0]),
 	]),
 	"confidence": "possible",
 	"messages": {expired},
-	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count({m.rank | some m in logs.by_id["torch-watchdog-timeout"]}) != 1],
-} if {
-	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
-	not absent_named
-}
+	"params": {"late_rank": rank | absent_named; rank := absent[0]},
+	"remedies": {true: ["fix-application", "nccl-timeout"], false: ["nccl-timeout", "fix-application"]}[true in {absent_named, count(reporters) == 1}],
+} if true in {absent_named, custom_timeout}
+
+reporters := {m.rank | some m in logs.by_id["torch-watchdog-timeout"]}
+
+default custom_timeout := false
+
+custom_timeout if number(expired.fields.timeout_ms) < thresholds.watchdog_ms
 
 # lost are the messages that another rank is gone, by the rank that says it.
 lost[m.rank] contains m if some m in logs.messages({"nccl-remote-error", "nccl-closed-by-peer", "gloo-peer-closed"})

@@ -1,16 +1,12 @@
 # METADATA
 # title: The program is not built for this GPU or platform
 # description: >-
-#   A CUDA or HIP program contains code for the GPU generations that it was built for, and a framework may be built
-#   without CUDA or NCCL. On another GPU or platform, its first kernel or first process group fails. Communication is
-#   not involved.
+#   A program contains code for the GPU generations that it was built for, and a framework may be built without CUDA or
+#   NCCL. Elsewhere, its first kernel or first process group fails.
 # related_resources:
-#   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
-#     description: 'CUDA_ERROR_NO_BINARY_FOR_GPU: the program has no code for the GPU'
-#   - ref: https://docs.nvidia.com/cuda/blackwell-compatibility-guide/index.html
-#     description: Which code of a program runs on a newer generation
-#   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html
-#     description: The architectures that ROCm's libraries are built for
+#   - {ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html, description: CUDA_ERROR_NO_BINARY_FOR_GPU}
+#   - {ref: https://docs.nvidia.com/cuda/blackwell-compatibility-guide/index.html, description: Which code runs on newer GPUs}
+#   - {ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html, description: Architectures}
 # custom:
 #   severity: high
 #   confidence: confirmed

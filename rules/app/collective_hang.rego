@@ -2,15 +2,10 @@
 # title: A collective hangs although all ranks joined it
 # description: >-
 #   Every rank of a process group began the same collective, and none finished it: no rank is late, none called another
-#   operation, and none died. The transport between the GPUs has stopped. The log does not say why; what carries the
-#   data narrows it to a few causes, which the finding lists with what would decide.
+#   operation, none died. The transport has stopped. What carries the data narrows it to a few causes.
 # related_resources:
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: What NVIDIA checks first where collectives hang
-#   - ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp
-#     description: What the watchdog of each rank says
-#   - ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/TraceUtils.h
-#     description: The desynchronization report
+#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: What NVIDIA checks first}
+#   - {ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, description: The watchdog}
 # custom:
 #   severity: high
 #   confidence: likely
@@ -21,6 +16,10 @@
 #   explains: [job-failed, failure-area]
 #   profiles: [training]
 #   since: "0.3"
+#   grades:
+#     stuck: >-
+#       All {ranks} ranks wait in {op} number {number} of {group}. Each has begun it and none has finished it, so no rank is
+#       late. NCCL_DEBUG=INFO shows what carries the data[: {ways}]
 package gpudoctor.rules.collective_hang
 
 import data.gpudoctor.lib.collectives
@@ -31,26 +30,23 @@ import data.tables.areas
 
 findings contains {
 	"id": {true: "between-hosts", false: "on-one-host"}[between],
+	"grade": "stuck",
 	"subject": "job",
-	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. NCCL_DEBUG=INFO shows what carries the data%s", [
-		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group),
-		concat("", [sprintf(": %s", [concat(" and ", [way.words | some way in used])]) | count(used) > 0]),
-	]),
-	"severity": severity,
+	"about": object.union(object.filter(stuck, ["ranks", "op", "number"]), {"group": collectives.named(stuck.group), "ways": {way.words | some way in used}}),
 	"confidence": confidence,
 	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
 	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
-} if {
-	not explained
+} if not explained
 
-	# Where two communicators could block each other, app-mismatch comes first.
-	[severity, confidence] := {true: ["medium", "possible"], false: ["high", "likely"]}[collectives.interleaved(stuck)]
-}
+# Two ranks that use two communicators of all ranks in different orders block each other.
+confidence := "possible" if {
+	count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
+} else := "likely"
 
 # explained: a process died, or a message states what the collective hangs of.
 explained if logs.rank_failed
-explained if "cause" in {m.role | some m in logs.complaints}
+explained if logs.cause_said
 
 stuck := sort(collectives.standing)[0]
 
@@ -59,16 +55,12 @@ default between := false
 between if networks.multi_node
 between if false in {t.same_host | some t in input.logs.transports}
 
-# used are the ways that channels of the job took, of those between hosts first.
-used := array.concat(
-	[way | some way in areas.hangs; way.between; between; taken(way)],
-	[way | some way in areas.hangs; not way.between; taken(way)],
-)
-
-taken(way) if {
-	some t in input.logs.transports
-	regex.match(way.kinds, sprintf("%s %s", [t.kind, object.get(t, "network", "")]))
-}
+# used are the ways that channels of the job took.
+used := [way |
+	some way in areas.hangs
+	way.between in {false, between}
+	count([t | some t in input.logs.transports; regex.match(way.kinds, sprintf("%s %s", [t.kind, object.get(t, "network", "")]))]) > 0
+]
 
 # ways are those used; where the log shows none, the usual one.
 ways := used if {
@@ -77,7 +69,7 @@ ways := used if {
 
 candidates := [{"cause": cause, "for": sprintf("it can stop %s", [way.words])} |
 	some way in ways
-	some cause in trials.causes(way)
+	some cause in way.causes
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
 

@@ -41,7 +41,6 @@ test_fires_lower_with_several_communicators if {
 	two := [{"id": id, "ranks": 2, "nodes": 1, "library": "nccl", "source": "a.log", "line": 1} | some id in ["0x1", "0x2"]]
 	some f in collective_hang.findings with input as job({"communicators": two})
 	f.confidence == "possible"
-	f.severity == "medium"
 }
 
 test_unresolvable if count(collective_hang.findings) == 0 with input as {}

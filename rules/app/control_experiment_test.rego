@@ -50,7 +50,7 @@ test_fires_for_what_somebody_writes if {
 	] {
 		fs := found(helps(t[0], t[1]))
 		causes(fs) == {t[2]}
-		{[f.severity, f.confidence] | some f in fs} == {["high", "possible"]}
+		{f.id | some f in fs} == {"told"}
 	}
 	every t in [["NCCL_DEBUG", "INFO"], ["NCCL_P2P_DISABLE", "0"]] {
 		count(found(helps(t[0], t[1]))) == 0
@@ -77,28 +77,9 @@ test_fires_for_another_version_that_works if {
 	}
 }
 
-test_fires_for_what_a_variable_breaks if {
-	fs := found(with_and_without("NCCL_P2P_DISABLE", "1", "ok", "failed"))
-	causes(fs) == {"env-misconfig"}
-	causes(found(with_and_without("NCCL_SOCKET_IFNAME", "eth9", "ok", "failed"))) == {"wrong-nic"}
-	causes(found(with_and_without("NCCL_NVLS_ENABLE", "1", "ok", "hung"))) == {"env-misconfig"}
-}
-
-test_fires_for_one_of_two_choices if {
-	fs := found(pair("variable", "NCCL_SOCKET_IFNAME", run({"NCCL_SOCKET_IFNAME": "a"}, "hung", {}), run({"NCCL_SOCKET_IFNAME": "b"}, "ok", {})))
-	causes(fs) == {"wrong-nic"}
-	count(fs) == 1
-}
-
 test_fires_for_roce if {
 	facts := object.union(with_and_without("NCCL_IB_DISABLE", "1", "hung", "ok"), {"nics": {"rdma": [{"device": "mlx5_0", "link_layer": "Ethernet"}]}})
 	causes(found(facts)) == {"roce-gid"}
-}
-
-test_fires_for_amd if {
-	amd := {"gpus": {"devices": [{"address": "0000:0c:00.0", "vendor": "amd"}]}}
-	causes(found(object.union(with_and_without("iommu", "pt", "hung", "ok"), amd))) == {"amd-iommu"}
-	causes(found(object.union(with_and_without("NCCL_ALGO", "Ring", "hung", "ok"), amd))) == {"rccl-bug"}
 }
 
 test_fires_for_twice_the_bandwidth if {
@@ -112,15 +93,6 @@ test_confidence if {
 		bad := run({}, "failed", {"told": t[0], "stated": t[1]})
 		{f.confidence | some f in found(pair("variable", "NCCL_P2P_DISABLE", bad, run({"NCCL_P2P_DISABLE": "1"}, "ok", {})))} == {t[2]}
 	}
-}
-
-# A message of the log by which the run failed places the finding.
-test_order if {
-	facts := object.union(
-		pair("variable", "NCCL_P2P_DISABLE", run({}, "failed", {"message": "m", "shown": 3}), run({"NCCL_P2P_DISABLE": "1"}, "ok", {})),
-		{"logs": {"messages": [{"id": "m", "source": "a.txt", "line": 3, "order": 7, "role": "category", "text": "t"}]}},
-	)
-	{f.order | some f in found(facts)} == {7}
 }
 
 on(devices, outcome) := run({}, outcome, {"devices": devices, "line": to_number(devices[0])})

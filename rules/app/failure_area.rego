@@ -1,14 +1,11 @@
 # METADATA
 # title: The location of a library failure narrows its cause
 # description: >-
-#   Even a message that the catalog does not know shows where it comes from: NCCL and RCCL print the source file, UCX
-#   its component, libfabric its provider, and many lines contain an error code of the operating system, CUDA or RDMA.
-#   Each area of a library has a few likely causes, and a code or variable in the line narrows them down. The finding
-#   lists the remaining causes, the evidence for and against each, and what would decide between them.
+#   Even a message that the catalog does not know shows where it comes from: a source file, a component, an error code.
+#   Each area of a library has a few likely causes, which the finding lists with the evidence and what would decide.
 # related_resources:
 #   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc, description: The format of NCCL's log lines}
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h
-#     description: The trace lines that NCCL's functions print when they fail
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h, description: The trace lines of functions that fail}
 # custom:
 #   severity: high
 #   confidence: possible
@@ -32,45 +29,40 @@ import data.tables.areas
 import data.tables.codes
 import data.tables.driver_errors as table
 
-# placed are the messages that say something is wrong and whose place names a cause.
-placed contains {"m": m, "candidates": candidates} if {
+# placed are the messages that say something is wrong and whose place names a cause, the most informative first: none that
+# is a mere consequence, or a warning by which most libraries tell what they do without. Like NCCL's, these are those of
+# which no row knows what they say; others have verdicts of their own.
+placed := sort([[m.id in passing, m.role == "consequence", m.order, m, causes] |
 	some m in (logs.complaints | logs.messages({"nccl-warning", "nccl-fallback"} | passing))
-	candidates := candidates_of(m.place)
-	count(candidates) > 0
-}
+	causes := candidates_of(m.place)
+	count(causes) > 0
+])
 
-# passing are warnings by which most libraries tell what they do without. Like NCCL's, they are those of which no row
-# knows what they say; others have verdicts of their own.
 passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
 # code with only one meaning is used without the others.
-candidates_of(place) := array.flatten([of_variables(place), of_settings(place), of_area(place), of_codes(place)]) if {
-	vague(place)
-} else := of_codes(place) if {
+candidates_of(place) := of_codes(place) if {
 	count(of_codes(place)) == 1
-} else := array.flatten([of_codes(place), of_variables(place), of_settings(place), of_area(place)])
-
-# vague is true of a code that says the same of anything, in an area that has causes: the component that the text names
-# says more.
-vague(place) if {
-	some code in place.codes
-	code.space == "cuda"
-	driver_errors.class_of[code.number] == "other"
-	count(of_area(place)) > 0
-}
+} else := array.concat(of_codes(place), others_of(place))
 
 of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
-	some code in object.get(place, "codes", [])
+	some code in place.codes
+	not vague(code, place)
 	some cause in meaning(code, object.get(place, "area", ""))
 ]
 
+# vague is true of a code that says the same of anything, where the component that the text names says more.
+vague(code, place) if {
+	[code.space, driver_errors.class_of[code.number]] == ["cuda", "other"]
+	count(area_of(place).causes) > 0
+}
+
 meaning(code, area) := means[0].causes if {
-	code.space in {"errno", "ibverbs", "nccl"}
 	table := {"errno": codes.errno, "ibverbs": codes.completions, "nccl": codes.nccl}[code.space]
 	some row in table
 	row.number == code.number
-	means := [m | some m in object.get(row, "means", []); area in object.get(m, "areas", [area])]
+	means := [m | some m in row.means; area in object.get(m, "areas", [area])]
 }
 
 meaning(code, _) := object.get(row, "causes", object.get(driver_errors.class(code.number), "causes", [])) if {
@@ -79,56 +71,41 @@ meaning(code, _) := object.get(row, "causes", object.get(driver_errors.class(cod
 	row.code == code.number
 }
 
-of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
+area_of(place) := [area | some area in areas.areas; area.name == place.area][0]
 
-of_settings(place) := [{"cause": "env-misconfig", "for": sprintf("%s=%s is set, and that code uses it", [v.name, v.value])} | some v in steering(place)]
+# others_of are the candidates by the variables in the line, by those that are set and that the code goes by, and by area.
+others_of(place) := array.flatten([
+	[{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables],
+	[{"cause": "env-misconfig", "for": sprintf("%s=%s is set, and that code uses it", [v.name, v.value])} | some v in steering(place)],
+	[{"cause": cause, "for": "it causes many failures in that code"} |
+		some cause in area_of(place).causes
+		not cause in trials.cleared # An experiment shows that it makes no difference.
+	],
+])
 
-# steering are the variables that are set and that the code of the message goes by.
-steering(place) := [v |
-	some area in areas.areas
-	area.name == place.area
-	some v in input.env.variables
-	v.name in area.variables
-]
+steering(place) := [v | some v in input.env.variables; v.name in area_of(place).variables]
 
-of_area(place) := [{"cause": cause, "for": "it causes many failures in that code"} |
-	some area in areas.areas
-	area.name == place.area
-	some cause in area.causes
-	not cause in trials.cleared # An experiment shows that it makes no difference.
-]
+chosen := placed[0][3]
 
-# chosen is the most informative message: the first that is neither a mere consequence nor a passing warning.
-chosen := sort([[vagueness(p.m), p.m.order, p] | some p in placed])[0][2]
+place := chosen.place
 
-vagueness(m) := 2 if {
-	m.id in passing
-} else := 1 if {
-	m.role == "consequence"
-} else := 0
+candidates := placed[0][4]
 
 findings contains {
-	"subject": logs.who(chosen.m),
+	"subject": logs.who(chosen),
 	"grade": "placed",
-	"about": {
-		"program": [library[name] | name := object.get({"rccl": "rccl"}, chosen.m.program, chosen.m.place.library)],
-		"area": [area.words | some area in areas.areas; area.name == chosen.m.place.area],
-		"file": [file | file := chosen.m.place.file; file != ""],
-		"codes": [code.name | some code in chosen.m.place.codes],
-		"variables": object.get(chosen.m.place, "variables", []),
-	},
+	"about": object.union(object.filter(place, ["file", "variables"]), {
+		"program": [library[name] | name := object.get({"rccl": "rccl"}, chosen.program, place.library)],
+		"area": [words | words := area_of(place).words],
+		"codes": [code.name | some code in place.codes],
+	}),
 	"severity": severity,
 	"confidence": confidence,
 	# Those of the same area are the trace of the failure through the callers.
-	"messages": ({chosen.m} | {m |
-		some m in logs.complaints
-		m.place.area == chosen.m.place.area
-		m.order != chosen.m.order
-	}),
-	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
+	"messages": ({chosen} | {m | some m in logs.complaints; m.place.area == place.area}),
+	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
 	"params": {"variable": variable |
-		named := object.get(chosen.m.place, "variables", [])
-		variable := array.concat(named, [v.name | some v in steering(chosen.m.place)])[0]
+		variable := array.concat([name | some name in place.variables], [v.name | some v in steering(place)])[0]
 	},
 }
 
@@ -136,8 +113,7 @@ default confidence := "possible"
 
 confidence := "likely" if {
 	logs.failed
-	count(of_codes(chosen.m.place)) == 1
-	not vague(chosen.m.place)
+	count(of_codes(place)) == 1
 }
 
 # A warning alone may be harmless, but that is rare for NCCL and its plugins.
@@ -146,7 +122,7 @@ default severity := "low"
 severity := "high" if {
 	logs.failed
 } else := "medium" if {
-	chosen.m.id == "nccl-warning"
+	chosen.id == "nccl-warning"
 }
 
 library := {

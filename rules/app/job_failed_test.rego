@@ -12,8 +12,8 @@ log(messages) := {"logs": {"messages": messages}}
 test_fires_first_rank if {
 	seen := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "13", "host": "node7", "exitcode": "-7", "signal": "SIGBUS"}})
 	some f in job_failed.findings with input as log([said("consequence", 0), seen])
-	startswith(f.message, "torchrun saw rank 13 on node7 fail first (exit code -7, SIGBUS)")
+	object.subset(f.about, {"rank": "13", "host": "node7", "exitcode": "-7", "signal": "SIGBUS"})
 	bare := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "2"}})
 	some g in job_failed.findings with input as log([bare])
-	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code unknown)")
+	object.subset(g.about, {"rank": "2", "at": "a.log:4"})
 }

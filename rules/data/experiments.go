@@ -43,12 +43,9 @@ type Switch struct {
 	// Causes are what is at fault if runs fail without it and work with it, the
 	// likeliest first.
 	Causes []string `json:"causes"`
-	// Remedies are those of that finding; if empty, those of the causes.
-	Remedies []string `json:"remedies,omitempty"`
-	// Reverse is what is at fault if runs fail with it and work without it;
-	// env-misconfig if empty.
-	Reverse string `json:"reverse,omitempty"`
-	Source  string `json:"source"`
+	// Remedies are those of that finding.
+	Remedies []string `json:"remedies"`
+	Source   string   `json:"source"`
 }
 
 // SwitchOption is a flag of a command that sets what a switch is about.

@@ -21,15 +21,8 @@ points_evidence(b, points) := array.slice(
 	0, 4,
 )
 
-# of are the benchmarks of a kind: "copy", "collective".
-of[b.what] contains b if some b in input.benchmarks
-
-# points are none where a table broke off before the first.
-points(b) := object.get(b, "points", [])
-
 # job_failed is true where a text shows that a job does not run as it should: by a complaint, or a benchmark that broke
-# off or found wrong values. A redirected request that a translating IOMMU drops shows itself as a hang, as a failed
-# completion of the NIC, or as an illegal address in a kernel.
+# off or found wrong values.
 job_failed if logs.failed
 job_failed if false in {b.complete | some b in input.benchmarks}
 job_failed if count(wrong) > 0

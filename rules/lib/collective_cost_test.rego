@@ -28,7 +28,8 @@ test_in_use if {
 	not collective_cost.slower with input as object.union(probed([configured, both]), used)
 }
 
-test_free if {
-	collective_cost.free == {"NCCL_A"} with input as probed([configured, ran("without", "ok", ["NCCL_A"], 67108864, 30), both])
-	collective_cost.free == set() with input as probed([configured, ran("without", "hang", ["NCCL_A"], 67108864, 30)])
+test_fewest if {
+	one := ran("without", "ok", ["NCCL_A"], 67108864, 320)
+	collective_cost.slower.variables == ["NCCL_A"] with input as probed([configured, both, one])
+	collective_cost.slower.variables == ["NCCL_A", "NCCL_B"] with input as probed([configured, both])
 }

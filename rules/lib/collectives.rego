@@ -31,16 +31,10 @@ number(p) := p.seq if {
 sizes contains c.ranks if some c in input.logs.communicators
 sizes contains l.processes * object.get(l, "nodes", 1) if some l in input.launches
 
-sizes contains to_number(text) if {
-	some text in told_sizes
-	regex.match(`^[0-9]{1,6}$`, text)
-}
+sizes contains to_number(facts.env.WORLD_SIZE) if regex.match(`^[0-9]{1,6}$`, facts.env.WORLD_SIZE)
+sizes contains to_number(m.fields.world) if some m in logs.messages({"torch-store-barrier-timeout", "torch-store-barrier-waiting"})
 
-told_sizes contains facts.env.WORLD_SIZE
-told_sizes contains m.fields.world if some m in logs.messages({"torch-store-barrier-timeout", "torch-store-barrier-waiting"})
-
-# whole is true of the group that holds all ranks of a job: PyTorch's default group, or
-# the only one where lines name none.
+# whole is true of the group of all ranks of a job: PyTorch's default one, or the only one where lines name none.
 whole("") if count(waiting) == 1
 whole(group) if contains(group, "default_pg")
 
@@ -73,12 +67,8 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 	started.fields.ranks == joined.fields.ranks
 	ranks := split(joined.fields.ranks, ", ")
 	count(ranks) > 1
-	{to_number(r) | some r in ranks} == {r | some r in numbers.range(0, count(ranks) - 1)}
+	{to_number(r) | some r in ranks} == {r | some r, _ in ranks}
 }
-
-# interleaved is true where the ranks that stand have more than one communicator for all of them. Two ranks that use
-# these in different orders block each other, and each then waits in a collective that all began.
-interleaved(stuck) := count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
 
 only(elements) := max(elements) if count(elements) == 1
 
@@ -93,13 +83,10 @@ apart contains {"group": group, "early": early, "late": late, "distance": late.n
 	early.number < late.number
 }
 
-named(group) := sprintf("process group %s", [group]) if {
-	group != ""
-} else := "one process group"
+named("") := "one process group"
+named(group) := sprintf("process group %s", [group]) if group != ""
 
-# described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
-described(p) := sprintf("%s number %d%s", [p.op, p.number, size]) if {
-	size := concat("", [sprintf(" (%d elements)", [p.elements]) | is_number(p.elements)])
-}
+# described is the collective in which a rank waits.
+described(p) := sprintf("%s number %d", [p.op, p.number])
 
 evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}

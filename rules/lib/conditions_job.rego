@@ -11,37 +11,18 @@ import data.gpudoctor.lib.visible_devices as visible
 
 holds contains "machine_alone" if not logs.given
 
-# The container of a job: what it was given, and gVisor, whose kernel has its own /sys.
+# The container of a job.
 holds contains "container_told" if facts.in_container
 holds contains "container_told" if count(launches.containers) > 0
 holds contains "job_in_container" if count(launches.enclosed) > 0
-holds contains "container_without_rdma" if count(launches.without_rdma) > 0
-holds contains "container_without_imex" if count(launches.without_imex) > 0
-holds contains "container_gpus_chosen" if facts.env.NVIDIA_VISIBLE_DEVICES
-holds contains "sandboxed" if count(launches.sandboxed) > 0
-
-values contains ["container_without_imex", launches.title(sort(launches.without_imex)[0])]
-values contains ["sandbox", " (the container runs under gVisor, whose /sys is its own)"] if count(launches.sandboxed) > 0
-
-shown contains ["container_without_rdma", fact] if some fact in launches.devices_evidence(launches.without_rdma)
-shown contains ["container_without_imex", fact] if some fact in launches.devices_evidence(launches.without_imex)
-shown contains ["container_gpus_chosen", surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES)]
-shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if {
-	some l in launches.sandboxed
-}
 
 # Which GPUs a program may use. What looks like one GPU may be instances of one.
 holds contains "gpus_chosen" if count(visible.chosen) > 0
-holds contains "gpus_hidden" if visible.hidden
-holds contains "ranks_outnumber_gpus" if visible.ranks > visible.available
 holds contains "several_mig_instances" if visible.instances
 
 shown contains ["gpus_chosen", fact] if some fact in visible.evidence
 
 values contains ["gpu_chooser", visible.chooser]
-values contains ["ranks", sprintf("%d", [visible.ranks])]
-values contains ["visible_gpus", sprintf("%d", [visible.available])]
-values contains ["one_visible_gpu", sprintf("; %s=%s leaves only one GPU for all of them", [visible.alone, facts.env[visible.alone]])]
 
 # There should be GPUs: a machine without any is no fault, and PyTorch's report says so of each laptop.
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
@@ -66,6 +47,8 @@ holds contains "cause_stated" if {
 
 causes := {m | some m in logs.complaints; m.role == "cause"}
 
+holds contains "rank_failed" if logs.rank_failed
+
 # The same before the scheduler ended the job at its limit: what programs say after that is a consequence.
 holds contains "cause_stated_in_time" if {
 	some m in causes
@@ -73,21 +56,16 @@ holds contains "cause_stated_in_time" if {
 }
 
 # The NVIDIA driver is loaded: nvidia-smi has shown its version somewhere, or the kernel does.
+holds contains "driver_answered" if input.gpus.driver.kernel_version
+
 holds contains "driver_answered" if {
 	some p in input.software
-	p.name == "nvidia-driver"
-	p.manager == "nvidia-smi"
+	[p.name, p.manager] == ["nvidia-driver", "nvidia-smi"]
 }
 
-holds contains "driver_answered" if input.gpus.driver.kernel_version
 holds contains "all_ranks_stand" if count(collectives.standing) > 0
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
 holds contains "network_named" if facts.variable.NCCL_NET
 holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
 holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
 holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
-holds contains "open_files_limit_known" if input.container.nofile_soft > 0
-holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
-
-shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "value": input.container.nofile_soft, "source": "/proc/self/limits"}]
-shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]

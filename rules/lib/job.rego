@@ -22,7 +22,7 @@ around_processors(l) if {
 	count({run | some run in unboxed; run.command; not run.cpu_only}) == 0
 }
 
-# containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
+# containers have namespaces, limits and devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
 confined := {l | some l in containers; launches.lacks(l, {"privileged"})}
 
@@ -81,10 +81,7 @@ judged[l][name] := settings(l)[name] if {
 	some name, _ in l.variables
 }
 
-judged[first][name] := s if {
-	first := min(unboxed & parts)
-	some name, s in settings(first)
-}
+judged[min(unboxed & parts)][name] := s if some name, s in settings(min(unboxed & parts))
 
 # stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
 stated(l) := l.gpus if {
@@ -123,7 +120,6 @@ ranks(l) := l.processes if {
 	not says(l, `(^|[=_/-])ray\b`)
 }
 
-# says is true of a description with a word in its command.
 says(l, pattern) if regex.match(pattern, l.command[_])
 
 # several is true of a description that uses more than one GPU of a node. All GPUs of an unknown machine may be one.
@@ -137,7 +133,6 @@ several(l) if {
 	ranks(l) > 1
 }
 
-# asks is true of a description that gets a GPU.
 asks(l) if gpus(l) > 0
 asks(l) if l.gpus == -1
 
@@ -149,7 +144,6 @@ own_network(l) if {
 	not regex.match("^(host$|container:)", object.get(l, "network", ""))
 }
 
-# rdma is how a description asks for RDMA devices, as evidence.
 rdma(l) := array.concat(
 	[fact(l, entry("resources", name), name) | some name, n in l.resources; n != "0"; matches(words.rdma_resources, name)],
 	[fact(l, part, value) | some part, pattern in rdma_paths; some value in l[part]; regex.match(pattern, value)],
@@ -157,7 +151,6 @@ rdma(l) := array.concat(
 
 rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)?:/dev(/infiniband|$)`}
 
-# deviceless are the pods that ask for no device.
 deviceless contains l if {
 	some l in confined
 	l.kind == "kubernetes"
@@ -176,16 +169,11 @@ of_provider(l, provider) if {
 }
 
 # undecided are values that the file does not show, of parts that a rule reads, in words. "variables[*]" is any variable.
-undecided(reads) := union({open[part] |
-	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))
-})
-
-open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), launches.title(l), text, launches.place_of(l, name)]) if {
+undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part, launches.title(l), text, launches.place_of(l, name)]) |
 	some l in parts
 	some name, text in l.unknown
-	some part in ({name} | {"variables[*]" | startswith(name, "variables")})
+	count({name, regex.replace(name, `^variables\[.*`, "variables[*]")} & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")})) > 0
+	part := object.get(words.parts, name, trim_suffix(trim_prefix(name, "variables["), "]"))
 }
-
-part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
 matches(patterns, word) := count({p | some p in patterns; regex.match(p, word)}) > 0

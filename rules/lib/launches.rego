@@ -60,18 +60,6 @@ without_rdma contains l if {
 	count({r | some r, _ in l.resources; regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic|claims`, r)}) == 0
 }
 
-# without_imex are the containers with GPUs that were given no channel of IMEX, a device node that an unprivileged one
-# needs for memory that is shared by fabric handles, over NVLink between machines (NVIDIA/nccl issue 1925).
-without_imex contains l if {
-	some l in enclosed
-	lacks(l, {"privileged"})
-	shows(l, {"devices", "mounts"})
-	not l.gpus == 0
-	count({p | some part in ["devices", "mounts"]; some p in l[part]; contains(p, "imex")}) == 0
-}
-
-sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
-
 devices_evidence(ls) := [fact(l, "devices", "none") | some l in sort(ls)]
 evidence(l) := fact(l, "shm_bytes", "the default")
 

@@ -33,6 +33,6 @@ test_without_gpus if {
 		count(launches.without_gpus) == 0 with input as changed(bare, {"unknown": {part: "$X"}})
 	}
 	every part in ["privileged", "devices", "mounts"] {
-		count(launches.without_rdma | launches.without_imex) == 0 with input as changed(run, {"unknown": {part: "$X"}})
+		count(launches.without_rdma) == 0 with input as changed(run, {"unknown": {part: "$X"}})
 	}
 }

@@ -16,7 +16,6 @@ proven if {
 }
 
 broken if count(facts.failed_peer_transfers) > 0
-
 slow if facts.peer_transfers[_].outcome == "slow"
 
 staged_gbps := max({t.gbps | some t in facts.staged_transfers})
@@ -24,7 +23,6 @@ staged_gbps := max({t.gbps | some t in facts.staged_transfers})
 # staged_slower and staged_faster compare the slowest copy that was too slow with
 # the way through host memory, where both were measured.
 staged_slower if min(slow_rates) >= staged_gbps
-
 staged_faster if min(slow_rates) < staged_gbps
 
 slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
@@ -40,19 +38,16 @@ refused if {
 	}
 }
 
-peer_rates := {t.gbps | some t in copies}
+best_gbps := max({t.gbps | some t in copies})
 
 # share_lost is the part of the bandwidth that is lost when traffic goes
 # through host memory instead of peer access, as both were measured here.
-share_lost := 1 - (staged_gbps / max(peer_rates)) if max(peer_rates) > 0
+share_lost := 1 - (staged_gbps / best_gbps) if best_gbps > 0
 
-measured := concat(", and ", array.concat(
-	[sprintf(
-		"%d of %d paths between GPUs carried verified data at up to %s GB/s",
-		[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate(max(peer_rates))],
-	)],
-	[sprintf("%s GB/s through host memory", [rate(staged_gbps)]) | staged_gbps],
-))
+measured := sprintf("%d of %d paths between GPUs carried verified data at up to %s GB/s%s", [
+	count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate(best_gbps),
+	concat("", [sprintf(", and %s GB/s through host memory", [rate(staged_gbps)]) | staged_gbps]),
+])
 
 # rate writes a rate with the digits that matter: whole from 100 on, else one
 # after the point. (%f does not take whole numbers.)

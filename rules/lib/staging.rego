@@ -6,8 +6,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 import data.tables.thresholds
 
-# remedies is that way where it helps. It is slower than most slow paths, so it
-# helps pairs where it was measured faster.
+# remedies is that way where it helps: it is slower than most slow paths.
 remedies(pairs) := ["nccl-p2p-disable"] if {
 	count(pairs) > 0
 	every p in pairs {
@@ -18,30 +17,20 @@ remedies(pairs) := ["nccl-p2p-disable"] if {
 # failed is true for two GPUs between which data was also lost through host memory: then
 # peer-to-peer access is not the fault.
 failed(a, b) if {
-	some t in of[peers.key(a, b)]
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	peers.key(t.source, t.destination) == peers.key(a, b)
 	peers.failed(t)
 }
 
-of[peers.key(t.source, t.destination)] contains t if {
-	some t in input.transfers.transfers
-	t.test == "host-staged"
+# faster is true for two GPUs where the way through host memory, as it was measured between them or else between others,
+# is faster than peer access, one at a time or while all GPUs write at once.
+faster(a, b) if {
+	some [tests, factor] in [[peers.alone_tests, thresholds.staged_faster], [{"all-at-once"}, thresholds.staged_beats_crowd]]
+	rate(peers.key(a, b)) > factor * min({t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test in tests})
 }
 
-# rate is the rate that the control arm through host memory reached between two GPUs, or, where it was not tried between
-# these, the least that it reached between others.
-rate(a, b) := min(rates) if {
-	rates := {t.gbps | some t in of[peers.key(a, b)]; t in facts.staged_transfers}
+rate(key) := min(rates) if {
+	rates := {t.gbps | some t in facts.staged_transfers; peers.key(t.source, t.destination) == key}
 	count(rates) > 0
 } else := min({t.gbps | some t in facts.staged_transfers})
-
-# faster is true for two GPUs between which the way through host memory was measured faster than peer access.
-faster(a, b) if {
-	direct := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test in peers.alone_tests}
-	rate(a, b) > thresholds.staged_faster * min(direct)
-}
-
-# beats_crowd is the same where peer access is slow only while all GPUs write at once.
-beats_crowd(a, b) if {
-	together := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test == "all-at-once"}
-	rate(a, b) > thresholds.staged_beats_crowd * min(together)
-}

@@ -2,7 +2,6 @@
 # difference disables, and therefore what is at fault and what is not.
 package gpudoctor.lib.trials
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 import data.tables.experiments
@@ -12,13 +11,6 @@ bad(run) if run.outcome in {"failed", "hung"}
 beats(better, worse) if {
 	better.outcome == "ok"
 	bad(worse)
-}
-
-# slower: both work, and one of them takes at least twice as long.
-slower(better, worse) if {
-	better.outcome == "ok"
-	worse.outcome == "ok"
-	better.gbps >= experiments.faster * worse.gbps
 }
 
 # pairs are the two runs of each comparison of a kind, in both orders.
@@ -52,12 +44,16 @@ switched contains p if {
 	not off(p.other, p.name)
 }
 
-# told are the settings with which somebody writes that a program works, in the table's own names: P2P and NVLS are
-# variables there, and what is no variable is in lower case.
+# helping are the settings with which somebody writes that a program works, and that turn off what the table knows, in
+# its own names: P2P and NVLS are variables there, and what is no variable is in lower case.
+helping contains object.union(s, {"row": switch[s.name]}) if {
+	some s in told
+	regex.match(switch[s.name].off, s.value)
+}
+
 told contains {"message": m, "name": name, "value": value} if {
 	some m in logs.by_id["prose-setting-helps"]
-	words := replace(lower(m.fields.name), "_", "-")
-	[name, value] := object.get(in_words, words, [m.fields.name, m.fields.value])
+	[name, value] := object.get(in_words, replace(lower(m.fields.name), "_", "-"), [m.fields.name, m.fields.value])
 }
 
 in_words := {
@@ -65,34 +61,10 @@ in_words := {
 	"custom-all-reduce": ["custom-all-reduce", "off"],
 }
 
-# helping are those that turn off what the table knows.
-helping contains object.union(s, {"row": switch[s.name]}) if {
-	some s in told
-	regex.match(switch[s.name].off, s.value)
-}
-
 # blamed are those that show what is at fault: the run with the switch off is better.
 blamed contains {"row": switch[p.name], "name": p.name, "off": p.one, "on": p.other, "slow": slow} if {
 	some p in switched
 	some slow in verdicts(p)
-}
-
-# Of two choices of an interface, a device or an algorithm one works.
-blamed contains {"row": switch[p.name], "name": p.name, "off": p.one, "on": p.other, "slow": false} if {
-	some p in pairs.variable
-	off(p.one, p.name)
-	off(p.other, p.name)
-	switch[p.name].off == "."
-	beats(p.one, p.other)
-}
-
-# harmful are the variables with which a run fails that works without them.
-harmful contains {"name": p.name, "with": p.one, "without": p.other} if {
-	some p in pairs.variable
-	upper(p.name) == p.name # No setting of the platform.
-	value(p.one, p.name) != ""
-	value(p.other, p.name) == ""
-	beats(p.other, p.one)
 }
 
 # cleared are the causes that an experiment rules out: the run fails alike with and without
@@ -104,12 +76,6 @@ cleared := {cause |
 	object.get(p.one, "message", "") == object.get(p.other, "message", "")
 	some cause in switch[p.name].causes
 } - {cause | some s in blamed; some cause in s.row.causes}
-
-# causes are those of a row on this machine: AMD's GPUs have rules of their own.
-causes(row) := [object.get(of_amd, cause, cause) | some cause in row.causes] if {
-	facts.only_amd
-	of_amd := {"iommu-translation": "amd-iommu", "nccl-bug": "rccl-bug"}
-} else := row.causes
 
 # sets are the runs on chosen GPUs that some other run on others is compared to.
 sets contains p.one if some p in pairs.devices
@@ -124,19 +90,8 @@ suspects := intersection(failing) - union(working) if {
 	count(working) > 0
 }
 
-# grown are the comparisons in which a run on more GPUs or nodes fails.
-grown contains {"kind": kind, "few": p.one, "many": p.other} if {
-	some kind in ["gpus", "nodes"]
-	some p in pairs[kind]
-	p.one[kind] < p.other[kind]
-	not p.one.gpus == 1 # One GPU moves nothing to another.
-	beats(p.one, p.other)
+# verdicts say whether the other run of a pair is worse (false), or works and takes at least twice as long (true).
+verdicts(p) := {false | beats(p.one, p.other)} | {true |
+	[p.one.outcome, p.other.outcome] == ["ok", "ok"]
+	p.one.gbps >= experiments.faster * p.other.gbps
 }
-
-releases contains {"library": p.name, "better": p.one, "worse": p.other, "slow": slow} if {
-	some p in pairs.version
-	some slow in verdicts(p)
-}
-
-# verdicts say whether the other run of a pair is worse (false), or slower (true).
-verdicts(p) := {false | beats(p.one, p.other)} | {true | slower(p.one, p.other)}

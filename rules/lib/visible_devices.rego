@@ -110,11 +110,6 @@ redundant(name) := name if {
 	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
 } else := "ROCR_VISIBLE_DEVICES"
 
-hidden if {
-	some name in chosen
-	list_of(facts.env[name])[0] in none
-}
-
 # alone is a list with one GPU in it.
 alone := min({name |
 	some name in chosen
@@ -132,16 +127,10 @@ instances if {
 	count(regex.find_n(`MIG-`, facts.env[name], -1)) > 1
 }
 
-# ranks are how many processes of one node the job starts, each with a GPU of its own; available counts the GPUs that
-# they can see.
+# ranks are how many processes of one node the job starts, each with a GPU of its own.
 ranks := max([n |
 	some l in logs.launches
 	some key in ["processes", "tensor_parallel"]
 	n := l[key]
 	is_number(n)
 ])
-
-available := min(array.concat(
-	[count([e | some e in list_of(facts.env[name]); not e in none]) | some name in chosen],
-	[count(input.gpus.devices) | count(input.gpus.devices) > 0],
-))

@@ -1,12 +1,10 @@
 # METADATA
 # title: Transfers are slower than their links allow
 # description: >-
-#   All data arrives, but slower than the path's narrowest link allows. Transfers that are slow one at a time indicate
-#   the path (a detour through the root complex, host staging, a degraded link). Transfers that are slow only while all
-#   GPUs write at once indicate a shared switch uplink.
+#   All data arrives, but slower than the path's narrowest link allows: on a detour, over host memory or a degraded
+#   link, or, if only while all GPUs write at once, over a shared uplink of a switch.
 # related_resources:
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NVIDIA on slow GPU-to-GPU communication.
+#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html, description: NVIDIA on slow communication}
 #   - {ref: https://github.com/NVIDIA/nvbandwidth, description: The reference measurement of these paths.}
 # custom:
 #   severity: medium
@@ -14,10 +12,15 @@
 #   symptom: true
 #   cause: p2p-broken-platform
 #   needs: [transfers-measured]
-#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
+#   remedies: [disable-acs, update-bios, nccl-p2p-disable, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   explains: [transfer-failed, collective-slow]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     pairs: >-
+#       {pairs} of {tried:ordered pair} are slow: {figures}.[ Whether ACS redirects them at {bridges:few} could not
+#       be read, which needs root.]
+#     copies: "Copies between host memory and this GPU are slow[ from {some}]: {figures}."
 package gpudoctor.rules.p2p_slow
 
 import data.gpudoctor.lib.facts
@@ -34,107 +37,51 @@ slow[[t.source, t.destination]] contains t if {
 	some t in ts
 }
 
-# grade: "high" means that more than half of what healthy machines reach is lost. All at once, the threshold is lax
-# since pairs share links that none of them shows; a quarter of a pair's fair share is a collapse even there.
+# grade: "high" means that more than half of what healthy machines reach is lost.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < max([thresholds.wrong_path * t.threshold, object.get({"all-at-once": 0.25}, t.test, 0)])
+	t.fraction < thresholds.wrong_path * t.threshold
 } else := "medium"
 
-# when is "together" for a pair that is slow only while several copies run.
-when(ts) := "together" if {
-	"all-at-once" in transfers.tests(ts)
-	transfers.tests(ts) - {"all-at-once", "bidirectional"} == set()
-} else := "alone"
-
 findings contains {
+	"grade": "pairs",
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
-	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
-		count(group), count(transfers.tried),
-		{"together": " while all GPUs write at once, but not one at a time", "alone": ""}[k[1]], figures(ts),
-		# ACS on the way is the first suspect where it could not be read.
-		concat("", [sprintf(" Whether ACS redirects them at %s could not be read, which needs root.", [facts.few(bridges)]) |
-			count(bridges) > 0
-		]),
-	]),
+	"about": {"pairs": count(group), "tried": count(transfers.tried), "figures": figures(ts), "bridges": bridges},
 	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
 	"accounts_for": transfers.accounted(ts),
-	"params": {"bridges": sort(bridges), "level": "PXB"},
-	"severity": k[0],
-	"remedies": remedies(k[1], object.keys(group)),
+	"params": {"bridges": sort(bridges)},
+	"severity": severity,
+	"remedies": remedies(object.keys(group)),
 } if {
-	some k in {[grade(ts), when(ts)] | some ts in slow}
-	group := {d: ts | some d, ts in slow; [grade(ts), when(ts)] == k}
+	some severity in {grade(ts) | some ts in slow}
+	group := {d: ts | some d, ts in slow; grade(ts) == severity}
 	ts := transfers.all(group)
 	bridges := unread(object.keys(group))
 }
 
-figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
-	peers.span(rates), tests_text(ts), peers.decimal(min(good)), peers.decimal(min(best)),
-]) if {
-	rates := {t.gbps | some t in ts}
-	good := {g | some t in ts; g := t.expected_gbps * t.threshold}
-	best := {t.expected_gbps | some t in ts}
-	count(rates) > 0
-	count(good) > 0
-} else := sprintf("%s (%s)", [concat("; ", sort({r | some t in ts; r := object.get(t, "reason", "below what the path allows")})), tests_text(ts)])
-
-tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
-
-# remedies: parts that are known to work get no remedy. Host memory is slower than most
-# slow paths, so it is advised only if it was measured faster.
-remedies(time, directions) := array.concat(["reset-gpu", "upgrade-driver"], staged) if {
-	peers.under_nvlink(directions)
-	staged := [way | time == "together"; some way in staged_way(time, directions)]
-} else := array.flatten([unseen, staged_way(time, directions), "update-bios"]) if {
-	unseen := [cure | time == "alone"; some cure in unknowns(directions)]
+# figures says how slow the worst of some transfers is, with all tests.
+figures(ts) := sprintf("%s (%s)", [worst, concat(", ", sort(transfers.tests(ts)))]) if {
+	worst := sort([[object.get(t, "fraction", 1), object.get(t, "reason", "below what the path allows")] | some t in ts])[0][1]
 }
 
-# unknowns are the cures of what could not be seen: where it was, and is at
-# fault, acs-redirect or iommu-translation says so.
-unknowns(directions) := [cure |
-	not facts.is_guest == true
-	not facts.is_passthrough_host == true
-	some [cure, open] in [
-		["disable-acs", count(unread(directions)) > 0],
-		["iommu-pt", count(undecided(directions)) > 0],
-	]
-	open
-]
+# remedies: where ACS was seen, and is at fault, acs-redirect says so. Host memory is slower than most slow paths.
+remedies(directions) := array.concat(["reset-gpu", "upgrade-driver"], staged(directions)) if {
+	peers.under_nvlink(directions)
+} else := array.flatten([["disable-acs" | count(unread(directions)) > 0; not of_host], staged(directions), "update-bios"])
+
+staged(directions) := staging.remedies([{"a": a, "b": b} | some [a, b] in directions])
+
+of_host if facts.is_guest == true
+of_host if facts.is_passthrough_host == true
 
 # unread are the bridges on the way whose ACS bits could not be read.
 unread(directions) := {bridge |
-	some d in directions
-	some p in pairs_of[peers.key(d[0], d[1])]
+	some p in facts.gpu_pairs
+	count({[p.a, p.b], [p.b, p.a]} & directions) > 0
 	some bridge in pci.hidden(p)
 	not pci.emulated(bridge)
 }
-
-pairs_of[peers.key(p.a, p.b)] contains p if some p in facts.gpu_pairs
-
-undecided(directions) := {address |
-	some d in directions
-	some address in d
-	not pci.untranslated(address)
-	not pci.translated(address)
-}
-
-# staged_way: a level, where pairs below common switches are fast and only
-# those beyond must be left out; else peer access goes as a whole.
-staged_way(time, directions) := [] if {
-	some d in directions
-	not staged_faster(time, d)
-} else := ["nccl-p2p-level", "nccl-p2p-disable"] if {
-	count(transfers.tried - directions) > 0
-	every d in directions {
-		some p in pairs_of[peers.key(d[0], d[1])]
-		p.path in {"PHB", "NODE", "SYS"} # It leaves the PCIe switches.
-	}
-} else := ["nccl-p2p-disable"]
-
-staged_faster("alone", d) if staging.faster(d[0], d[1])
-staged_faster("together", d) if staging.beats_crowd(d[0], d[1])
 
 # Copies between host memory and a GPU: slow from every node points to the GPU's own link; slow from one of several is
 # the way of a far node, and memory of the near one is the cure.
@@ -146,27 +93,22 @@ host_copies[gpu] contains t if {
 }
 
 findings contains {
+	"grade": "copies",
 	"subject": gpu,
 	"affects": [gpu],
-	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [k.words, figures(slow_copies)]),
+	"about": {"figures": figures(slow_copies), "some": ["some NUMA nodes" | far]},
 	"evidence": [transfers.shown(gpu, [object.filter(t, fields) | some t in sort(slow_copies)])],
 	"accounts_for": transfers.accounted(slow_copies),
 	"params": {"node": node | node := pci.device[gpu].numa_node; is_number(node)},
-	"severity": k.severity,
-	"remedies": k.remedies,
+	"severity": {true: "low", false: grade(slow_copies)}[far],
+	"remedies": {true: ["bind-numa"], false: ["reseat-or-fix-pcie-link", "update-bios"]}[far],
 } if {
 	some gpu, ts in host_copies
 	slow_copies := {t | some t in ts; t.outcome == "slow"}
 	count(slow_copies) > 0
-	k := copies_kind(slow_copies, ts)
+	far := count({t | some t in ts; t.outcome == "ok"; t.test in transfers.tests(slow_copies)}) > 0
 	fields := ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]
 }
-
-copies_kind(slow_copies, ts) := {"words": " from some NUMA nodes", "severity": "low", "remedies": ["bind-numa"]} if {
-	some t in (ts - slow_copies)
-	t.outcome == "ok"
-	t.test in transfers.tests(slow_copies)
-} else := {"words": "", "severity": grade(slow_copies), "remedies": ["reseat-or-fix-pcie-link", "update-bios"]}
 
 not_applicable contains facts.few_offered
 
