@@ -39,7 +39,6 @@ driver_versions[owner] contains version if {
 values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version])] if input.gpus.driver.version != ""
 
 # NCCL's collectives can be captured in CUDA graphs from a branch of the driver on.
-holds contains "driver_before_graphs" if driver_branch < thresholds.cuda_graphs_driver
 holds contains "driver_with_graphs" if driver_branch >= thresholds.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]
