@@ -147,7 +147,7 @@ lost(d) if d.outcome == "hang"
 
 lost(d) if {
 	d.outcome == "error"
-	d.error_code in driver_errors.hardware
+	driver_errors.class(d.error_code).name == "hardware"
 }
 
 findings contains sign("logged", place, xid.meaning(code).severity, words, pci.event_evidence(es), xid.remedies(code)) if {

@@ -116,14 +116,15 @@ findings contains {
 	],
 } if some source, addresses in lacking
 
-compared if {
-	listed.api
-	listed.management
+missing contains {"fact": "transfers.devices", "words": "it is not known which GPUs the driver's API should offer, or offers"} if {
+	input.transfers
+	not listed.api
 }
 
-missing contains {"fact": "transfers.devices", "words": "it is not known which GPUs the driver and its management library should show, or show"} if {
-	input.transfers
-	not compared
+missing contains {"fact": "gpus.nvml", "words": "NVML did not list the GPUs"} if {
+	not hip
+	not listed.management
+	count(of_vendor) > 0
 }
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0

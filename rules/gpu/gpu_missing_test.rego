@@ -46,10 +46,10 @@ test_model_unknown_to_hip if {
 }
 
 test_unresolvable if {
-	{m.fact | some m in gpu_missing.missing} == {"transfers.devices"} with input as object.union(cuda([a]), {"gpus": {"nvml": "error"}})
+	{m.fact | some m in gpu_missing.missing} == {"gpus.nvml"} with input as object.union(cuda([a]), {"gpus": {"nvml": "error"}})
 	{m.fact | some m in gpu_missing.missing} == {"transfers.devices"} with input as json.patch(cuda([a]), [{"op": "remove", "path": "/env"}])
 	{m.fact | some m in gpu_missing.missing} == {"transfers.devices"} with input as object.union(cuda([a]), {"unknown": [{"section": "gpus", "fact": "devices.mig"}]})
-	{m.fact | some m in gpu_missing.missing} == {"transfers.devices"} with input as with_gpu(cuda([a]), {"address": ""})
+	{m.fact | some m in gpu_missing.missing} == {"gpus.nvml"} with input as with_gpu(cuda([a]), {"address": ""})
 }
 
 test_not_all_listed if {
