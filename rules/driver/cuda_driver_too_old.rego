@@ -30,25 +30,24 @@ import data.gpudoctor.lib.surroundings
 
 # served is the newest CUDA that the driver serves here: what libcuda said to the probe, which takes a compatibility
 # library into account, else what NVML says.
-served := {"version": surroundings.version(text), "fact": "transfers.driver_version", "value": text, "source": "cuDriverGetVersion"} if {
-	text := input.transfers.driver_version
-	surroundings.version(text)
-} else := {"version": surroundings.version(text), "fact": "gpus.driver.cuda_version", "value": text, "source": "nvmlSystemGetCudaDriverVersion_v2"} if {
-	text := input.gpus.driver.cuda_version
-}
+served := {"fact": "transfers.driver_version", "value": input.transfers.driver_version, "source": "cuDriverGetVersion"} if {
+	surroundings.version(input.transfers.driver_version)
+} else := {"fact": "gpus.driver.cuda_version", "value": input.gpus.driver.cuda_version, "source": "nvmlSystemGetCudaDriverVersion_v2"}
 
 # built is what is built for a major release of CUDA: the runtimes that programs here take, which are the one that the
 # loader takes and those of Python packages, and packages.
-built contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": r.release[0], "evidence": [image_files.evidence(l)]} if {
+built contains {"subject": l.path, "what": sprintf("The CUDA runtime %s", [l.version]), "major": r.release[0], "evidence": evidence} if {
 	some r in image_files.runtimes
 	l := r.library
+	evidence := [image_files.evidence(l)]
 	true in {object.get(l, "loads", false), object.get(l, "found_by", "") == "python"}
 }
 
 # An environment with packages of two releases does not show which is used.
-built contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": [library_versions.package_evidence(p) | some p in ps]} if {
+built contains {"id": "built", "subject": "driver", "what": "What the packages contain", "major": major, "evidence": evidence} if {
 	count(packages) == 1
 	some major, ps in packages
+	evidence := [library_versions.package_evidence(p) | some p in ps]
 }
 
 packages[to_number(found[1])] contains p if {
@@ -64,12 +63,12 @@ findings contains object.union(
 		"grade": "built",
 		"subject": b.subject,
 		"about": {"what": b.what, "release": b.major, "branch": image_files.least_branch[b.major], "served": served.value},
-		"evidence": array.concat(b.evidence, [object.remove(served, ["version"])]),
+		"evidence": array.concat(b.evidence, [served]),
 	},
 	object.filter(b, ["id"]),
 ) if {
 	some b in built
-	b.major > served.version[0]
+	b.major > surroundings.version(served.value)[0]
 	not served_by_compat(b.major)
 }
 

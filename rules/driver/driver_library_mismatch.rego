@@ -65,7 +65,11 @@ wrong[l] := {"id": "stub", "grade": "stub", "evidence": answers_of(l), "remedies
 # A compatibility library serves drivers that are older than itself. Before a newer driver's own library it fails, or
 # takes features away. In an image, LD_LIBRARY_PATH comes before the library that the target's driver brings along, and
 # the loader's cache does not.
-wrong[l] := object.union({"grade": "older-compat", "evidence": array.concat([driver.evidence], answers_of(l)), "remedies": way_out(l)}, grade) if {
+wrong[l] := object.union(grade, {
+	"grade": "older-compat",
+	"evidence": array.concat([driver.evidence], answers_of(l)),
+	"remedies": way_out(l),
+}) if {
 	some l in libraries
 	l.compat
 	l.loads
@@ -126,13 +130,17 @@ way_out(l) := ["remove-from-library-path"] if {
 } else := {true: ["remove-driver-libraries"], false: ["remove-from-image-path"]}[l.found_by == "default_path"]
 
 # said is what the libraries themselves answer, with what helps where no file is known to be at fault.
-said["libcuda"] := object.union(cuda[name], {"evidence": {"fact": "transfers.error_code", "value": input.transfers.error_code, "source": "cuInit"}}) if {
-	some name, _ in cuda
-	input.transfers.error_code == driver_errors.code[name]
+said["libcuda"] := object.union(answer, {"evidence": {"fact": "transfers.error_code", "value": code, "source": "cuInit"}}) if {
+	code := input.transfers.error_code
+	some name, answer in cuda
+	driver_errors.code[name] == code
 }
 
 cuda := {
-	"SYSTEM_DRIVER_MISMATCH": {"words": "CUDA says that its version is not that of the kernel driver", "remedies": ["reboot-or-reload-driver"]},
+	"SYSTEM_DRIVER_MISMATCH": {
+		"words": "CUDA says that its version is not that of the kernel driver",
+		"remedies": ["reboot-or-reload-driver"],
+	},
 	"STUB_LIBRARY": {"words": "The loaded CUDA library is a link-time stub of the toolkit", "remedies": ["remove-from-library-path"]},
 	"COMPAT_NOT_SUPPORTED_ON_DEVICE": {
 		"words": "CUDA does not support its compatibility library on this GPU (error 804): only data center GPUs can use it",

@@ -41,8 +41,9 @@ findings contains {
 	"subject": "host",
 	"affects": sort(unserved),
 	"about": {"gpus": count(unserved)},
-	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": object.get(pci.device[address], "driver", ""), "source": "/sys/bus/pci/devices"} |
+	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": driver, "source": "/sys/bus/pci/devices"} |
 		some address in sort(unserved)
+		driver := object.get(pci.device[address], "driver", "")
 	],
 } if {
 	input.container.inside == false

@@ -23,7 +23,7 @@
 #   grades:
 #     state: {confidence: confirmed, text: "{gpu|A GPU}: {words}."}
 #     logged: "{gpu|A GPU}: {words}. A later reset may have cleared it."
-#     nvswitch: "The kernel log has SXid {code} of an NVSwitch, which may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes."
+#     nvswitch: "The kernel log has SXid {code} of an NVSwitch (see NVIDIA's Fabric Manager guide), which may affect the whole fabric."
 #     staged:
 #       severity: critical
 #       confidence: confirmed
@@ -95,7 +95,8 @@ findings contains sign("state", g.address, "high", words, of_gpu(g, "recovery_ac
 }
 
 # Bound to NVIDIA's driver, and not in NVML although that answered. Excluded GPUs are that way on purpose.
-findings contains sign("state", g.address, "high", "NVML does not offer it although the NVIDIA driver is bound to it", of_gpu(g, "in_nvml", false), reset) if {
+findings contains sign("state", g.address, "high", words, of_gpu(g, "in_nvml", false), reset) if {
+	words := "NVML does not offer it although the NVIDIA driver is bound to it"
 	input.gpus.nvml == "ok"
 	input.container.inside == false
 	some g in input.gpus.devices
@@ -124,7 +125,7 @@ findings contains sign("state", d.address, "critical", words, evidence, driver_e
 	d.kind == "gpu"
 	in_use(d)
 	words := "its configuration space reads as all ones (lspci: rev ff): it no longer responds on the bus"
-	evidence := [{"fact": sprintf("pci.devices[%s].off_bus", [d.address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [d.address])}]
+	evidence := [{"fact": sprintf("pci.devices[%s].off_bus", [d.address]), "value": true, "source": "/sys/bus/pci/devices"}]
 }
 
 in_use(d) if d.driver == "nvidia"
@@ -165,8 +166,9 @@ events[[pci.place(e), e.code]] contains e if {
 # A launch that no program can have asked for: the GPU's scheduler (SKED) checks the descriptor of a kernel, which the
 # CUDA runtime builds within the limits. Such a descriptor was damaged on the way to the GPU or in its memory; a riser, a
 # slot or a cable is the first suspect (noonghunna/club-3090 issue 751).
-findings contains sign("logged", address, "high", words, pci.event_evidence(es), ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
+findings contains sign("logged", address, "high", words, pci.event_evidence(es), remedies) if {
 	some address, es in xid.impossible_launches
+	remedies := ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]
 	words := sprintf("it rejected a kernel whose descriptor is invalid in several ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
 		facts.few({e.fields.check | some e in es}),
 	])

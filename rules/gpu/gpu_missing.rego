@@ -112,7 +112,7 @@ findings contains {
 	"about": {"api": {"amd": "HIP", "nvidia": "CUDA"}[vendor], "management": {"amd": "AMD's compute driver", "nvidia": "NVML"}[vendor]},
 	"evidence": [
 		{"fact": "transfers.devices", "value": sort(listed.api), "source": "probe"},
-		{"fact": "gpus.devices", "value": sort(listed.management), "source": {"amd": "/sys/class/kfd/kfd/topology", "nvidia": "nvmlDeviceGetCount"}[vendor]},
+		{"fact": "gpus.devices", "value": sort(listed.management), "source": {"amd": "/sys/class/kfd", "nvidia": "NVML"}[vendor]},
 	],
 } if some source, addresses in lacking
 

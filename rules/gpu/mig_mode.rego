@@ -66,7 +66,10 @@ said contains m if some m in logs.messages({"mig-name-refused"})
 
 said contains m if {
 	only_instances
-	some m in logs.messages({"nccl-duplicate-gpu", "nccl-invalid-usage", "cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
+	some m in logs.messages({
+		"nccl-duplicate-gpu", "nccl-invalid-usage",
+		"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu",
+	})
 }
 
 findings contains {

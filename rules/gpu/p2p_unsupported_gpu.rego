@@ -47,7 +47,7 @@ meaning := {
 	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or similar) disables it"],
 	"not-supported": ["not supported (NS)", "The driver gives no specific reason; known ones are MIG, GPUs of different models, vGPU, virtual machines and confidential computing"],
 	"cuda": ["refused by CUDA", "Programs that check first use host memory"],
-	"amd": ["AMD's driver offers none", "It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path"],
+	"amd": ["AMD's driver offers none", "It requires BARs that cover all memory, and a platform that forwards peer traffic on the path"],
 }
 
 # grade is how much a refusal matters: over NVLink it should be offered, and some limits are in the design of cards,

@@ -87,7 +87,10 @@ launches := {l | some l in input.launches}
 # mapping_refused are the messages that the driver could not map the memory of a GPU for
 # its peer (CUDA 205). HIP's error of the same words has other causes.
 mapping_refused := messages({"cuda-map-failed"}) | {m |
-	some [id, field, value] in [["nccl-cuda-mapping-failed", "runtime", "cuda"], ["vllm-custom-all-reduce-failed", "error", "mapping of buffer object failed"]]
+	some [id, field, value] in [
+		["nccl-cuda-mapping-failed", "runtime", "cuda"],
+		["vllm-custom-all-reduce-failed", "error", "mapping of buffer object failed"],
+	]
 	some m in by_id[id]
 	lower(m.fields[field]) == value
 }

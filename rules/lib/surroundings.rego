@@ -88,7 +88,11 @@ multicast if {
 
 # rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207), Mellanox and NVIDIA adapters (vendor
 # 15b3) and EFA (1d0f:efa0 and on).
-rdma_nics := (infiniband_nics | {d.address | some d in input.pci.devices; d.kind == "nic"; d.vendor == "0x15b3"}) | {d.address | some d in efa_devices}
+rdma_nics := (infiniband_nics | {d.address | some d in efa_devices}) | {d.address |
+	some d in input.pci.devices
+	d.kind == "nic"
+	d.vendor == "0x15b3"
+}
 
 infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
 efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
