@@ -24,7 +24,7 @@ func addressOf(i int) string { return fmt.Sprintf("0000:%02x:00.0", 0x3b+i) }
 
 func (v vendorOf) machine(s shownBy) *facts.Facts {
 	f := &facts.Facts{
-		Schema: facts.FactsSchema, PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{}}, Host: &facts.HostFacts{Root: new(false)},
+		Schema: facts.FactsSchema, PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{}}, Host: &facts.HostFacts{Root: new(true)},
 		GPUs: &facts.GPUFacts{NVML: "ok", Devices: []facts.GPU{}, AMD: &facts.AMDDriver{KFD: "ok"}}, Env: &facts.EnvFacts{Variables: []facts.Variable{}},
 		Container: &facts.ContainerFacts{Inside: new(false), DeviceNodes: []facts.DeviceNode{}}, KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{}},
 		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
@@ -137,7 +137,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 	}
 	combinations := 0
 	for _, v := range vendorsOf {
-		names := map[string]string{"api": strings.ToUpper(v.api), "management": map[string]string{"nvidia": "NVML", "amd": "compute driver"}[v.vendor], "pci": "PCI tree"}
+		names := map[string]string{"api": strings.ToUpper(v.api), "management": map[string]string{"nvidia": "NVML", "amd": "compute driver"}[v.vendor]}
 		for n := 1; n <= 3; n++ {
 			whole := lackOf(n, 0)
 			got := verdict(v.machine(shownBy{whole, whole, whole}))
@@ -152,12 +152,11 @@ func TestSourcesOfGPUs(t *testing.T) {
 				}
 				all := len(lacks) == n
 				for source, s := range map[string]shownBy{
-					"api": {whole, whole, part}, "management": {whole, part, whole}, "pci": {part, whole, whole}, "management, api": {whole, part, part},
+					"api": {whole, whole, part}, "management": {whole, part, whole}, "management, api": {whole, part, part},
 				} {
 					where := fmt.Sprintf("%s %v of %s lacks %v", source, names[source], v.vendor, lacks)
-					// HIP without a GPU is an error of the probe, a tree without one is masked, and the
-					// compute driver of AMD need not know a model.
-					silent := all && (source == "pci" || v.vendor == "amd" && source != "management")
+					// HIP without a GPU is an error of the probe, and the compute driver of AMD need not know a model.
+					silent := all && v.vendor == "amd" && source != "management"
 					got := verdict(v.machine(s))
 					combinations++
 					for _, i := range lacks {
@@ -168,7 +167,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 						unknown(f)
 						combinations++
 						got := verdict(f)
-						expect.That(t, (!missing(got) || source == "pci") && !slices.Contains(got.Passed, "gpu-missing"), "%s, and %s: %v, passed %v", where, name, got.Findings, got.Passed)
+						expect.That(t, !missing(got) && !slices.Contains(got.Passed, "gpu-missing"), "%s, and %s: %v, passed %v", where, name, got.Findings, got.Passed)
 					}
 					if source != "api" || all {
 						continue

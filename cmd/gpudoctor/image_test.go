@@ -131,10 +131,6 @@ var faultyImages = []imageCase{
 	{name: "no utility", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=compute"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
 	{name: "plugin without libfabric", img: oneLayer(nil, file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00")), want: []string{"high network-libraries-missing libfabric"}},
 	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
-	{name: "NVIDIA_REQUIRE_CUDA", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: imagetest.Image{
-		Env:    append(slices.Clone(usual), "NVIDIA_REQUIRE_CUDA=cuda>=12.4"),
-		Layers: []imagetest.Layer{{Files: []imagetest.File{{Name: "usr/bin/true", Content: "x"}, elf(lib+"libcudnn.so.9.1.0", full)}}},
-	}, want: []string{"high cuda-for-target NVIDIA_REQUIRE_CUDA"}},
 	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
 	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
 		elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0")), want: []string{"high network-libraries-missing libmlx5"}},

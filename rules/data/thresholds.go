@@ -42,10 +42,8 @@ type ThresholdTable struct {
 	// bad, and LostPacketsPerHour that of repeated packets.
 	LinkErrors         map[string]float64 `json:"link_errors"`
 	LostPacketsPerHour float64            `json:"lost_packets_per_hour"`
-	// CUDADrivers are the minimum driver branches by major release of CUDA,
-	// OldCUDADrivers by release.
+	// CUDADrivers are the minimum driver branches by major release of CUDA.
 	CUDADrivers      map[string]int `json:"cuda_drivers"`
-	OldCUDADrivers   map[string]int `json:"old_cuda_drivers"`
 	CUDAGraphsDriver int            `json:"cuda_graphs_driver"`
 	WatchdogMS       int            `json:"watchdog_ms"`
 }

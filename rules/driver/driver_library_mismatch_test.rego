@@ -39,34 +39,21 @@ inside := {"container": {"inside": true, "runtime": "docker"}}
 target(driver) := {"target": {"source": "--driver", "driver": driver}}
 on_path := compat({"found_by": "ld_library_path"})
 
-packaged(version) := {
-	"gpus": {"driver": {"kernel_version": "460.56"}},
-	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],
-}
-
-unknown_error := {"logs": {"messages": [{
-	"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1,
-}]}}
-
 test_findings if {
 	every row in [
-		[[machine([library("libnvidia-ptxjitcompiler", "575.10.01", {})])], "mismatched", ["reboot-or-reload-driver"]],
+		[[machine([cuda("575.10.01")])], "mismatched", ["reboot-or-reload-driver"]],
 		[[machine([cuda("575.10.01")]), inside], "mismatched", ["remove-driver-libraries"]],
 		[[machine([cuda("580.159.04")]), failed(803)], "said", ["reboot-or-reload-driver"]],
 		[[machine([]), failed(34)], "said", ["remove-from-library-path"]],
 		[[machine([compat({"version": "590.10.01"})]), failed(804)], "said", ["remove-from-library-path", "upgrade-driver"]],
 		[[machine([compat({})])], "older-compat", ["remove-from-library-path"]],
 		[[machine([stub({})]), failed(34)], "stub", ["remove-from-library-path"]],
-		[[machine([stub({"found_by": "ld_preload"})])], "stub", ["unset-env"]],
 		[[machine([cuda("535.104.05")]), {"profile": "image"}], "in-image", []],
 		# The driver of the target decides.
 		[[image([on_path]), target("580.65.06")], "older-compat", ["remove-from-image-path"]],
 	] {
 		found := driver_library_mismatch.findings with input as object.union_n(row[0])
 		[[f.grade, object.get(f, "remedies", [])] | some f in found] == [[row[1], row[2]]]
-	}
-	every row in [[[packaged("460.73.01-0ubuntu0.20.04.1")], "medium"], [[packaged("3:460.73.01-1.el8"), unknown_error], "critical"]] {
-		[row[1]] == [f.severity | some f in driver_library_mismatch.findings] with input as object.union_n(row[0])
 	}
 }
 
@@ -88,7 +75,6 @@ test_silent if {
 		[machine([cuda("580.159.04")]), {"profile": "image"}],
 		[machine([cuda("580.159.04")]), inside],
 		[image([on_path]), target("550.54.15")],
-		[packaged("460.56-0ubuntu0.20.04.1")],
 	] {
 		count(driver_library_mismatch.findings) == 0 with input as object.union_n(document)
 	}
@@ -101,7 +87,4 @@ with_path(value) := {
 
 test_the_way_out_of_an_image if {
 	driver_library_mismatch.way_out(stub({"found_by": "default_path"})) == ["remove-driver-libraries"] with input as with_path("")
-	driver_library_mismatch.kept == ["/usr/lib", "/opt/x"] with input as with_path("/usr/lib:/opt/stubs/:/opt/x:")
-	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:$HOME/lib")
-	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:/opt/../etc")
 }

@@ -1,12 +1,9 @@
 # METADATA
 # title: The NVIDIA kernel driver is not loaded or does not respond
 # description: >-
-#   nvidia-smi, NVML and CUDA access the GPUs through the driver's kernel modules. If these are not loaded, as after a
-#   kernel update for which they were not built, or do not respond, no program finds a GPU. In a container, the host's
-#   driver is the one in use.
+#   If the driver's kernel modules are not loaded, as after a kernel update for which they were not built, or do not
+#   respond, no program finds a GPU. In a container, the host's driver is the one in use.
 # related_resources:
-#   - ref: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
-#     description: 'NVML_ERROR_DRIVER_NOT_LOADED: the NVIDIA driver is not loaded'
 #   - ref: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/index.html
 #     description: How the kernel modules are built for a kernel, with DKMS or precompiled
 # custom:
@@ -22,6 +19,14 @@
 #   remedies: [reboot-or-reload-driver, upgrade-driver, configure-container-runtime, pass-device-nodes, other]
 #   profiles: [training]
 #   since: "0.2"
+#   grades:
+#     unserved:
+#       severity: high
+#       confidence: likely
+#       remedies: [reboot-or-reload-driver, upgrade-driver]
+#       text: >-
+#         No NVIDIA driver is loaded for {gpus:GPU}, as after a kernel update for which the module was not built: nouveau or
+#         no driver is bound, so CUDA and NVML find no GPU
 package gpudoctor.rules.driver_not_loaded
 
 import data.gpudoctor.lib.driver_errors
@@ -29,19 +34,17 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 
-# No NVIDIA driver at all, although a program here needed one. GPUs that are reserved for
+# No NVIDIA driver at all, although NVML or CUDA is installed and says that it found none. GPUs that are reserved for
 # guests are left alone on purpose.
 findings contains {
+	"grade": "unserved",
 	"subject": "host",
 	"affects": sort(unserved),
-	"message": sprintf("No NVIDIA driver is loaded for %s, as after a kernel update for which the module was not built: nouveau or no driver is bound, so CUDA and NVML find no GPU", [facts.counted(count(unserved), "GPU")]),
+	"about": {"gpus": count(unserved)},
 	"evidence": [{"fact": sprintf("pci.devices[%s].driver", [address]), "value": driver, "source": "/sys/bus/pci/devices"} |
 		some address in sort(unserved)
 		driver := object.get(pci.device[address], "driver", "")
 	],
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
 } if {
 	input.container.inside == false
 	driver_asked_for
@@ -56,8 +59,6 @@ unserved := {address |
 	object.get(pci.device[address], "driver", "") in {"", "nouveau"}
 }
 
-# driver_asked_for: NVML or CUDA is installed, and says that it found no driver
-# (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
 driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
 driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
 

@@ -12,13 +12,17 @@
 #   severity: critical
 #   confidence: confirmed
 #   symptom: true
-#   needs:
-#     - transfers.outcome
+#   needs: ["transfers.devices[].outcome"]
 #   explains: [transfer-failed, collective-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   since: "0.1"
 #   grades:
-#     hang: "The {api} did not return from {stage|its startup}[ for GPU {gpu}] within the probe's deadline[{left}]"
+#     hang:
+#       remedies: [reset-gpu, reboot-or-reload-driver, upgrade-driver]
+#       text: "The {api} did not return from {stage|its startup}[ for GPU {gpu}] within the probe's deadline"
+#     stuck:
+#       remedies: [reboot, upgrade-driver]
+#       text: "The {api} did not return from {stage|its startup}[ for GPU {gpu}], and hangs in the kernel: only a reboot clears it"
 #     crash:
 #       remedies: [reboot-or-reload-driver, upgrade-driver]
 #       text: "The {api} crashed the probe with {signal} in {stage|its startup}[ for GPU {gpu}]"
@@ -27,11 +31,6 @@
 #       confidence: likely
 #       remedies: [reboot-or-reload-driver, reset-gpu, upgrade-driver]
 #       text: "The {api} failed in {stage|its startup} with {error_name} ({error_code}), which does not identify a cause"
-#     unready:
-#       severity: high
-#       confidence: likely
-#       remedies: [reset-gpu, reboot-or-reload-driver, upgrade-driver]
-#       text: "Programs cannot use GPU {subject}: {call|a call} of the {api} failed with {error_name} ({error_code})"
 #     silent:
 #       severity: high
 #       confidence: likely
@@ -42,8 +41,9 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.transfers
 
-# ended is how the probe ended. A transfer that hung is named as such, by its pair.
-ended := "hang" if {
+# ended is how the probe ended. A transfer that hung is named as such, by its pair, and a GPU that could not be made
+# ready by gpu-fault or transfer-failed.
+ended := {true: "stuck", false: "hang"}[stuck] if {
 	input.transfers.outcome == "hang"
 	not by_transfer
 } else := "crash" if {
@@ -62,55 +62,26 @@ by_transfer if {
 	t.test == input.transfers.stage
 }
 
-findings contains object.union(
-	{
-		"grade": ended,
-		"subject": array.concat(named, ["host"])[0],
-		"affects": named,
-		"about": object.union(
-			{
-				"api": api_name,
-				"left": [": the process hangs in the kernel, and only a reboot clears it" | input.transfers.left == true],
-			},
-			object.filter(input.transfers, ["stage", "gpu", "signal", "error_name", "error_code"]),
-		),
-		"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]),
-		"params": {"gpus": gpus},
-	},
-	{"remedies": rs | ended == "hang"; rs := remedies},
-)
+# What is stuck in the kernel keeps its GPU from being reset, and so does a driver that hangs NVML as well.
+default stuck := false
+
+stuck if input.transfers.left == true
+stuck if input.gpus.nvml == "hang"
+
+findings contains {
+	"grade": ended,
+	"subject": array.concat(named, ["host"])[0],
+	"affects": named,
+	"about": object.union(
+		{"api": object.get({"hip": "HIP runtime"}, object.get(input.transfers, "api", ""), "CUDA driver")},
+		object.filter(input.transfers, ["stage", "gpu", "signal", "error_name", "error_code"]),
+	),
+	"evidence": transfers.report_evidence(["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]),
+	"params": {"gpus": sort({address | some address in facts.gpus; count(named) == 0})},
+}
 
 # named is the GPU for which the step was under way, where it does one at a time.
 named := [gpu | gpu := input.transfers.gpu; gpu != ""]
-
-# gpus are those of the vendor whose interface it was, or the one that it did not come back from.
-gpus := named if {
-	count(named) > 0
-} else := sort(of_amd) if {
-	input.transfers.api == "hip"
-} else := sort({address | some address in facts.gpus} - of_amd)
-
-of_amd := {address | some address in facts.gpus; facts.is_amd(address)}
-
-# unready are the GPUs that could not be made ready, by call and error, if the error does not
-# identify a cause. Errors that do are judged by other rules or need no finding: out of
-# memory, in use by or closed to other processes, hardware faults (rule gpu-fault).
-unready[object.filter(d, ["call", "error_name", "error_code"])] contains d.address if {
-	some d in input.transfers.devices
-	d.outcome == "error"
-	d.error_code > 0
-	not d.error_code in (driver_errors.judged | driver_errors.hardware)
-	driver_errors.class(d.error_code).name != "code" # Rule transfer-failed says what the class means.
-	not d.error_code in {driver_errors.code.OUT_OF_MEMORY, driver_errors.code.DEVICE_UNAVAILABLE}
-}
-
-findings contains {
-	"grade": "unready",
-	"subject": facts.list(addresses),
-	"affects": sort(addresses),
-	"about": object.union({"api": api_name}, said),
-	"evidence": transfers.device_evidence(addresses),
-} if some said, addresses in unready
 
 # The management library speaks to the same kernel driver.
 findings contains {
@@ -121,30 +92,4 @@ findings contains {
 	"remedies": [{"hang": "reboot", "crashed": "reboot-or-reload-driver"}[input.gpus.nvml], "upgrade-driver"],
 }
 
-default api_name := "CUDA driver"
-
-api_name := "HIP runtime" if input.transfers.api == "hip"
-
-# What is stuck in the kernel keeps the module loaded and its GPU from being reset, and so does a driver that hangs NVML as
-# well.
-remedies := ["reboot", "upgrade-driver"] if {
-	stuck
-} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
-	input.transfers.stage in {"load library", "cleanup"}
-} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
-
-stuck if input.transfers.left == true
-stuck if input.gpus.nvml == "hang"
-
-missing contains {"fact": "transfers", "words": "the probe did not run"} if {
-	not probe_ran
-	not count(facts.gpus) == 0
-}
-
-probe_ran if input.transfers.outcome != "unknown"
-probe_ran if count(input.transfers.devices) > 0
-
-not_applicable contains "no GPU" if {
-	count(facts.gpus) == 0
-	not probe_ran
-}
+not_applicable contains "no GPU" if count(facts.gpus) == 0

@@ -2,8 +2,7 @@
 # title: The kernel log has GPU events that do not indicate a fault
 # description: >-
 #   Xids that are caused by an error in a program, that follow from another event, or that need no action now. They
-#   matter if a job failed at the same time, but are not evidence against the GPU. An Xid that gpudoctor does not know
-#   may be any fault: look it up in NVIDIA's catalog.
+#   matter if a job failed at the same time. An Xid that gpudoctor does not know may be any fault.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 #     description: NVIDIA's catalog of Xid codes.
@@ -23,29 +22,17 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.xid
 
-# events are the Xids of one code at one GPU, without those that are a fault of it (gpu-fault judges those, and launches
-# that no program asked for) and without the consequences of such a fault at the same GPU.
+# events are the Xids of one code at one GPU. Rule gpu-fault judges the others, and launches that no program asked for.
 events[[pci.place(e), e.code]] contains e if {
 	some e in pci.events.xid
-	not is_fault(e)
-	not outweighed(e)
+	not xid.meaning(e.code).class in {"fault", "link"}
+	not rejected(e)
 }
 
-is_fault(e) if e in faults
-
-is_fault(e) if {
+rejected(e) if {
 	e.code == 13
 	xid.impossible_launches[pci.place(e)]
 }
-
-outweighed(e) if {
-	xid.meaning(e.code).class in {"application", "secondary"}
-	pci.place(e) in faulty_places
-}
-
-faulty_places := {pci.place(e) | some e in faults}
-
-faults := {e | some e in pci.events.xid; xid.meaning(e.code).class in {"fault", "link"}}
 
 findings contains {
 	"subject": place,

@@ -2,14 +2,11 @@
 # title: Not every source shows the same GPUs
 # description: >-
 #   The management library (NVML), or AMD's compute driver, lists GPUs that CUDA or HIP does not offer, or the other way
-#   round, or the PCI tree lacks one of them. No variable, MIG mode, device node or error of the GPU explains the
-#   difference. Programs run without the GPU, or fail on it, and nothing was tested on it. The parts about AMD GPUs have
-#   not been tested on AMD hardware.
+#   round. No variable, MIG mode, device node or error of the GPU explains the difference. Programs run without the GPU,
+#   and nothing was tested on it. The parts about AMD GPUs have not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES, which hides GPUs from CUDA and not from NVML
-#   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
-#     description: CUDA offers one MIG instance to a process
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html
 #     description: What hides GPUs from HIP
 # custom:
@@ -25,6 +22,13 @@
 #     - transfers.devices
 #   remedies: [reboot-or-reload-driver, reset-gpu]
 #   since: "0.2"
+#   grades:
+#     api: >-
+#       GPU {subject} is listed by {management}, but not by {api}, and nothing here explains that: programs run without it,
+#       and the probe did not test it
+#     management: >-
+#       GPU {subject} is listed by {api}, but not by {management}, and nothing here explains that: faults of its memory and
+#       its links are not reported
 package gpudoctor.rules.gpu_missing
 
 import data.gpudoctor.lib.facts
@@ -33,32 +37,16 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
-# sources are what a source is called, where its list of GPUs stands, and what a GPU that it lacks means. The API that the
-# probe used offers the GPUs of one vendor; those of the other are not compared.
-sources := {
-	"api": [
-		{"amd": "HIP", "nvidia": "CUDA"}[vendor], "transfers.devices",
-		{"amd": "hipGetDeviceCount", "nvidia": "cuDeviceGetCount"}[vendor],
-		"programs run without it, and the probe did not test it",
-	],
-	"management": [
-		{"amd": "AMD's compute driver", "nvidia": "NVML"}[vendor], "gpus.devices",
-		{"amd": "/sys/class/kfd/kfd/topology", "nvidia": "nvmlDeviceGetCount"}[vendor],
-		"faults of its memory and its links are not reported",
-	],
-	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices", "NCCL and RCCL cannot locate it"],
-}
-
 hip if input.transfers.api == "hip"
-
-of_vendor := [g | some g in input.gpus.devices; g.vendor == vendor]
 
 default vendor := "nvidia"
 
 vendor := "amd" if hip
 
-# listed are the GPUs that each source shows, as far as it answered to the end and names
-# all of them, and as far as it is known what hides some from it.
+of_vendor := [g | some g in input.gpus.devices; g.vendor == vendor]
+
+# listed are the GPUs that each source shows, where it answered to the end and names all of them, and where it is known
+# what hides some from it. The API offers the GPUs of one vendor; those of the other are not compared.
 listed.api := {d.address | some d in input.transfers.devices} if {
 	count(input.transfers.devices) > 0
 	every d in input.transfers.devices {
@@ -83,28 +71,24 @@ listed.management := {g.address | some g in of_vendor; g.kfd.node >= 0} if {
 	input.gpus.amd.kfd == "ok"
 }
 
-# In a container with a masked /sys, and on WSL, the tree shows no GPU at all.
-listed.tree := {d.address | some d in input.pci.devices} if {
-	not input.pci.partial == true
-	count([g | some g in of_vendor; pci.device[g.address]]) > 0
-}
-
-# lacking are the sources that lack a GPU which CUDA, HIP or what manages the GPUs shows. What the tree shows, and NVML
-# or AMD's compute driver lack, is left to gpu-fault and amd-gpu-fault.
-lacking[address] contains source if {
-	some from in ["api", "management"]
-	some address in (listed[from] - {g.address | some g in of_vendor; object.get(g, "error", "") != ""})
-	some source, theirs in shown
-	not same(address) in theirs
+# lacking are the GPUs that a source lacks and the other shows. The partitions of an AMD GPU are functions of one device.
+lacking[source] contains address if {
+	some [source, other] in [["api", "management"], ["management", "api"]]
+	devices := {split(address, ".")[0] | some address in listed[source]}
+	some address in listed[other]
+	not split(address, ".")[0] in devices
 	not explained(source, address)
 }
 
-shown[source] := {same(address) | some address in theirs} if some source, theirs in listed
+# The host gives GPUs to virtual machines in parts. HIP may not support a model of which it offers no other.
+explained(_, address) if object.get(facts.gpu, [address, "error"], "") != ""
+explained("api", _) if hidden
+explained("api", address) if facts.gpu[address].virtualization_mode in {"host-vgpu", "host-vsga"}
 
-# same is what the partitions of an AMD GPU, functions of one device, have in common.
-same(address) := split(address, ".")[0] if {
+explained("api", address) if {
 	hip
-} else := address
+	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
+}
 
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more
 # entries than it offers, MIG, of which CUDA offers one instance, or device nodes.
@@ -121,43 +105,26 @@ hidden if {
 	count(open) in numbers.range(1, count(input.transfers.devices))
 }
 
-explained("api", _) if hidden
-
-# The host gives GPUs to virtual machines in parts, and HIP may not support a model of which it offers no other.
-explained("api", address) if address in {g.address | some g in of_vendor; g.virtualization_mode in {"host-vgpu", "host-vsga"}}
-
-explained("api", address) if {
-	hip
-	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
-}
-
-together[from] contains address if some address, from in lacking
-
 findings contains {
+	"grade": source,
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses),
-	"message": sprintf("GPU %s is listed by %s, but not by %s, and nothing here explains that: %s", [
-		peers.shorten(addresses), facts.list({sources[s][0] | some s, theirs in listed; count(addresses - theirs) == 0}),
-		facts.list({sources[s][0] | some s in from}), concat("; ", sort({sources[s][3] | some s in from})),
-	]),
-	# NCCL and RCCL place a GPU by the PCI tree; without it they choose slower paths.
-	"severity": {true: "medium", false: "high"}[from == {"tree"}],
-	"evidence": [{"fact": fact, "value": sort(theirs), "source": origin} |
-		some source, theirs in listed
-		[_, fact, origin, _] := sources[source]
-		source != "tree"
+	"about": {"api": {"amd": "HIP", "nvidia": "CUDA"}[vendor], "management": {"amd": "AMD's compute driver", "nvidia": "NVML"}[vendor]},
+	"evidence": [
+		{"fact": "transfers.devices", "value": sort(listed.api), "source": "probe"},
+		{"fact": "gpus.devices", "value": sort(listed.management), "source": {"amd": "/sys/class/kfd", "nvidia": "NVML"}[vendor]},
 	],
-} if some from, addresses in together
+} if some source, addresses in lacking
+
+missing contains {"fact": "transfers.devices", "words": "it is not known which GPUs the driver's API should offer, or offers"} if {
+	input.transfers
+	not listed.api
+}
 
 missing contains {"fact": "gpus.nvml", "words": "NVML did not list the GPUs"} if {
 	not hip
 	not listed.management
 	count(of_vendor) > 0
-}
-
-missing contains {"fact": "transfers.devices", "words": "it is not known which GPUs the driver's API should offer, or offers"} if {
-	input.transfers
-	not listed.api
 }
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0

@@ -12,6 +12,7 @@ import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
 holds contains "guest" if facts.is_guest == true
+holds contains "texts_given" if count(input.texts) > 0
 holds contains "launch_described" if count(logs.launches) > 0
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
 holds contains "process_crashed" if input.logs.deaths[_].class in {"SIGSEGV", "SIGFPE", "SIGILL"}
@@ -38,7 +39,6 @@ driver_versions[owner] contains version if {
 values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version])] if input.gpus.driver.version != ""
 
 # NCCL's collectives can be captured in CUDA graphs from a branch of the driver on.
-holds contains "driver_before_graphs" if driver_branch < thresholds.cuda_graphs_driver
 holds contains "driver_with_graphs" if driver_branch >= thresholds.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]

@@ -1,9 +1,8 @@
-# GPUs, pairs, variables and transfers. Readings of the facts that many rules need. Each is undefined, not empty or
-# false, if the section that it reads is not known: count(facts.gpus) < 2 holds only if GPUs could be enumerated.
+# GPUs, pairs, variables and transfers. Each is undefined, not empty or false, if the section that it reads is not known:
+# count(facts.gpus) < 2 holds only if GPUs could be enumerated.
 package gpudoctor.lib.facts
 
-# gpus are the addresses of all GPUs that the PCI tree, the management library or the CUDA
-# driver shows: a container may have only the last.
+# gpus are the addresses of all GPUs that the PCI tree, the management library or the CUDA driver shows.
 gpus := listed | offered if {
 	listed
 	offered
@@ -12,7 +11,6 @@ gpus := listed | offered if {
 } else := offered
 
 listed := {g.address | some g in named} if named
-
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
 # several is true unless fewer than two GPUs are known: who knows of no GPU has nothing to miss.
@@ -25,8 +23,7 @@ few_offered := "the driver offers fewer than two GPUs here" if {
 	count(input.transfers.devices) < 2
 }
 
-# only_amd is true if GPUs are known and all of them are AMD's: NVML, MIG and the fabric
-# manager do not apply there, so their missing output is not a gap.
+# only_amd is true if GPUs are known and all of them are AMD's: NVML, MIG and the fabric manager do not apply there.
 only_amd if {
 	count(gpus) > 0
 	gpus == {address | some address in gpus; is_amd(address)}
@@ -42,15 +39,14 @@ is_amd(address) if {
 
 gpu[g.address] := g if some g in named
 
-# gpus_at lists the GPU at an address, as the field affects of a finding holds it. Where no
-# GPU is known there it is empty, which means the whole host.
+# gpus_at is a finding's affects: the GPU at an address, or, where none is known there, nothing, which means the host.
 gpus_at(place) := [address | some address in [place]; address in gpus]
 
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 
-# is_address is true for a PCI address as a finding may name it, and for the name of a GPU of which a text shows only
-# the index ("GPU3"). Facts that were cut, or written by hand, may contain something else.
+# is_address is true for a PCI address, and for the name of a GPU of which a text shows only the index ("GPU3"). Facts
+# that were cut, or written by hand, may contain something else.
 is_address(text) if regex.match(`^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`, text)
 
 # gpu_evidence shows a field of some GPUs, where it is known.
@@ -59,11 +55,7 @@ gpu_evidence(addresses, field, source) := [{"fact": sprintf("gpus.devices[%s].%s
 	value := gpu[address][field]
 ]
 
-pairs := {p |
-	some p in input.links.pairs
-	is_address(p.a)
-	is_address(p.b)
-} if is_array(input.links.pairs)
+pairs := {p | some p in input.links.pairs; is_address(p.a); is_address(p.b)} if is_array(input.links.pairs)
 
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
 gpu_pairs := {p | some p in pairs; p.kind == "gpu-gpu"} if pairs
@@ -89,10 +81,7 @@ is_root := input.host.root
 probed if input.transfers.outcome == "ok"
 
 # peer_tests are the tests that move data from GPU to GPU without the host.
-peer_tests := {
-	"copy", "copy-read", "sm-store", "sm-load", "bidirectional", "all-at-once",
-	"handshake", "atomics", "between-processes",
-}
+peer_tests := {"copy", "copy-read", "sm-store", "sm-load", "bidirectional", "all-at-once", "handshake", "atomics", "between-processes"}
 
 # peer_transfers are the transfers between two GPUs without the host, of all tests.
 peer_transfers := {t |
@@ -105,11 +94,7 @@ peer_transfers := {t |
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
 # staged_transfers are those of the control arm through host memory that arrived.
-staged_transfers := {t |
-	some t in input.transfers.transfers
-	t.test == "host-staged"
-	t.outcome in {"ok", "slow"}
-}
+staged_transfers := {t | some t in input.transfers.transfers; t.test == "host-staged"; t.outcome in {"ok", "slow"}}
 
 counted(1, thing) := sprintf("1 %s", [thing])
 counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1

@@ -6,10 +6,7 @@ import data.tables.gpu_models as table
 # model is what the table says of a GPU, by its name.
 model[g.name] := of(g.name) if some g in all
 
-all := array.concat(
-	[g | some g in input.gpus.devices],
-	[{"name": name} | some b in input.benchmarks; some name in b.gpu_names],
-)
+all := array.concat([g | some g in input.gpus.devices], [{"name": name} | some b in input.benchmarks; some name in b.gpu_names])
 
 # of is the first row of the table that a name is like.
 of(name) := table.models[min([i | some i, row in table.models; regex.match(row.like, lower(name))])]
@@ -18,10 +15,9 @@ of(name) := table.models[min([i | some i, row in table.models; regex.match(row.l
 architectures contains architecture(g) if some g in all
 
 # architecture of a GPU is what a program states ("Ada Lovelace", "gfx942:sramecc+"), or what the name tells.
-architecture(g) := stated if {
-	stated := lower(regex.find_n(`^\w+`, g.architecture, 1)[0])
-} else := known if {
-	known := of(g.name).architecture
-} else := named if {
-	named := regex.find_n(`\bgfx[0-9a-f]{3,4}`, g.name, 1)[0]
-} else := ""
+architecture(g) := array.flatten([
+	[lower(regex.find_n(`^\w+`, g.architecture, 1)[0]) | g.architecture],
+	[of(g.name).architecture | of(g.name).architecture],
+	[named | named := regex.find_n(`\bgfx[0-9a-f]{3,4}`, g.name, 1)[0]],
+	"",
+])[0]

@@ -1,12 +1,11 @@
-# Log messages of programs. Readings of log messages that rules share. Each is empty if no log was given: a missing log
-# proves nothing.
+# Log messages of programs. Each reading is empty if no log was given: a missing log proves nothing.
 package gpudoctor.lib.logs
 
 by_id[m.id] contains m if some m in input.logs.messages
 
+# went_on is true where a job goes on after complaints that something does not end, rank_failed where it is known which
+# process failed first.
 went_on if input.logs.job.went_on
-
-# rank_failed is true where it is known which process of the job failed first.
 rank_failed if input.logs.job.first
 
 said(id) if count(by_id[id]) > 0
@@ -19,13 +18,9 @@ first(set_) := m if {
 	m := sort({other | some other in set_; other.order == least})[0]
 }
 
-evidence(m) := {
-	"fact": sprintf("%s.messages[%s]", [log_of(m), m.id]),
-	"value": m.text,
-	"source": at(m),
-}
+evidence(m) := {"fact": sprintf("%s.messages[%s]", [log_of(m), m.id]), "value": m.text, "source": at(m)}
 
-# log_of is where in the facts the log of a message is: that of the probe's own library is with the collectives.
+# log_of is where in the facts the log of a message is.
 log_of(m) := sprintf("collectives.arms[%s]", [trim_prefix(m.source, "probe, arm ")]) if {
 	own(m)
 } else := "logs"
@@ -60,17 +55,14 @@ who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 	m.host
 } else := "the log"
 
-# complaints are the messages that say that something is wrong or went wrong.
+# complaints are the messages that say that something is wrong or went wrong, cause_said is true where one says what.
 complaints := {m | some m in input.logs.messages; m.role in {"cause", "category", "consequence"}}
 
 failed if count(complaints) > 0
-
-# cause_said is true where a program states what is wrong.
 cause_said if "cause" in {m.role | some m in input.logs.messages}
 
-# stalled are the signs that a collective began and does not end: a table of nccl-tests that stops before its first row
-# although its ranks are known, or vLLM's workers that do not answer. A text that was cut looks the same, so that it
-# counts only together with what can make a collective hang.
+# stalled are the signs that a collective began and does not end: a table of nccl-tests that stops before its first row,
+# or vLLM's workers that do not answer. A text that was cut looks the same, so it counts only beside a possible cause.
 stalled contains {"fact": "benchmarks", "value": b.test, "source": at(b)} if {
 	some b in input.benchmarks
 	b.what == "collective"
@@ -83,10 +75,7 @@ stalled contains evidence(m) if some m in messages({"vllm-workers-stuck"})
 
 begun(b) if b.ranks > 1
 
-begun(_) if {
-	some c in input.logs.communicators
-	c.completed > 0
-}
+begun(_) if input.logs.communicators[_].completed > 0
 
 # given is true when a log was examined, whatever it holds.
 given if input.logs

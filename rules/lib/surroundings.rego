@@ -1,5 +1,4 @@
-# Readings of the facts about containers, libraries, variables and probes that the software rules share. Each is
-# undefined if the section that it reads is not known.
+# Facts about containers, libraries, variables and probes. Each is undefined if the section that it reads is not known.
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
@@ -8,8 +7,7 @@ import data.gpudoctor.lib.logs
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
 
-# nvidia_nodes are the nodes of NVIDIA GPUs in /dev, render_nodes those of AMD and other GPUs, and rdma_nodes the
-# verbs nodes through which a program reaches an RDMA NIC.
+# render_nodes are those of AMD and other GPUs, and rdma_nodes the verbs nodes, through which programs reach RDMA NICs.
 nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)
 render_nodes := nodes("^/dev/dri/renderD")
 rdma_nodes := nodes("^/dev/infiniband/uverbs")
@@ -21,8 +19,7 @@ of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
 has_nvidia if count(of_vendor.nvidia) > 0
 has_amd if count(of_vendor.amd) > 0
 
-# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true when they offered none, though they
-# were asked.
+# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true when they were asked and offered none.
 offered := {d.address | some d in input.transfers.devices}
 
 offers_none if {
@@ -31,9 +28,8 @@ offers_none if {
 	count(offered) == 0
 }
 
-# usable are the GPUs that a program here may use, as addresses where a library answered, else as device nodes. /sys
-# shows all GPUs of the machine also in a container that was given one, so the PCI tree decides only outside of
-# containers.
+# usable are the GPUs that a program here may use, as addresses where a library answered, else as device nodes. In a
+# container /sys shows all GPUs of the machine.
 usable := offered if {
 	count(offered) > 0
 } else := nvml_gpus | usable_amd if {
@@ -52,11 +48,9 @@ usable_amd := render_nodes if {
 
 # on_host counts the GPUs that the machine has, whether usable here or not.
 on_host := max([count(facts.gpus), count(driver_devices)])
-
 driver_devices := [d | some d in input.container.driver_devices]
 
-# image is true where an image is judged: when that was asked for, and in a container that has no GPU, which is an
-# image under build, or one that is read without running it.
+# image is true where an image is judged: when that was asked for, and in a container that has no GPU.
 image if input.profile == "image"
 
 image if {
@@ -71,8 +65,7 @@ no_gpu if {
 	not input.pci
 }
 
-# isolated is true in a container with a /dev/shm and limits of its own. Apptainer and enroot hand on the host's (see
-# their default configurations).
+# isolated is true in a container with a /dev/shm and limits of its own. Apptainer and enroot hand on the host's.
 isolated if {
 	facts.in_container
 	not handed_on
@@ -87,8 +80,7 @@ all_nvlinked if min({object.get(p, "nvlinks", 0) | some p in facts.gpu_pairs}) >
 nvswitch if input.gpus.nvswitches > 0
 nvswitch if facts.gpu_pairs[_].nvswitch
 
-# multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper or newer (nccl src/transport/nvls.cc
-# asks CUDA for multicast support).
+# multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper or newer.
 multicast if {
 	nvswitch
 	version(input.gpus.devices[_].compute_capability) >= [9, 0]
@@ -103,7 +95,6 @@ rdma_nics := (infiniband_nics | {d.address | some d in efa_devices}) | {d.addres
 }
 
 infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
-
 efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
 
 no_rdma_nic if {
@@ -121,8 +112,7 @@ version(text) := [to_number(n) | some n in regex.find_n(`[0-9]+`, clean, -1)] if
 	regex.match(`^[0-9]`, clean)
 }
 
-# nccl are the NCCL libraries that a program here takes: those of Python packages, which frameworks bring along, else
-# the one that the loader takes.
+# nccl are the NCCL libraries that a program here takes: those of Python packages, else the one that the loader takes.
 nccl := python_nccl if {
 	count(python_nccl) > 0
 } else := loaded if {

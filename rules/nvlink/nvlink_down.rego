@@ -20,10 +20,10 @@
 package gpudoctor.rules.nvlink_down
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.xid
 
 lost[address] := {"active": active[address], "expected": expected, "evidence": [{
 	"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
@@ -132,14 +132,14 @@ findings contains {
 # the Xid that it follows; often it is all that a text shows of the first one.
 link_events contains e if {
 	some e in pci.events.xid
-	e.code in gpu_state.nvlink_xids
+	e.code in xid.of_nvlink
 }
 
 link_events contains e if {
 	some e in input.kernel_log.events
 	e.id == "kernel-xid-after"
 	e.code == 45
-	to_number(e.fields.previous) in gpu_state.nvlink_xids
+	to_number(e.fields.previous) in xid.of_nvlink
 }
 
 findings contains {
