@@ -36,11 +36,6 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
-weight := {
-	"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"],
-	"unsure": ["medium", "possible"], "rdma": ["medium", "likely"],
-}
-
 findings contains {
 	"id": name,
 	"grade": "on-path",
@@ -56,12 +51,12 @@ findings contains {
 	},
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
 	"params": params(redirecting),
-	"severity": weight[name][0],
-	"confidence": weight[name][1],
+	"severity": weight[0],
+	"confidence": weight[1],
 	"remedies": remedies(name, pairs),
 } if {
 	some name, pairs in affected
-	weight[name]
+	weight := object.union(peers.weight, {"rdma": ["medium", "likely"]})[name]
 	bridges := {bridge | some p in pairs; some bridge in pci.redirecting(p)}
 }
 
@@ -99,7 +94,7 @@ findings contains {
 	"subject": in_text.subject,
 	"about": {
 		"ports": (loose | {sprintf("%d of the ports that lspci shows", [n]) | n := sum([u.count | some u in unnamed]); n > 0}),
-		"bits": ({bit | some port in loose; some bit in pci.device[port].acs.control} | {bit | some u in unnamed; some bit in u.control}) & pci.redirecting_bits,
+		"bits": ({bit | some port in loose; some bit in pci.redirects(port)} | {bit | some u in unnamed; some bit in u.redirects}),
 	},
 	"evidence": array.concat(
 		control_evidence(loose),
@@ -139,9 +134,13 @@ on_path := {bridge | some p in facts.pairs; some bridge in p.bridges}
 switch_port(d) if d.vendor in {"0x10b5", "0x1000", "0x11f8"}
 switch_port(d) if d.port_type == "downstream-port"
 
-unnamed := {u | some u in input.pci.unnamed_acs; some bit in u.control; bit in pci.redirecting_bits}
+unnamed := {object.union(u, {"redirects": bits}) |
+	some u in input.pci.unnamed_acs
+	bits := {bit | some bit in u.control} & pci.redirecting_bits
+	count(bits) > 0
+}
 
-missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show it for the bridges of the real topology, and reading it needs root"} if {
+missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine hides the ACS of the real bridges, and reading it needs root"} if {
 	some p in judged
 	unseen(p)
 }
@@ -189,17 +188,8 @@ affected[standing(p)] contains p if {
 	count(pci.redirecting(p)) > 0
 }
 
-standing(p) := peers.standing(p) if {
-	peers.standing(p)
-} else := "guest" if {
-	peers.passed_on(p)
-} else := "rdma" if {
+standing(p) := "rdma" if {
+	p.kind == "gpu-nic"
 	p.b in surroundings.rdma_nics
 	not peers.in_trouble # It does not explain trouble between two GPUs.
-} else := "implied" if {
-	peers.both_nvidia(p) # amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
-	peers.joined(p) == "pcie"
-} else := "unsure" if {
-	peers.both_nvidia(p)
-	peers.joined(p) == "unknown"
-}
+} else := peers.standing(p)

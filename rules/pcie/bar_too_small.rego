@@ -38,10 +38,11 @@
 #         cannot cover its memory
 #     refused:
 #       severity: critical
+#       remedies: [nccl-p2p-disable, enable-rebar, update-bios, replace-hardware]
 #       text: >-
 #         The driver could not map one GPU's memory for another (error 205): the BAR does not cover the memory, because
 #         Resizable BAR or Above 4G Decoding is off, the address space was too small, or a card has more memory than the
-#         BAR of its model covers[ (as {outgrown} here)]
+#         BAR of its model covers
 package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.amd
@@ -135,23 +136,10 @@ needing contains address if {
 	address in (object.keys(largest) | object.keys(amd.small_bars))
 }
 
-# outgrown are the GPUs whose BAR1 ends below the memory that modified cards have: the firmware of a GeForce RTX 4090
-# offers 32 GiB at most.
-outgrown := {g.address |
-	some g in input.gpus.devices
-	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * (1024 * 1024)
-}
-
 findings contains {
 	"grade": "refused",
 	"subject": "host",
-	"about": {"outgrown": outgrown},
 	"messages": logs.mapping_refused,
-	"params": {"gpu": array.concat(sort(outgrown), ["GPU"])[0]},
-	"remedies": {
-		true: ["nccl-p2p-disable", "replace-hardware"],
-		false: ["enable-rebar", "nccl-p2p-disable", "update-bios"],
-	}[count(outgrown) > 0],
 } if count(logs.mapping_refused) > 0
 
 # roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log. A

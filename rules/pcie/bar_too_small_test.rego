@@ -78,11 +78,6 @@ test_findings if {
 	}
 }
 
-test_outgrown if {
-	some f in bar_too_small.findings with input as object.union(said("cuda-map-failed"), cards([{"name": "NVIDIA GeForce RTX 4090 D", "memory_bytes": 48 * gib}]))
-	f.remedies == ["nccl-p2p-disable", "replace-hardware"]
-}
-
 test_small if {
 	every row in [
 		[[cards([object.union(nvidia(8 * gib, 40), {"mig": true})])], set()],

@@ -24,8 +24,7 @@
 #     in-force: >-
 #       The kernel keeps GPUs in translated IOMMU domains ({types}), and {pairs} communicate over PCIe.[ {measured}] NVIDIA
 #       does not support such transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.[ The
-#       kernel command line sets {asked}, but that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a
-#       port that the firmware marks as external, or a type written to the group overrides it.]
+#       kernel command line sets {asked}, which a later parameter or the type of the group overrides.]
 #     blocked: >-
 #       The IOMMU blocked accesses by NVIDIA GPUs ({n} in the kernel log), so it translates their addresses:
 #       peer-to-peer transfers hang or lose data
@@ -43,15 +42,12 @@ import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
-import data.gpudoctor.lib.staging
 
-# weight is the severity and confidence of each standing. Domains through which copies arrive are no fault, and a NIC
-# needs no GPU to be blocked, so a job that failed makes it likely.
-weight := {
-	"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"],
-	"unsure": ["medium", "possible"], "blocked": ["critical", "likely"],
+# Domains through which copies arrive are no fault. A NIC needs no GPU to be blocked, so a job that failed makes it likely.
+weight := object.union(peers.weight, {
+	"blocked": ["critical", "likely"],
 	"blocked-nic": {true: ["high", "likely"], false: ["medium", "possible"]}[count(logs.complaints) > 0],
-}
+})
 
 findings contains {
 	"id": "in-force",
@@ -65,11 +61,7 @@ findings contains {
 	"params": iommu.params,
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": array.flatten([
-		["nccl-p2p-disable" | name == "failed"],
-		lasting,
-		[r | name == "slow"; some r in staging.remedies(pairs)],
-	]),
+	"remedies": array.concat(["nccl-p2p-disable" | name == "failed"], lasting),
 } if {
 	some name, pairs in by_standing
 	weight[name]
@@ -134,10 +126,10 @@ suspects := {p |
 	some p in judged
 	not group[p.a]
 	not group[p.b]
-	peers.measured(p.a, p.b) in {"nothing", "failed"}
+	peers.standing(p) in {"implied", "unsure"}
 }
 
-suspicion := {true: "implied", false: "unsure"}["pcie" in {peers.joined(p) | some p in suspects}]
+suspicion := min({peers.standing(p) | some p in suspects}) # "implied" sorts before "unsure".
 
 asks contains "iommu.groups[].type" if count(input.iommu.groups) > 0
 
@@ -177,17 +169,12 @@ judged contains p if {
 	pci.bare_metal
 	some p in over_pcie
 	not peers.refused(p)
-	not peers.passed_on(p)
 	not input.iommu.vendor == "arm"
 }
 
 # by_standing are the judged pairs of which an end is translated, by how much that matters.
-by_standing[standing(p)] contains p if {
+by_standing[peers.standing(p)] contains p if {
 	some p in judged
 	some address in [p.a, p.b]
 	pci.translated(address)
 }
-
-standing(p) := peers.standing(p) if {
-	peers.standing(p)
-} else := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
