@@ -138,6 +138,7 @@ active[address] := count([l | some l in ls; l.active == true]) if some address, 
 default switched := false
 
 switched if surroundings.nvswitch
+switched if "switch" in {l.remote_type | some ls in links; some l in ls}
 
 switched if {
 	some g in facts.named

@@ -114,25 +114,38 @@ default in_use := false
 
 in_use if benchmarks.job_failed
 
+in_use if {
+	count(loose) > 0 # On a switch port they hurt in any case.
+	logs.given
+}
+
 in_text := {"subject": peers.shorten(loose), "params": params(loose)} if {
 	count(loose) > 0
 } else := {"subject": "host", "params": params({"BRIDGE"})} # Commands have it for what the text does not name.
 
-# loose are the ports of switches that redirect and stand on no known path. The vendors make PCIe switches and no root
-# ports: PLX, Broadcom (LSI) and PMC-Sierra (Microsemi, Microchip), as the PCI ID database names them.
+# loose are the ports that redirect, stand on no known path, and are those of switches, or of unknown kind: setpci shows
+# the register of a port, but not what port it is. The vendors make PCIe switches and no root ports: PLX, Broadcom (LSI)
+# and PMC-Sierra (Microsemi, Microchip), as the PCI ID database names them.
 loose contains d.address if {
-	input.pci.partial == true
 	some d in input.pci.devices
-	d.kind == "bridge"
-	switch_port(d)
 	count(pci.redirects(d.address)) > 0
+	suspect(d)
+	not pci.emulated(d.address)
 	not d.address in on_path
 }
 
 on_path := {bridge | some p in facts.pairs; some bridge in p.bridges}
 
-switch_port(d) if d.vendor in {"0x10b5", "0x1000", "0x11f8"}
-switch_port(d) if d.port_type == "downstream-port"
+suspect(d) if {
+	input.pci.partial == true
+	d.kind == "bridge"
+	count({d.vendor, object.get(d, "port_type", "")} & {"0x10b5", "0x1000", "0x11f8", "downstream-port"}) > 0
+}
+
+suspect(d) if {
+	benchmarks.job_failed
+	object.get(d, "kind", "") == ""
+}
 
 unnamed := {object.union(u, {"redirects": bits}) |
 	some u in input.pci.unnamed_acs

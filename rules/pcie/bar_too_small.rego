@@ -193,7 +193,7 @@ findings contains {
 	some e in pci.events["bridge-window"]
 	gpus := pcie_links.below(e.address) & facts.gpus
 	unplaced := facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""}
-	count((gpus | unplaced) - covered) > 0
+	count({true: gpus, false: unplaced}[count(gpus) > 0] - covered) > 0
 	count(roomless) == 0
 }
 
