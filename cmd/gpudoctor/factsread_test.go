@@ -44,6 +44,7 @@ var forPeople = map[string]string{
 	"facts.NarrowestLink.At":                   "which link bounds a path",
 	"facts.ImageFacts.Labels":                  identity,
 	"facts.AER.Correctable":                    health,
+	"facts.AER.TotalCorrectable":               health,
 	"facts.AER.TotalFatal":                     health,
 	"facts.AER.TotalNonFatal":                  health,
 	"facts.RASBlock.Deferred":                  "the rule amd-gpu-fault reads it by the name of the field",

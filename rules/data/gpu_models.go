@@ -73,10 +73,8 @@ type NVIDIAFunctions struct {
 	Names string `json:"names"`
 	// NVSwitchIDs are the ids of NVSwitches.
 	NVSwitchIDs []string `json:"nvswitch_ids"`
-	// FirstGPUID is the first id of a GPU, below which there are chipsets;
-	// FirstResizableBARID the first of those whose BAR firmware can enlarge.
-	FirstGPUID          string `json:"first_gpu_id"`
-	FirstResizableBARID string `json:"first_resizable_bar_id"`
+	// FirstGPUID is the first id of a GPU, below which there are chipsets.
+	FirstGPUID string `json:"first_gpu_id"`
 }
 
 // GPUModelOf returns the model for a name; an empty one if no model matches.

@@ -87,7 +87,7 @@ func TestNVIDIAFunctions(t *testing.T) {
 	for name, want := range map[string]bool{"GA100 [A100 SXM4 40GB]": true, "Tesla K80": true, "AD102 [GeForce RTX 4090]": true, "MCP55 Ethernet": false} {
 		expect.Equal(t, want, names.MatchString(name), "%q is a GPU's name", name)
 	}
-	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID, n.FirstResizableBARID}) {
+	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID}) {
 		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is not valid", id)
 	}
 }

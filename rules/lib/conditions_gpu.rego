@@ -72,22 +72,18 @@ holds contains "architecture_faked" if count(amd.overrides) > 0
 holds contains "amd_peer_access" if amd.peer_access
 holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0
 
-# No NVLink is active between NVIDIA GPUs, or of one of them, where nvidia-smi topo -m or the state of each link tells.
+# No NVLink is active, where nvidia-smi topo -m or the state of each link tells.
 holds contains "nvlinks_none" if max(nvlinks) == 0
-
-holds contains "nvlinks_none" if {
-	some g in input.gpus.devices
-	{l.active | some l in g.nvlinks} == {false}
-}
-
 holds contains "nvlinks_none" if count(logs.by_id["nvlink-all-inactive"]) > 0
 
-nvlinks contains p.nvlinks if {
-	some p in input.links.pairs
-	p.kind == "gpu-gpu"
-}
+nvlinks contains p.nvlinks if some p in facts.gpu_pairs
 
 nvlinks contains count([l | some l in g.nvlinks; l.active == true]) if {
 	some g in input.gpus.devices
 	count(g.nvlinks) > 0
+}
+
+# Modules for NVLink boards (SXM). A card without a bridge also has no active link, and is healthy.
+holds contains "nvlink_modules" if {
+	count({g.address | some g in facts.named; regex.match(`SXM|HBM3|\bH[12]00$|\bB[23]00\b`, object.get(g, "name", ""))}) > 1
 }

@@ -23,9 +23,14 @@ test_nvlinks if {
 	pair := {"a": "0000:03:00.0", "b": "0000:06:00.0", "kind": "gpu-gpu", "nvlinks": 4}
 	holds_with("nvlinks_none", dark)
 	holds_with("nvlinks_none", {"logs": {"messages": [{"id": "nvlink-all-inactive"}]}})
-	holds_with("nvlinks_none", object.union(dark, {"links": {"pairs": [pair]}})) # Another pair has them.
+	not "nvlinks_none" in conditions_gpu.holds with input as object.union(dark, {"links": {"pairs": [pair]}})
 	lit := {"gpus": {"devices": [{"address": "0000:03:00.0", "nvlinks": [{"link": 0, "active": true}, {"link": 1, "active": false}]}]}}
 	not "nvlinks_none" in conditions_gpu.holds with input as object.union(lit, {"links": {"pairs": [pair]}})
+}
+
+test_modules if {
+	holds_with("nvlink_modules", {"gpus": {"devices": [{"address": x, "name": "NVIDIA H100 80GB HBM3"} | some x in ["GPU0", "GPU1"]]}})
+	not "nvlink_modules" in conditions_gpu.holds with input as {"gpus": {"devices": [{"address": x, "name": "NVIDIA GeForce RTX 3090"} | some x in ["GPU0", "GPU1"]]}}
 }
 
 test_amd_peer_access if {

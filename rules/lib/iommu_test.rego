@@ -14,12 +14,4 @@ asked(words) := {"iommu": {"command_line": words}, "host": {"command_line": ["qu
 test_command_line if {
 	iommu.passing == {"iommu=pt"} with input as asked(["iommu=pt"])
 	iommu.off == {"intel_iommu=sm_on,off"} with input as asked(["intel_iommu=sm_on,off"])
-	iommu.translating == {"intel_iommu=on"} with input as asked(["intel_iommu=on"])
-}
-
-test_state_told if {
-	iommu.state_told with input as {"iommu": {"mode": "translated"}}
-	iommu.state_told with input as {"iommu": {"default_domain": "passthrough"}}
-	iommu.state_told with input as {"iommu": {"groups": [{"id": 1, "devices": []}]}}
-	not iommu.state_told with input as asked(["iommu=pt"])
 }

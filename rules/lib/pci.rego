@@ -80,13 +80,6 @@ all_untranslated(addresses) if {
 	}
 }
 
-# translates_by_default is true if the kernel log shows that an IOMMU is active, and that it translates by default. The
-# line on the default alone proves nothing: kernels without an IOMMU also write it (drivers/iommu/iommu.c).
-translates_by_default if {
-	input.iommu.default_domain == "translated"
-	input.iommu.vendor in {"intel", "amd"}
-}
-
 # events are those of the kernel log, by kind; event_evidence shows some of them.
 events[e.kind] contains e if some e in input.kernel_log.events
 

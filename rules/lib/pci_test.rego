@@ -33,6 +33,4 @@ test_texts_are_taken_for_bare_metal if {
 test_default_domain if {
 	pci.untranslated("0000:41:00.0") with input as {"iommu": {"default_domain": "passthrough"}}
 	not pci.untranslated("0000:41:00.0") with input as {"iommu": {"default_domain": "translated"}}
-	pci.translates_by_default with input as {"iommu": {"default_domain": "translated", "vendor": "amd"}}
-	not pci.translates_by_default with input as {"iommu": {"default_domain": "translated"}}
 }

@@ -1,5 +1,5 @@
 # The PCIe links above GPUs and NICs: what both ends of each support, whether the reported link is real, and what was
-# measured and counted on it.
+# measured on it.
 package gpudoctor.lib.pcie_links
 
 import data.gpudoctor.lib.facts
@@ -38,14 +38,6 @@ best(address) := {
 	up.link.max_speed_gts > 0
 }
 
-described(address) := sprintf("switch %s", [address]) if {
-	pci.device[address].port_type == "upstream-port"
-} else := sprintf("GPU %s", [address]) if {
-	address in facts.gpus
-} else := address if {
-	pci.device[address].kind == ""
-} else := sprintf("NIC %s", [address])
-
 # slow_transfers are the slow transfers of the endpoints behind a link. What is slow
 # between GPUs that NVLink joins did not go over PCIe.
 slow_transfers(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
@@ -57,13 +49,3 @@ slow_of[gpu] contains t if {
 	t.test != "all-at-once"
 	some gpu in [t.source, t.destination]
 }
-
-# AER's counters distinguish an unreliable link from one that is wired with fewer lanes.
-corrected(address) := [{
-	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),
-	"value": n,
-	"source": sprintf("/sys/bus/pci/devices/%s/aer_dev_correctable, and that of the port above", [address]),
-} |
-	n := sum([pci.device[end].aer.total_correctable | some end in [address, pci.parent(address).address]])
-	n > 0
-]

@@ -129,19 +129,28 @@ measured(a, b) := "failed" if {
 	copied == {[a, b], [b, a]}
 } else := "nothing"
 
-# standing is undefined where nothing was measured.
-standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
+# standing is what a measurement says of a pair ("failed", "slow", "good"), else, of NVIDIA GPUs, whether their traffic is
+# known to go over PCIe.
+standing(pair) := measured(pair.a, pair.b) if {
+	measured(pair.a, pair.b) != "nothing"
+} else := {true: "implied", false: "unsure"}[joined(pair) == "pcie"] if {
+	both_nvidia(pair) # amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
+	not passed_on(pair)
+}
+
+# weight is the severity and confidence of what is wrong on the path of a pair, by its standing.
+weight := {"failed": ["critical", "confirmed"], "slow": ["high", "confirmed"], "implied": ["high", "likely"], "unsure": ["medium", "possible"]}
 
 in_trouble if count(trouble) + count(sluggish) > 0
 
 # measured_words says what was measured of pairs of one standing, if they failed or were slow.
-measured_words(pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)]) if {
-	failure_words(pairs) != ""
-} else := sprintf("The probe measured %s GB/s where at least %s of %s is good.", [span(rates), decimal(min(least)), decimal(min(best))]) if {
-	slow := slow_of(pairs)
+measured_words(pairs) := sprintf("The probe's transfers between them failed (%s).", [facts.list(outcomes)]) if {
+	outcomes := {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
+	count(outcomes) > 0
+} else := sprintf("The probe measured %s GB/s where at least %s is good.", [span(rates), decimal(min(least))]) if {
+	slow := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
 	rates := {t.gbps | some t in slow}
 	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
-	best := {t.expected_gbps | some t in slow}
 } else := ""
 
 # transfer_evidence shows what was measured of pairs: each test with its outcome.
@@ -171,22 +180,6 @@ pairs_text(pairs) := sprintf("%s and %s", [p.a, p.b]) if {
 } else := sprintf("%d pairs of GPUs", [count(pairs)])
 
 ends(pairs) := {address | some p in pairs; some address in [p.a, p.b]}
-
-# failure_words says what became of the failed transfers of some pairs.
-failure_words(pairs) := concat(" or ", [words |
-	some [outcome, words] in [
-		["corrupt", "deliver wrong data while the driver reports success"],
-		["hang", "hang"],
-		["error", "fail with an error"],
-	]
-	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
-])
-
-# slow_of are the slow transfers of some pairs, one pair at a time where that was slow, else all at once.
-slow_of(pairs) := alone if {
-	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
-	count(alone) > 0
-} else := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
 
 # span writes the least and the greatest of some rates.
 span(rates) := concat(" to ", [decimal(rate) | some rate in sort({min(rates), max(rates)})])

@@ -14,125 +14,72 @@
 #   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed, collective-failed]
 #   since: "0.1"
+#   grades:
+#     fabric: >-
+#       The NVSwitch fabric has a problem[: CUDA fails to start with {error}][; the fabric manager has version {installed},
+#       and the driver {loaded}: they must be equal][; the fabric state of {unsettled:GPU} is {states}][; the fabric
+#       manager is {down}][. In {guest}, the fabric manager may run on the host or in a service VM: check there]
 package gpudoctor.rules.fabric_manager
 
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 
-# start is what helps where nothing says more: a fabric manager of the driver's version only has to be started.
-start := ["start-fabric-manager", "reboot-or-reload-driver"] if {
-	installed == loaded
-} else := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
-
-# signs are what is said against the fabric, with what helps. The first that is present names the remedies.
-signs["not-ready"] := ["CUDA fails to start: system not ready (802)", start] if not_ready
-
-signs["version"] := [
-	sprintf("The fabric manager is version %s and the driver %s; they must be equal", [installed, loaded]),
-	["match-fabric-manager", "reboot-or-reload-driver"],
-] if mismatch
-
-signs["state"] := [sprintf("The fabric state of %d of %d GPUs is %s", [count(unsettled), count(members), facts.list({words | some words in unsettled})]), start] if {
-	count(unsettled) > 0
-}
-
-signs["no-gpu"] := ["The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none, and nothing shows that its fabric manager runs", start] if blacked_out
-signs["stopped"] := ["The fabric manager is not running", start] if stopped
-signs["service"] := ["The fabric manager service is missing or fails", start] if count(unserved) > 0
-
-present := [signs[id] | some id in ["version", "not-ready", "state", "no-gpu", "stopped", "service"]; signs[id]]
-
 findings contains {
+	"grade": "fabric",
 	"subject": "host",
 	"affects": sort(object.keys(unsettled)),
-	"message": concat(". ", array.concat([words | some [words, _] in present], elsewhere)),
-	"messages": (said_not_ready | {m | some m in dark; blacked_out}),
+	"about": {
+		"error": ["system not ready (802)" | not_ready], "unsettled": object.keys(unsettled), "states": states,
+		"installed": [manager.version | mismatch], "loaded": [loaded | mismatch],
+		"down": ["not running" | stopped], "guest": ["a virtual machine" | facts.is_guest == true],
+	},
+	"messages": (said_not_ready | logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})),
 	"evidence": array.flatten([
-		fabric_evidence,
+		[{"fact": sprintf("gpus.devices[%s].fabric", [address]), "value": object.filter(f, ["state", "status"]), "source": "nvmlDeviceGetGpuFabricInfoV"} |
+			some address, f in members
+		],
+		[{"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} | is_boolean(manager.running)],
+		[{"fact": "gpus.driver.fabric_manager.version", "value": manager.version, "source": "the installed fabric manager"} | mismatch],
 		[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
-		logs.all_evidence(unserved),
 	]),
 	"params": {"driver": d | d := loaded},
 	"severity": severity,
-	"confidence": confidence,
-	"remedies": present[0][1],
+	"confidence": {true: "confirmed", false: "likely"}[not_ready],
+	"remedies": array.concat(["start-fabric-manager" | not mismatch], ["match-fabric-manager", "reboot-or-reload-driver"]),
 } if broken
-
-elsewhere := ["In a virtual machine, the fabric manager may run on the host or in a service VM: check there" | facts.is_guest == true]
 
 # A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
 # and faults are not handled.
-severity := "critical" if {
-	not_ready
-} else := "high" if {
-	{words | some words in unsettled} == {"in progress"}
-} else := "medium" if {
+severity := "medium" if {
+	not_ready == false
 	count(members) > 0
-	count(unsettled) == 0
+	count(states - {"in progress"}) == 0
 } else := "critical"
-
-confidence := "confirmed" if {
-	not_ready
-} else := "possible" if {
-	object.keys(signs) == {"no-gpu"}
-} else := "likely"
 
 broken if not_ready
 broken if count(unsettled) > 0
-broken if blacked_out
 
-# A manager of this machine that does not run, or cannot because of its version, is why nothing will start.
+# A manager of this machine that does not run, or cannot because of its version, is why nothing will start: its NVSwitches
+# are PCI functions here. On an NVL72 tray it runs elsewhere.
 broken if {
-	in_tree
+	"nvswitch" in {d.kind | some d in input.pci.devices}
 	cannot_run
-}
-
-# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with NVSwitches hold are such a board, and a
-# job that fails there without its fabric manager fails for that (pytorch issue 129749: a hang, not 802).
-broken if {
-	count(input.texts) > 0
-	board
-	count(members) == 0
-	not facts.is_guest == true
-	cannot_run
-	logs.failed
 }
 
 cannot_run if stopped
 cannot_run if mismatch
 
-probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in ({code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices})
-
-# A fabric that stalls for a moment while a multicast object is bound also answers 802; nvls-multicast covers that.
-said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})
+default not_ready := false
 
 not_ready if probe_not_ready
 not_ready if count(said_not_ready) > 0
 
-# unserved are failures of its service. It fails wherever there is no NVSwitch
-# ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
-# NVSwitches answer through NICs, the same words say that their driver is missing.
-unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
+probe_not_ready if driver_errors.code.SYSTEM_NOT_READY in ({code | code := input.transfers.error_code} | {d.error_code | some d in input.transfers.devices})
 
-# Older programs print that there is no GPU, without CUDA's number 802 (wilicc/gpu-burn issue 36).
-dark := logs.messages({"cuda-no-device", "cuda-init-error"})
-
-# blacked_out is true where NVML shows the GPUs of a board with NVSwitches and CUDA
-# offers none, no variable hides them, and nothing shows a fabric manager.
-blacked_out if {
-	count(input.texts) > 0
-	count(dark) > 0
-	count(input.gpus.devices) > 0
-	switches
-	count(members) == 0
-	not facts.is_guest == true
-	not manager.running == true
-	not logs.said("fm-configured")
-	count({n | some n in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}; is_string(facts.env[n])}) == 0
-}
+# A fabric that stalls for a moment while a multicast object is bound also answers 802; nvls-multicast covers that.
+said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})
 
 missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
 	input.gpus.nvswitches > 0
@@ -143,22 +90,18 @@ asks contains "gpus.nvswitches" if count(members) == 0
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
-	not switched
+	not input.gpus.nvswitches > 0
 }
 
 not_applicable contains "no NVSwitch here" if {
-	not switched
-	is_number(input.gpus.nvswitches)
+	count(members) == 0
+	input.gpus.nvswitches == 0
 }
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
+# members are the GPUs of a fabric. On Blackwell the NVSwitches are no PCI functions, and this is all that is seen of them.
 members := {g.address: g.fabric | some g in facts.named; g.fabric.state != "not-supported"}
-
-# switched is true on a machine with NVSwitches. On Blackwell they are no PCI
-# functions, and the GPUs' membership in a fabric is all that is seen of them.
-switched if input.gpus.nvswitches > 0
-switched if count(members) > 0
 
 # unsettled are the GPUs whose registration has not ended, with its state, or ended in an error.
 unsettled[address] := replace(f.state, "-", " ") if {
@@ -172,6 +115,8 @@ unsettled[address] := f.status if {
 	not f.status in {"SUCCESS", ""}
 }
 
+states := {state | some state in unsettled}
+
 manager := input.gpus.driver.fabric_manager
 
 loaded := input.gpus.driver.kernel_version if {
@@ -180,58 +125,14 @@ loaded := input.gpus.driver.kernel_version if {
 
 # In a container or a virtual machine, the fabric manager that works is elsewhere.
 mismatch if {
-	installed != ""
-	loaded != ""
-	installed != loaded
+	count({manager.version, loaded} - {""}) == 2
 	not facts.is_guest == true
 	not input.container.inside == true
 }
 
-# installed is the version of the fabric manager: its own output, or else that of its
-# package, without the package's revision.
-installed := manager.version if {
-	manager.version != ""
-} else := version if {
-	count(packages) == 1
-	some version in packages
-}
-
-packages := {split(p.version, "-")[0] |
-	some p in input.software
-	regex.match(`^(nvidia-fabric-?manager|cuda-fabric-?manager)(-[0-9]+)?$`, p.name)
-	regex.match(`^[0-9]{3}\.`, p.version)
-}
-
-# stopped is true when the processes of this machine are seen and the fabric manager is not among them. In a virtual
-# machine it may run on the host, in a container it runs outside.
+# In a virtual machine the fabric manager may run on the host, in a container it runs outside.
 stopped if {
 	manager.running == false
 	pci.bare_metal
 	not input.container.private_pid == true
 }
-
-# in_tree is true where the NVSwitches are PCI functions of this machine: then
-# its own fabric manager serves them. On an NVL72 tray it runs elsewhere.
-in_tree if {
-	some d in input.pci.devices
-	d.kind == "nvswitch"
-}
-
-board if count([g |
-	some g in input.gpus.devices
-	model := gpu_models.model[g.name]
-	model.form == "board"
-	model.nvswitch
-]) >= 8
-
-switches if in_tree
-switches if board
-
-fabric_evidence := array.flatten([
-	[{"fact": sprintf("gpus.devices[%s].fabric", [address]), "value": object.filter(f, ["state", "status"]), "source": "nvmlDeviceGetGpuFabricInfoV"} |
-		some address, f in members
-	],
-	[{"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} | is_boolean(manager.running)],
-	[{"fact": "gpus.driver.fabric_manager.version", "value": installed, "source": "the installed fabric manager"} | mismatch],
-	[{"fact": "gpus.driver.kernel_version", "value": loaded, "source": "/proc/driver/nvidia/version"} | mismatch],
-])

@@ -15,12 +15,16 @@
 #   severity: critical
 #   confidence: confirmed
 #   texts_only: true
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   first_of: [failed, exhausted]
 #   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
 #   explains: [collective-hang]
 #   since: "0.2"
+#   grades:
+#     failed: >-
+#       A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.
+#       According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until the GPUs are
+#       reset, NCCL_NVLS_ENABLE=0 lets the job run; {loss}.
 package gpudoctor.rules.nvls_multicast
 
 import data.gpudoctor.lib.facts
@@ -40,43 +44,18 @@ failures contains m if {
 	not m.fields.error == "802"
 }
 
-manager := input.gpus.driver.fabric_manager
-
-# slice is true if fewer GPUs are visible than a board with NVSwitches has (8): a part of
-# a machine that others also use. Its users cannot reset the fabric.
-slice if {
-	count(facts.gpus) > 1
-	count(facts.gpus) < 8
-	some p in facts.gpu_pairs
-	p.nvlinks > 0
-}
-
-slice if input.container.inside == true
-
-# A reset fixes a whole machine at no later cost; NVLS off costs bandwidth for as long as it lasts, and is part of the
-# message. NCCL itself names the way around since 2.27.
-remedies := ["start-fabric-manager", "reset-all-gpus", "reboot-or-reload-driver"] if {
-	manager.running == false
-} else := ["nccl-nvls-disable", "reset-all-gpus", "reboot-or-reload-driver"] if {
-	slice
-} else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
-	count({m.id | some m in failures} & {"nccl-nvls-bind-failed", "cuda-multicast-failed"}) > 0
-} else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
-
 findings contains {
 	"id": "failed",
 	"subject": "host",
-	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until they are reset, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
+	"about": {"loss": variables.losses.nvls},
 	"messages": failures,
 	"remedies": remedies,
 } if count(failures) > 0
 
-default where := ""
-
-where := " The fabric manager is not running." if manager.running == false
-
-# On a live machine, the probe and the fabric's state show more than a log.
-not_applicable contains "no log was given" if {
-	not logs.given
-	facts.gpus
-}
+# Where fewer GPUs are visible than a board with NVSwitches has (8), others may use the machine too, and its users cannot
+# reset the fabric. Otherwise a reset fixes it at no later cost.
+remedies := ["nccl-nvls-disable", "reset-all-gpus", "reboot-or-reload-driver"] if {
+	count(facts.gpus) in numbers.range(2, 7)
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+} else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]

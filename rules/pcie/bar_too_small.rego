@@ -8,10 +8,6 @@
 #     description: BAR1 limits how much memory GPUDirect RDMA can pin.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
 #     description: amdgpu_device_is_peer_accessible requires all memory to be visible to the CPU.
-#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/setup-res.c
-#     description: What the kernel logs when a BAR does not fit into the address space.
-#   - ref: https://github.com/tinygrad/open-gpu-kernel-modules
-#     description: The modified driver maps all of a GPU's memory into BAR1 for its peers.
 # custom:
 #   severity: low
 #   confidence: likely
@@ -22,7 +18,6 @@
 #   since: "0.1"
 #   grades:
 #     small:
-#       severity: low
 #       remedies: [enable-rebar, update-bios]
 #       text: >-
 #         The BAR of {gpus:few} is {size:bytes}[ for {memory:bytes} of memory][, and its Resizable BAR capability offers
@@ -33,7 +28,7 @@
 #       confidence: confirmed
 #       remedies: [enable-rebar, update-bios]
 #       text: >-
-#         The kernel found no address space for a BAR of {gpu|a GPU}: the firmware reserves too little (Above 4G Decoding,
+#         The kernel found no address space for a BAR of a GPU[ ({address})]: the firmware reserves too little (Above 4G Decoding,
 #         Resizable BAR). The driver cannot start the GPU, or cannot offer peer access to it
 #     bridge:
 #       severity: high
@@ -43,10 +38,11 @@
 #         cannot cover its memory
 #     refused:
 #       severity: critical
+#       remedies: [nccl-p2p-disable, enable-rebar, update-bios, replace-hardware]
 #       text: >-
 #         The driver could not map one GPU's memory for another (error 205): the BAR does not cover the memory, because
 #         Resizable BAR or Above 4G Decoding is off, the address space was too small, or a card has more memory than the
-#         BAR of its model covers[ (as {outgrown} here)]
+#         BAR of its model covers
 package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.amd
@@ -56,16 +52,12 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
-import data.tables.gpu_models as table
 import data.tables.thresholds
 
-# windows are the BARs through which others see the memory of each GPU. Coherent platforms (GH200, GB10) have none.
-windows[address] := {"size": size, "evidence": {"fact": sprintf(fact, [address]), "value": size, "source": source}} if {
-	some address in ({address | some address in facts.gpus} | {d.address | some d in input.pci.devices; d.kind == "gpu"})
-	[size, fact, source] := window(address)
-}
+# windows are the BARs through which others see the memory of each GPU: what AMD's driver calls visible, what NVML says,
+# or the size of the memory's BAR in the PCI tree. Coherent platforms (GH200, GB10) have none.
+windows[address] := window(address) if some address in facts.gpus
 
-# window is what AMD's driver calls visible, what NVML says, or the size of the memory's BAR in the PCI tree.
 window(address) := [size, "gpus.devices[%s].visible_memory_bytes", "mem_info_vis_vram_total of the PCI device"] if {
 	size := facts.gpu[address].visible_memory_bytes
 } else := [size, "gpus.devices[%s].bar1_bytes", "nvmlDeviceGetBAR1MemoryInfo"] if {
@@ -87,14 +79,14 @@ memory_bar(address) := 1 if {
 memory(address) := facts.gpu[address].memory_bytes if facts.gpu[address].memory_bytes > 0
 
 largest[address] := most if {
-	some address, w in windows
+	some address, [size, _, _] in windows
 	most := max({bar.max_bytes | some bar in pci.device[address].resizable_bars})
-	most > w.size
+	most > size
 }
 
-small[address] := w if {
-	some address, w in windows
-	too_small(address, w.size)
+small[size] contains address if {
+	some address, [size, _, _] in windows
+	too_small(address, size)
 	not facts.gpu[address].mig == true
 	not facts.gpu[address].virtualization_mode == "vgpu"
 	not pci.device[address].driver == "vfio-pci"
@@ -117,110 +109,41 @@ too_small(address, size) if {
 }
 
 resizable(address) if largest[address]
-
-resizable(address) if {
-	peers.vendor(address) == "amd"
-	count(unoffered) > 0
-}
-
-# GeForce and workstation cards since Ampere; ids rise with the generations.
-resizable(address) if {
-	count(input.texts) > 0
-	pci.device[address].device >= table.nvidia.first_resizable_bar_id
-	peers.vendor(address) == "nvidia"
-}
-
 resizable(address) if gpu_models.model[facts.gpu[address].name].resizable_bar
 
-unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
+findings contains {
+	"grade": "small",
+	"subject": peers.shorten(gpus),
+	"affects": sort(gpus),
+	"about": object.union({"gpus": gpus, "size": size}, {name: max(sizes) |
+		some name, sizes in {"memory": {memory(gpu) | some gpu in gpus}, "largest": {largest[gpu] | some gpu in gpus}}
+		count(sizes) > 0
+	}),
+	"evidence": [{"fact": sprintf(fact, [gpu]), "value": size, "source": source} | some gpu in sort(gpus); [_, fact, source] := windows[gpu]],
+	"severity": {true: "medium", false: "low"}[count(gpus & needing) > 0],
+	"confidence": {true: "confirmed", false: "likely"}[count(gpus & object.keys(largest)) > 0],
+} if some size, gpus in small
 
-# NVIDIA's driver uses BAR1 for peer access on some cards only, so a small one that cannot grow (T4) matters little.
-severity(address) := "high" if {
-	peers.vendor(address) == "amd"
-	count(unoffered) > 0
-} else := "medium" if {
-	address in needing
-} else := "low"
-
-# needing are the GPUs that would talk to another over PCIe. Those that reach each other one over xGMI need no BAR.
-needing contains address if {
-	some address in facts.gpus
-	peers.vendor(address) == "amd"
-	count(facts.gpus) > 1
-	not address in xgmi_ends
-}
-
+# needing are the GPUs that would talk to another over PCIe through a BAR that can grow. NVIDIA's driver uses BAR1 for
+# peer access on some cards only, so a small one that cannot grow (T4) matters little.
 needing contains address if {
 	some p in facts.gpu_pairs
-	peers.joined(p) == "pcie"
+	peers.joined(p) != "nvlink"
 	not p.link_type == "xgmi"
 	not peers.refused(p)
 	not peers.measured(p.a, p.b) == "good"
 	some address in [p.a, p.b]
-	largest[address]
-}
-
-xgmi_ends := peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs)
-
-xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
-
-alike[[severity(address), about]] contains address if {
-	some address, w in small
-	about := object.union_n([
-		{"size": w.size},
-		{"memory": m | m := memory(address)},
-		{"largest": l | l := largest[address]},
-	])
-}
-
-findings contains {
-	"grade": "small",
-	"subject": subject(gpus),
-	"affects": sort(gpus),
-	"about": object.union({"gpus": gpus}, about),
-	"evidence": [e | some address in sort(gpus); some e in array.concat([small[address].evidence], growth(address))],
-	"messages": {m | some m in unoffered; weight == "high"},
-	"severity": weight,
-	"confidence": {true: "confirmed", false: "likely"}["largest" in object.keys(about)],
-} if some [weight, about], gpus in alike
-
-subject(gpus) := "host" if {
-	count(gpus) > 1
-	gpus == facts.gpus
-} else := peers.shorten(gpus)
-
-growth(address) := [{
-	"fact": sprintf("pci.devices[%s].resizable_bars", [address]),
-	"value": pci.device[address].resizable_bars,
-	"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
-} |
-	largest[address]
-]
-
-# outgrown are the models whose BAR1 ends below the memory that modified cards
-# have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
-outgrown := {g.address |
-	some g in input.gpus.devices
-	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * (1024 * 1024)
+	address in (object.keys(largest) | object.keys(amd.small_bars))
 }
 
 findings contains {
 	"grade": "refused",
 	"subject": "host",
-	"about": {"outgrown": outgrown},
 	"messages": logs.mapping_refused,
-	"evidence": [w.evidence | some w in small],
-	"params": {"gpu": array.concat(sort(outgrown), ["GPU"])[0]},
-	"confidence": {true: "confirmed", false: "likely"}[count(small) > 0],
-	"remedies": {
-		true: ["nccl-p2p-disable", "replace-hardware"],
-		false: ["enable-rebar", "nccl-p2p-disable", "update-bios"],
-	}[count(outgrown) > 0],
 } if count(logs.mapping_refused) > 0
 
-# roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log: the
-# driver cannot reach the GPU at all, or not its memory. A driver that fails to enlarge a BAR goes on with the small one,
-# so a later size says nothing against it.
+# roomless are the GPUs with a memory BAR for which the kernel found no room, in the PCI tree and in the kernel log. A
+# driver that fails to enlarge a BAR goes on with the small one, so a later size says nothing against it.
 roomless[d.address] contains {
 	"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [d.address, bar.index]),
 	"value": true,
@@ -241,11 +164,9 @@ roomless[pci.place(e)] contains evidence if {
 
 # of_gpu is true of a BAR of a GPU, by its address, the driver that speaks, or the size that nothing else asks for.
 of_gpu(e) if e.address in facts.gpus
+of_gpu(e) if e.kind == "amdgpu"
 of_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
 of_gpu(e) if e.id in {"nvrm-bar-invalid", "amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
-of_gpu(e) if e.address in of_amdgpu
-
-of_amdgpu := {e.address | some e in pci.events.amdgpu}
 
 of_gpu(e) if {
 	count([address | some address in facts.gpus; contains(address, ":")]) == 0
@@ -255,29 +176,28 @@ of_gpu(e) if {
 findings contains {
 	"grade": "no-room",
 	"subject": place,
-	"affects": [address | some address in [place]; address != "host"],
-	"about": {"gpu": sprintf("GPU %s", [place]) | place != "host"},
+	"affects": [place | place != "host"],
+	"about": {"address": [place | place != "host"]},
 	"evidence": evidence,
 } if some place, evidence in roomless
 
 # A window of a bridge that found no room, although nothing but the memory of a GPU needs one as large. Where it is not
 # known which bridges are above a GPU, it may be below this one.
-cramped[e.address] contains e if some e in pci.events["bridge-window"]
-
 findings contains {
 	"grade": "bridge",
-	"subject": bridge,
+	"subject": e.address,
 	"affects": sort(gpus),
-	"about": {"size": max({e.size_bytes | some e in es})},
-	"evidence": pci.event_evidence(es),
-	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
+	"about": {"size": e.size_bytes},
+	"evidence": pci.event_evidence({e}),
 } if {
-	some bridge, es in cramped
-	gpus := pcie_links.below(bridge) & facts.gpus
-	count(gpus | (facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""})) > 0
-	count([address | some address in gpus; windows[address]; memory(address); not small[address]]) < max([count(gpus), 1])
-	count(gpus & object.keys(roomless)) == 0
+	some e in pci.events["bridge-window"]
+	gpus := pcie_links.below(e.address) & facts.gpus
+	unplaced := facts.gpus - {d.address | some d in input.pci.devices; d.root_bus != ""}
+	count({true: gpus, false: unplaced}[count(gpus) > 0] - covered) > 0
+	count(roomless) == 0
 }
+
+covered := {address | some address, _ in windows; memory(address)} - union({gpus | some gpus in small})
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
