@@ -26,15 +26,6 @@
 #     few-cpus: >-
 #       NCCL used {cpus} CPUs for GPU {gpu}: the launcher binds its processes to few of the CPUs near the GPU (srun
 #       --cpu-bind, mpirun --bind-to), and NCCL's threads share them with the program
-#     core: >-
-#       mpirun binds a rank to one core, its default for up to two ranks: NCCL's threads for all GPUs of that rank share
-#       it with the program, and host memory is on that core's node. Use --bind-to none, or --bind-to numa
-#     refused: >-
-#       A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a
-#       container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity
-#     apart: >-
-#       NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the
-#       host, cross to another node
 package gpudoctor.rules.numa_affinity
 
 import data.gpudoctor.lib.facts
@@ -57,15 +48,13 @@ findings contains {
 	"about": {"node": n.id, "gpus": node_gpus[n.id], "cpus": n.cpus, "allowed": input.numa.allowed_cpus},
 	"evidence": [{"fact": sprintf("numa.nodes[%d].allowed_cpus", [n.id]), "value": 0, "source": "/proc/self/status (Cpus_allowed_list)"}],
 	"params": {"node": n.id},
-	"remedies": binding,
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
 } if {
 	some n in surroundings.cpu_nodes
 	n.allowed_cpus == 0
 	count(node_gpus[n.id]) > 0
 	max([other.allowed_cpus | some other in surroundings.cpu_nodes]) > 0
 }
-
-binding := ["bind-numa", "ignore-cpu-affinity"]
 
 findings contains {
 	"subject": "kernel.numa_balancing",
@@ -114,33 +103,3 @@ findings contains {
 	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(masks[key])],
 	"remedies": ["ignore-cpu-affinity", "bind-numa"],
 } if key := min(object.keys(few))
-
-# words are what programs log. Open MPI binds up to two ranks to a core and says so with --report-bindings (mpirun(1)):
-# that counts in a job on GPUs.
-words.core := logs.messages({"mpi-rank-bound-core"}) if count(object.get(input, "benchmarks", [])) + count(object.get(input, ["logs", "communicators"], [])) > 0
-
-# The kernel answers EINVAL where no CPU of the set is in the cpuset of the process (sched_setaffinity(2)).
-words.refused := logs.messages({"affinity-refused", "nccl-affinity-failed"}) | {m |
-	some m in logs.messages({"python-sets-affinity"})
-	some error in logs.messages({"python-invalid-argument"})
-	error.source == m.source
-	(error.line - m.line) in {1, 2, 3, 4}
-}
-
-# A virtual machine that reports no CPUs near a GPU gets no finding.
-words.apart := {m |
-	some m in logs.messages({"nccl-affinity-empty"})
-	trim_space(m.fields.near) != ""
-	trim_space(m.fields.allowed) != ""
-}
-
-findings contains {
-	"grade": grade,
-	"subject": "affinity",
-	"messages": messages,
-	"severity": object.get({"refused": "high"}, grade, "medium"),
-	"remedies": binding,
-} if {
-	some grade, messages in words
-	count(messages) > 0
-}

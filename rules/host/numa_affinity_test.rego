@@ -22,26 +22,10 @@ kept(gpu, mask, cpus, source) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus"
 log(affinities) := {"logs": {"messages": [], "affinities": affinities}}
 launchers := log([kept(0, "f", 8, "srun.log"), kept(0, "f", 24, "mpirun.log"), kept(1, "f", 24, "mpirun.log")])
 
-# What programs and libraries say of the CPUs that they may run on.
-said(id, line, fields) := {"id": id, "program": "x", "role": "cause", "text": id, "source": "job.log", "line": line, "order": line, "fields": fields}
-spoke(messages) := {"logs": {"messages": messages}}
-bound := object.union(said("mpi-rank-bound-core", 1, {"rank": "0", "core": "0"}), {"role": "setting"})
-
 test_findings if {
 	every row in [
 		[second_gpu({}), set()],
 		[launchers, {["affinity", "few-cpus"]}],
-		[spoke([said("nccl-affinity-failed", 1, {})]), {["affinity", "refused"]}],
-		[spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})]), {["affinity", "refused"]}],
-		[spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})]), set()],
-		[spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})]), {["affinity", "apart"]}],
-		# A rank bound to one core, in a job that uses GPUs.
-		[
-			object.union(spoke([bound]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]}),
-			{["affinity", "core"]},
-		],
-		[object.union(spoke([bound]), {"logs": {"communicators": [{"started": 1, "completed": 1}]}}), {["affinity", "core"]}],
-		[spoke([bound]), set()],
 	] {
 		found := numa_affinity.findings with input as row[0]
 		{[f.subject, f.grade] | some f in found} == row[1]

@@ -49,6 +49,15 @@ holds contains "gloo_peer_named" if {
 	m.fields.remote # No loopback address.
 }
 
+# A connection between ranks was reset or refused, and no rank had ended before.
+holds contains "ranks_cut_off" if {
+	m := logs.first(logs.messages({
+		"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
+		"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
+	}))
+	not connections.died_before(m)
+}
+
 # A program says why a connection was given up, and no warning of Gloo does.
 holds contains "gloo_reason_told" if {
 	not logs.said("gloo-loopback-fallback")

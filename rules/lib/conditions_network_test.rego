@@ -45,6 +45,11 @@ test_gloo if {
 	not holds("gloo_reason_told", given([other, {"id": "gloo-loopback-fallback"}]))
 }
 
+test_ranks_cut_off if {
+	holds("ranks_cut_off", given([{"id": "torch-store-closed"}]))
+	not holds("ranks_cut_off", given([{"id": "torch-cuda-oom"}, {"id": "torch-store-closed"}]))
+}
+
 test_failed_before_efa if {
 	oom := {"id": "torch-cuda-oom"}
 	silent := {"id": "ofi-peer-unreachable"}

@@ -76,20 +76,4 @@ readings := {
 	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
-# A service mesh proxy accepts each connection of a pod itself, and then drops it if it does not know the port.
-findings contains {
-	"subject": "service mesh",
-	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and a connection between ranks was reset or refused: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(proxy)]),
-	"severity": "high",
-	"remedies": ["open-firewall", "other"],
-	"messages": {m, proxy},
-} if {
-	proxy := logs.first(logs.by_id["kubernetes-sidecar"])
-	m := logs.first(logs.messages({
-		"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
-		"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
-	}))
-	not connections.died_before(m)
-}
-
 findings contains found if some found in own_connection.blocked
