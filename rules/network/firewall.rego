@@ -37,18 +37,18 @@ findings contains {
 	"remedies": ["open-firewall", "set-socket-ifname"],
 	"messages": {f.message},
 	"evidence": logs.all_evidence(firewalls),
-} if some id, [f, severity, confidence] in verdicts
+} if some [id, f, severity, confidence] in verdicts
 
 # firewalls are what else shows that a firewall is on.
 firewalls := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
 
 # Ranks that took interfaces which do not lead to each other need no firewall.
-verdicts["blocked"] := [f, "critical", {true: "possible", false: "likely"}[count(connections.bad_choices) > 0]] if {
+verdicts contains ["blocked", f, "critical", {true: "possible", false: "likely"}[count(connections.bad_choices) > 0]] if {
 	f := connections.earliest({f | some f in told; f.hard; f.kind in {"timed-out", "no-route"}})
 }
 
 # What is refused, broken off or only told in passing has other explanations as well.
-verdicts["doubtful"] := [f, doubtful_severity(f), "possible"] if {
+verdicts contains ["doubtful", f, doubtful_severity(f), "possible"] if {
 	count(connections.bad_choices) == 0
 	networks.troubled
 	not networks.single_node
