@@ -110,7 +110,7 @@ needed(p) if p.device in wanted
 needed(p) if alone(p)
 
 # used is true of a port that had a link since the driver was loaded, and lost it (PortCounters LinkDowned of the
-# InfiniBand specification, 16.1.3.5), and of the only ones of a machine if they have a link.
+# InfiniBand specification, 16.1.3.5), and of the only ones of a machine if they have a link, or the job needs them.
 used(p) if {
 	rdma.of_machine(p)
 	p.state == "down"
@@ -121,6 +121,11 @@ used(p) if {
 used(p) if {
 	alone(p)
 	p.state in {"init", "armed"}
+}
+
+used(p) if {
+	alone(p)
+	networks.multi_node
 }
 
 # Transfers that were never answered, on a fabric where only a dead link, a dead peer or routing can be the reason.

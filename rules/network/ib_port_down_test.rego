@@ -30,6 +30,7 @@ test_findings if {
 		[[ports([up, initialized])], "mlx5_0:1", "info"],
 		[[ports([{"state": "down", "physical_state": "Disabled"}])], "mlx5_0:1", "info"],
 		[[ports([initialized])], "mlx5_0:1", "medium"],
+		[[ports([down]), {"logs": {"communicators": [{"nodes": 2}]}}], "mlx5_0:1", "medium"],
 		[[ports([up, down]), both_used], "mlx5_0:1", "high"],
 		[[ports([up, down]), log([given_up])], "mlx5_0:1", "high"],
 		[[ports([up, down]), both_used, log([given_up])], "mlx5_0:1", "critical"],

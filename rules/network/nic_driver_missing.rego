@@ -32,8 +32,10 @@ adapters[d.address] := d if {
 }
 
 # A machine on which no device shows its driver was recorded without them.
+drivers_known if input.pci.devices[_].driver
+
 unusable contains address if {
-	input.pci.devices[_].driver
+	drivers_known
 	some address, d in adapters
 	not d.driver
 }
@@ -52,7 +54,7 @@ findings contains {
 	"subject": {true: min(unusable), false: "network"}[count(unusable) == 1],
 	"about": {"adapters": unusable},
 	"evidence": array.concat(
-		[{"fact": sprintf("pci.devices[%s].driver", [address]), "value": object.get(adapters[address], "driver", ""), "source": sprintf("/sys/bus/pci/devices/%s/driver", [address])} | some address in unusable],
+		[{"fact": sprintf("pci.devices[%s].driver", [address]), "value": object.get(d, "driver", ""), "source": sprintf("/sys/bus/pci/devices/%s/driver", [address])} | some address, d in adapters; address in unusable],
 		rdma.module_evidence,
 	),
 	"severity": {true: "low", false: "medium"}[object.get(input, ["host", "virtualization", "passthrough_host"], false)],
