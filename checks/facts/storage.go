@@ -53,9 +53,6 @@ type RAIDArray struct {
 	Level string `json:"level,omitempty"`
 	// State is "clean", "active", "read-auto", "inactive", "broken", ..., from array_state.
 	State string `json:"state,omitempty"`
-	// Container is true where the array only holds the metadata of others (IMSM, DDF), from
-	// metadata_version: it is never active.
-	Container bool `json:"container,omitempty"`
 	// Disks is how many devices it is meant to have, from raid_disks, and Degraded how many of
 	// these are missing, from degraded; nil for levels without redundancy.
 	Disks    int  `json:"disks,omitempty"`
@@ -92,10 +89,8 @@ type Mount struct {
 	// /sys/class/block/*/slaves shows them. Empty means none, nil not known.
 	Device string   `json:"device,omitempty"`
 	Drives []string `json:"drives,omitzero"`
-	// ReadOnly is the option ro, Data that of ext4 for its journal, if it is set ("journal",
-	// "writeback", "ordered").
-	ReadOnly bool   `json:"read_only,omitempty"`
-	Data     string `json:"data,omitempty"`
+	// ReadOnly is the option ro.
+	ReadOnly bool `json:"read_only,omitempty"`
 }
 
 // GDS is GPUDirect Storage: as the machine shows it, or as gdscheck -p does. Source is the folder or
@@ -118,10 +113,7 @@ type GDS struct {
 	Variables []string `json:"variables,omitempty"`
 	// KernelP2PDMA is whether the kernel has CONFIG_PCI_P2PDMA, from its configuration; it is
 	// read where cuFile is to use it.
-	KernelP2PDMA *bool `json:"kernel_p2pdma,omitempty"`
-	// IOMMU is what gdscheck says about the IOMMU: "disabled", "enabled",
-	// "pass-through or enabled".
-	IOMMU  string `json:"iommu,omitempty"`
-	Source string `json:"source"`
-	Line   int    `json:"line"`
+	KernelP2PDMA *bool  `json:"kernel_p2pdma,omitempty"`
+	Source       string `json:"source"`
+	Line         int    `json:"line"`
 }

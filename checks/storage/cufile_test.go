@@ -68,12 +68,6 @@ func TestLargeFile(t *testing.T) {
 	expect.Fails(settings(host.Live(), at))(t, "more than 1048576 bytes", "it")
 }
 
-func TestIsContainer(t *testing.T) {
-	for metadata, want := range map[string]bool{"1.2": false, "0.90": false, "none": false, "": false, "external:imsm": true, "external:ddf": true, "external:/md127/0": false, "external:-md127/0": false} {
-		expect.Equal(t, want, isContainer(metadata), "%q", metadata)
-	}
-}
-
 // FuzzConfig checks that a parsed file gives known properties with known values.
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte("{ // x\n\"properties\": {\"use_pci_p2pdma\": true, /* y */ \"rdma_peer_affinity_policy\": \"RoundRobin\",},}"))

@@ -65,9 +65,6 @@ func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount
 		o.Export, o.Protocol = escape.Printable(m.Source, gather.MaxShown), protocol(m)
 		return o
 	}
-	if m.FSType == ext4 {
-		o.Data = oneWord.FindString(option(m.VFSOptions, "data"))
-	}
 	o.Device = r.device(m)
 	if o.Device != "" {
 		o.Drives = r.drivesBelow(o.Device, drives)

@@ -26,7 +26,7 @@ func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 // array reads one array.
 func (r *reader) array(name, dir, state string) facts.RAIDArray {
 	text := func(file string) string { return r.Text("arrays."+file, path.Join(dir, file)) }
-	a := facts.RAIDArray{Name: name, State: state, Level: oneWord.FindString(text("level")), Container: isContainer(text("metadata_version")), Sync: oneWord.FindString(text("sync_action"))}
+	a := facts.RAIDArray{Name: name, State: state, Level: oneWord.FindString(text("level")), Sync: oneWord.FindString(text("sync_action"))}
 	disks, _, _ := strings.Cut(text("raid_disks"), " ") // While it is reshaped: "5 (4)".
 	a.Disks, _ = smallNumber(disks)
 	if n, ok := smallNumber(text("degraded")); ok {

@@ -92,10 +92,10 @@ func server() *host.Memory {
 		addDrive(m, n, n == 3)
 	}
 	addArray(m, "md0", "9:0", map[string]string{
-		"level": "raid1", "array_state": "active", "metadata_version": "1.2", "raid_disks": "2", "degraded": "1", "sync_action": "recover", "sync_completed": "1024 / 4096",
+		"level": "raid1", "array_state": "active", "raid_disks": "2", "degraded": "1", "sync_action": "recover", "sync_completed": "1024 / 4096",
 	}, "nvme0n1p1", "nvme1n1p1")
-	addArray(m, "md1", "9:1", map[string]string{"level": "raid0", "array_state": "clean", "metadata_version": "1.2", "raid_disks": "2"}, "nvme2n1", "nvme3n1")
-	addArray(m, "md127", "9:127", map[string]string{"level": "container", "array_state": "inactive", "metadata_version": "external:imsm", "raid_disks": "0"})
+	addArray(m, "md1", "9:1", map[string]string{"level": "raid0", "array_state": "clean", "raid_disks": "2"}, "nvme2n1", "nvme3n1")
+	addArray(m, "md127", "9:127", map[string]string{"level": "container", "array_state": "inactive", "raid_disks": "0"})
 	addArray(m, "md9", "9:9", map[string]string{"array_state": "clear"})
 	addVirtual(m, "dm-0", "253:0", "md0")
 	m.AddDir("/sys/block/sda/md_unrelated")
@@ -145,12 +145,12 @@ func TestStorage(t *testing.T) {
 		Arrays: []facts.RAIDArray{
 			{Name: "md0", Level: "raid1", State: "active", Disks: 2, Degraded: new(1), Sync: "recover", SyncPercent: new(25.0), Members: []facts.RAIDMember{member("nvme0n1p1"), member("nvme1n1p1")}},
 			{Name: "md1", Level: "raid0", State: "clean", Disks: 2, Members: []facts.RAIDMember{member("nvme2n1"), member("nvme3n1")}},
-			{Name: "md127", Level: "container", State: "inactive", Container: true, Members: []facts.RAIDMember{}},
+			{Name: "md127", Level: "container", State: "inactive", Members: []facts.RAIDMember{}},
 		},
 		Mounts: []facts.Mount{
 			{Path: "/data of jobs", Type: "xfs", Device: "md1", Drives: []string{"nvme2", "nvme3"}},
 			{Path: "/home", Type: "nfs4", Network: true, Export: "filer:/home", Protocol: "rdma", ReadOnly: true},
-			{Path: "/journal", Type: "ext4", Device: "nvme2n1p1", Drives: []string{"nvme2"}, Data: "journal"},
+			{Path: "/journal", Type: "ext4", Device: "nvme2n1p1", Drives: []string{"nvme2"}},
 			{Path: "/lustre", Type: "lustre", Network: true, Export: "10.0.0.1@o2ib:10.0.0.2@o2ib:/fs", Protocol: "rdma"},
 			{Path: "/old", Type: "nfs", Network: true, Export: "filer:/old", Protocol: "tcp"},
 			{Path: "/sda", Type: "ext4", Device: "sda1", Drives: []string{}},
@@ -251,7 +251,7 @@ func TestCircle(t *testing.T) {
 // An array that lacks a member lists those that it has.
 func TestMissingMember(t *testing.T) {
 	m := server()
-	addArray(m, "md2", "9:2", map[string]string{"level": "raid5", "array_state": "clean", "metadata_version": "1.2", "raid_disks": "5 (4)", "degraded": "1", "sync_action": "idle", "sync_completed": "none"}, "sda1", "sdb1")
+	addArray(m, "md2", "9:2", map[string]string{"level": "raid5", "array_state": "clean", "raid_disks": "5 (4)", "degraded": "1", "sync_action": "idle", "sync_completed": "none"}, "sda1", "sdb1")
 	text(m, "/sys/devices/virtual/block/md2/md/dev-sdb1/state", "faulty,write_error")
 	f := checktest.One(t, storage.Check, m)
 	i := slices.IndexFunc(f.Storage.Arrays, func(a facts.RAIDArray) bool { return a.Name == "md2" })
@@ -331,7 +331,7 @@ func FuzzFiles(f *testing.F) {
 		for _, file := range []string{"state", "transport", "model", "firmware_rev", "address"} {
 			text(m, "/sys/devices/pci0000:40/0000:40:00.0/nvme/nvme0/"+file, word)
 		}
-		for _, file := range []string{"level", "sync_action", "metadata_version", "dev-nvme0n1p1/state"} {
+		for _, file := range []string{"level", "sync_action", "dev-nvme0n1p1/state"} {
 			text(m, "/sys/devices/virtual/block/md0/md/"+file, word)
 		}
 		for _, file := range []string{"raid_disks", "degraded"} {
@@ -350,7 +350,7 @@ func FuzzFiles(f *testing.F) {
 			expect.That(t, !bad(a.Level) && !bad(a.Sync) && a.Disks >= 0 && (a.Degraded == nil || *a.Degraded >= 0) && (a.SyncPercent == nil || *a.SyncPercent >= 0 && *a.SyncPercent <= 100), "got %+v", a)
 		}
 		for _, o := range s.Mounts {
-			expect.That(t, !slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad), "got %+v", o)
+			expect.That(t, !slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device}, bad), "got %+v", o)
 		}
 		expect.That(t, !bad(s.GDS.Version) && len(s.GDS.Drivers) <= 11, "got %+v", s.GDS)
 	})

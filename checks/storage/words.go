@@ -69,18 +69,9 @@ func progress(s string) (float64, bool) {
 	return float64(int(a/b*1000)) / 10, true
 }
 
-// isContainer reports whether an array only holds metadata that others share: "external:imsm". An
-// array within it has "external:/md127/0".
-func isContainer(metadata string) bool {
-	kind, external := strings.CutPrefix(metadata, "external:")
-	return external && !strings.HasPrefix(kind, "/") && !strings.HasPrefix(kind, "-")
-}
-
-const ext4 = "ext4"
-
 // local and network are the file systems that hold data.
 var (
-	local   = []string{"ext2", "ext3", ext4, "xfs", "btrfs", "f2fs", "zfs", "bcachefs", "jfs", "reiserfs", "ocfs2", "gfs2"}
+	local   = []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "bcachefs", "jfs", "reiserfs", "ocfs2", "gfs2"}
 	network = []string{
 		"nfs", "nfs4", "lustre", "wekafs", "beegfs", "beegfs_nodev", "gpfs", "ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs", "cifs", "smb3",
 		"9p", "virtiofs", "fuse.juicefs", "fuse.JuiceFS", "fuse.gcsfuse", "fuse.s3fs", "fuse.mount-s3", "fuse.mountpoint-s3", "fuse.blobfuse", "fuse.blobfuse2",

@@ -38,11 +38,11 @@ func TestJoinStorage(t *testing.T) {
 		Drives: []facts.NVMeDrive{{Name: "nvme0"}},
 		GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: map[string]string{"NVMe": "unsupported"}, Source: "/proc/driver/nvidia-fs"},
 	}
-	told := &facts.GDS{Version: "2.17", Drivers: map[string]string{"NVMe": "supported"}, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3}
+	told := &facts.GDS{Version: "2.17", Drivers: map[string]string{"NVMe": "supported"}, Source: "gdscheck.txt", Line: 3}
 	for name, tt := range map[string]struct{ machine, text, want *facts.StorageFacts }{
 		"both": {machine, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{
 			Drives: machine.Drives,
-			GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: told.Drivers, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3},
+			GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: told.Drivers, Source: "gdscheck.txt", Line: 3},
 		}},
 		"a text alone":               {&facts.StorageFacts{Drives: machine.Drives}, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{Drives: machine.Drives, GDS: told}},
 		"a text without GDS":         {machine, &facts.StorageFacts{}, machine},

@@ -6,16 +6,11 @@
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
 #     description: How PyTorch allocates and caches GPU memory
-#   - ref: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory
-#     description: What the memory limit of a control group does
-#   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/
-#     description: OOMKilled, and how to raise a memory limit
+#   - {ref: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, description: The memory limit of a control group}
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   needs:
-#     - job-told-if-given
-#     - [texts-given, kernel_log.events]
+#   needs: [job-told-if-given, [texts-given, kernel_log.events]]
 #   remedies: [free-memory, fix-application, other]
 #   first_of: [host, killed, ended]
 #   explains: [device > oom/ended]
@@ -50,9 +45,7 @@ findings contains {
 	"evidence": [{"fact": "container.memory", "value": group, "source": "/sys/fs/cgroup: memory.max, memory.current"}],
 } if {
 	count(surroundings.usable) > 0
+	group := input.container.memory
+	left := max([group.limit_bytes - group.in_use_bytes, 0])
 	left < thresholds.group_memory_left_bytes
 }
-
-group := input.container.memory
-
-left := max([group.limit_bytes - group.in_use_bytes, 0])

@@ -5,16 +5,11 @@
 #   of processes, pids.max of a control group or the kernel's limit on System V segments is reached, ranks fail while
 #   they connect or start workers.
 # related_resources:
-#   - ref: https://docs.pytorch.org/docs/stable/multiprocessing.html#sharing-strategies
-#     description: Sharing with file descriptors, and what to do when they run out
-#   - ref: https://man7.org/linux/man-pages/man2/getrlimit.2.html
-#     description: RLIMIT_NOFILE and RLIMIT_NPROC
+#   - {ref: https://man7.org/linux/man-pages/man2/getrlimit.2.html, description: RLIMIT_NOFILE and RLIMIT_NPROC}
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   needs:
-#     - job-told-if-given
-#     - [texts-given, container.nofile_soft]
+#   needs: [job-told-if-given, [texts-given, container.nofile_soft]]
 #   remedies: [raise-process-limits, other]
 #   explains: [address-space > oom, address-space > gpu-visibility]
 #   since: "0.2"
@@ -25,8 +20,6 @@ import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
-# Programs say themselves which limit they reached: the verdicts of these messages are rows of the catalogue.
-
 # A soft limit below what the kernel gives to every process: somebody lowered it.
 findings contains {
 	"id": "low-limit",
@@ -35,7 +28,6 @@ findings contains {
 	"severity": "low",
 	"confidence": "possible",
 	"evidence": [{"fact": "container.nofile_soft", "value": soft, "source": "/proc/self/limits"}],
-	"remedies": ["raise-process-limits"],
 } if {
 	soft := input.container.nofile_soft
 	soft >= 0
@@ -43,24 +35,19 @@ findings contains {
 	not logs.given
 }
 
-# CUDA and ROCm reserve address space for the memory of all GPUs and of the host when they start, and say that memory ran
-# out where they cannot: under a limit of 16 GB, PyTorch 2.11 on an H200 with 141 GB free did.
+# Under a limit of 16 GB, PyTorch 2.11 on an H200 with 141 GB free said that memory ran out.
 findings contains {
 	"id": "address-space",
 	"subject": "RLIMIT_AS",
 	"message": sprintf("The address space of the job's processes is limited to %d GiB (ulimit -v, or h_vmem of a scheduler), and a GPU reported that memory ran out: CUDA and ROCm need address space for the memory of all GPUs and of the host", [round(limited / ((1024 * 1024) * 1024))]),
-	"severity": "critical",
 	"confidence": "likely",
 	"evidence": [{"fact": "container.address_space_soft_bytes", "value": limited, "source": "/proc/self/limits"}],
 	"messages": exhausted,
-	"remedies": ["raise-process-limits"],
 } if {
 	limited := input.container.address_space_soft_bytes
 	limited >= 0
-	count(exhausted) > 0
+	exhausted := logs.by_id["torch-out-of-memory"]
 }
-
-exhausted := logs.by_id["torch-out-of-memory"]
 
 findings contains object.union({"subject": "network"}, found) if some found in own_connection.limited
 
@@ -69,13 +56,10 @@ findings contains {
 	"message": sprintf("%d of %d processes and threads are left to this container or job: the ranks of a job with data loader workers need more", [left, tasks.limit]),
 	"severity": "low",
 	"confidence": "possible",
-	"remedies": ["raise-process-limits"],
 	"evidence": [{"fact": "container.tasks", "value": tasks, "source": "/sys/fs/cgroup: pids.max, pids.current"}],
 } if {
 	count(surroundings.usable) > 0
+	tasks := input.container.tasks
+	left := max([tasks.limit - tasks.used, 0])
 	left < thresholds.group_tasks_left
 }
-
-tasks := input.container.tasks
-
-left := max([tasks.limit - tasks.used, 0])

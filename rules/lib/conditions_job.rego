@@ -29,6 +29,23 @@ holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
+# A job uses GPUs; the CPUs near a GPU are known; a program set its affinity, as the lines before an error show.
+holds contains "gpu_job" if input.benchmarks[_]
+holds contains "gpu_job" if input.logs.communicators[_]
+
+holds contains "cpus_near_gpu_known" if {
+	some m in logs.by_id["nccl-affinity-empty"]
+	trim_space(m.fields.near) != ""
+	trim_space(m.fields.allowed) != ""
+}
+
+holds contains "affinity_set_before" if {
+	some m in logs.by_id["python-sets-affinity"]
+	some error in logs.by_id["python-invalid-argument"]
+	error.source == m.source
+	(error.line - m.line) in {1, 2, 3, 4}
+}
+
 # HIP does not see a GPU that a program uses, and no list hides it.
 holds contains "hip_lacks_gpus" if logs.said("hip-no-device")
 

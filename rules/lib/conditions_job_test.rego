@@ -12,6 +12,20 @@ test_container_told if {
 
 test_platform if "platform_chosen" in conditions_job.holds with input as setting("JAX_PLATFORMS", "cpu")
 
+# CPUs near a GPU.
+
+heard(rows) := {"logs": {"messages": [object.union({"role": "setting", "source": "a.log"}, row) | some row in rows]}}
+
+near(cpus) := heard([{"id": "nccl-affinity-empty", "line": 1, "fields": {"near": cpus, "allowed": "0-7"}}])
+
+test_affinity if {
+	"affinity_set_before" in of(heard([{"id": "python-sets-affinity", "line": 4}, {"id": "python-invalid-argument", "line": 5}]))
+	not "affinity_set_before" in of(heard([{"id": "python-sets-affinity", "line": 40}, {"id": "python-invalid-argument", "line": 4}]))
+	"cpus_near_gpu_known" in of(near("48-95"))
+	not "cpus_near_gpu_known" in of(near(" "))
+	"gpu_job" in of({"benchmarks": [{"tool": "nccl-tests"}]})
+}
+
 # Which GPUs a program may use.
 
 # setting is a variable in force.

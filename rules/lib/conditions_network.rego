@@ -1,5 +1,4 @@
-# Network conditions for findings of messages, which lib/conditions_gpu.rego explains: about interfaces,
-# connections and EFA.
+# Network conditions for findings of messages, which lib/conditions_gpu.rego explains.
 package gpudoctor.lib.conditions_network
 
 import data.gpudoctor.lib.connections
@@ -28,14 +27,8 @@ holds contains "ranks_met" if networks.met
 
 holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost", "mpi-agent-failed"})) > 0
 
-holds contains "launcher_lost_host" if {
-	some m in logs.by_id["launcher-name-unknown"]
-	contains(m.text, "unable to get host address")
-}
-
 holds contains "failure_told" if logs.failed
 
-# The machine where NCCL has an address without a family used an interface before.
 holds contains "interface_taken_before" if {
 	some m in logs.messages({"nccl-address-family-unknown", "nccl-net-no-address-family"})
 	networks.host_of(m) in {networks.host_of(c.message) | some c in connections.chosen}
@@ -56,22 +49,19 @@ holds contains "gloo_peer_named" if {
 	m.fields.remote # No loopback address.
 }
 
+# A connection between ranks was reset or refused, and no rank had ended before.
+holds contains "ranks_cut_off" if {
+	m := logs.first(logs.messages({
+		"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
+		"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
+	}))
+	not connections.died_before(m)
+}
+
 # A program says why a connection was given up, and no warning of Gloo does.
 holds contains "gloo_reason_told" if {
 	not logs.said("gloo-loopback-fallback")
 	count(connections.hard_failures) > 0
-}
-
-values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
-	facts.env.GLOO_SOCKET_IFNAME != ""
-}
-
-# The interface of this machine with the address at which Ray knows no node.
-values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])] if {
-	some m in logs.by_id["ray-node-unknown"]
-	some n in input.nics.interfaces
-	some a in n.addresses
-	split(a, "/")[0] == m.fields.address
 }
 
 # A rank had failed before EFA got no answer: one that is gone does not answer.
@@ -89,28 +79,7 @@ holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
 shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": "efa", "source": "the texts"}] if facts.env.FI_PROVIDER == "efa"
 
-# The plugin up to 1.8 warns that it finds no provider, and AWS instances with several GPUs usually have EFA.
-holds contains "ofi_warned_on_aws" if {
-	efa.on_aws
-	not networks.single_node
-	some m in logs.by_id["ofi-no-provider"]
-	m.fields.level == "WARN"
-}
-
-holds contains "ofi_versions_told" if count(ofi_software) > 0
-
-shown contains ["ofi_versions_told", {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}] if {
-	some p in ofi_software
-}
-
-ofi_software := {p | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
-
 values contains ["then_tcp", ". NCCL then exits, or falls back to TCP"] if networks.multi_node
-
-values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))])] if {
-	versions := {sprintf("%s %s", [p.name, p.version]) | some p in ofi_software}
-	count(versions) > 0
-}
 
 # UCX may use only transports that cannot move GPU memory.
 holds contains "ucx_tls_without_gpus" if {
@@ -118,8 +87,7 @@ holds contains "ucx_tls_without_gpus" if {
 	not regex.match(`cuda|rocm|gdr_copy|\ball\b|gpu|\bze\b`, facts.env.UCX_TLS)
 }
 
-# RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
-# GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
+# A list of kernel modules shows whether that of GPUDirect RDMA is loaded.
 holds contains "infiniband" if rdma.link == "infiniband"
 holds contains "peermem_loaded" if rdma.peermem_loaded
 holds contains "peermem_absent" if rdma.peermem_absent

@@ -34,8 +34,7 @@ kinds := {
 }
 
 # last_words are the rows with which a program gives up on a connection that was never established; tries are those for
-# one of several attempts, for an established connection that was lost, or for an error only. Unix sockets, which
-# connect processes of one host, and InfiniBand, which also has timeouts, are not among them.
+# one of several attempts, for an established connection that was lost, or for an error only.
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
 	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "gloo-connect-timeout", "gloo-dial-failed",
@@ -48,8 +47,7 @@ tries := {
 	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
 }
 
-# failures are the connections that failed: how, to which address if the line has it, and
-# whether the line is a program's last attempt ("hard").
+# failures are the connections that failed: how, to which address, and whether at a program's last attempt ("hard").
 failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in last_words, "message": m} if {
 	some m in logs.messages(last_words | tries)
 	some said in [object.get(m, ["fields", "error"], ""), m.id]
@@ -65,14 +63,12 @@ hard_failures := {f | some f in failures; f.hard}
 
 unanswered := {f | some f in hard_failures; f.kind in {"timed-out", "no-route", "unreachable"}}
 
-# earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
 	least := min({f.message.order | some f in set_})
 	f := sort([f | some f in set_; f.message.order == least])[0]
 }
 
-# died_before is true of a message after a complaint of another kind than that a
-# connection or EFA failed: a rank that ended for another reason no longer answers.
+# died_before is true of a message after a complaint of another kind: a rank that ended no longer answers.
 died_before(m) if first_death < m.order
 
 first_death := min({m.order |
@@ -82,35 +78,21 @@ first_death := min({m.order |
 	not startswith(m.id, "ofi-")
 })
 
-# useless is true of the address of a peer that the peer should not have told.
+# useless is true of the address of a peer that the peer should not have told. A cloud may give the network of a bridge to
+# real interfaces; a container has its own end of the bridge as eth0.
 useless(address) if networks.local(address)
 
-# Networks of bridges that a real interface has here are none.
 useless(address) if {
 	networks.bridge_address(address)
 	not bridge_networks_taken
 }
 
-# On the machine that reported it, a bridge of containers or virtual machines has the
-# address, whatever network its owner gave to the bridge.
-useless(address) if address in bridges
-
-bridges := {c.address | some c in chosen; networks.bridge(c.name)} | {split(a, "/")[0] |
-	some n in input.nics.interfaces
-	networks.bridge(n.name)
-	some a in n.addresses
-}
-
-# bridge_networks_taken is true where a real interface has an address of such a network.
 bridge_networks_taken if {
 	some c in chosen
 	networks.bridge_address(c.address)
 	not networks.bridge(c.name)
-	not of_container(c.name)
+	not regex.match(`^eth\d`, c.name)
 }
-
-# of_container is true of the name that a container gives to its end.
-of_container(name) if regex.match(`^eth\d`, name)
 
 # bad_choices are those that the peers do not reach. What is first in the list is used; what follows only where a
 # connection over it failed.
@@ -122,25 +104,9 @@ bad_choices contains c if {
 
 used(c) if c.place == 0
 used(c) if c.name in {f.message.fields.interface | some f in failures}
-used(_) if useless_failed
-
-# useless_failed is true where a connection to an address failed that means something else on each machine.
-useless_failed if useless(failures[_].remote)
+used(_) if useless(failures[_].remote)
 
 astray(c) if networks.local(c.address)
-
-astray(c) if {
-	networks.bridge_address(c.address)
-	networks.bridge(c.name)
-}
-
-# A cloud may give the network of a bridge to its machines: a failed connection decides.
-astray(c) if {
-	networks.bridge_address(c.address)
-	of_container(c.name)
-	some f in failures
-	networks.bridge_address(f.remote)
-}
 
 # A veth may have an address that the peers reach, as in a pod. Names that bridges and private networks have are surer.
 astray(c) if {
@@ -148,35 +114,18 @@ astray(c) if {
 	not strings.any_prefix_match(c.name, ["veth", "ip6tnl"])
 }
 
-# choice_told is true if a bad choice itself shows the fault. Ranks that connected on several machines did so over this
-# interface; a connection that failed later still counts.
+# choice_told is true if a bad choice itself shows the fault. Ranks that connected on several machines did so over it.
 choice_told if {
 	networks.troubled
 	not networks.met
-}
-
-choice_told if {
-	networks.troubled
-	useless_failed
-}
-
-# An address that is valid only on one cable, or in one machine, cannot be reached from
-# another network: a job that has both hangs silently.
-choice_told if {
-	not networks.met
-	some c in first_choices
-	networks.link_local(c.address)
-	some other in first_choices
-	networks.host_of(other.message) != networks.host_of(c.message)
-	not useless(other.address)
 }
 
 # bad_remotes are connections to an address that means something else on each machine. They leave the generic messages
 # to themselves: what refuses a connection on 127.0.0.1 may be any service.
 bad_remotes := {f | some f in (hard_failures | at_other_meeting); useless(f.remote)}
 
-# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On one machine, a container's
-# address in the network of a bridge works like any other.
+# The configured rendezvous is not an address that a peer chose itself. On one machine, a container's address in the
+# network of a bridge works like any other.
 at_other_meeting := {f | some f in at_meeting; not networks.loopback(f.remote)}
 
 # at_meeting are the connections to the rendezvous of ranks on several machines: the store

@@ -47,8 +47,6 @@ test_knows_addresses_of_no_use if {
 	connections.useless("172.17.0.1") with input as {}
 	not connections.useless("172.17.3.1") with input as log([using("a", "ens5:172.17.3.2<0>")])
 	not connections.useless("10.0.0.1") with input as {}
-	connections.useless("172.19.0.1") with input as {"nics": {"interfaces": [{"name": "br-a8ce60a04071", "addresses": ["172.19.0.1/16"]}]}}
-	connections.useless("172.19.0.1") with input as log([using("a", "docker0:172.19.0.1<0>")])
 }
 
 bad(rows) := {c.name | some c in connections.bad_choices with input as log(rows)}
@@ -69,8 +67,4 @@ test_judges_second_choices_by_failures if {
 	bad([first, failed("nccl-connect-no-route", {"remote": "10.7.0.2", "interface": "veth9", "error": "No route to host"})]) == {"veth9"}
 	bad([first, timed_out("fe80::2")]) == {"veth9"}
 	bad([first, timed_out("10.0.0.5")]) == set()
-}
-
-test_judges_a_container_by_failures if {
-	bad([using("a", "eth0:172.17.0.4<0>"), timed_out("172.17.0.4")]) == {"eth0"}
 }

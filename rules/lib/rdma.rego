@@ -1,5 +1,4 @@
-# RDMA on a machine, in logs and in tool output. Readings that the network rules share. Each set is empty if neither the
-# machine nor a text shows it.
+# RDMA on a machine, in logs and in tool output. Each set is empty if neither the machine nor a text shows it.
 package gpudoctor.lib.rdma
 
 import data.gpudoctor.lib.facts
@@ -13,7 +12,7 @@ retry_exceeded := {m |
 	count({order | some order in ended; order <= m.order}) == 0
 }
 
-# ended is where in the logs the first process died, memory ran out, or the scheduler ended the job: it no longer answers then.
+# ended is where in the logs a process died, which no longer answers then.
 ended contains input.logs.job.first.order
 
 ended contains m.order if {
@@ -37,8 +36,7 @@ ports contains p if some p in input.nics.rdma
 
 active_ports := {p | some p in ports; p.state == "active"}
 
-# link_layers are those that are known to be in use: from the ports, from the port that
-# a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
+# link_layers are those in use: of ports, of a port that a line names ("mlx5_0:1/RoCE"), of GIDs with an IPv4 address.
 link_layers contains p.link_layer if some p in ports
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
 link_layers contains "Ethernet" if startswith(input.logs.messages[_].fields.local_gid, "::ffff:")
@@ -46,26 +44,17 @@ link_layers contains "Ethernet" if startswith(input.logs.messages[_].fields.loca
 # of_machine is true of what the machine itself showed, not a text.
 of_machine(p) if startswith(p.source, "/sys/")
 
-# no_device is true where nothing here can do RDMA, as far as the machine or its PCI tree tells, and
-# no log says otherwise.
+# no_device is true where the machine, or its PCI tree, shows no RDMA device, and no log does.
 no_device if {
 	is_array(input.nics.rdma)
 	count(input.nics.rdma) == 0
 	link == "unknown"
-	not driverless
 }
 
 no_device if {
 	not input.nics.rdma
 	surroundings.no_rdma_nic
 	link == "unknown"
-}
-
-# driverless are the RDMA NICs of the PCI tree without a driver, which show no port.
-driverless if {
-	some d in input.pci.devices
-	d.address in surroundings.rdma_nics
-	not d.driver
 }
 
 # no_roce is true where no port is one of RoCE: those of InfiniBand and of EFA are not.
@@ -79,27 +68,21 @@ no_roce if {
 	}
 }
 
-# rate_per_hour is how often a counter of this machine grew in an hour since it started. While it
-# starts, drivers and switches bring links up and down, so less than six hours count as six. The
-# counters may have been reset since: the true rate is not smaller.
+# rate_per_hour is how often a counter grew in an hour since the machine started. While it starts, drivers and switches
+# bring links up and down, so less than six hours count as six.
 rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 21600])
 
 # link is "roce", "infiniband", "mixed" or "unknown".
 link := name if {
-	some [layers, name] in [[set(), "unknown"], [{"Ethernet"}, "roce"], [{"InfiniBand"}, "infiniband"], [both, "mixed"]]
-	layers == link_layers & both
+	some name, layers in {"unknown": set(), "roce": {"Ethernet"}, "infiniband": {"InfiniBand"}, "mixed": {"Ethernet", "InfiniBand"}}
+	layers == link_layers & {"Ethernet", "InfiniBand"}
 }
 
-both := {"Ethernet", "InfiniBand"}
-
 # chooses_gid is true of an NCCL or RCCL that looks for the GID itself: from 2.21. Earlier versions use index 0 unless
-# they are told another. A completion "with error" is the form of up to 2.19.
+# they are told another.
 chooses_gid if {
 	count(versions) > 0
 	min(versions) >= [2, 21]
-	every m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"]) {
-		not m.fields.form == "error"
-	}
 }
 
 versions := {surroundings.version(trim_prefix(v, "v")) | some name in ["nccl", "rccl"]; some v in logs.versions[name]}
@@ -110,8 +93,7 @@ gid_index := n if {
 	n >= 0
 }
 
-# slow_networks are the tables of ib_write_bw and its sisters whose best value is
-# below what the port carries, by the memory that they were measured from.
+# slow_networks are the tables of ib_write_bw and its sisters below what the port carries, by the memory measured from.
 slow_networks[b.memory] contains {"benchmark": b, "point": p, "ports": {q | some q in ports; q.device == p.a}} if {
 	some b in input.benchmarks
 	b.what == "network"
@@ -157,8 +139,7 @@ place(p) := {
 
 channel_evidence(channels) := [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in channels]
 
-# peermem_loaded is true where a kernel module for GPUDirect RDMA is loaded, and
-# peermem_absent where a list of modules would show it and does not.
+# Kernel modules for GPUDirect RDMA, in a list of modules that shows them.
 peermem_loaded if {
 	some m in input.nics.modules
 	m in {"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem"}

@@ -9,10 +9,7 @@
 #     description: EFA needs a security group that allows all traffic to and from itself
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL opens TCP ports at random; a firewall must allow them
-#   - ref: https://github.com/aws/aws-ofi-nccl/issues/156
-#     description: Symptoms of a security group without such a rule
-#   - ref: https://github.com/kubeflow/website/issues/2011
-#     description: Istio's proxies block jobs over several pods
+#   - {ref: https://github.com/kubeflow/website/issues/2011, description: Istio's proxies block jobs over several pods}
 # custom:
 #   severity: critical
 #   confidence: likely
@@ -21,6 +18,8 @@
 #   explains: [app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost]
 #   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
 #   since: "0.1"
+#   grades:
+#     failed: "A connection[ to {remote}] failed: {words}. {reading}"
 package gpudoctor.rules.firewall
 
 import data.gpudoctor.lib.connections
@@ -28,94 +27,53 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
 
-findings contains finding("blocked", f, meaning[f.kind], "critical", confidence) if {
-	f := connections.earliest(blocked)
-	confidence := blocked_confidence(f)
-}
-
-# What is refused, broken off or only told in passing has other explanations as well.
-findings contains finding("doubtful", f, object.union(meaning, doubts)[f.kind], doubtful_severity(f), "possible") if {
-	count(connections.bad_choices) == 0 # Ranks that took interfaces which do not lead to each other need no firewall.
-	f := connections.earliest(doubtful)
-}
-
-finding(id, f, reading, severity, confidence) := {
+findings contains {
 	"id": id,
+	"grade": "failed",
 	"subject": "network",
-	"message": sprintf("A connection%s failed: %s. %s%s", [
-		concat("", [sprintf(" to %s", [f.remote]) | f.remote != ""]), connections.words[f.kind], reading,
-		{true: ". The texts show that a firewall is on", false: ""}[count(support) > 0],
-	]),
+	"about": {"remote": f.remote, "words": connections.words[f.kind], "reading": readings[f.kind]},
 	"severity": severity,
 	"confidence": confidence,
 	"remedies": ["open-firewall", "set-socket-ifname"],
 	"messages": {f.message},
-	"evidence": logs.all_evidence(support),
+	"evidence": logs.all_evidence(firewalls),
+} if some [id, f, severity, confidence] in verdicts
+
+# firewalls are what else shows that a firewall is on.
+firewalls := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
+
+# Ranks that took interfaces which do not lead to each other need no firewall.
+verdicts contains ["blocked", f, "critical", {true: "possible", false: "likely"}[count(connections.bad_choices) > 0]] if {
+	f := connections.earliest({f | some f in told; f.hard; f.kind in {"timed-out", "no-route"}})
 }
 
-meaning := {
-	"timed-out": "Dropped packets suggest a firewall, a security group or a network policy between the machines, or an address that the other machine does not use",
-	"no-route": "This is how firewalld and other firewalls with a REJECT rule respond; a machine that is down, or on another network, looks the same",
+# What is refused, broken off or only told in passing has other explanations as well.
+verdicts contains ["doubtful", f, doubtful_severity(f), "possible"] if {
+	count(connections.bad_choices) == 0
+	networks.troubled
+	not networks.single_node
+	f := connections.earliest(told)
 }
 
-doubts := {
-	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
-	"aborted": "The cause may be a firewall, or another service at that address",
-}
+# On one machine a refused connection only says that a process is gone.
+doubtful_severity(f) := "low" if {
+	f.kind in {"refused", "aborted"}
+	not networks.multi_node
+} else := {true: "high", false: "medium"}[f.hard]
 
 # told are the connections to addresses that other machines can reach, which no earlier failure explains.
 told contains f if {
 	some f in connections.failures
+	readings[f.kind]
 	not connections.useless(f.remote)
 	not connections.died_before(f.message)
 }
 
-blocked := {f | some f in told; f.hard; meaning[f.kind]}
-
-doubtful contains f if {
-	networks.troubled
-	not networks.single_node
-	some f in told
-	f.kind != "unreachable"
-}
-
-blocked_confidence(f) := "confirmed" if {
-	some m in logs.by_id["kernel-ufw-block"]
-	f.remote in {m.fields.from, m.fields.to}
-} else := "possible" if {
-	count(connections.bad_choices) > 0
-} else := "likely"
-
-# On one machine a refused connection only says that a process is gone.
-# Where a firewall is known to be on, that is the likelier reading.
-doubtful_severity(f) := "high" if {
-	f.hard
-	count(support) > 0
-} else := "low" if {
-	doubts[f.kind]
-	not networks.multi_node
-} else := "high" if {
-	f.hard
-} else := "medium"
-
-# What else shows that a firewall is on.
-support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
-
-# A service mesh proxy intercepts each connection of a pod, accepts it itself and then drops it, if it does not know the
-# port or requires encryption. A rank sees a connection that was established and then lost.
-findings contains {
-	"subject": "service mesh",
-	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and a connection between ranks was reset or refused: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(logs.first(proxies))]),
-	"severity": "high",
-	"remedies": ["open-firewall", "other"],
-	"messages": {m, logs.first(proxies)},
-} if {
-	proxies := logs.by_id["kubernetes-sidecar"]
-	m := logs.first(logs.messages({
-		"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
-		"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
-	}))
-	not connections.died_before(m)
+readings := {
+	"timed-out": "Dropped packets suggest a firewall, a security group or a network policy between the machines, or an address that the other machine does not use",
+	"no-route": "This is how firewalld and other firewalls with a REJECT rule respond; a machine that is down, or on another network, looks the same",
+	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
+	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
 findings contains found if some found in own_connection.blocked

@@ -9,8 +9,6 @@ failed(remote, error) := {"id": "nccl-connect-failed", "text": "NCCL WARN Connec
 
 oom := {"id": "pytorch-cuda-oom", "program": "pytorch", "text": "CUDA out of memory"}
 
-setting(id, more) := object.union({"id": id, "program": "kernel", "role": "setting", "text": id}, more)
-
 # grades are those of the metadata where a finding has none.
 grades(document) := {[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in told(document)}
 
@@ -23,10 +21,7 @@ second(f, all) if {
 	other.id == "blocked"
 }
 
-test_fires_on_silence if {
-	block := setting("kernel-ufw-block", {"fields": {"from": "10.0.0.5", "to": "10.0.0.4"}})
-	grades(log([failed("10.0.0.4", "No route to host"), block])) == {["critical", "confirmed"]}
-}
+test_fires_on_silence if grades(log([failed("10.0.0.4", "No route to host")])) == {["critical", "likely"]}
 
 test_doubts_what_has_other_reasons if {
 	grades(log([failed("10.0.0.4", "Connection refused")])) == {["low", "possible"]}
@@ -38,14 +33,4 @@ test_doubts_what_has_other_reasons if {
 # The address of a bridge, or interfaces in different networks, explain it.
 test_leaves_wrong_interfaces_to_their_rule if {
 	grades(log([failed("172.17.0.1", "Connection timed out")])) == set()
-}
-
-sidecar := setting("kubernetes-sidecar", {"program": "kubernetes"})
-
-store(text) := {"id": "torch-store-closed", "program": "pytorch", "role": "consequence", "text": text}
-
-test_fires_on_a_service_mesh if {
-	document := log([sidecar, store("recvValue failed on SocketImpl: failed to recv, got 0 bytes")])
-	grades(document) == {["high", "likely"]}
-	grades(log([oom, sidecar, store("failed to recv, got 0 bytes")])) == set()
 }

@@ -3,11 +3,8 @@
 # description: >-
 #   A port without a link carries no traffic: a cable is unplugged or faulty, a switch port is off, or an InfiniBand
 #   fabric has no subnet manager. If a port goes down during a job, the verbs library reports "port error", and the
-#   peers' NICs retransmit until they give up (completion status 12), which is a consequence. An unused port may be
-#   down.
+#   peers' NICs retransmit until they give up (completion status 12), which is a consequence. An unused port may be down.
 # related_resources:
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NCCL's requirements for the network
 #   - ref: https://github.com/linux-rdma/rdma-core/blob/v55.0/libibverbs/enum_strs.c
 #     description: Port events and completion statuses
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/net/ethernet/mellanox/mlx5/core/events.c
@@ -23,8 +20,7 @@
 #   grades:
 #     inactive: >-
 #       RDMA port {subject} is {state}[ (physical link: {link})][, and lost its link before (link_downed: {downed})]. Check
-#       the cable, the transceiver and the switch port; an InfiniBand port in the state init or armed has a link and waits
-#       for a subnet manager (opensm, or the one of a managed switch)
+#       the cable, the transceiver and the switch port; in the state init or armed, it waits for a subnet manager (opensm)
 #   since: "0.1"
 package gpudoctor.rules.ib_port_down
 
@@ -38,75 +34,44 @@ broken := (rdma.retry_exceeded | rdma.lost) | logs.messages(["perftest-port-stat
 
 findings contains {
 	"id": "lost",
-	"subject": subject(first),
+	"subject": object.get(first, "host", "network"),
 	"message": sprintf("A program lost an RDMA port, or its NIC (%s). After a port error, check the cable, the switch port and the error counters of that machine: a link that goes up and down is worn or badly seated. After a catastrophic error, look for the NIC's firmware, driver or hardware in the kernel log (dmesg)", [logs.at(first)]),
 	"messages": (rdma.lost | rdma.retry_exceeded),
-	"severity": severity,
-	"confidence": confidence,
-	"remedies": ["bring-port-up"],
-} if {
-	first := logs.first(rdma.lost)
-	[severity, confidence] := lost_grade
-}
+	"severity": lost_severity,
+	"confidence": "confirmed",
+} if first := logs.first(rdma.lost)
 
-subject(m) := object.get(m, "host", "network")
+default lost_severity := "critical"
 
 # A port that came back without a failure did no lasting harm.
-lost_grade := ["critical", "confirmed"] if {
-	count((rdma.retry_exceeded | logs.complaints) - rdma.lost) > 0
-} else := ["medium", "likely"] if {
+lost_severity := "medium" if {
 	count(logs.messages(["nccl-ib-port-active", "ucx-port-active"])) > 0
-} else := ["high", "likely"]
+	count(logs.complaints - rdma.lost) == 0
+}
 
 # The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
 findings contains {
-	"subject": object.get(m, ["fields", "address"], subject(m)),
+	"subject": object.get(m, ["fields", "address"], object.get(m, "host", "network")),
 	"message": sprintf("The kernel reports that the link, the cable or the firmware of a NIC failed (%s); an unused port may have no link", [logs.at(m)]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
-	"severity": weight(m),
-	"confidence": {true: "likely", false: "possible"}[count(broken) > 0],
-	"remedies": ["bring-port-up"],
+	"severity": severity,
+	"confidence": confidence,
 } if {
-	some m in ports_down
-	not harmless(m)
+	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
+	[severity, confidence] := kernel_grade(m)
 }
 
-# weight: nothing but a link that is down may be an unused port.
-weight(m) := "critical" if {
+kernel_grade(m) := ["critical", "likely"] if {
 	count(broken) > 0
-} else := "low" if {
-	m.id == "mlx5-link-down"
-	count(logs.complaints - ports_down) == 0
-} else := "medium"
-
-ports_down := logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
-
-harmless(m) if {
-	count(broken) == 0
-	usual(m)
+} else := [{true: "low", false: "medium"}[m.id == "mlx5-link-down"], "possible"] if {
+	object.get(m, ["fields", "problem"], "") != "unplugged"
+	count({order | some order in ups[m.fields.address]; order > m.order}) == 0
 }
-
-usual(m) if m.fields.problem == "unplugged"
-usual(m) if max(ups[m.fields.address]) > m.order
 
 ups[m.fields.address] contains m.order if some m in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
 
 # The tools' listings. NCCL itself leaves inactive ports out.
-inactive := {p | some p in rdma.ports; p.state in {"down", "init", "armed"}}
-
-# wanted are the ports of the devices that a variable names for the job. NCCL
-# takes a name as a prefix, and after = as it is.
-wanted contains p if {
-	some p in inactive
-	some name in ["NCCL_IB_HCA", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"]
-	not networks.excludes(facts.env[name])
-	p.device in networks.patterns(facts.env[name])
-}
-
-# alone is true of a port on a machine that shows no active one.
-alone(p) if not networks.host_of(p) in {networks.host_of(q) | some q in rdma.active_ports}
-
 findings contains {
 	"subject": rdma.port_name(p),
 	"grade": "inactive",
@@ -114,43 +79,44 @@ findings contains {
 	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
 	"severity": severity,
 	"confidence": confidence,
-	"remedies": ["bring-port-up"],
 } if {
-	some p in inactive
+	some p in rdma.ports
+	p.state in {"down", "init", "armed"}
 	[severity, confidence] := grade(p)
 }
 
 grade(p) := ["critical", "likely"] if {
 	needed(p)
-	failed_at_network
+	count(broken | logs.messages(["nccl-ib-no-device", "rdma-no-devices"])) > 0
 } else := ["high", "likely"] if {
-	p in wanted
+	p.device in wanted
 } else := ["high", "possible"] if {
 	count(broken) > 0
 } else := ["medium", "likely"] if {
 	used(p)
-} else := ["info", "possible"] if {
-	not alone(p)
-} else := ["low", "possible"]
+} else := ["info", "possible"]
 
-# went_down is true of a port of this machine that had a link since the driver was loaded, and lost it (PortCounters
-# LinkDowned of the InfiniBand specification, 16.1.3.5). A second port that is not used never had one.
-went_down(p) if {
+# wanted are the devices that a variable names for the job.
+wanted contains device if {
+	some name in ["NCCL_IB_HCA", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"]
+	not networks.excludes(facts.env[name])
+	some device in networks.patterns(facts.env[name])
+}
+
+# alone is true of a port on a machine that shows no active one.
+alone(p) if not networks.host_of(p) in {networks.host_of(q) | some q in rdma.active_ports}
+
+needed(p) if p.device in wanted
+needed(p) if alone(p)
+
+# used is true of a port that had a link since the driver was loaded, and lost it (PortCounters LinkDowned of the
+# InfiniBand specification, 16.1.3.5), and of the only ones of a machine if they have a link, or the job needs them.
+used(p) if {
 	rdma.of_machine(p)
 	p.state == "down"
 	p.physical_state != "Disabled"
 	p.counters.link_downed > 0
 }
-
-needed(p) if p in wanted
-needed(p) if alone(p)
-
-failed_at_network if count(broken) > 0
-failed_at_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
-
-# used is true of a port that had a link, and of the only ones of a machine if a subnet manager knows them, or if the job
-# needs them.
-used(p) if went_down(p)
 
 used(p) if {
 	alone(p)
@@ -165,11 +131,10 @@ used(p) if {
 # Transfers that were never answered, on a fabric where only a dead link, a dead peer or routing can be the reason.
 findings contains {
 	"id": "unanswered",
-	"subject": subject(first),
+	"subject": object.get(first, "host", "network"),
 	"message": sprintf("A NIC retransmitted and got no response (status 12, %s). On InfiniBand, the cause is a link that went down on the path, a peer that died, or routing: check for port errors on the other machines, and run ibqueryerrors", [logs.at(first)]),
 	"messages": rdma.retry_exceeded,
 	"confidence": "possible",
-	"remedies": ["bring-port-up"],
 } if {
 	rdma.link in {"infiniband", "mixed"}
 	first := logs.first(rdma.retry_exceeded)

@@ -28,7 +28,7 @@ test_findings if {
 		[[log([kernel("mlx5-link-down", {"address": "0000:5e:00.0"})])], "0000:5e:00.0", "low"],
 		[[ports([up, down])], "mlx5_0:1", "info"],
 		[[ports([up, initialized])], "mlx5_0:1", "info"],
-		[[ports([{"state": "down", "physical_state": "Disabled"}])], "mlx5_0:1", "low"],
+		[[ports([{"state": "down", "physical_state": "Disabled"}])], "mlx5_0:1", "info"],
 		[[ports([initialized])], "mlx5_0:1", "medium"],
 		[[ports([down]), {"logs": {"communicators": [{"nodes": 2}]}}], "mlx5_0:1", "medium"],
 		[[ports([up, down]), both_used], "mlx5_0:1", "high"],

@@ -5,8 +5,7 @@
 #   aws-ofi-nccl, which needs libfabric. Without them it uses TCP, which is several times slower. The NICs of the target
 #   are given by --target.
 # related_resources:
-#   - ref: https://github.com/linux-rdma/rdma-core
-#     description: libibverbs and its providers
+#   - {ref: https://github.com/linux-rdma/rdma-core, description: libibverbs and its providers}
 #   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start-nccl.html
 #     description: What EFA needs in an image
 # custom:
@@ -17,65 +16,52 @@
 #   remedies: [install-rdma-libraries, install-ofi-plugin, fix-ofi-plugin]
 #   profiles: [image]
 #   since: "0.2"
+#   grades:
+#     plugin: "The image holds the plugin for EFA and libfabric ({path}), but no libfabric: the plugin does not load, and NCCL uses TCP"
+#     target: "The target has RDMA devices ({devices}), and the image lacks {lacks}: NCCL uses TCP between machines"
 package gpudoctor.rules.network_libraries_missing
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 
 # plugins are copies of the plugin for libfabric: those that state their version, and those in its folders.
-plugins contains l if {
-	some l in image_files.files
-	l.kind == "nccl-net"
-	is_ofi(l)
-}
-
-is_ofi(l) if l.version
-is_ofi(l) if contains(l.path, "ofi")
+plugins := {l | some l in image_files.files; l.kind == "nccl-net"; true in {is_string(l.version), contains(l.path, "ofi")}}
 
 findings contains {
+	"grade": "plugin",
 	"subject": "libfabric",
-	"message": sprintf("The image holds the plugin for EFA and libfabric (%s%s), but no libfabric: the plugin does not load, and NCCL uses TCP", [l.path, image_files.layer(l)]),
-	"evidence": [image_files.evidence(l)],
+	"about": plugin,
+	"evidence": [image_files.evidence(plugin)],
 	"remedies": ["fix-ofi-plugin"],
 } if {
-	l := min(plugins)
+	plugin := min(plugins)
 	not "libfabric" in image_files.kinds
-}
-
-# needed are the libraries by which NCCL uses the devices of the target: {subject, what it is, remedy}.
-needed contains ["aws-ofi-nccl", "the plugin aws-ofi-nccl for EFA", "install-ofi-plugin"] if {
-	"efa" in input.target.rdma
-	count(plugins) == 0
-}
-
-needed contains ["libibverbs", "libibverbs", "install-rdma-libraries"] if {
-	count(verbs) > 0
-	not "libibverbs" in image_files.kinds
-}
-
-needed contains [sprintf("lib%s", [device]), sprintf("the provider of %s for libibverbs (lib%s-rdmav*.so)", [device, device]), "install-rdma-libraries"] if {
-	"libibverbs" in image_files.kinds
-	some device in verbs
-	not device in providers
 }
 
 verbs := {device | some device in input.target.rdma; device != "efa"}
 
 # providers are the drivers of libibverbs, by the names of the files: libmlx5-rdmav34.so.
-providers contains name if {
-	some l in image_files.files
-	l.kind == "rdma-provider"
-	name := regex.replace(l.path, `^.*/lib([a-z0-9_]+)-rdmav[0-9]+\.so$`, "$1")
+providers := {regex.replace(l.path, `^.*/lib([a-z0-9_]+)-rdmav[0-9]+\.so$`, "$1") | some l in image_files.files; l.kind == "rdma-provider"}
+
+# lacks are the libraries by which NCCL uses the devices of the target, by the remedy.
+lacks["install-ofi-plugin"] contains "aws-ofi-nccl" if {
+	"efa" in input.target.rdma
+	count(plugins) == 0
+}
+
+lacks["install-rdma-libraries"] contains name if {
+	count(verbs) > 0
+	some name in (({"libibverbs"} - image_files.kinds) | {sprintf("lib%s-rdmav*.so", [device]) | some device in (verbs - providers)})
 }
 
 findings contains {
-	"subject": subject,
-	"message": sprintf("The target has RDMA devices (%s), and the image lacks %s: NCCL uses TCP between machines", [facts.list({device | some device in input.target.rdma}), what]),
+	"grade": "target",
+	"subject": min(names),
+	"about": {"devices": input.target.rdma, "lacks": names},
 	"evidence": [image_files.of_target("rdma", input.target.rdma)],
 	"remedies": [remedy],
 } if {
 	count(image_files.kinds & {"libnccl", "librccl"}) > 0
-	some [subject, what, remedy] in needed
+	some remedy, names in lacks
 }
 
 not_applicable contains "no target is given (--target), and the image holds no plugin for libfabric" if {

@@ -12,7 +12,7 @@ subjects(document) := {f.subject | some f in r.findings with input as document}
 
 test_fires if subjects({"libraries": {"files": [nccl, plugin]}}) == {"libfabric"}
 test_fires_efa if subjects(image([nccl], ["efa"])) == {"aws-ofi-nccl"}
-test_fires_provider if subjects(image([nccl, lib("libibverbs", "/usr/lib/libibverbs.so.1")], ["mlx5"])) == {"libmlx5"}
+test_fires_provider if subjects(image([nccl, lib("libibverbs", "/usr/lib/libibverbs.so.1")], ["mlx5"])) == {"libmlx5-rdmav*.so"}
 
 test_silent if {
 	subjects(image([nccl, plugin, lib("libfabric", "/usr/lib/libfabric.so.1")], ["efa"])) == set()

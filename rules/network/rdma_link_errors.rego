@@ -9,8 +9,6 @@
 #     description: The thresholds of ibqueryerrors
 #   - ref: https://github.com/Azure/azurehpc-health-checks
 #     description: A node is unhealthy if its link goes down more than twice in six hours
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NCCL's requirements for the network
 # custom:
 #   severity: medium
 #   confidence: likely
@@ -19,6 +17,8 @@
 #   remedies: [bring-port-up]
 #   profiles: [training]
 #   since: "0.2"
+#   grades:
+#     bad: "The link of RDMA port {subject} is bad: {errors} in {hours} hours since the machine started"
 package gpudoctor.rules.rdma_link_errors
 
 import data.gpudoctor.lib.rdma
@@ -27,42 +27,30 @@ import data.tables.thresholds
 # counted are the ports of this machine whose counters were read. Those of a text have no known age.
 counted := {p | some p in rdma.ports; rdma.of_machine(p); p.counters}
 
-bad(p) := {name: n |
-	some name, least in thresholds.link_errors
-	n := p.counters[name]
-	n > 1
-	rdma.rate_per_hour(n) >= least
-}
-
 findings contains {
+	"grade": "bad",
 	"subject": rdma.port_name(p),
-	"message": sprintf("The link of RDMA port %s is bad: %s in %v hours since the machine started", [rdma.port_name(p), concat(", ", [sprintf("%s %d", [name, n]) | some name, n in bad(p)]), hours]),
-	"evidence": [{
-		"fact": sprintf("nics.rdma[%s:%d].counters", [p.device, p.port]),
-		"value": bad(p),
-		"source": sprintf("%s/counters", [p.source]),
-	}],
+	"about": {"errors": {sprintf("%s %d", [name, n]) | some name, n in bad}, "hours": round(input.host.uptime_seconds / 360) / 10},
+	"evidence": [object.union(rdma.place(p), {"value": bad})],
 	# A port that is not in use harms nothing.
 	"severity": {true: "medium", false: "low"}[object.get(p, "state", "") == "active"],
-	"remedies": ["bring-port-up"],
 } if {
 	some p in counted
-	count(bad(p)) > 0
-	hours := round(input.host.uptime_seconds / 360) / 10
+	bad := {name: n |
+		some name, least in thresholds.link_errors
+		n := p.counters[name]
+		n > 1
+		rdma.rate_per_hour(n) >= least
+	}
+	count(bad) > 0
 }
 
-missing contains {"fact": "nics.rdma[].counters", "words": sprintf("%s of %s was not read", [name, rdma.port_name(p)])} if {
-	some p in counted
-	p.link_layer == "InfiniBand" # Other drivers have fewer counters.
-	some name in ["symbol_error", "link_downed"]
-	not is_number(object.get(p.counters, name, null))
-}
+asks contains "nics.rdma[].counters.symbol_error" if rdma.link == "infiniband"
+asks contains "nics.rdma[].counters.link_downed" if rdma.link == "infiniband"
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
 
 not_applicable contains "the counters in texts have no known age" if {
 	count(rdma.ports) > 0
-	every p in rdma.ports {
-		not rdma.of_machine(p)
-	}
+	count({p | some p in rdma.ports; rdma.of_machine(p)}) == 0
 }

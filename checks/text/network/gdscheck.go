@@ -28,14 +28,13 @@ var (
 	gdscheckTitle    = lazy.New(`^\s*(ENVIRONMENT|DRIVER CONFIGURATION|CUFILE CONFIGURATION|GPU INFO|PLATFORM INFO):\s*$`)
 	gdscheckDriver   = lazy.New(`^\s*\**(--)?([A-Za-z][\w /+-]*?)\s*:\s*(Supported|Unsupported|Enabled|Disabled|Loaded|Not Loaded|Configured|Not configured|Up: \d+ Down: \d+)\b.*$`)
 	gdscheckProperty = lazy.New(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
-	gdscheckIOMMU    = lazy.New(`^\s*IOMMU:\s*(.+?)\s*$`)
 	gdscheckGPU      = lazy.New(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
 	gdscheckVersion  = lazy.New(`^\s*(?:GDS release version: .* )?nvidia_fs version:\s*(\d{1,5}\.\d{1,5})\b`)
-	gdscheckOther    = lazy.New(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
+	gdscheckOther    = lazy.New(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|IOMMU|use pci p2pdma|pci_p2pdma)\b.*$`)
 )
 
 func gdscheckBelongs(line string) bool {
-	return slices.ContainsFunc([]*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther},
+	return slices.ContainsFunc([]*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckGPU, gdscheckOther},
 		func(form *lazy.Regexp) bool { return form.MatchString(line) })
 }
 
@@ -57,8 +56,6 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 			gdscheckSet(&g.Properties, m[1], escape.Printable(m[2], 200))
 		} else if m := gdscheckVersion.FindStringSubmatch(l.Text); m != nil && g.Version == "" {
 			g.Version = m[1]
-		} else if m := gdscheckIOMMU.FindStringSubmatch(l.Text); m != nil && g.IOMMU == "" {
-			g.IOMMU = strings.ToLower(escape.Printable(m[1], 60))
 		}
 		return true
 	})
