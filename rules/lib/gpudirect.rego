@@ -71,26 +71,16 @@ direct contains r.mount if {
 	r.direct.outcome == "ok"
 }
 
-# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the
-# storage or nvidia_fs does not do it (cufile.h, enum CUfileOpError), or does not start without it.
+# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the storage or nvidia_fs
+# does not do it (cufile.h, enum CUfileOpError), or does not start without nvidia_fs (the last; measured with 1.15.1).
 staged contains r if {
 	some r in input.gpudirect.reads
 	r.direct.outcome == "refused"
-	indirect(r.direct)
-	r.configured.outcome == "ok"
-}
-
-indirect(o) if {
-	o.error in {
+	r.direct.error in {
 		"CU_FILE_PLATFORM_NOT_SUPPORTED", "CU_FILE_IO_NOT_SUPPORTED", "CU_FILE_DEVICE_NOT_SUPPORTED",
-		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR",
+		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR", "CU_FILE_DRIVER_NOT_INITIALIZED",
 	}
-}
-
-# Measured with cuFile 1.15.1 on a machine without nvidia_fs.
-indirect(o) if {
-	o.call == "cuFileDriverOpen"
-	o.error == "CU_FILE_DRIVER_NOT_INITIALIZED"
+	r.configured.outcome == "ok"
 }
 
 # unclear are the reads that were refused directly, and not enough is known to tell whether it matters.

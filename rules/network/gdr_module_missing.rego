@@ -123,6 +123,13 @@ untried if {
 	count(gpudirect.registered | gpudirect.refused) == 0
 }
 
+missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if {
+	some p in gpudirect.pairs
+	p.gpu[gpudirect.ways[_]].outcome == "refused"
+	p.nic.device in gpudirect.able
+	count(gpudirect.registered | gpudirect.refused) == 0
+}
+
 asks contains "nics.modules" if count(union({rdma.direct_channels, gpudirect.registered, gpudirect.refused})) == 0
 asks contains "gpus.driver.open" if untried
 asks contains "host.kernel" if untried
