@@ -27,7 +27,6 @@ var informative = map[string]string{
 	"xid":            "programs: the number of an Xid",
 	"stage":          "programs: the call in which a driver hangs",
 	"meant":          "programs: the variable that a misspelt name stands for",
-	"gid_index":      "programs: the index of a GID that is routed",
 	"cuda":           "programs: the release of CUDA that needs a newer driver",
 	"fabric_manager": "programs: the version of the fabric manager",
 }

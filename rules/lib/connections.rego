@@ -61,8 +61,7 @@ remote(m) := m.fields.remote if {
 
 hard_failures := {f | some f in failures; f.hard}
 
-unanswered := {f | some f in hard_failures; f.kind in {"timed-out", "no-route", "unreachable"}}
-
+# earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
 	least := min({f.message.order | some f in set_})
 	f := sort([f | some f in set_; f.message.order == least])[0]

@@ -17,11 +17,3 @@ test_expects_efa if {
 	efa.expected with input as {"nics": {"rdma": [{"device": "rdmap16s27"}]}}
 	efa.expected with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-platform"})]}}
 }
-
-test_efa_by_its_provider if {
-	several := document([["a", "x"], ["b", "y"]])
-	efa.expected with input as object.union(several, {"nics": {"providers": ["efa", "tcp"]}})
-	not efa.expected with input as object.union(several, {"nics": {"providers": ["tcp"]}})
-	not efa.expected with input as object.union(document([["a", "x"]]), {"nics": {"providers": ["efa"]}})
-	efa.expected with input as {"nics": {"providers": ["efa"]}, "logs": {"messages": [], "transports": [{"kind": "net"}]}}
-}

@@ -10,21 +10,20 @@ pairs contains {"nic": n, "gpu": g} if {
 	some g in n.gpus
 }
 
-ways := {"dmabuf": "as DMA-BUF", "peermem": "by its address (nvidia-peermem)"}
+ways := {"dmabuf", "peermem"}
 
-# registered are the pairs that work, with the ways that do. NCCL uses either.
-registered contains {"nic": p.nic.device, "gpu": p.gpu.address, "way": way} if {
+# registered are the NICs that register memory of a GPU, by either way: NCCL uses both.
+registered contains p.nic.device if {
 	some p in pairs
-	some way, _ in ways
-	p.gpu[way].outcome == "ok"
+	p.gpu[ways[_]].outcome == "ok"
 }
 
-# refused are those that work in neither way, although the NIC registers memory of the host: on
-# adapters that are known to do GPUDirect RDMA. EFA has rules of its own.
-refused contains {"nic": p.nic, "gpu": p.gpu} if {
+# refused are the pairs that work in neither way, although the NIC registers memory of the host, on adapters that are
+# known to do GPUDirect RDMA. EFA has rules of its own.
+refused contains p if {
 	some p in pairs
 	p.nic.host.outcome == "ok"
-	every way, _ in ways {
+	every way in ways {
 		lasting(p.gpu[way])
 	}
 	p.nic.device in able
@@ -34,24 +33,6 @@ able contains p.device if {
 	some p in input.nics.rdma
 	p.address in surroundings.rdma_nics
 	not p.address in {d.address | some d in surroundings.efa_devices}
-}
-
-# other are the devices that are known to be something else.
-other contains p.device if {
-	some p in input.nics.rdma
-	some d in input.pci.devices
-	d.address == p.address
-	not p.device in able
-}
-
-# doubtful are the pairs of which a refusal is known, and not enough to tell whether it matters.
-doubtful contains p if {
-	some p in pairs
-	outcomes := {p.gpu[way].outcome | some way, _ in ways}
-	"refused" in outcomes
-	not "ok" in outcomes
-	not {"nic": p.nic, "gpu": p.gpu} in refused
-	not p.nic.device in other
 }
 
 # lasting is true of a refusal for a reason that stays: not memory, files or rights.
@@ -68,17 +49,13 @@ unlocked contains n if {
 	n.host.errno in {"ENOMEM", "EAGAIN"}
 }
 
-locked_bytes := max({n.host.bytes |
-	some n in input.gpudirect.nics
-	n.host.outcome == "ok"
-})
+locked_bytes := max({n.host.bytes | some n in input.gpudirect.nics; n.host.outcome == "ok"})
 
-# nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
-nic_evidence(nic, gpu) := [tried(place, gpu[way], sprintf("a registration %s", [words])) |
-	some way, words in ways
-	gpu[way].outcome
-	place := sprintf("nics[%s].gpus[%s].%s", [nic, gpu.address, way])
-]
+# nic_evidence shows what a NIC registers of the host and of a GPU.
+nic_evidence(n, gpu) := array.concat([host_evidence(n)], [e |
+	some way in ways
+	e := tried(sprintf("nics[%s].gpus[%s].%s", [n.device, gpu.address, way]), gpu[way], "a registration of the GPU's memory")
+])
 
 host_evidence(n) := tried(sprintf("nics[%s].host", [n.device]), n.host, "ibv_reg_mr(3) of host memory")
 
@@ -94,26 +71,16 @@ direct contains r.mount if {
 	r.direct.outcome == "ok"
 }
 
-# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the
-# storage or nvidia_fs does not do it (cufile.h, enum CUfileOpError), or does not start without it.
+# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the storage or nvidia_fs
+# does not do it (cufile.h, enum CUfileOpError), or does not start without nvidia_fs (the last; measured with 1.15.1).
 staged contains r if {
 	some r in input.gpudirect.reads
 	r.direct.outcome == "refused"
-	indirect(r.direct)
-	r.configured.outcome == "ok"
-}
-
-indirect(o) if {
-	o.error in {
+	r.direct.error in {
 		"CU_FILE_PLATFORM_NOT_SUPPORTED", "CU_FILE_IO_NOT_SUPPORTED", "CU_FILE_DEVICE_NOT_SUPPORTED",
-		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR",
+		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR", "CU_FILE_DRIVER_NOT_INITIALIZED",
 	}
-}
-
-# Measured with cuFile 1.15.1 on a machine without nvidia_fs.
-indirect(o) if {
-	o.call == "cuFileDriverOpen"
-	o.error == "CU_FILE_DRIVER_NOT_INITIALIZED"
+	r.configured.outcome == "ok"
 }
 
 # unclear are the reads that were refused directly, and not enough is known to tell whether it matters.

@@ -1,6 +1,5 @@
-# Machines, interfaces and addresses. Whether a job spans several machines, what the names and addresses of network
-# interfaces mean, and which of them a job was configured to use. How its processes then used them is in
-# lib/connections.rego.
+# Machines, interfaces and addresses. Whether a job spans several machines, what the names and addresses of interfaces
+# mean, and which of them it was configured to use. How its processes used them is in lib/connections.rego.
 package gpudoctor.lib.networks
 
 import data.gpudoctor.lib.facts
@@ -17,8 +16,7 @@ hosts := union({
 multi_node if count(hosts) > 1
 multi_node if met
 
-# Ray writes the address behind the process only for those on other machines than the driver: "(RayWorkerWrapper pid=12,
-# ip=10.0.0.2)". It does so before lines of any program, so that no row of the catalogue has it as a field.
+# Ray writes the address only of processes on other machines, before lines of any program: "(Worker pid=12, ip=10.0.0.2)".
 multi_node if regex.match(`\(\w+ pid=\d+, ip=\d`, input.logs.messages[_].text)
 
 # NCCL names the ranks at both ends of a channel, and on which machines they are.
@@ -33,51 +31,42 @@ multi_node if input.benchmarks[_].nodes > 1
 
 # single_node is true when NCCL itself counted one machine.
 single_node if {
-	some c in input.logs.communicators
-	c.nodes == 1
+	input.logs.communicators[_].nodes == 1
 	not multi_node
 }
 
-# met is true if NCCL counted several machines: it does so once the ranks have connected
-# over the bootstrap interface, which was then right.
+# met is true if NCCL counted several machines: the ranks then have connected over the bootstrap interface.
 met if input.logs.communicators[_].nodes > 1
 
-# troubled is true when the job failed, began to build a communicator and did not
-# end, or tried a connection again and again.
+# troubled is true when the job failed, did not complete a communicator, or tried a connection again and again.
 troubled if logs.failed
+troubled if logs.said("nccl-connect-retried-often")
 
 troubled if {
 	some c in input.logs.communicators
 	c.started > c.completed
 }
 
-troubled if logs.said("nccl-connect-retried-often")
-
 host_of(m) := object.get(m, "host", "")
 
 # loopback is true of an address that means the machine itself.
 loopback(address) if strings.any_prefix_match(address, ["127.", "::1", "localhost"])
 
-# link_local is true of an address that holds on one cable only (RFC 3927, RFC
-# 4291), so that a peer needs to know by which interface to send.
+# link_local is true of an address that holds on one cable only (RFC 3927, RFC 4291).
 link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.254."])
 
-# local is true of an address that means nothing to another machine. No host has "any", or that of a broadcast (RFC
-# 1122, 3.2.1.3).
+# local is true of an address that means nothing to another machine: nor do "any" and that of a broadcast.
 local(address) if loopback(address)
 local(address) if link_local(address)
 local(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 
-# bridge_address is true of an address from the networks that Docker, libvirt and Podman
-# by default give to a bridge within one machine. Every machine has the same.
+# bridge_address is true of an address from the default networks of Docker's, libvirt's and Podman's bridges.
 bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.168.122.", "10.88.0."])
 
-# virtual is true of the name of an interface that ends inside the machine:
-# bridges of containers and virtual machines, and ends of their pairs.
+# virtual is true of the name of an interface that ends inside the machine.
 virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
 
-# bridge is true of the names of only bridges inside a machine: a veth may be the end of a pod, and a bridge of another
-# name may have the machine's own address.
+# bridge is true of the names of bridges inside a machine: a veth may be the end of a pod, with an address of its own.
 bridge(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
 
 # patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of prefixes, or, behind "=", of whole names; "^"
@@ -88,18 +77,14 @@ patterns(value) := {name |
 	name != ""
 }
 
+default excludes(_) := false
+
 excludes(value) if strings.any_prefix_match(value, ["^", "=^"])
 
 # selects is true when such a value takes a name.
-selects(value, name) if {
-	not excludes(value)
-	matches(value, name)
-}
+selects(value, name) if excludes(value) != matches(value, name)
 
-selects(value, name) if {
-	excludes(value)
-	not matches(value, name)
-}
+default matches(_, _) := false
 
 matches(value, name) if name in patterns(value)
 
@@ -125,69 +110,22 @@ taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in s
 
 # listed are the interfaces of each host whose list is whole: the loopback
 # interface is in each whole list, and on a machine with very many, some are only counted.
-listed[host] := {n |
-	some n in input.nics.interfaces
-	host_of(n) == host
-} if {
+listed[host] := {n | some n in input.nics.interfaces; host_of(n) == host} if {
 	some lo in input.nics.interfaces
 	lo.kind == "loopback"
 	host := host_of(lo)
-	not cut
+	object.get(input.nics, "interfaces_left", 0) == 0
 }
 
-cut if input.nics.interfaces_left > 0
-
-dead(n) if n.state == "down"
-dead(n) if n.carrier == false
-
 # unusable is true of one that is down, or has no address in a list that shows addresses.
-unusable(n) if dead(n)
+unusable(n) if n.state == "down"
+unusable(n) if n.carrier == false
 
 unusable(n) if {
-	with_addresses
+	count(input.nics.interfaces[_].addresses) > 0
 	count(object.get(n, "addresses", [])) == 0
 }
 
-# with_addresses is false of lists of links, which show no address at all.
-with_addresses if count(input.nics.interfaces[_].addresses) > 0
-
-ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
-
-# narrow are the interfaces that have no network around them: tunnels, and those with addresses of 32 bits.
-narrow contains n if {
-	some n in input.nics.interfaces
-	n.kind == "tunnel"
-}
-
-narrow contains n if {
-	some n in input.nics.interfaces
-	count(ipv4_of(n)) > 0
-	every a in ipv4_of(n) {
-		endswith(a, "/32")
-	}
-}
-
-# broader are those that have one.
-broader contains n if {
-	some n in input.nics.interfaces
-	n.state == "up"
-	not object.get(n, "kind", "") in {"loopback", "bridge", "veth"}
-	not virtual(n.name)
-	count(ipv4_of(n)) > 0
-	not n in narrow
-}
-
-# within is true of an IPv4 address in the network of another one with its netmask.
-within(network, address) if {
-	ipv4(address)
-	ipv4_network(network)
-	net.cidr_contains(network, address)
-}
-
-address(text) if ipv4(text)
+address(text) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, text)
 address(text) if loopback(text)
 address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
-
-ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
-
-ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)

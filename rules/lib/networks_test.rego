@@ -49,14 +49,7 @@ test_reads_lists_of_interfaces if {
 	eth := {"name": "eth0", "kind": "ethernet", "state": "down", "host": "n1"}
 	object.keys(networks.listed) == {"n1"} with input as {"nics": {"interfaces": [object.union(lo, {"host": "n1"}), eth]}}
 	count(object.keys(networks.listed)) == 0 with input as {"nics": {"interfaces": [eth]}}
-	networks.dead(eth)
-	networks.dead({"state": "up", "carrier": false})
-	not networks.dead(lo)
-}
-
-test_knows_networks if {
-	networks.within("10.0.0.1/24", "10.0.0.9")
-	not networks.within("10.0.0.1/24", "10.0.1.9")
-	not networks.within("10.0.0.1/32", "10.0.0.1")
-	not networks.within("10.0.0.1/24", "node7")
+	networks.unusable(eth)
+	networks.unusable({"state": "up", "carrier": false})
+	not networks.unusable(lo)
 }

@@ -1,6 +1,5 @@
-# A TCP connection of a process to itself. NCCL's ranks of one machine find each other over TCP, at the address of one
-# interface. A process that cannot connect to itself there cannot reach the others. Each element of blocked, limited and
-# missing is a finding of the rules firewall, process-limits and wrong-nic.
+# A TCP connection of a process to itself, at the address where NCCL's ranks of one machine find each other. Each element
+# of blocked, limited and missing is a finding of the rules firewall, process-limits and wrong-nic.
 package gpudoctor.lib.own_connection
 
 import data.gpudoctor.lib.attempts
@@ -37,17 +36,11 @@ found := {
 	"evidence": [attempts.evidence("connection")],
 } if count(surroundings.usable) > 0
 
-# meanings are what the errors say here (connect(2), tcp(7)). The packets of a connection to an
-# address of this machine pass the loopback interface.
+# meanings are what the errors say here (connect(2), tcp(7)). The packets pass the loopback interface.
 meanings := {
 	"ETIMEDOUT": "A firewall of this machine drops the packets, or the loopback interface is down (ip link show lo)",
 	"ECONNREFUSED": "A firewall of this machine rejects the packets: the process listens there",
 	"ENETUNREACH": "The loopback interface is down, or there is no route (ip link show lo)",
-	"EHOSTUNREACH": "A firewall of this machine rejects the packets",
-	"EPERM": "A firewall, a seccomp filter or a security module forbids it",
-	"EACCES": "A security module forbids it",
 	"EADDRNOTAVAIL": "No local port is free: other processes hold all of them (ss -s; sysctl net.ipv4.ip_local_port_range)",
 	"EMFILE": "The limit on open files is reached (ulimit -n)",
-	"ENFILE": "The machine's limit on open files is reached (sysctl fs.file-max)",
-	"ENOBUFS": "The kernel has no memory left for network buffers (sysctl net.ipv4.tcp_mem)",
 }

@@ -43,7 +43,6 @@ test_findings if {
 test_names_the_level_that_suffices if {
 	every row in [
 		[[over("PIX")], "LOC"],
-		[[path("NODE"), peermem, channel], "PHB"],
 		[[path("SYS"), peermem, channel], "SYS"],
 		[[level("LOC"), far], "PXB"],
 	] {
@@ -52,35 +51,15 @@ test_names_the_level_that_suffices if {
 	}
 }
 
-# measured is the memory of two GPUs over a port of 200 Gb/s.
-measured(rows) := {
-	"links": {"pairs": [
-		pair("GPU1", "mlx5_0", "PIX"), pair("GPU1", "mlx5_1", "SYS"),
-		pair("GPU4", "mlx5_0", "SYS"), pair("GPU4", "mlx5_1", "PXB"), pair("GPU5", "eth9", ""),
-	]},
-	"nics": {"rdma": [{"device": "mlx5_0", "port": 1}, {"device": "mlx5_1", "port": 1}]},
-	"benchmarks": [perftest("gpu", {"b": gpu, "gbps": gbps, "expected_gbps": 25, "threshold": threshold}) | some [gpu, gbps, threshold] in rows],
-}
-
-# What is slower than its path allows is a fault, and what reaches the port's rate is none.
-test_far if {
-	found := {f | some f in gdr_topology.findings; f.grade == "far"} with input as measured([["GPU4", 15.5, 0.38], ["GPU1", 24.4, 0.8]])
-	{[f.subject, f.about] | some f in found} == {["mlx5_0", {"gbps": 124, "port": 200, "gpus": {"GPU4"}}]}
-	rows := [["GPU4", 5, 0.38], ["GPU4", 24, 0.38], ["GPU1", 15, 0.8]]
-	count({f | some f in gdr_topology.findings; f.grade == "far"}) == 0 with input as measured(rows)
-}
-
 # That every NIC is far is a fault where a job uses one, and if the module is not the reason.
 test_unresolvable if {
 	every row in [
-		[[path("NODE")], {"logs"}],
-		[[path("NODE"), channel], {"nics.modules"}],
-		[[path("NODE"), channel, modules(["mlx5_ib"])], set()],
-		[[path("NODE"), channel, peermem], set()],
-		[[path("PIX")], set()],
+		[[path("NODE")], {"links.pairs", "logs.transports"}],
+		[[path("NODE"), channel], {"links.pairs", "logs.transports", "nics.modules"}],
+		[[path("PIX")], {"links.pairs"}],
+		[[far], set()],
 	] {
-		lacks := gdr_topology.missing with input as object.union_n(row[0])
-		{m.fact | some m in lacks} == row[1]
+		gdr_topology.asks == row[1] with input as object.union_n(row[0])
 	}
 	count(gdr_topology.findings) == 0 with input as {}
 }
