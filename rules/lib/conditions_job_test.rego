@@ -84,3 +84,24 @@ test_sandboxed if {
 	fact.value == "runsc"
 	not "sandboxed" in of({"launches": [{"kind": "docker-run", "runtime": "nvidia"}]})
 }
+
+test_shm_small if {
+	every document in [
+		{"container": {"shm": {"size_bytes": 67108864}}},
+		{"container": {"shm": {"size_bytes": 4294967296, "free_bytes": 0}}},
+		{"launches": [{"kind": "docker-run", "gpus": -1, "source": "run.txt", "line": 1}]},
+		said("ngc-shm-default", "setting"),
+	] {
+		"shm_small" in of(document)
+	}
+	not "shm_small" in of({"container": {"shm": {"size_bytes": 4294967296, "free_bytes": 4294967296}}})
+	"system_error_explained" in of({"logs": {"messages": [{"id": "shm-no-space", "role": "cause", "program": "linux"}]}})
+	not "system_error_explained" in of({"logs": {"messages": [{"id": "nccl-unhandled-system-error", "role": "category", "program": "nccl"}]}})
+}
+
+test_memlock if {
+	{"memlock_low", "memlock_limit_known"} & of({"container": {"memlock_soft_bytes": 65536}}) == {"memlock_low", "memlock_limit_known"}
+	not "memlock_low" in of({"container": {"memlock_soft_bytes": -1}})
+	"memlock_unlimited" in of({"container": {"memlock_soft_bytes": -1}})
+	"memlock_unlimited" in of({"launches": [{"memlock_bytes": -1}]})
+}
