@@ -12,24 +12,16 @@ import data.tables.variables
 # decisive is the first row that fits a variable.
 decisive(name) := variables.rows[min(fitting[name])]
 
-fitting[name] contains i if {
+fitting[name] := {i | some i in matching(name, trim_space(v.value)); not unsaid(variables.rows[i])} if {
 	some name, v in facts.variable
-	value := trim_space(v.value)
-	value != ""
-	some i in variables.of[name]
-	row := variables.rows[i]
-	applies(row, value)
-	not unsaid(row)
+	trim_space(v.value) != ""
 }
 
 # decisive_for is the first row that fits another value of a variable than the one in force, which one of several
 # containers sets. Rows that need a message do not fit it.
-decisive_for(name, value) := variables.rows[min({i |
-	some i in variables.of[name]
-	row := variables.rows[i]
-	not row.said
-	applies(row, value)
-})]
+decisive_for(name, value) := variables.rows[min({i | some i in matching(name, value); not variables.rows[i].said})]
+
+matching(name, value) := {i | some i in variables.of[name]; applies(variables.rows[i], value)}
 
 applies(row, value) if {
 	fits(row, value)
