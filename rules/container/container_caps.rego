@@ -5,19 +5,14 @@
 #   cannot make the NUMA calls that NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does not
 #   start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host memory.
 # related_resources:
-#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable, description: cuMem host memory and its fallback}
+#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable, description: cuMem host memory}
 #   - {ref: https://docs.docker.com/engine/security/seccomp/, description: get_mempolicy and mbind need CAP_SYS_NICE}
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - container.inside
-#     - container.device_nodes
-#     - container.capabilities
-#     - container.get_mempolicy
-#     - [gpus.devices, container.driver_devices]
+#   needs: [container.inside, container.device_nodes, container.get_mempolicy, [gpus.devices, container.driver_devices]]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, pass-imex-channel, nccl-mnnvl-disable, enable-ibgda, unset-env, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
 #   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said"]
@@ -145,8 +140,7 @@ opening := "grant-device-access" if {
 	surroundings.has_nvidia
 } else := "pass-amd-devices"
 
-# The kernel driver knows GPUs and none of them was passed in. What an explicit "none" means is for gpu-visibility to
-# say.
+# The kernel driver knows GPUs and none of them was passed in, although that was not asked for.
 findings contains {
 	"grade": "none-passed",
 	"subject": "/dev/nvidia*",
@@ -201,7 +195,7 @@ rdma_asked if {
 # NUMA calls that a seccomp filter or a security module forbids. NCCL 2.24 to 2.26.3 allocates host memory with them;
 # elsewhere only the placement of memory suffers.
 findings contains {
-	"grade": grade,
+	"grade": numa_grade,
 	"subject": "SYS_NICE",
 	"about": {
 		"blocked": {sprintf("%s: %s", [name, errno]) | some name, errno in denied},
@@ -213,7 +207,6 @@ findings contains {
 	),
 	"params": {"capability": "SYS_NICE"},
 } if {
-	grade := numa_grade
 	count(denied) > 0
 	not library_versions.cumem_host_off
 }

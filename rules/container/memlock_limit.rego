@@ -8,7 +8,7 @@
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL requires an unlimited memlock in containers
 #   - {ref: https://slurm.schedmd.com/faq.html#memlock, description: How Slurm propagates the limit to jobs}
-#   - {ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c, description: Registration counts pinned pages unless the caller has CAP_IPC_LOCK}
+#   - {ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c, description: What counts, and for whom}
 # custom:
 #   severity: high
 #   confidence: likely
@@ -71,11 +71,14 @@ findings contains {
 	"remedies": remedies,
 } if {
 	low
-	not surroundings.no_gpu
+	not jobless
 	count(surroundings.rdma_nodes) > 0
 	count(gpudirect.unlocked) == 0
 	graded := {true: ["high", "likely"], false: ["medium", "possible"]}[soft < table.memlock_too_low_bytes]
 }
+
+# Without GPUs there is no job to fail.
+jobless if count(surroundings.usable) == 0
 
 findings contains {
 	"grade": "registration",

@@ -13,14 +13,8 @@
 #   confidence: likely
 #   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, other]
-#   explains:
-#     - restricts > collective-slow
-#     - differs > nccl-version-mismatch
-#     - differs > wrong-nic/intruder
-#     - differs > collective-hang
-#     - differs > app-mismatch/waited
-#     - differs > failure-area
-#     - differs > job-failed
+#   explains: [restricts > collective-slow, differs > nccl-version-mismatch, differs > wrong-nic/intruder,
+#     differs > collective-hang, differs > app-mismatch/waited, differs > failure-area, differs > job-failed]
 #   since: "0.1"
 #   grades:
 #     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"

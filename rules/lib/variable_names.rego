@@ -14,7 +14,7 @@ unknown(name) if {
 # another order, or one that differs by one letter.
 meaning(name) := variables.misspelt[name] if {
 	true
-} else := min({k | some k, _ in variables.known; regex.match(pattern, k)} | {k | some k, _ in variables.known; sort(split(k, "_")) == words}) if {
+} else := min({k | some k, _ in variables.known; true in {regex.match(pattern, k), sort(split(k, "_")) == words}}) if {
 	words := sort(split(name, "_"))
 	pattern := one_letter_off(name)
 }
