@@ -20,9 +20,13 @@
 #     absent: >-
 #       /sys is not mounted, or /sys/bus/pci/devices lists no device: NCCL cannot locate the GPUs and the nearest NICs,
 #       finds only NVLinks, and sends other traffic through host memory
-#     virtual: >-
-#       This machine shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs and
-#       NICs share a switch or a socket. If the provider has a topology file for this machine type, use it
+#     virtual:
+#       severity: info
+#       confidence: possible
+#       remedies: [nccl-topo-file]
+#       text: >-
+#         This machine shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs and
+#         NICs share a switch or a socket. If the provider has a topology file for this machine type, use it
 package gpudoctor.rules.sys_not_mounted
 
 import data.gpudoctor.lib.facts
@@ -40,30 +44,28 @@ findings contains {
 	count(surroundings.usable) > 0
 }
 
-absent := array.concat(
-	[{"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"} | input.container.sys_mounted == false],
-	[{"fact": "container.pci_visible", "value": false, "source": "/sys/bus/pci/devices"} | input.container.pci_visible == false],
-)
+absent := [{"fact": sprintf("container.%s", [name]), "value": false, "source": source} |
+	some name, source in {"sys_mounted": "/proc/self/mountinfo", "pci_visible": "/sys/bus/pci/devices"}
+	input.container[name] == false
+]
 
 # A virtual topology is the normal state of a virtual machine. It matters where NCCL chooses paths over PCIe: between
-# GPUs without NVLink, or to RDMA NICs. With several NICs each GPU's nearest one is worth real bandwidth.
+# GPUs without NVLink, or to several RDMA NICs.
 findings contains {
 	"grade": "virtual",
 	"subject": "PCI topology",
 	"about": {"gpus": count(facts.gpus)},
-	"severity": unseen,
-	"confidence": "possible",
-	"remedies": ["nccl-topo-file"],
 	"evidence": [{"fact": "links.virtual_topology", "value": true, "source": "/sys/bus/pci/devices"}],
 } if {
 	input.links.virtual_topology == true
 	count(surroundings.usable) > 1
 	not facts.env.NCCL_TOPO_FILE
+	paths_chosen
 }
 
-unseen := "low" if {
-	count(surroundings.rdma_nodes) > 1
-} else := "info" if {
+paths_chosen if count(surroundings.rdma_nodes) > 1
+
+paths_chosen if {
 	count(facts.gpu_pairs) > 0
 	not surroundings.all_nvlinked
 	nvlinks_known

@@ -24,15 +24,13 @@ package gpudoctor.rules.user_in_image
 
 import data.gpudoctor.lib.image_files
 
-# name is the user without a group; none is root's.
-name := split(input.image.user, ":")[0]
-
 findings contains {
 	"grade": "user",
 	"subject": "USER",
 	"about": {"user": name},
 	"evidence": [{"fact": "image.user", "value": input.image.user, "source": "the image's configuration"}],
 } if {
+	name := split(input.image.user, ":")[0] # Without a group; none is root's.
 	not name in {"", "0", "root"}
 	"libibverbs" in image_files.kinds
 }

@@ -29,7 +29,6 @@ type ThresholdTable struct {
 	ShmConnectionBytes   int64 `json:"shm_connection_bytes"`
 	GroupMemoryLeftBytes int64 `json:"group_memory_left_bytes"`
 	GroupTasksLeft       int64 `json:"group_tasks_left"`
-	MemlockDefaultBytes  int64 `json:"memlock_default_bytes"`
 	MemlockTooLowBytes   int64 `json:"memlock_too_low_bytes"`
 	MemlockLowBytes      int64 `json:"memlock_low_bytes"`
 	BARDefaultBytes      int64 `json:"bar_default_bytes"`

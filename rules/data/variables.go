@@ -26,10 +26,8 @@ type VariableTable struct {
 	Rows []VariableRow `json:"rows"`
 	// Of are the places in Rows of those about a variable. It is not part of the file.
 	Of map[string][]int `json:"of"`
-	// Levels are the distances that NCCL knows, from the nearest, and OldLevels those that
-	// its numbers stand for.
-	Levels    []string `json:"levels"`
-	OldLevels []string `json:"old_levels"`
+	// Levels are the distances that NCCL knows, from the nearest.
+	Levels []string `json:"levels"`
 	// PathLevels translate the words of nvidia-smi to those of NCCL.
 	PathLevels map[string]string `json:"path_levels"`
 	// Algorithms and Protocols are the names that NCCL accepts, in lower case.

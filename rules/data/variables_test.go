@@ -76,9 +76,6 @@ func TestKnownVariables(t *testing.T) {
 
 func TestLevels(t *testing.T) {
 	table := Variables()
-	for _, level := range table.OldLevels {
-		expect.That(t, slices.Contains(table.Levels, level), "old_levels: unknown level %s", level)
-	}
 	for path, level := range table.PathLevels {
 		expect.That(t, slices.Contains(table.Levels, level), "path_levels: %s means the unknown level %s", path, level)
 	}

@@ -5,8 +5,7 @@
 #   for another machine, for a fault that is gone, or for a library that has since renamed it costs bandwidth or has no
 #   effect. Settings may also come from /etc/nccl.conf or ~/.nccl.conf.
 # related_resources:
-#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
-#     description: What each NCCL variable does; tuning and debugging variables are not for production
+#   - {ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, description: What each NCCL variable does}
 #   - {ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html, description: Variables of PyTorch's process group}
 #   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc, description: How NCCL reads its variables}
 # custom:
@@ -14,14 +13,8 @@
 #   confidence: likely
 #   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, other]
-#   explains:
-#     - restricts > collective-slow
-#     - differs > nccl-version-mismatch
-#     - differs > wrong-nic/intruder
-#     - differs > collective-hang
-#     - differs > app-mismatch/waited
-#     - differs > failure-area
-#     - differs > job-failed
+#   explains: [restricts > collective-slow, differs > nccl-version-mismatch, differs > wrong-nic/intruder,
+#     differs > collective-hang, differs > app-mismatch/waited, differs > failure-area, differs > job-failed]
 #   since: "0.1"
 #   grades:
 #     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"
@@ -41,34 +34,12 @@
 #       text: >-
 #         The job has one node, but its ranks cannot reach the rendezvous address: {said}. MASTER_ADDR (--master_addr,
 #         --rdzv_endpoint) must be an address of this machine, such as 127.0.0.1
-#     unequal:
-#       severity: medium
-#       remedies: [unset-env]
-#       text: >-
-#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it
 #     differs:
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
 #         The ranks of one communicator differ in {values:comma}, but they must agree on it
-#     segments:
-#       severity: medium
-#       confidence: possible
-#       remedies: [disable-custom-all-reduce, unset-env]
-#       text: >-
-#         The framework's custom all-reduce could not share memory between processes.
-#         PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it is not known whether it is set here
-#     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
 #     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
-#     no-transport:
-#       severity: high
-#       text: >-
-#         {subject}={value}, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs
-#         for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)
-#     roce:
-#       severity: high
-#       confidence: possible
-#       text: "{subject}={value} is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.collective_cost
@@ -77,7 +48,6 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
-import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.restricting_settings
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
@@ -123,14 +93,8 @@ findings contains object.union_n([
 	not costed(name)
 }
 
-# costed is true of a variable that the measurement of collectives speaks about, where the table does not weigh it by
-# what transfers lose.
-costed(name) if {
-	name in collective_cost.slower.variables
-	not by_loss(name)
-}
-
-by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
+# costed is true of a variable that the measurement of collectives speaks about.
+costed(name) if name in collective_cost.slower.variables
 
 # What is set for a reason costs what it costs.
 meant(name) if setting_rows.decisive(name).silent
@@ -156,7 +120,6 @@ findings contains {
 	slower := collective_cost.slower
 	every name in slower.variables {
 		facts.variable[name]
-		not by_loss(name)
 		not meant(name)
 	}
 }
@@ -189,15 +152,6 @@ unmet contains ["unmet", "MASTER_ADDR", "", logs.first(elsewhere)] if {
 	}
 }
 
-unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
-
-findings contains {
-	"grade": "unequal",
-	"subject": facts.list({m.fields.variable | some m in unequal}),
-	"messages": unequal,
-	"params": {"variable": logs.first(unequal).fields.variable, "source": variables.guide},
-} if count(unequal) > 0
-
 # Ranks whose logs show that they were started with other settings, where the job failed and no rank died of its own.
 findings contains {
 	"id": "differs",
@@ -219,48 +173,10 @@ of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d"
 	some v in u.values
 ])])
 
-# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not known.
-findings contains {
-	"grade": "segments",
-	"subject": "PYTORCH_CUDA_ALLOC_CONF",
-	"messages": {m},
-	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
-} if {
-	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
-	count({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"} & object.keys(facts.env)) == 0
-}
-
-findings contains finding("word", name, {}) if {
-	some name in ({name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"})
-	lower(trim_space(facts.env[name])) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
-	not setting_rows.fitting[name]
-}
-
 findings contains finding("misspelt", name, {"about": {"meant": meant}, "params": {"meant": meant, "effect": "none"}}) if {
 	some name, _ in facts.variable
 	variable_names.unknown(name)
 	meant := variable_names.meaning(name)
-}
-
-# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds for all networks, TCP included, and UCX
-# needs one with messages even to reach itself (sgl-project/sglang pull 40641).
-findings contains finding("no-transport", name, {
-	"messages": {m},
-	"remedies": ["unset-env", "other"],
-	"params": {"source": "https://openucx.readthedocs.io/en/master/faq.html"},
-}) if {
-	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; m.fields.level == "ERROR"})
-	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
-	not trim_space(facts.env[name]) in {"", "all"}
-}
-
-# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into unless a program asks for one
-# (NVIDIA/nvshmem issue 45).
-findings contains finding("roce", name, {"messages": {m}, "params": {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}}) if {
-	rdma.link == "infiniband"
-	m := logs.first(logs.by_id["rdma-modify-qp-failed"])
-	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
-	setting_rows.number(trim_space(facts.env[name])) > 0
 }
 
 # It decides whether there is NVLink multicast, which the variable disables.

@@ -8,6 +8,7 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
+import data.tables.thresholds
 
 holds contains "machine_alone" if not logs.given
 
@@ -86,3 +87,36 @@ holds contains "network_named" if facts.variable.NCCL_NET
 holds contains "network_named" if facts.variable.NCCL_NET_PLUGIN
 holds contains "topology_file_named" if facts.env.NCCL_TOPO_FILE != ""
 holds contains "topology_file_named" if facts.env.NCCL_GRAPH_FILE != ""
+holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
+holds contains "memlock_unlimited" if input.container.memlock_soft_bytes == -1
+holds contains "memlock_unlimited" if {l.memlock_bytes | some l in input.launches} == {-1}
+
+holds contains "memlock_low" if {
+	input.container.memlock_soft_bytes >= 0
+	input.container.memlock_soft_bytes < thresholds.memlock_low_bytes
+}
+
+shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]
+
+# /dev/shm is small: here, in the description of a container, or by NVIDIA's image at startup. Semaphores are files there,
+# and nowhere else (glibc sem_open).
+holds contains "shm_small" if input.container.shm.size_bytes < thresholds.shm_recommended_bytes
+holds contains "shm_small" if input.container.shm.free_bytes < thresholds.shm_default_bytes
+holds contains "shm_small" if count(launches.small_shm) > 0
+holds contains "shm_small" if count(logs.messages({"ngc-shm-default", "python-semaphore-refused"})) > 0
+
+# A large one is full because of files of ended jobs.
+holds contains "shm_full" if {
+	input.container.shm.size_bytes >= thresholds.shm_recommended_bytes
+	input.container.shm.free_bytes < thresholds.shm_default_bytes
+}
+
+shown contains ["shm_small", launches.evidence(l)] if some l in launches.small_shm
+shown contains ["shm_small", {"fact": "container.shm.free_bytes", "value": input.container.shm.free_bytes, "source": "statfs /dev/shm"}]
+
+# Another line tells more than that a call of the system failed.
+holds contains "system_error_explained" if {
+	some m in logs.complaints
+	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
+	m.id != "nccl-unhandled-system-error"
+}

@@ -51,3 +51,27 @@ test_network_named if {
 	"network_named" in of(setting("NCCL_NET_PLUGIN", "aws-ofi"))
 	not "network_named" in of(setting("NCCL_NET_GDR_LEVEL", "PIX"))
 }
+
+# The limits and the memory of processes.
+
+test_shm_small if {
+	every document in [
+		{"container": {"shm": {"size_bytes": 67108864}}},
+		{"container": {"shm": {"size_bytes": 4294967296, "free_bytes": 0}}},
+		{"launches": [{"kind": "docker-run", "gpus": -1, "source": "run.txt", "line": 1}]},
+		said("ngc-shm-default", "setting"),
+	] {
+		"shm_small" in of(document)
+	}
+	"shm_full" in of({"container": {"shm": {"size_bytes": 4294967296, "free_bytes": 0}}})
+	not "shm_small" in of({"container": {"shm": {"size_bytes": 4294967296, "free_bytes": 4294967296}}})
+	"system_error_explained" in of({"logs": {"messages": [{"id": "shm-no-space", "role": "cause", "program": "linux"}]}})
+	not "system_error_explained" in of({"logs": {"messages": [{"id": "nccl-unhandled-system-error", "role": "category", "program": "nccl"}]}})
+}
+
+test_memlock if {
+	{"memlock_low", "memlock_limit_known"} & of({"container": {"memlock_soft_bytes": 65536}}) == {"memlock_low", "memlock_limit_known"}
+	not "memlock_low" in of({"container": {"memlock_soft_bytes": -1}})
+	"memlock_unlimited" in of({"container": {"memlock_soft_bytes": -1}})
+	"memlock_unlimited" in of({"launches": [{"memlock_bytes": -1}]})
+}

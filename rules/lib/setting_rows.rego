@@ -12,24 +12,16 @@ import data.tables.variables
 # decisive is the first row that fits a variable.
 decisive(name) := variables.rows[min(fitting[name])]
 
-fitting[name] contains i if {
+fitting[name] := {i | some i in matching(name, trim_space(v.value)); not unsaid(variables.rows[i])} if {
 	some name, v in facts.variable
-	value := trim_space(v.value)
-	value != ""
-	some i in variables.of[name]
-	row := variables.rows[i]
-	applies(row, value)
-	not unsaid(row)
+	trim_space(v.value) != ""
 }
 
 # decisive_for is the first row that fits another value of a variable than the one in force, which one of several
 # containers sets. Rows that need a message do not fit it.
-decisive_for(name, value) := variables.rows[min({i |
-	some i in variables.of[name]
-	row := variables.rows[i]
-	not row.said
-	applies(row, value)
-})]
+decisive_for(name, value) := variables.rows[min({i | some i in matching(name, value); not variables.rows[i].said})]
+
+matching(name, value) := {i | some i in variables.of[name]; applies(variables.rows[i], value)}
 
 applies(row, value) if {
 	fits(row, value)
@@ -79,9 +71,7 @@ severity(row) := row.severity if {
 } else := "high"
 
 # shown is a value as messages write it: a long one is cut.
-shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
-	count(value) > 60
-} else := value
+shown(value) := regex.replace(value, "(?s)^(.{60}).+", "$1...")
 
 # number reads a value as strtoll does: as much of a number as it begins with, and 0 for a word (nccl
 # src/misc/param.cc). Hexadecimal numbers are not compared.
@@ -93,11 +83,6 @@ number(value) := to_number(regex.replace(digits[0], `^\+?(-?)0*([0-9])`, "$1$2")
 
 # place is the position of a level in the order of distance.
 place(value) := min([i | some i, level in variables.levels; level == value])
-
-place(value) := min([i | some i, level in variables.levels; level == word]) if {
-	regex.match(`^[0-9]`, value)
-	word := variables.old_levels[min([number(value), count(variables.old_levels) - 1])]
-}
 
 # words_known is true of a list as NCCL_ALGO takes it ("^tree", or "allreduce:ring,tree;broadcast:ring"), all of whose
 # words are known.
@@ -112,27 +97,20 @@ holds("image", _) if surroundings.image
 
 # A stage of a Dockerfile is judged: its settings are the image's own.
 holds(name, _) if {
-	name in {"image", "image-judged", "image-configured"}
+	name in {"image", "image-judged"}
 	input.profile == "launch"
 	some l in input.launches
 	l.kind == "dockerfile"
 }
 
-# image-judged is true only where it was asked for: a container without GPUs may have its variables from its launch,
-# and one with GPUs was launched. image-configured is true where a variable is the image's own: on a machine with
-# GPUs, the container runtime sets some while an image is built.
-holds(name, _) if {
-	name in {"image-judged", "image-configured"}
+# image-judged is true only where it was asked for, and a variable is the image's own: a container without GPUs may have
+# its variables from its launch, and on a machine with GPUs, the container runtime sets some while an image is built.
+holds("image-judged", _) if {
 	input.profile == "image"
 	input.image
 }
 
 holds("image-judged", _) if {
-	input.profile == "image"
-	surroundings.no_gpu
-}
-
-holds("image-configured", _) if {
 	input.profile == "image"
 	not gpus_on_host
 }
@@ -201,12 +179,5 @@ holds("level-excludes-all", value) if {
 holds("protocols-known", value) if words_known(value, variables.protocols)
 holds("algorithms-known", value) if words_known(value, variables.algorithms)
 
-holds(comparison, _) if {
-	startswith(comparison, "nccl>=")
-	surroundings.nccl_at_least(surroundings.version(substring(comparison, 6, -1)))
-}
-
-holds(comparison, _) if {
-	startswith(comparison, "nccl<")
-	surroundings.nccl_below(surroundings.version(substring(comparison, 5, -1)))
-}
+holds(comparison, _) if surroundings.nccl_at_least(surroundings.version(trim_prefix(comparison, "nccl>=")))
+holds(comparison, _) if surroundings.nccl_below(surroundings.version(trim_prefix(comparison, "nccl<")))

@@ -2,8 +2,6 @@ package gpudoctor.lib.setting_rows_test
 
 import data.gpudoctor.lib.setting_rows
 
-test_place_of_words_and_numbers if setting_rows.place("9") == setting_rows.place("SYS")
-
 test_nothing_is_known if {
 	every name in ["efa", "cxi", "guest", "no-plugin", "cause-said"] {
 		not setting_rows.holds(name, "1") with input as {}
@@ -19,11 +17,11 @@ gpus_of_the_host := {
 }
 
 test_image if {
-	every name in ["image-judged", "image-configured"] {
+	every name in ["image-judged"] {
 		setting_rows.holds(name, "0") with input as {"profile": "image", "image": {"form": "oci-layout"}}
 		setting_rows.holds(name, "0") with input as {"profile": "image"}
 		setting_rows.holds(name, "0") with input as {"profile": "launch", "launches": [{"kind": "dockerfile"}]}
 		not setting_rows.holds(name, "0") with input as {"profile": "training", "image": {"form": "oci-layout"}}
 	}
-	not setting_rows.holds("image-configured", "0") with input as gpus_of_the_host
+	not setting_rows.holds("image-judged", "0") with input as gpus_of_the_host
 }

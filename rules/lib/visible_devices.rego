@@ -49,23 +49,16 @@ list_of(value) := [trim_space(e) | some e in split(value, ",")]
 
 entries[name] := list_of(facts.env[name]) if some name, _ in filters
 
-# ends is the place of the first entry of each list that names no GPU: there the list ends.
-ends[name] := end_of(entries[name], total) if some name, total in filters
-
-end_of(list, total) := min([i | some i, e in list; not names_gpu(e, total)])
-
 # kept are the entries that count: all before the first that names no GPU.
 kept[name] := kept_of(list, filters[name]) if some name, list in entries
 
-kept_of(list, total) := array.slice(list, 0, end_of(list, total)) if {
-	is_number(end_of(list, total))
-} else := list
+kept_of(list, total) := array.slice(list, 0, min(array.concat([count(list)], [i | some i, e in list; not names_gpu(e, total)])))
 
 # names_gpu is true of an entry that may name one of so many GPUs. A UUID that cannot be compared, because none is
 # known, passes; so does a MIG partition.
 names_gpu(entry, total) if {
 	regex.match(`^\+?[0-9]{1,4}$`, entry)
-	number(entry) < total
+	to_number(entry) < total
 }
 
 names_gpu(entry, _) if {
@@ -75,40 +68,17 @@ names_gpu(entry, _) if {
 
 names_gpu(entry, _) if startswith(entry, "MIG-")
 
-# number is that of an entry, which may have a sign and leading zeros.
-number(entry) := to_number(regex.replace(trim_left(entry, "+"), `^0+([0-9])`, "$1"))
-
 # uuid_unknown is true of a UUID, or the beginning of one, that no GPU here has. Blanked UUIDs are blanked alike
 # everywhere and can be compared.
 uuid_unknown(entry) if {
-	count(uuids) > 0
-	count([g | some g in input.gpus.devices; g.uuid]) == count(input.gpus.devices)
-	count({uuid | some uuid in uuids; startswith(lower(uuid), lower(entry))}) == 0
-}
-
-uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
-
-none := {"", "-1", "NoDevFiles"}
-
-# rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its list has entries.
-rocr_count := count(list_of(facts.env.ROCR_VISIBLE_DEVICES)) if facts.env.ROCR_VISIBLE_DEVICES != ""
-
-# beyond_rocr are the numbers in each list that are not among these, which needs no knowledge of the machine.
-beyond_rocr[name] := beyond if {
-	some name in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
-	amd_before == 0
-	not surroundings.has_nvidia
-	beyond := {e |
-		some e in list_of(facts.env[name])
-		regex.match(`^[0-9]{1,4}$`, e)
-		number(e) >= rocr_count
+	count(input.gpus.devices) > 0
+	every g in input.gpus.devices {
+		g.uuid != ""
+		not startswith(lower(g.uuid), lower(entry))
 	}
 }
 
-# redundant is the list to unset: HIP's where it repeats ROCr's, ROCr's where another was meant to choose.
-redundant(name) := name if {
-	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
-} else := "ROCR_VISIBLE_DEVICES"
+none := {"", "-1", "NoDevFiles"}
 
 # alone is a list with one GPU in it.
 alone := min({name |
@@ -117,15 +87,8 @@ alone := min({name |
 })
 
 # instances is true if several GPUs in the list are MIG instances of one: rule mig-mode reports these.
-instances if {
-	some g in input.gpus.devices
-	g.mig == true
-}
-
-instances if {
-	some name in chosen
-	count(regex.find_n(`MIG-`, facts.env[name], -1)) > 1
-}
+instances if input.gpus.devices[_].mig == true
+instances if regex.match("MIG-.*MIG-", facts.env[chosen[_]])
 
 # ranks are how many processes of one node the job starts, each with a GPU of its own.
 ranks := max([n |
