@@ -133,6 +133,7 @@ test_grades if {
 	grades(machine("NCCL_SOCKET_IFNAME", "on")) == set()
 	every name, meant in {
 		"NCCL_P2P_DISABLED": "NCCL_P2P_DISABLE",
+		"NCCL_P2P_ENABLE": "NCCL_P2P_DISABLE",
 		"NCCL_SOCKET_IFNAM": "NCCL_SOCKET_IFNAME",
 	} {
 		f := only(machine(name, "1"))
