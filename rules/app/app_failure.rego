@@ -42,7 +42,7 @@ findings contains {
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
-		"meaning": [object.get(signals, first.class, "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person") | first.what == "signal"],
+		"meaning": ["sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person" | first.what == "signal"; not first.class in own],
 		"alike": [rank | some rank in input.logs.job.alike],
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
@@ -61,18 +61,13 @@ how := {
 	"signal": "was ended by a signal", "exit": "exited on its own",
 }
 
-# signals are those that a process causes itself; any other is sent to it.
-signals := {
-	"SIGSEGV": "it accessed invalid memory, in its own code or in a library",
-	"SIGILL": "it executed an instruction that the processor does not have",
-	"SIGFPE": "an invalid arithmetic operation, such as a division by zero",
-	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
-}
+# own are signals that a process causes itself; any other is sent to it.
+own := {"SIGSEGV", "SIGILL", "SIGFPE", "SIGABRT"}
 
 confidence := {
 	"exception": {true: "confirmed", false: "likely"}[true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}],
 	"assertion": "confirmed",
-	"signal": {true: "likely", false: "possible"}[object.get(first, "class", "") in object.keys(signals)],
+	"signal": {true: "likely", false: "possible"}[object.get(first, "class", "") in own],
 	"exit": {true: "possible", false: "likely"}[object.get(first, "code", 1) == 1],
 }[first.what]
 

@@ -194,19 +194,4 @@ signs contains {
 	b.jobs > 1
 }
 
-# The desynchronization report lists what ranks began at one number in neighbouring lines.
-signs contains {
-	"message": sprintf("The desynchronization report shows different operations with the same sequence number: ranks %s started %s, ranks %s started %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": {a, b},
-	"params": {"out_of_step": "yes"},
-} if {
-	some a in logs.by_id["torch-desync-started"]
-	some b in logs.by_id["torch-desync-started"]
-	a.source == b.source
-	b.line == a.line + 1
-	a.fields.op != b.fields.op
-}
-
 number(text) := to_number(text) if regex.match(`^[0-9]{1,9}$`, text)

@@ -13,8 +13,6 @@ reduce(fields) := object.union({"group": "0", "seq": "7", "op": "ALLREDUCE", "nu
 
 nameless(fields) := object.remove(reduce(fields), ["group"])
 
-desync(line, ranks, op) := object.union(message("torch-desync-started", {"ranks": ranks, "op": op}), {"line": line, "order": line})
-
 status(rank, group, enqueued, completed) := object.union(
 	message("torch-work-status", {"group": group, "enqueued": enqueued, "completed": completed}),
 	{"rank": rank, "order": rank},
@@ -84,7 +82,6 @@ test_fires if {
 		# Without the group it is possible.
 		[gave_up(nameless({}), nameless({"op": "_ALLGATHER_BASE"})), ["high", "possible", "fix-application"], "different operations"],
 		[gave_up(nameless({}), nameless({"numel_in": "8"})), ["high", "possible", "fix-application"], "4 and 8"],
-		[log([desync(10, "0, 1", "ALLREDUCE"), desync(11, "2", "BROADCAST")]), ["critical", "likely", "fix-application"], "ranks 0, 1 started ALLREDUCE"],
 		[log([status(0, "0", "12", "11"), status(1, "0", "11", "11")]), ["high", "likely", "fix-application"], "rank 1 never called it"],
 		# A short timeout, or work of one rank before it.
 		[log([expired("60000", 30)]), ["high", "possible", "nccl-timeout"], "after 60 s (the default is 600 s)"],
@@ -117,7 +114,6 @@ test_silent if {
 		gave_up(reduce({"op": "SEND"}), reduce({"op": "RECV"})),
 		# Of one rank, another size shows nothing.
 		log([object.union(message("torch-watchdog-timeout", nameless({"numel_in": size})), {"rank": 0}) | some size in ["4", "8"]]),
-		log([desync(10, "0, 1", "ALLREDUCE"), desync(13, "2", "BROADCAST")]),
 		# In another group, and further back, numbers say nothing of each other.
 		log([status(0, "0", "12", "11"), status(1, "1", "11", "11")]),
 		log([status(0, "0", "12", "11"), status(1, "0", "9", "9")]),

@@ -12,7 +12,7 @@
 #   confidence: confirmed
 #   symptom: true
 #   needs: [transfers-tried]
-#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
+#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   explains: [transfer-failed, control-experiment/p2p-broken-platform, collective-hang/on-one-host, collective-failed/p2p, collective-slow]
 #   first_of: [failing, wrong, sign]
 #   profiles: [training]
@@ -37,12 +37,10 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.transfers
-import data.gpudoctor.lib.trials
 import data.tables.thresholds
 
 # failures are the failed transfers of each ordered pair. If data is also lost through host memory, the GPU is at fault,
@@ -110,36 +108,28 @@ default other_way(_, _) := ["nccl-p2p-disable"]
 other_way({"cuMem"}, {"cudaIpc"}) := ["nccl-cumem-disable"]
 other_way({"cudaIpc"}, {"cuMem"}) := []
 
-# What texts show without the probe (params of both objects are joined).
-findings contains object.union(
-	{"subject": "host", "params": object.union(iommu.params, {"gpus": [address | some address in facts.gpus]})},
-	s,
-) if some s in signs
+# told is what texts show without the probe.
+told(id, about, evidence) := {
+	"id": id, "subject": "host", "about": about, "evidence": evidence, "remedies": cures,
+	"params": object.union(iommu.params, {"gpus": [address | some address in facts.gpus]}),
+}
 
 cures := ["nccl-p2p-disable", "upgrade-driver"] if {
 	facts.is_guest == true
 } else := ["nccl-p2p-disable", "iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
 
 # Copies that benchmarks which check (simpleP2P), or tensors that were printed before and after, show to be wrong.
-signs contains {
-	"id": "wrong",
-	"about": {"copies": {b.test | some b in wrong}},
-	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
-	"remedies": cures,
-} if count(wrong) > 0
-
-wrong contains b if {
-	some b in benchmarks.wrong
-	b.what in {"copy", "copy-read", "bidirectional"}
-	not b.p2p == false
+findings contains told("wrong", {"copies": {b.test | some b in wrong}}, [benchmarks.evidence(b, "wrong", b.wrong) | some b in wrong]) if {
+	count(wrong) > 0
 }
 
-signs contains {
-	"id": "sign",
-	"about": {"signs": {words | some [words, _] in shown}},
-	"evidence": [e | some [_, e] in sort(shown)],
-	"remedies": array.concat(cures, ["disable-custom-all-reduce" | logs.said("vllm-workers-stuck")]),
-} if count(shown) > 0
+wrong := [b |
+	some b in sort(benchmarks.wrong)
+	b.what in {"copy", "copy-read", "bidirectional"}
+	not b.p2p == false
+]
+
+findings contains told("sign", {"signs": {words | some [words, _] in shown}}, [e | some [_, e] in sort(shown)]) if count(shown) > 0
 
 # A latency with peer access that no path has: the kernel of p2pBandwidthLatencyTest waits for a word that does not
 # arrive until a limit of tens of milliseconds ends the wait.
@@ -159,23 +149,6 @@ shown contains [sprintf("%s does not finish", [b.tool]), benchmarks.evidence(b, 
 	b.tool in {"p2pBandwidthLatencyTest", "simpleP2P"}
 	b.complete == false
 	count(logs.mapping_refused) == 0
-}
-
-# vLLM's workers do not answer while all GPUs are busy: the kernels of a collective wait in a loop, so that none is late
-# (vllm issues 5484 and 14025). Nothing else is known against it, and peer access was not off.
-shown contains ["vLLM's workers do not answer while their GPUs, which PCIe connects, compute without end", logs.evidence(m)] if {
-	some m in logs.by_id["vllm-workers-stuck"]
-	count(input.gpus.devices) > 1
-	every g in input.gpus.devices {
-		g.utilization_percent >= thresholds.spinning_percent
-	}
-	peers.over_pcie
-	count(peers.bridged) == 0
-	not logs.cause_said
-	not networks.multi_node
-	count([v | some v in input.env.variables; [v.name, v.value] == ["NCCL_P2P_DISABLE", "1"]]) == 0
-	not "p2p-broken-platform" in trials.cleared
-	count({t.kind | some t in input.logs.transports} & {"shm", "net", "collnet"}) == 0
 }
 
 not_applicable contains facts.few_offered
