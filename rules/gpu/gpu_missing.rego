@@ -87,8 +87,10 @@ explained("api", address) if facts.gpu[address].virtualization_mode in {"host-vg
 
 explained("api", address) if {
 	hip
-	not pci.device[address].device in {pci.device[offered].device | some offered in listed.api}
+	not pci.device[address].device in offered_models
 }
+
+offered_models := {pci.device[address].device | some address in listed.api}
 
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more
 # entries than it offers, MIG, of which CUDA offers one instance, or device nodes.

@@ -47,7 +47,15 @@ holds contains "affinity_set_before" if {
 	(error.line - m.line) in {1, 2, 3, 4}
 }
 
+
+# HIP does not see a GPU that a program uses, and no list hides it.
 holds contains "hip_lacks_gpus" if logs.said("hip-no-device")
+
+holds contains "hip_lacks_gpus" if {
+	logs.said("hip-invalid-device")
+	count(visible.chosen) == 0
+}
+
 holds contains "platform_chosen" if facts.env.JAX_PLATFORMS
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
