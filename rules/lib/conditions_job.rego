@@ -47,7 +47,6 @@ holds contains "affinity_set_before" if {
 	(error.line - m.line) in {1, 2, 3, 4}
 }
 
-
 # HIP does not see a GPU that a program uses, and no list hides it.
 holds contains "hip_lacks_gpus" if logs.said("hip-no-device")
 
