@@ -12,15 +12,11 @@ boxes := launches.isolating | {"ecs", "dockerfile"}
 boxed := {l | some l in input.launches; l.kind in boxes}
 unboxed := {l | count(boxed) == 0; some l in input.launches; not l.kind == "slurm-node"}
 
-# parts are the descriptions to judge: those that use GPUs.
-parts := {l | some l in (boxed | unboxed); not l.cpu_only; not around_processors(l)}
-
-# around_processors is true of the rest of a script whose commands use no GPU.
-around_processors(l) if {
-	not l.command
-	count({run | some run in unboxed; run.cpu_only}) > 0
-	count({run | some run in unboxed; run.command; not run.cpu_only}) == 0
-}
+# parts are the descriptions to judge: those that use GPUs. idle is the rest of a script whose commands use none.
+parts := {l | some l in (boxed | unboxed); not l.cpu_only} - idle
+idle := {l | count(on_cpu) > 0; count(on_gpu) == 0; some l in unboxed; not l.command}
+on_cpu := {run | some run in unboxed; run.cpu_only}
+on_gpu := {run | some run in unboxed; run.command; not run.cpu_only}
 
 # containers have namespaces, limits and devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
