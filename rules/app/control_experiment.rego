@@ -57,7 +57,7 @@ experiments contains {
 	"conclusion": sprintf("%s is at fault", [s.row.words]),
 	"causes": s.row.causes,
 	"remedies": s.row.remedies,
-	"more": {"params": {"variable": s.name}},
+	"more": {"params": object.union({"variable": s.name}, {"gdr_level": level | level := s.off.variables.NCCL_NET_GDR_LEVEL})},
 } if some s in trials.blamed
 
 # What somebody writes of such an experiment is weaker: more may have changed between the runs.

@@ -21,35 +21,30 @@ pairs[c.kind] contains {"name": object.get(c, "name", ""), "one": input.runs[one
 
 value(run, name) := object.get(object.get(run, "variables", {}), name, "")
 
-# switch is the first row of the table that fits, by the name of what it switches.
-switch[name] := experiments.switches[min(rows)] if {
-	some name in ({p.name | some p in pairs.variable} | {s.name | some s in told})
+# row is the first of the table that fits a setting: its name, and a value that turns off what it is about.
+row(name, value) := experiments.switches[min(rows)] if {
 	rows := {i |
-		some i, row in experiments.switches
-		name in row.names
-		fits(row)
+		some i, r in experiments.switches
+		name in r.names
+		regex.match(r.off, value)
+		fits(r)
 	}
 	count(rows) > 0
 }
 
-fits(row) if not row.when
-fits(row) if row.when == rdma.link
-
-off(run, name) if regex.match(switch[name].off, value(run, name))
+fits(r) if not r.when
+fits(r) if r.when == rdma.link
 
 # switched are the comparisons in which a switch is off in the one run and not in the other.
-switched contains p if {
+switched contains object.union(p, {"row": r}) if {
 	some p in pairs.variable
-	off(p.one, p.name)
-	not off(p.other, p.name)
+	r := row(p.name, value(p.one, p.name))
+	not regex.match(r.off, value(p.other, p.name))
 }
 
 # helping are the settings with which somebody writes that a program works, and that turn off what the table knows, in
 # its own names: P2P and NVLS are variables there, and what is no variable is in lower case.
-helping contains object.union(s, {"row": switch[s.name]}) if {
-	some s in told
-	regex.match(switch[s.name].off, s.value)
-}
+helping contains object.union(s, {"row": row(s.name, s.value)}) if some s in told
 
 told contains {"message": m, "name": name, "value": value} if {
 	some m in logs.by_id["prose-setting-helps"]
@@ -62,7 +57,7 @@ in_words := {
 }
 
 # blamed are those that show what is at fault: the run with the switch off is better.
-blamed contains {"row": switch[p.name], "name": p.name, "off": p.one, "on": p.other, "slow": slow} if {
+blamed contains {"row": p.row, "name": p.name, "off": p.one, "on": p.other, "slow": slow} if {
 	some p in switched
 	some slow in verdicts(p)
 }
@@ -74,7 +69,7 @@ cleared := {cause |
 	bad(p.one)
 	p.one.outcome == p.other.outcome
 	object.get(p.one, "message", "") == object.get(p.other, "message", "")
-	some cause in switch[p.name].causes
+	some cause in p.row.causes
 } - {cause | some s in blamed; some cause in s.row.causes}
 
 # sets are the runs on chosen GPUs that some other run on others is compared to.

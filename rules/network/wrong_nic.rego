@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [[job-connected, nics.interfaces], [job-connected, env.variables]]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere, mixed > roce-gid/unanswered]
 #   first_of:
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent
@@ -41,6 +41,9 @@
 #       severity: high
 #       confidence: confirmed
 #       text: "NCCL_IB_HCA={value} matches no RDMA device: there are {devices}"
+#     mixed: >-
+#       NCCL uses {ethernet}, which {ethernet:is/are} Ethernet, beside the InfiniBand NICs ({infiniband:few}): the two
+#       networks do not meet, and a connection between them failed. NCCL_IB_HCA selects the NICs
 package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
@@ -48,6 +51,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.own_connection
+import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 
 # misled is a finding that a variable is to name another interface, or none.
@@ -128,6 +132,21 @@ findings contains misled("NCCL_IB_HCA", {
 	value != ""
 	devices := {p.device | some p in input.nics.rdma}
 	count({d | some d in devices; networks.selects(value, d)}) == 0
+}
+
+# Without a choice, NCCL takes all NICs, also the RoCE bond for storage or logins of a machine with InfiniBand.
+findings contains misled("NCCL_IB_HCA", {
+	"id": "mixed",
+	"remedies": ["set-ib-hca"],
+	"about": {"ethernet": on.Ethernet, "infiniband": on.InfiniBand},
+	"evidence": [rdma.place(p) | some p in rdma.ports; p.link_layer == "Ethernet"],
+	"messages": failed,
+}) if {
+	object.get(facts.env, "NCCL_IB_HCA", "") == ""
+	on := {layer: {p.device | some p in rdma.ports; p.link_layer == layer} | some layer in ["Ethernet", "InfiniBand"]}
+	min({count(devices) | some _, devices in on}) > 0
+	failed := rdma.retry_exceeded | logs.messages(["nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out", "nccl-ib-modify-qp-failed"])
+	count(failed) > 0
 }
 
 # NCCL finds no interface at all. A variable that names one which does not exist is the cause.

@@ -28,6 +28,12 @@ hca(value) := object.union(
 	{"nics": {"rdma": [{"device": "mlx5_0", "source": "ibstat", "line": 1}, {"device": "mlx5_1", "source": "ibstat", "line": 9}]}},
 )
 
+# unreached are NICs of these layers, over one of which a connection failed.
+unreached(layers) := object.union(
+	log([{"id": "nccl-ib-modify-qp-unreachable", "fields": {"error": "Network is unreachable"}}]),
+	{"nics": {"rdma": [{"device": sprintf("mlx5_%d", [i]), "port": 1, "link_layer": layer, "source": "a.log", "line": i} | some i, layer in layers]}},
+)
+
 test_findings if {
 	every row in [
 		[[log([timed_out("172.17.0.1")])], {"peer-address"}],
@@ -44,6 +50,9 @@ test_findings if {
 		[[eth0("", {}), asked("eth")], set()],
 		[[log([{"id": "nccl-connect-no-route", "fields": {"error": "Network is unreachable"}}])], {"no-route"}],
 		[[hca("mlx5_8:1")], {"no-such-nic"}],
+		[[unreached(["InfiniBand", "Ethernet"])], {"mixed"}],
+		[[unreached(["InfiniBand", "Ethernet"]), variable("NCCL_IB_HCA", "mlx5_0")], set()],
+		[[unreached(["Ethernet", "Ethernet"])], set()],
 		[[hca("mlx5_0:1,mlx5_1:1")], set()],
 		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])], set()],
 		[[log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])], set()],
