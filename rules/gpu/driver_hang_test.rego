@@ -10,6 +10,12 @@ test_stuck if {
 	grades(driver_hang.findings) == {"stuck"} with input as machine({"outcome": "hang", "stage": "cuInit", "left": true})
 }
 
+test_nvml_does_not_answer if {
+	hung := {"gpus": {"nvml": "hang", "devices": []}}
+	grades(driver_hang.findings) == {"silent"} with input as hung
+	grades(driver_hang.findings) == {"silent", "stuck"} with input as object.union(hung, {"transfers": {"outcome": "hang"}})
+}
+
 test_crash if {
 	some f in driver_hang.findings with input as machine({"outcome": "error", "stage": "contexts", "signal": "SIGSEGV"})
 	f.about.signal == "SIGSEGV"

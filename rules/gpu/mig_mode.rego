@@ -85,3 +85,8 @@ asks contains "gpus.devices[].mig" if input.gpus.nvml != "ok"
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 not_applicable contains "no NVIDIA GPU" if facts.only_amd
+
+not_applicable contains "no GPU here supports MIG" if {
+	input.gpus.nvml == "ok"
+	count(on | off) == 0
+}

@@ -9,7 +9,8 @@ gpu(address, on) := {"address": address, "vendor": "nvidia", "mig": on}
 machine(devices) := {"gpus": {"nvml": "ok", "devices": devices}}
 
 test_not_applicable if {
-	count(mig_mode.not_applicable) == 1 with input as machine([])
+	"no GPU" in mig_mode.not_applicable with input as machine([])
+	mig_mode.not_applicable == {"no GPU here supports MIG"} with input as machine([{"address": a}])
 }
 
 test_a_job_that_is_given_instances if {

@@ -121,11 +121,9 @@ func nvsmiTableFirst(s *parse.Sink, g *facts.GPU, m []string, l parse.Line) {
 	}
 	g.Persistence = cmp.Or(nvsmiValueOf(m[3]).on, g.Persistence)
 	switch ecc := m[5]; ecc {
-	case "N/A":
+	case "N/A", "ERR!": // The catalogue has a row for a GPU whose state cannot be read.
 	case "Off":
 		g.ECC = cmp.Or(g.ECC, &facts.ECC{})
-	case "ERR!":
-		s.Message("nvsmi-err", map[string]string{"gpu": m[1], "address": g.Address}, l)
 	default:
 		if n, err := strconv.ParseInt(ecc, 10, 64); err == nil && n >= 0 {
 			g.ECC = cmp.Or(g.ECC, &facts.ECC{})
