@@ -145,13 +145,15 @@ in_trouble if count(trouble) + count(sluggish) > 0
 
 # measured_words says what was measured of pairs of one standing, if they failed or were slow.
 measured_words(pairs) := sprintf("The probe's transfers between them failed (%s).", [facts.list(outcomes)]) if {
-	outcomes := {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
+	outcomes := {failure[t.outcome] | some p in pairs; some t in trouble[key(p.a, p.b)]}
 	count(outcomes) > 0
 } else := sprintf("The probe measured %s GB/s where at least %s is good.", [span(rates), decimal(min(least))]) if {
 	slow := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
 	rates := {t.gbps | some t in slow}
 	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
 } else := ""
+
+failure := {"corrupt": "wrong data although the driver reports success", "hang": "a hang", "error": "an error"}
 
 # transfer_evidence shows what was measured of pairs: each test with its outcome.
 transfer_evidence(pairs) := [{

@@ -50,7 +50,7 @@ findings contains {
 		"guests": ["guests" | facts.is_passthrough_host == true],
 	},
 	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
-	"params": params(redirecting),
+	"params": params(bridges),
 	"severity": weight[0],
 	"confidence": weight[1],
 	"remedies": remedies(name, pairs),
