@@ -29,7 +29,14 @@ holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
+# HIP does not see a GPU that a program uses, and no list hides it.
 holds contains "hip_lacks_gpus" if logs.said("hip-no-device")
+
+holds contains "hip_lacks_gpus" if {
+	logs.said("hip-invalid-device")
+	count(visible.chosen) == 0
+}
+
 holds contains "platform_chosen" if facts.env.JAX_PLATFORMS
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
