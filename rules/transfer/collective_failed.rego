@@ -112,14 +112,11 @@ findings contains object.union_n([
 	{"remedies": remedies | remedies := cures[part]},
 ])
 
-# What the library does without a transport or a variable fails: a job that lacks these does the same.
+# What the library does without a transport, a limit or a variable fails: a job that lacks these does the same.
 findings contains object.union(finding("fallback", failing[0], {"arms": {a.name | some a in failing}}), {
 	"evidence": arms_evidence(failing),
-	"severity": array.concat(["critical" | "corrupt" in outcomes], [{true: "low", false: "medium"}[outcomes == set()]])[0],
-}) if {
-	first.outcome in {"ok", "slow"}
-	outcomes := {a.outcome | some a in failing; a.name != "cleaned"}
-}
+	"severity": {true: "critical", false: "medium"}["corrupt" in {a.outcome | some a in failing; a.name != "cleaned"}],
+}) if first.outcome in {"ok", "slow"}
 
 failing := [a | some a in others; a.name != "without"; became[a.outcome]]
 

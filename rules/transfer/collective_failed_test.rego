@@ -62,7 +62,7 @@ test_limits if {
 
 # What a job loses without its variables is a fallback as well, and no alarm if these avoid wrong data.
 test_fallback if {
-	every row in [["p2p-off", "corrupt", "critical"], ["p2p-off", "hang", "medium"], ["p2p-off", "error", "medium"], ["cleaned", "corrupt", "low"]] {
+	every row in [["p2p-off", "corrupt", "critical"], ["p2p-off", "hang", "medium"], ["p2p-off", "error", "medium"], ["cleaned", "corrupt", "medium"]] {
 		f := one({"collectives": {"outcome": "ok", "gpus": [], "arms": [
 			{"name": "as-configured", "outcome": "ok"},
 			{"name": row[0], "outcome": row[1], "reason": "r"},
