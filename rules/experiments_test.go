@@ -24,13 +24,15 @@ func TestExperiments(t *testing.T) {
 			if name == strings.ToLower(name) || row.When != "" {
 				continue // Headings alone say it, or an earlier row is for another network.
 			}
-			value := cmp.Or(values[name], "0")
+			value, reverse := cmp.Or(values[name], "0"), cmp.Or(row.Reverse, "env-misconfig")
 			if strings.HasSuffix(name, "_DISABLE") || name == "NCCL_IB_GID_INDEX" {
 				value = "1"
 			}
 			for _, tt := range []struct{ without, with, cause string }{
 				{fails, works, row.Causes[0]},
 				{hangs, works, row.Causes[0]},
+				{works, fails, reverse},
+				{works, hangs, reverse},
 				{works, works, ""},
 				{fails, fails, ""},
 				{hangs, hangs, ""},

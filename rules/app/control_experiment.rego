@@ -12,7 +12,7 @@
 #   cause: other
 #   texts_only: true
 #   needs: [[comparisons, job-told], [runs, job-told]]
-#   remedies: [nccl-p2p-disable, disable-custom-all-reduce, iommu-pt, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, other]
+#   remedies: [unset-env, nccl-p2p-disable, disable-custom-all-reduce, iommu-pt, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, other]
 #   explains: [app-failure, collective-hang, nccl-bug, rccl-bug, failure-area, job-failed]
 #   profiles: [training]
 #   since: "0.1"
@@ -59,6 +59,19 @@ experiments contains {
 	"remedies": s.row.remedies,
 	"more": {"params": object.union({"variable": s.name}, {"gdr_level": level | level := s.off.variables.NCCL_NET_GDR_LEVEL})},
 } if some s in trials.blamed
+
+# A variable with which a run fails that works without it.
+experiments contains {
+	"works": h.without, "fails": h["with"], "slow": false,
+	"condition": sprintf("without %s=%s", [h.name, trials.value(h["with"], h.name)]), "otherwise": "with it",
+	"conclusion": "unset it",
+	"causes": [h.cause],
+	"remedies": ["unset-env"],
+	"more": {"subject": h.name, "severity": "high", "params": {"variable": h.name, "source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"}},
+} if {
+	some h in trials.harmful
+	count([s | some s in trials.blamed; s.name == h.name; s.on == h["with"]]) == 0 # Or the other choice of an interface is right.
+}
 
 # What somebody writes of such an experiment is weaker: more may have changed between the runs.
 findings contains {

@@ -45,7 +45,10 @@ type Switch struct {
 	Causes []string `json:"causes"`
 	// Remedies are those of that finding.
 	Remedies []string `json:"remedies"`
-	Source   string   `json:"source"`
+	// Reverse is what is at fault if runs fail with it and work without it;
+	// env-misconfig if empty.
+	Reverse string `json:"reverse,omitempty"`
+	Source  string `json:"source"`
 }
 
 // SwitchOption is a flag of a command that sets what a switch is about.

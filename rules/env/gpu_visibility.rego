@@ -51,14 +51,20 @@
 #       text: >-
 #         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is
 #         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
+#     integrated: >-
+#       Programs use the integrated GPU[ ({integrated:comma})] as well as the cards unless *_VISIBLE_DEVICES excludes it: it
+#       is slow, and ROCm's libraries do not support it, so programs may crash on it. Set HIP_VISIBLE_DEVICES to the
+#       indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
+import data.tables.gpu_models
 
 # setting is about a variable that is set, which is the first of the evidence.
 setting(grade, name, fields) := object.union_n([
@@ -191,6 +197,32 @@ findings contains {
 	not omitted.compute
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
+}
+
+# An integrated GPU next to cards: a program shows that it took it for one more or, without a list in force, crashed.
+findings contains {
+	"grade": "integrated",
+	"subject": "GPUs",
+	"about": {"integrated": {m.fields.architecture | some m in taken}},
+	"severity": severity,
+	"confidence": {true: "likely", false: "possible"}[count(taken) > 0],
+	"messages": (taken | amd.crashes),
+	"evidence": facts.gpu_evidence(amd.integrated, "architecture", "rocminfo"),
+	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+} if some severity in integrated_use
+
+taken := {m | some m in logs.messages({"ggml-rocm-device", "rocblas-no-kernels"}); m.fields.architecture in gpu_models.amd_integrated}
+
+integrated_use contains {true: "critical", false: "low"}[count(amd.crashes) > 0] if {
+	count(taken) > 0
+	count(logs.messages({"ggml-rocm-device"}) - taken) + count(amd.discrete) > 0
+}
+
+integrated_use contains "high" if {
+	count(taken) == 0
+	min([count(amd.integrated), count(amd.discrete), count(amd.crashes)]) > 0
+	count(visible.chosen) == 0
 }
 
 not_applicable contains "no GPU on this machine" if {

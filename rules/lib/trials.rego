@@ -62,6 +62,29 @@ blamed contains {"row": p.row, "name": p.name, "off": p.one, "on": p.other, "slo
 	some slow in verdicts(p)
 }
 
+# Of two choices of an interface, a device or an algorithm one works.
+blamed contains {"row": r, "name": p.name, "off": p.one, "on": p.other, "slow": false} if {
+	some p in pairs.variable
+	r := row(p.name, value(p.one, p.name))
+	r.off == "."
+	value(p.other, p.name) != ""
+	beats(p.one, p.other)
+}
+
+# harmful are the variables with which a run fails that works without them, each with what is at fault then.
+harmful contains {"name": p.name, "with": p.other, "without": p.one, "cause": object.get(reverse, p.name, "env-misconfig")} if {
+	some p in pairs.variable
+	upper(p.name) == p.name # No setting of the platform.
+	value(p.one, p.name) == ""
+	value(p.other, p.name) != ""
+	beats(p.one, p.other)
+}
+
+reverse[name] := r.reverse if {
+	some r in experiments.switches
+	some name in r.names
+}
+
 # cleared are the causes that an experiment rules out: the run fails alike with and without
 # what they are about, and no other experiment supports them.
 cleared := {cause |
