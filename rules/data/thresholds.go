@@ -34,8 +34,7 @@ type ThresholdTable struct {
 	BARDefaultBytes      int64 `json:"bar_default_bytes"`
 	// OpenFiles is the kernel's default of RLIMIT_NOFILE.
 	OpenFiles int64 `json:"open_files"`
-	// BusyPercent and SpinningPercent are utilizations of a GPU.
-	BusyPercent     int `json:"busy_percent"`
+	// SpinningPercent is a utilization of a GPU.
 	SpinningPercent int `json:"spinning_percent"`
 	// LinkErrors are the rates of counters of an RDMA port, in an hour, from which its link is
 	// bad, and LostPacketsPerHour that of repeated packets.

@@ -27,9 +27,7 @@ parent(address) := device[d.ancestors[last]] if {
 }
 
 # redirecting_bits are the ACS controls that send a peer request or completion up to the root complex instead of
-# straight to the peer. The kernel counts the same three (pci_bridge_has_acs_redir, drivers/pci/p2pdma.c). SrcValid
-# checks the requester's number, UpstreamFwd lets redirected traffic turn around, and TransBlk stops translated
-# requests; none of them redirects.
+# straight to the peer. The kernel counts the same three (pci_bridge_has_acs_redir, drivers/pci/p2pdma.c).
 redirecting_bits := {"ReqRedir", "CmpltRedir", "EgressCtrl"}
 
 redirects(address) := {bit | some bit in device[address].acs.control} & redirecting_bits

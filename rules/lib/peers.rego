@@ -36,9 +36,8 @@ over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) 
 
 bridged := {key(p.a, p.b) | some p in facts.gpu_pairs; joined(p) == "nvlink"}
 
-# passed_on is true for two devices of which one is given to a guest: nothing on
-# this machine lets them talk to each other. On a host that gives devices away
-# one without a driver, or of which that is not known, is taken for one of them.
+# passed_on is true for two devices of which one is given to a guest. On a host that gives devices away one without a
+# driver, or of which that is not known, is taken for one of them.
 passed_on(pair) if {
 	some address in [pair.a, pair.b]
 	pci.device[address].driver == "vfio-pci"
@@ -169,8 +168,7 @@ transfer_evidence(pairs) := [{
 # alone_tests are the tests whose rate is that of one pair, one way, with nothing else under way.
 alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
 
-# shorten names a few addresses and counts the rest, so that a subject stays
-# readable on a machine with forty bridges: the first stands for all.
+# shorten names a few addresses and counts the rest: a machine may have forty bridges.
 shorten(addresses) := concat(", ", sort(addresses)) if {
 	count(addresses) <= 3
 } else := sprintf("%s and %d more", [sort(addresses)[0], count(addresses) - 1])

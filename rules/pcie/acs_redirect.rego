@@ -86,9 +86,8 @@ remedies(name, pairs) := array.flatten(["nccl-p2p-disable", off, ["iommu-pt" |
 
 off := ["disable-acs" | not facts.is_passthrough_host == true]
 
-# What texts show that are cut off, so that it is not known which devices communicate through a port: "lspci -vvv | grep
-# ACSCtl", a switch's ports alone. Many machines that do not use the path have these bits set. Together with a failing
-# job, NVIDIA's guide recommends checking them first.
+# Texts that are cut off ("lspci -vvv | grep ACSCtl", a switch's ports alone) do not show who communicates through a port.
+# Many machines that do not use the path have these bits set; if a job fails, NVIDIA's guide checks them first.
 findings contains {
 	"grade": "in-text",
 	"subject": in_text.subject,
@@ -101,31 +100,26 @@ findings contains {
 		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
 	"params": in_text.params,
-	"severity": {true: "high", false: "low"}[in_use],
-	"confidence": {true: "likely", false: "possible"}[in_use],
-	"remedies": array.concat(off, ["nccl-p2p-disable" | in_use]),
+	"severity": text_weight[0],
+	"confidence": text_weight[1],
+	"remedies": array.concat(off, ["nccl-p2p-disable" | text_weight[0] == "high"]),
 } if {
 	count(loose) + count(unnamed) > 0
 	count(redirecting) == 0
 	not facts.is_guest == true
 }
 
-default in_use := false
-
-in_use if benchmarks.job_failed
-
-in_use if {
-	count(loose) > 0 # On a switch port they hurt in any case.
-	logs.given
-}
+# On a switch port they hurt in any case.
+text_weight := ["high", "likely"] if {
+	count({"job" | benchmarks.job_failed} | {port | some port in loose; logs.given}) > 0
+} else := ["low", "possible"]
 
 in_text := {"subject": peers.shorten(loose), "params": params(loose)} if {
 	count(loose) > 0
 } else := {"subject": "host", "params": params({"BRIDGE"})} # Commands have it for what the text does not name.
 
-# loose are the ports that redirect, stand on no known path, and are those of switches, or of unknown kind: setpci shows
-# the register of a port, but not what port it is. The vendors make PCIe switches and no root ports: PLX, Broadcom (LSI)
-# and PMC-Sierra (Microsemi, Microchip), as the PCI ID database names them.
+# loose are the ports on no known path that redirect, of switches (PLX, Broadcom and PMC-Sierra make no root ports) or of
+# unknown kind: setpci shows the register of a port, but not what port it is.
 loose contains d.address if {
 	some d in input.pci.devices
 	count(pci.redirects(d.address)) > 0

@@ -115,10 +115,11 @@ findings contains {
 	"grade": "small",
 	"subject": peers.shorten(gpus),
 	"affects": sort(gpus),
-	"about": object.union({"gpus": gpus, "size": size}, {name: max(sizes) |
-		some name, sizes in {"memory": {memory(gpu) | some gpu in gpus}, "largest": {largest[gpu] | some gpu in gpus}}
-		count(sizes) > 0
-	}),
+	"about": object.union_n([
+		{"gpus": gpus, "size": size},
+		{"memory": m | m := max({memory(gpu) | some gpu in gpus})},
+		{"largest": l | l := max({largest[gpu] | some gpu in gpus})},
+	]),
 	"evidence": [{"fact": sprintf(fact, [gpu]), "value": size, "source": source} | some gpu in sort(gpus); [_, fact, source] := windows[gpu]],
 	"severity": {true: "medium", false: "low"}[count(gpus & needing) > 0],
 	"confidence": {true: "confirmed", false: "likely"}[count(gpus & object.keys(largest)) > 0],

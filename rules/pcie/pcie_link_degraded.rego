@@ -42,10 +42,9 @@ import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
 import data.tables.gpu_models
-import data.tables.thresholds
 
 # sign is what shows that a link runs below what is possible, by the function at its lower end. What both ends show has
-# the first ranks and is sure, as is a low speed under load; of the rest, card or board may be made so.
+# the first ranks and is sure; of what one end, NVML or the kernel says, card or board may be made so.
 sign(rank, is, best, unit, evidence) := [rank, {"is": is, "best": best, "unit": unit, "sure": rank < 2, "evidence": evidence}]
 
 link_evidence(address, field) := [{
@@ -110,15 +109,6 @@ signs[g.address] contains sign(2, g.pcie.width, g.pcie.max_width, "lanes", facts
 	g.pcie.width > 0
 	g.pcie.width < g.pcie.max_width
 }
-
-signs[g.address] contains sign(1, rate[g.pcie.generation], best, "GT/s", facts.gpu_evidence({g.address}, "pcie", "NVML")) if {
-	some g in of_nvml
-	best := rate[g.pcie.max_generation]
-	g.utilization_percent >= thresholds.busy_percent
-	g.pcie.generation < g.pcie.max_generation
-}
-
-rate[generation] := gts if some gts, generation in pci.generation
 
 # lspci's own words on one function ("Width x2 (downgraded)"), where the port above was not shown.
 signs[d.address] contains sign(3, d.link.width, d.link.max_width, "lanes", link_evidence(d.address, "width")) if {
