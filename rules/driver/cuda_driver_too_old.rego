@@ -74,13 +74,9 @@ findings contains object.union(
 
 # served_by_compat is true if the loader uses a compatibility library of that release; a probe that ran has already taken
 # it into account.
-served_by_compat(major) if {
-	some l in input.libraries.files
-	l.kind == "libcuda"
-	l.compat
-	l.loads
-	surroundings.version(l.version)[0] >= image_files.least_branch[major]
-}
+served_by_compat(major) if max(compat) >= image_files.least_branch[major]
+
+compat := {surroundings.version(l.version)[0] | some l in input.libraries.files; l.kind == "libcuda"; l.compat; l.loads}
 
 not_applicable contains "no CUDA runtime here" if {
 	input.libraries

@@ -22,9 +22,13 @@ text(code, events) := sprintf("Xid %d (%s), %s", [code, meaning(code).name, fact
 # impossible_launches are, by GPU, the failed checks of a kernel's descriptor (Xid 13, "SKEDCHECK06_REGISTER_COUNT
 # failed"), where they are more than the one or two of a launch beyond the limits.
 impossible_launches[place] := es if {
-	some place in {pci.place(e) | some e in pci.events.xid}
-	es := {e | some e in pci.events.xid; e.id == "kernel-xid-launch-check"; pci.place(e) == place}
+	some place, es in launch_checks
 	count({e.fields.check | some e in es}) >= 4
+}
+
+launch_checks[pci.place(e)] contains e if {
+	some e in pci.events.xid
+	e.id == "kernel-xid-launch-check"
 }
 
 # sxid_severity weighs an NVSwitch error by its code, then by what the line itself says ("Fatal", "Non-fatal").
