@@ -92,6 +92,16 @@ ordinal := message("hip-invalid-device", {}, 2)
 
 launched(l) := {"launches": [object.union({"name": "b", "source": "a.txt", "line": 1}, l)]}
 
+device(index, architecture) := message("ggml-rocm-device", {"name": architecture, "architecture": architecture}, index)
+
+listed := [device(0, "gfx1201"), device(1, "gfx1036")]
+crash := message("process-segmentation-fault", {}, 5)
+
+desktop(first, second) := {"gpus": {"devices": [
+	{"address": "0000:78:00.0", "vendor": "amd", "architecture": "gfx1036", "integrated": true, "kfd": {"node": first}},
+	{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201", "kfd": {"node": second}},
+]}}
+
 # Ranks that name the GPU that they take: a list of GPUs, or a host, of its own makes it another.
 test_ranks_on_one_gpu if {
 	says := {"id": "rank-chooses-gpu", "role": "setting", "text": "rank 0", "order": 0, "fields": {"on": "node7", "of": "0", "list": "0,1", "local": "0"}}
@@ -100,6 +110,22 @@ test_ranks_on_one_gpu if {
 		gs := grades(log([says, object.union(says, {"order": 1, "fields": object.union({"of": "1"}, fields)})]))
 	}
 	{fields | some fields, gs in found; gs == {"ranks-on-one"}} == {{}}
+}
+
+test_integrated_gpu if {
+	only(log(listed)).severity == "low"
+	only(log(array.concat(listed, [crash]))).severity == "critical"
+	every m in listed {
+		grades(log([m, crash])) == set()
+	}
+	every row in [
+		[log([crash]), {}, {"integrated": "possible"}],
+		[log([crash]), env({"HIP_VISIBLE_DEVICES": "0"}), {}],
+		[log([message("rocblas-no-kernels", {"architecture": "gfx1036"}, 0)]), {}, {"integrated": "likely"}],
+		[{}, {}, {}],
+	] {
+		row[2] == {f.grade: object.get(f, "confidence", "") | some f in gpu_visibility.findings} with input as object.union_n([desktop(2, 1), row[0], row[1]])
+	}
 }
 
 test_launches if {

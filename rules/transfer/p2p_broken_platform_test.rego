@@ -77,11 +77,41 @@ latency(us, p2p) := benchmark({"what": "latency", "p2p": p2p, "points": [{"a": "
 message(id, fields) := object.union({"id": id, "program": "x", "role": "category", "text": "x", "source": "a.log", "line": 9, "order": 3, "count": 1, "ranks": 1}, fields)
 log(messages) := {"logs": {"messages": messages}}
 
+variable(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "b.txt", "line": 3, "effective": true}]}}
+run(points, complete) := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": complete, "points": points, "source": "a", "line": 1}
+
+# standing is a table of nccl-tests that stops before its first row, on GPUs of a model, over a transport.
+standing(model, kind) := {
+	"logs": {"messages": [], "transports": [{"kind": kind, "channels": 2, "source": "a.log", "line": 2}]},
+	"benchmarks": [object.union(run([], false), {"gpu_names": [model]})],
+}
+
+# busy are two cards of which one computes, and the other as much as that.
+busy(load) := {"gpus": {"devices": [
+	{"vendor": "nvidia", "address": a, "name": "NVIDIA L4", "utilization_percent": load},
+	{"vendor": "nvidia", "address": b, "name": "NVIDIA L4", "utilization_percent": 100},
+]}}
+
+# unmoved is a job of which the watchdog gave up a collective.
+unmoved(seq) := log([message("torch-watchdog-timeout", {"fields": {"seq": seq}})])
+
+cards := {"gpus": {"devices": [{"address": sprintf("GPU%d", [i]), "vendor": "nvidia", "nvlinks": []} | some i in [0, 1]]}}
+
+radeons(numbers, name) := log([message("ggml-rocm-device", {"role": "setting", "fields": {"index": i, "name": name}}) | some i in numbers])
+
+off := variable("NCCL_P2P_DISABLE", "1")
+
 test_signs if {
 	every row in [
 		[[benchmark({"wrong": 1})], ["wrong", "", ""]],
 		[[latency(49206.88, true)], ["sign", "", ""]],
 		[[benchmark({"complete": false})], ["sign", "", ""]],
+		[[standing("x", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 0}]}}], ["no-progress", "low", "possible"]],
+		[[variable("GGML_CUDA_P2P", "0"), cards], ["forced", "low", "possible"]],
+		[[variable("VLLM_SKIP_P2P_CHECK", "1"), cards], ["forced", "low", "possible"]],
+		# The first collective never ends.
+		[[log([message("torch-work-status", {"fields": {"completed": "-1"}})]), busy(3)], ["no-progress", "high", "possible"]],
+		[[log([message("vllm-workers-stuck", {})]), busy(100)], ["no-progress", "high", "likely"]],
 	] {
 		graded(object.union_n(row[0])) == {row[1]}
 	}
@@ -96,6 +126,17 @@ test_silent if {
 		[latency(49206.88, false)],
 		# The driver refused the mapping, so that a table breaks off.
 		[benchmark({"complete": false}), log([message("cuda-map-failed", {"role": "cause"})])],
+		[variable("VLLM_SKIP_P2P_CHECK", "0"), cards],
+		[variable("GGML_CUDA_P2P", "1"), radeons(["0", "1"], "AMD Instinct MI210")],
+		[variable("GGML_CUDA_P2P", "1"), radeons(["0"], "AMD Radeon RX 7900 XTX")],
+		[unmoved("77"), busy(100)],
+		[log([message("vllm-workers-stuck", {})]), busy(40)],
+		# Something else explains the first collective.
+		[unmoved("1"), busy(3), off],
+		[unmoved("1"), busy(3), variable("NCCL_P2P_LEVEL", "LOC")],
+		[unmoved("1"), busy(3), {"logs": {"transports": [{"kind": "shm", "channels": 2, "source": "a.log", "line": 2}]}}],
+		[unmoved("1"), busy(3), {"launches": [{"kind": "slurm", "nodes": 2, "source": "b.txt", "line": 1}]}],
+		[unmoved("1"), busy(3), {"benchmarks": [run([{"bytes": 8}], true)]}],
 	] {
 		graded(object.union_n(row)) == set()
 	}
