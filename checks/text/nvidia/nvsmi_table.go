@@ -88,7 +88,7 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 			if index == listed {
 				listed++
 			}
-			nvsmiTableFirst(s, gpu, m, l)
+			nvsmiTableFirst(gpu, m)
 		case gpu != nil && row == 1 && nvsmiTableUse.MatchString(text):
 			s.Watch("gpus.devices["+gpu.Address+"]", gpu, l)
 			nvsmiTableSecond(gpu, nvsmiTableUse.FindStringSubmatch(text))
@@ -115,7 +115,7 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 
 // nvsmiTableFirst reads a GPU's first line. Long names are cut ("Tesla
 // V100-SXM2..."), and a name from elsewhere is the better one.
-func nvsmiTableFirst(s *parse.Sink, g *facts.GPU, m []string, l parse.Line) {
+func nvsmiTableFirst(g *facts.GPU, m []string) {
 	if name := strings.TrimSpace(m[2]); name != "ERR!" && (g.Name == "" || !strings.HasSuffix(name, "...")) {
 		g.Name = name
 	}
