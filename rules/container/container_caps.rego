@@ -25,6 +25,12 @@
 #     half:
 #       remedies: [pass-amd-devices]
 #       text: "{given} is in /dev, but {subject} is not: HIP finds no GPU"
+#     unlisted:
+#       severity: critical
+#       remedies: [pass-device-nodes, configure-container-runtime]
+#       text: >-
+#         {given} is in /dev, but {subject} is not, and CUDA failed ({said}). Load the module on the host before the
+#         container starts (nvidia-modprobe -u -c=0), and pass the node in
 #     closed: "This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it"
 #     none-passed:
 #       confidence: possible
@@ -105,6 +111,22 @@ halves contains ["half", min(surroundings.render_nodes), "/dev/kfd"] if {
 	surroundings.has_amd
 	not surroundings.has_nvidia
 	not surroundings.node_access["/dev/kfd"]
+}
+
+# A listing shows the same of a container, or of a machine whose module nvidia_uvm is not loaded yet: nvidia-modprobe, which
+# makes the node, may not do so in a container (apptainer/singularity issue 1441, NVIDIA/pyxis issue 81).
+findings contains {
+	"grade": "unlisted",
+	"subject": "/dev/nvidia-uvm",
+	"about": {"given": min(surroundings.nvidia_nodes), "said": m.text},
+	"messages": {m},
+	"evidence": [{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}],
+	"params": {"nodes": ["/dev/nvidia-uvm"]},
+} if {
+	not facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	not surroundings.node_access["/dev/nvidia-uvm"]
+	m := logs.first(logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"}))
 }
 
 findings contains {

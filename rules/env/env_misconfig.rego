@@ -39,6 +39,7 @@
 #       remedies: [unset-env]
 #       text: >-
 #         The ranks of one communicator differ in {values:comma}, but they must agree on it
+#     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
 #     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
 package gpudoctor.rules.env_misconfig
 
@@ -172,6 +173,12 @@ differing := [u | some u in input.logs.unequal; u.name in variables.joint]
 of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d", [object.get(v, "value", "not set"), v.rank]) |
 	some v in u.values
 ])])
+
+findings contains finding("word", name, {}) if {
+	some name in ({name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"})
+	lower(trim_space(facts.env[name])) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	not setting_rows.fitting[name]
+}
 
 findings contains finding("misspelt", name, {"about": {"meant": meant}, "params": {"meant": meant, "effect": "none"}}) if {
 	some name, _ in facts.variable

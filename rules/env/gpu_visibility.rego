@@ -51,6 +51,12 @@
 #       text: >-
 #         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is
 #         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
+#     gpu-of-another:
+#       severity: critical
+#       remedies: [fix-visible-devices, share-ipc, nccl-p2p-disable, fix-application]
+#       text: >-
+#         A rank cannot open the memory of another's GPU ({said}), which its process does not see, as when each task or
+#         container gets only one (--gpus-per-task, --gpu-bind). Let the ranks of a machine see all of its GPUs
 #     integrated: >-
 #       Programs use the integrated GPU[ ({integrated:comma})] as well as the cards unless *_VISIBLE_DEVICES excludes it: it
 #       is slow, and ROCm's libraries do not support it, so programs may crash on it. Set HIP_VISIBLE_DEVICES to the
@@ -197,6 +203,35 @@ findings contains {
 	not omitted.compute
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
+}
+
+# A GPU of a peer that this process does not see: errors 10, and 101 before CUDA 10.1, say so (cuda.h). Older drivers call
+# it an invalid argument, where each process sees one GPU, as under Slurm's control groups.
+findings contains {
+	"id": "gpu-of-another",
+	"subject": "GPUs",
+	"about": {"said": logs.first(unopened).text},
+	"messages": unopened,
+	"evidence": visible.evidence,
+	"params": {"variable": visible.chooser},
+} if count(unopened) > 0
+
+unopened contains m if {
+	some m in logs.messages({"nccl-ipc-open-failed", "openmpi-cuda-ipc-failed"})
+	m.fields.error in {"10", "101"}
+}
+
+unopened contains m if {
+	one_visible
+	some m in logs.messages({"nccl-ipc-open-failed", "openmpi-cuda-ipc-failed", "ucx-ipc-open-failed"})
+}
+
+one_visible if visible.alone
+
+one_visible if {
+	some l in logs.launches
+	l.gpus == 1
+	max([count(launches.containers & {l}), object.get(l, "processes", 0) - 1]) > 0
 }
 
 # An integrated GPU next to cards: a program shows that it took it for one more or, without a list in force, crashed.

@@ -11,6 +11,7 @@
 #   since: "0.4"
 #   grades:
 #     row: "{subject}={value} of {title} {why}"
+#     word: {remedies: [unset-env], text: "{subject}={value} is a word, but NCCL reads a number: the value counts as 0"}
 #     unknown: {confidence: possible, remedies: [unset-env], text: "{subject}={value} is not a known variable; did you mean {meant}?"}
 #     itself: {severity: high, remedies: [unset-env], text: "{opening} has {nodes} nodes, and for each, {address} is the node itself"}
 #     rdma: {severity: medium, remedies: [unset-env], text: "{subject}={value} disables RDMA, but {title} gets RDMA devices"}
@@ -21,9 +22,10 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
+import data.tables.variables
 
 findings contains object.union(job.of_setting(l, "row", name, [], {"why": row.why}), {
-	"severity": setting_rows.severity(row), "confidence": row.confidence,
+	"severity": severity(row), "confidence": row.confidence,
 	"remedies": object.get(row, "remedies", ["unset-env"]), "params": object.filter(row, ["level", "source"]),
 }) if {
 	some [l, name] in undocumented
@@ -33,6 +35,13 @@ findings contains object.union(job.of_setting(l, "row", name, [], {"why": row.wh
 	not row.silent
 	not excused(l, row)
 }
+
+# What is only possible without a machine to look at is low.
+severity(row) := "low" if {
+	row.confidence == "possible"
+	not job.target_gpus
+	setting_rows.severity(row) != "info"
+} else := setting_rows.severity(row)
 
 undocumented contains [l, name] if {
 	some l, all in job.judged
@@ -62,6 +71,14 @@ excused(l, row) if {
 
 # A benchmark of NCCL measures with settings on purpose.
 excused(_, _) if job.says(job.parts[_], `(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`)
+
+findings contains job.of_setting(l, "word", name, [], {}) if {
+	some [l, name] in undocumented
+	variables.known[name] == "number"
+	value := lower(trim_space(job.settings(l)[name].value))
+	value in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	not setting_rows.decisive_for(name, value)
+}
 
 findings contains job.of_setting(l, "unknown", name, [], {"meant": meant}) if {
 	some [l, name] in undocumented

@@ -11,6 +11,7 @@ test_fires if {
 	severities("NCCL_NET", "Socket", {"devices": ["/dev/infiniband"]}) == {"rdma"}
 	severities("NCCL_IB_DISABLE", "1", {"resources": {"rdma/hca": "1"}}) == {"rdma"}
 	severities("NCCL_SOCKET_IFNAMES", "eth0", {}) == {"unknown"}
+	severities("NCCL_IB_DISABLE", "yes", {}) == {"word"}
 }
 
 # What concerns a single GPU or a benchmark is nothing.
@@ -18,7 +19,7 @@ test_severities if {
 	severities("NCCL_P2P_DISABLE", "1", {}) == {"medium"}
 	severities("NCCL_P2P_DISABLE", "1", {"gpus": 1}) | severities("NCCL_P2P_DISABLE", "1", {"command": ["all_reduce_perf"]}) == set()
 	severities("NVIDIA_DRIVER_CAPABILITIES", "video", {"kind": "dockerfile"}) == set()
-	severities("NCCL_PROTO", "LL128", {}) == {"medium"}
+	severities("NCCL_PROTO", "LL128", {}) == {"low"}
 }
 
 script(exports, more) := all if all := {f.evidence[0].source | some f in job_variables.findings} with input as {

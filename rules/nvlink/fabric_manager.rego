@@ -23,6 +23,7 @@ package gpudoctor.rules.fabric_manager
 
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 
@@ -32,7 +33,7 @@ findings contains {
 	"affects": sort(object.keys(unsettled)),
 	"about": {
 		"error": ["system not ready (802)" | not_ready], "unsettled": object.keys(unsettled), "states": states,
-		"installed": [manager.version | mismatch], "loaded": [loaded | mismatch],
+		"installed": [installed | mismatch], "loaded": [loaded | mismatch],
 		"down": ["not running" | stopped], "guest": ["a virtual machine" | facts.is_guest == true],
 	},
 	"messages": (said_not_ready | logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})),
@@ -41,7 +42,7 @@ findings contains {
 			some address, f in members
 		],
 		[{"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} | is_boolean(manager.running)],
-		[{"fact": "gpus.driver.fabric_manager.version", "value": manager.version, "source": "the installed fabric manager"} | mismatch],
+		[{"fact": "gpus.driver.fabric_manager.version", "value": installed, "source": "the installed fabric manager"} | mismatch],
 		[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
 	]),
 	"params": {"driver": d | d := loaded},
@@ -66,6 +67,15 @@ broken if count(unsettled) > 0
 broken if {
 	"nvswitch" in {d.kind | some d in input.pci.devices}
 	cannot_run
+}
+
+# Texts seldom show the PCI tree. Eight GPUs that only boards with NVSwitches hold are such a board, and a job that fails
+# there without its fabric manager fails for that (pytorch issue 129749: a hang, not 802).
+broken if {
+	count([g | some g in input.gpus.devices; gpu_models.model[g.name].form == "board"; gpu_models.model[g.name].nvswitch]) >= 8
+	count(members) == 0
+	cannot_run
+	logs.failed
 }
 
 cannot_run if stopped
@@ -120,9 +130,23 @@ loaded := input.gpus.driver.kernel_version if {
 	input.gpus.driver.kernel_version != ""
 } else := input.gpus.driver.version
 
+# installed is the version of the fabric manager: its own output, or else that of its package, without the revision.
+installed := manager.version if {
+	manager.version != ""
+} else := version if {
+	count(packages) == 1
+	some version in packages
+}
+
+packages := {split(p.version, "-")[0] |
+	some p in input.software
+	regex.match(`^(nvidia-fabric-?manager|cuda-fabric-?manager)(-[0-9]+)?$`, p.name)
+	regex.match(`^[0-9]{3}\.`, p.version)
+}
+
 # In a container or a virtual machine, the fabric manager that works is elsewhere.
 mismatch if {
-	count({manager.version, loaded} - {""}) == 2
+	count({installed, loaded} - {""}) == 2
 	not facts.is_guest == true
 	not input.container.inside == true
 }

@@ -35,13 +35,18 @@
 #       The IOMMU translates unless something exempts the GPUs (the kernel log shows that it does so by default), and
 #       {pairs} communicate over PCIe. NVIDIA does not support peer-to-peer transfers over PCIe through a translating
 #       IOMMU on bare metal: they may hang or deliver wrong data
+#     asked: >-
+#       The IOMMU translates unless something exempts the GPUs ({sign}), and a job on NVIDIA GPUs that PCIe connects fails.
+#       NVIDIA does not support peer-to-peer transfers over PCIe through a translating IOMMU on bare metal
 package gpudoctor.rules.iommu_translation
 
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.surroundings
 
 # Domains through which copies arrive are no fault. A NIC needs no GPU to be blocked, so a job that failed makes it likely.
 weight := object.union(peers.weight, {
@@ -120,6 +125,47 @@ findings contains {
 	input.iommu.vendor in {"intel", "amd"}
 	count(iommu.passing | iommu.off) == 0
 	count(suspects) > 0
+}
+
+# A parameter is no state: the firmware may have no IOMMU on. It counts where a job over PCIe fails. On AMD's processors a
+# command line without any says as much.
+findings contains {
+	"id": "suspected",
+	"grade": "asked",
+	"subject": "host",
+	"about": {"sign": sign},
+	"evidence": array.concat([{"fact": "iommu.command_line", "value": input.iommu.command_line, "source": facts.read_at("iommu.command_line", "/proc/cmdline")}], sort(logs.stalled)),
+	"params": iommu.params,
+	"severity": "high",
+	"confidence": {true: "likely", false: "possible"}[(count(benchmarks.wrong) + count(logs.stalled)) > 0],
+	"remedies": array.concat(lasting, ["nccl-p2p-disable"]),
+} if {
+	sign := translating
+	fails_over_pcie
+	count(iommu.passing | iommu.off) == 0
+	not facts.is_guest == true
+	not surroundings.has_amd
+	count(group) == 0
+}
+
+translating := sprintf("the command line sets %s", [facts.list(asked)]) if {
+	asked := iommu.words & {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=on", "amd_iommu=force_enable"}
+	count(asked) > 0
+} else := "that is the default of AMD's, and the command line does not set pass-through" if {
+	iommu.vendor == "amd"
+	is_array(input.iommu.command_line)
+}
+
+fails_over_pcie if {
+	count(logs.stalled) > 0
+	startswith(input.logs.transports[_].kind, "p2p")
+}
+
+fails_over_pcie if {
+	benchmarks.job_failed
+	pci.bare_metal
+	peers.over_pcie
+	object.get(input, ["iommu", "default_domain"], "") == ""
 }
 
 suspects := {p |
