@@ -43,6 +43,9 @@ none_given := object.union(machine("nvidia", []), {"gpus": {"nvml": "not-found"}
 test_findings if {
 	every row in [
 		[[no_uvm, {"transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]}}], ""],
+		# On a bare machine the driver makes the nodes when they are first needed.
+		[[no_uvm, outside, said("cuda-unknown-error")], "unlisted"],
+		[[whole, outside, said("cuda-unknown-error")], ""],
 		[[whole, closed(["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"])], "closed"],
 		[[machine("amd", []), closed(["/dev/kfd", "/dev/dri/renderD128"])], "closed"],
 		[[closed(["/dev/kfd"]), said("hip-no-device")], "closed"],

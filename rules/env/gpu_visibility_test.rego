@@ -128,6 +128,19 @@ test_integrated_gpu if {
 	}
 }
 
+test_a_gpu_of_another_rank if {
+	refusal := log([message("nccl-ipc-open-failed", {"error": "11"}, 3)])
+	every row in [
+		[log([message("nccl-ipc-open-failed", {"error": "101"}, 3)]), true],
+		[refusal, false],
+		[object.union(refusal, env({"CUDA_VISIBLE_DEVICES": "0"})), true],
+		[object.union(launched({"kind": "slurm", "gpus": 1, "processes": 4}), log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3)])), true],
+		[object.union(launched({"kind": "slurm", "gpus": 4, "processes": 4}), log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3)])), false],
+	] {
+		{f.id | some f in gpu_visibility.findings} == {g | some g in ["gpu-of-another"]; row[1]} with input as row[0]
+	}
+}
+
 test_launches if {
 	grades(object.union(log([message("torch-no-driver", {}, 2)]), launched({"kind": "slurm", "image": "ubuntu.sqsh", "gpus": 2}))) == {"no-driver"}
 }

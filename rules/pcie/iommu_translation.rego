@@ -134,7 +134,7 @@ findings contains {
 	"grade": "asked",
 	"subject": "host",
 	"about": {"sign": sign},
-	"evidence": array.concat([{"fact": "iommu.command_line", "value": input.iommu.command_line, "source": facts.read_at("iommu.command_line", "/proc/cmdline")}], sort(logs.stalled)),
+	"evidence": array.concat([{"fact": "iommu.command_line", "value": v, "source": facts.read_at("iommu.command_line", "/proc/cmdline")} | v := input.iommu.command_line], sort(logs.stalled)),
 	"params": iommu.params,
 	"severity": "high",
 	"confidence": {true: "likely", false: "possible"}[(count(benchmarks.wrong) + count(logs.stalled)) > 0],
@@ -145,7 +145,7 @@ findings contains {
 	count(iommu.passing | iommu.off) == 0
 	not facts.is_guest == true
 	not surroundings.has_amd
-	count(group) == 0
+	count([g | some g in input.iommu.groups; g.type != ""]) == 0
 }
 
 translating := sprintf("the command line sets %s", [facts.list(asked)]) if {

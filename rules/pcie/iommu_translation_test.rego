@@ -36,9 +36,31 @@ boot := object.union_n([text, gpus("nvidia"), pair, logged({"kind": "iommu-mode"
 	"origins": [{"fact": "iommu.vendor", "source": "dmesg.txt", "line": 3}],
 }])
 
+asked_for(words) := object.union_n([text, gpus("nvidia"), {
+	"iommu": {"command_line": words},
+	"origins": [{"fact": "iommu.command_line", "source": "cmdline.txt", "line": 1}],
+}])
+
+wrong_copy := {"benchmarks": [{
+	"tool": "pytorch", "test": "x", "what": "copy", "wrong": 2, "complete": true, "source": "app.log", "line": 7,
+}]}
+
+broken_off := {"benchmarks": [{
+	"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1,
+}]}
+
+command_line(words) := {"host": {"command_line": words}}
+
 complaint := {"logs": {"messages": [{
 	"id": "x-y", "program": "nccl", "role": "category", "text": "x", "source": "t", "line": 1, "order": 0, "count": 1, "ranks": 1,
 }]}}
+
+hung := {
+	"benchmarks": [{
+		"tool": "nccl-tests", "test": "collective", "what": "collective", "ranks": 2, "complete": false, "source": "a", "line": 9,
+	}],
+	"logs": {"messages": [], "transports": [{"kind": "p2p-direct", "channels": 2, "source": "a", "line": 4}]},
+}
 
 nic_fault := object.union(
 	logged({"kind": "dmar-fault", "address": "0000:31:00.0"}),
@@ -62,6 +84,20 @@ test_findings if {
 		[[boot, {"host": {"command_line": ["ro", "iommu=pt"]}}], set()],
 		[[boot, {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}], set()],
 		[[boot, {"links": {"pairs": [object.remove(pair.links.pairs[0], ["nvlinks"])]}}, gpus_of_texts], {["medium", "possible"]}],
+		# The command line asks for it, and a job fails.
+		[[asked_for(["intel_iommu=on"]), wrong_copy], {["high", "likely"]}],
+		[[asked_for(["intel_iommu=on"]), broken_off], {["high", "possible"]}],
+		[[asked_for([]), complaint, {"host": {"cpu": {"vendor": "AuthenticAMD"}}, "origins": []}], {["high", "possible"]}],
+		[[asked_for(["intel_iommu=on", "iommu=pt"]), wrong_copy], set()],
+		[[asked_for([]), wrong_copy], set()],
+		[[asked_for(["intel_iommu=on"])], set()],
+		[[asked_for(["intel_iommu=on"]), wrong_copy, gpus("amd")], set()],
+		[[asked_for(["intel_iommu=on"]), wrong_copy, {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": []}]}}], set()],
+		# A collective stands still.
+		[[hung, command_line(["ro", "intel_iommu=on"])], {["high", "likely"]}],
+		[[hung], set()],
+		[[hung, command_line(["intel_iommu=on", "iommu=pt"])], set()],
+		[[hung, command_line(["ro", "intel_iommu=on"]), guest], set()],
 	] {
 		found := iommu_translation.findings with input as object.union_n(row[0])
 		{[f.severity, f.confidence] | some f in found} == row[1]
