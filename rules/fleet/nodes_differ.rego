@@ -11,8 +11,8 @@
 #   since: "0.5"
 #   grades:
 #     row: "{subject}[ of nodes with {hardware}]: {values:comma}; {why}"
-#     joint: {severity: high, remedies: [unset-env, align-nodes], text: "{subject}: {values:comma}; all ranks of a job must have the same"}
-#     setting: {severity: info, confidence: possible, remedies: [unset-env, align-nodes], text: "{subject}: {values:comma}; maybe intended"}
+#     joint: {severity: high, remedies: [unset-env, align-nodes], text: "{subject}: {values:comma}; all ranks of a job must have the same value"}
+#     setting: {severity: info, confidence: possible, remedies: [unset-env, align-nodes], text: "{subject}: {values:comma}; that may be intended"}
 package gpudoctor.rules.nodes_differ
 
 import data.gpudoctor.lib.fleet

@@ -27,8 +27,8 @@ test_half if {
 		{"value": "579", "count": 1, "nodes": ["j"]},
 	])
 	count(f.nodes) == 10
-	f.about.values[0] == "570 on 5 (a, b, c, ...)"
-	count(f.about.values) == 4
+	f.about.values[0] == "570 on 5 (a, b, c and 2 more)"
+	f.about.values[4] == "and 2 more values"
 }
 
 test_alike if count(nodes_differ.findings) == 0 with input as of("NCCL", [{"value": "2.27.3", "count": 10}])
