@@ -20,7 +20,7 @@
 #   since: "0.3"
 #   grades:
 #     ended: >-
-#       A process of the job[ ({who})] {how}[ with code {code}][: {class}][: {said}][ ({meaning})][, at {file}[:{file_line}][ in
+#       {who}[ on {host}] {how}[ with code {code}][: {class}][: {said}][ ({meaning})][, at {file}[:{file_line}][ in
 #       {function}]].[ So did {alike:other rank}.] Communication is not at fault: timeouts and closed connections that
 #       other ranks report are consequences
 #     lost:
@@ -37,8 +37,8 @@ findings contains {
 	"id": first.what,
 	"grade": "ended",
 	"subject": logs.who(first),
-	"about": object.union(object.filter(first, ["class", "file", "function", "file_line"]), {
-		"who": [who | who := logs.who(first); who != "the log"],
+	"about": object.union(object.filter(first, ["host", "class", "file", "function", "file_line"]), {
+		"who": who,
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
@@ -55,6 +55,12 @@ findings contains {
 }
 
 first := input.logs.job.first
+
+who := sprintf("Rank %d", [first.rank]) if {
+	is_number(first.rank)
+} else := sprintf("Process %d", [first.pid]) if {
+	first.pid
+} else := "A process of the job"
 
 how := {
 	"exception": "died of an exception in the program", "assertion": "failed an assertion of its own",

@@ -93,6 +93,16 @@ signs contains {
 	"params": {"out_of_step": "yes"},
 } if pair := sort(collectives.apart)[0]
 
+signs contains {
+	"id": "interleaved",
+	"message": sprintf("All %d ranks wait in %s number %d, and they have more than one communicator for all ranks. Ranks that use two communicators in different orders block each other; a transport that stopped looks the same", [stuck.ranks, stuck.op, stuck.number]),
+	"confidence": "possible",
+	"evidence": [collectives.evidence(p) | some p in stuck.waiting],
+} if {
+	stuck := sort(collectives.standing)[0]
+	collectives.interleaved(stuck)
+}
+
 # expired is the first collective that a watchdog aborted. Where every rank has come to it,
 # or has come to another one, none is late.
 expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {

@@ -33,16 +33,15 @@ findings contains {
 	"grade": "stuck",
 	"subject": "job",
 	"about": object.union(object.filter(stuck, ["ranks", "op", "number"]), {"group": collectives.named(stuck.group), "ways": {way.words | some way in used}}),
-	"confidence": confidence,
+	"severity": weight[0],
+	"confidence": weight[1],
 	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
 	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
-} if not explained
-
-# Two ranks that use two communicators of all ranks in different orders block each other.
-confidence := "possible" if {
-	count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
-} else := "likely"
+} if {
+	not explained
+	weight := {true: ["medium", "possible"], false: ["high", "likely"]}[collectives.interleaved(stuck)] # app-mismatch then comes first.
+}
 
 # explained: a process died, or a message states what the collective hangs of.
 explained if logs.rank_failed

@@ -25,6 +25,12 @@
 #       text: >-
 #         Two processes on {host} with different GPUs have the same process id, {pid}, and NCCL opens the memory of the one
 #         in the other: they run in containers with separate PID namespaces, over which CUDA's IPC handles do not reach
+#     apart:
+#       severity: high
+#       confidence: likely
+#       text: >-
+#         NCCL takes the ranks on {host} for those of {nodes} machines, and they exchange data over the network ({network}):
+#         they run in containers with IPC namespaces and /dev/shm of their own
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts
@@ -52,6 +58,26 @@ part_of_machine if {
 	facts.in_container
 	count(surroundings.usable) > 0
 	count(surroundings.usable) < surroundings.on_host
+}
+
+# NCCL counts as one machine what shares the host's name, boot id and /dev/shm (src/misc/utils.cc, getHostHash), and all
+# ranks, which one host's log shows, are apart. NCCL_HOSTID does it on purpose, and without its transports it looks alike.
+findings contains {
+	"grade": "apart",
+	"subject": "IPC namespace",
+	"about": {"host": c.hosts[0], "nodes": c.nodes, "network": t.network},
+	"evidence": [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)}],
+	"remedies": ["share-ipc"],
+} if {
+	some c in input.logs.communicators
+	count(c.hosts) == 1
+	c.hosts[0] != ""
+	c.nodes == c.ranks
+	c.started == c.ranks
+	some t in input.logs.transports
+	t.kind == "net"
+	t.same_host == true
+	count({"NCCL_HOSTID", "NCCL_SHM_DISABLE"} & object.keys(facts.env)) == 0
 }
 
 # Two processes of one host have one process id, where NCCL opens memory by a handle, as it does only between processes

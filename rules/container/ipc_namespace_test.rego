@@ -20,6 +20,14 @@ ranks(pids) := {"processes": [{"host": "n1", "pid": pid, "device": i} | some i, 
 channel(kind) := {"transports": [{"kind": kind, "a": 0, "b": 1, "source": "a.log", "line": 2}]}
 broken(pids, kind) := {"logs": object.union_n([ranks(pids), channel(kind), said("nccl-cuda-invalid-argument", {}).logs])}
 
+# counted are ranks on one host that NCCL takes for those of so many machines.
+counted(nodes) := {"logs": {
+	"communicators": [{"library": "nccl", "ranks": 2, "started": 2, "nodes": nodes, "hosts": ["n1"]}],
+	"transports": [{"kind": "net", "network": "Socket", "same_host": true, "channels": 4, "a": 0, "b": 1, "source": "a.log", "line": 2}],
+}}
+
+env(name) := {"env": {"variables": [{"name": name, "value": "1", "source": "a.log", "effective": true}]}}
+
 graded(document) := {[f.grade, object.get(f, "severity", ""), object.get(f, "confidence", "")] |
 	some f in ipc_namespace.findings with input as object.union_n(document)
 }
@@ -28,6 +36,7 @@ test_findings if {
 	every row in [
 		[[pod(1)], ["part", "", ""]],
 		[[broken([1, 1], "p2p-ipc")], ["secluded", "", ""]],
+		[[counted(2)], ["apart", "", ""]],
 	] {
 		graded(row[0]) == {row[1]}
 	}
@@ -37,6 +46,9 @@ test_silent if {
 	every document in [
 		[pod(1), {"container": {"inside": false}}],
 		[broken([1, 2], "p2p-ipc")],
+		[counted(1)],
+		[counted(2), env("NCCL_HOSTID")],
+		[counted(2), env("NCCL_SHM_DISABLE")],
 		[broken([1, 1], "p2p-direct")],
 		[{"logs": object.union(ranks([1, 1]), channel("p2p-ipc"))}],
 	] {

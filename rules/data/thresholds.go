@@ -9,8 +9,10 @@ type ThresholdTable struct {
 	Sources []string `json:"sources"`
 	// WrongPath is the fraction of the good rate below which a path is wrong.
 	WrongPath float64 `json:"wrong_path"`
-	// Detour are the fractions of a link's rate that look like a detour through the root port.
-	Detour Range `json:"detour"`
+	// Detour are the fractions of a link's rate that look like a detour through the root
+	// port, and Staged the fraction below which it looks like staging through host memory.
+	Detour Range   `json:"detour"`
+	Staged float64 `json:"staged"`
 	// StagedFaster and StagedBeatsCrowd are how many times faster host memory must be
 	// than peer access alone, and than peer access while all GPUs write.
 	StagedFaster     float64 `json:"staged_faster"`

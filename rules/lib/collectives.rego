@@ -70,6 +70,10 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 	{to_number(r) | some r in ranks} == {r | some r, _ in ranks}
 }
 
+# interleaved is true where the ranks that stand have more than one communicator for all of them. Two ranks that use
+# these in different orders block each other, and each then waits in a collective that all began.
+interleaved(stuck) := count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
+
 only(elements) := max(elements) if count(elements) == 1
 
 # apart are, of each group, the rank that waits in the earliest collective and the one that waits in the latest, if

@@ -55,6 +55,14 @@ holds contains "hip_lacks_gpus" if {
 	count(visible.chosen) == 0
 }
 
+# The kernel killed what may be a rank, and the job failed.
+holds contains "python_killed" if {
+	logs.failed
+	some m in logs.by_id["kernel-out-of-memory"]
+	some field in ["command", "task"]
+	regex.match(`^(?:python|pt_|torchrun|ray)`, m.fields[field])
+}
+
 holds contains "platform_chosen" if facts.env.JAX_PLATFORMS
 
 # A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.

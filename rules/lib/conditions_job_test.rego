@@ -75,3 +75,10 @@ test_memlock if {
 	"memlock_unlimited" in of({"container": {"memlock_soft_bytes": -1}})
 	"memlock_unlimited" in of({"launches": [{"memlock_bytes": -1}]})
 }
+
+test_python_killed if {
+	killed := {"id": "kernel-out-of-memory", "role": "cause", "fields": {"task": "python3"}, "text": "x", "order": 0}
+	waited := {"id": "torch-watchdog-timeout", "role": "category", "fields": {}, "text": "x", "order": 1}
+	"python_killed" in of({"logs": {"messages": [killed, waited]}})
+	not "python_killed" in of({"logs": {"messages": [object.union(killed, {"fields": {"task": "rsync"}}), waited]}})
+}

@@ -19,7 +19,7 @@
 #   since: "0.1"
 #   grades:
 #     on-path: >-
-#       ACS redirects traffic on {bridges:few} ({bits}) to the root complex, between {pairs}[ that {unsure} may connect].[
+#       ACS redirects traffic on {bridges:few} ({bits}), between {pairs}[ that {unsure} may connect].[
 #       {measured}][ This host passes devices to {guests}, so ACS must stay on. If both ends support address translation
 #       (ATS), enable direct translated P2P on the bridges of the path to restore the speed.]
 #     in-text: >-
