@@ -130,8 +130,8 @@ func TestExamplesJudged(t *testing.T) {
 		Skipped []string
 		Passed  int // At least.
 	}
-	// The links of a virtual machine are not the real ones, its firmware gives no NUMA nodes, and the recordings are older than the section storage.
-	old := []string{"gds-compat-mode", "numa-affinity", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
+	// The links of a virtual machine are not the real ones, and the recordings are older than the section storage.
+	old := []string{"gds-compat-mode", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
 	for name, w := range map[string]want{
 		"h200x2":        {report.Healthy, old, 17},
 		"h200x4":        {report.Healthy, old, 17},

@@ -15,9 +15,9 @@ raised := death("exception", {
 
 test_fires_by_what_ended_it if {
 	every told in [
-		[death("signal", {"class": "SIGSEGV", "rank": 1}), "likely", {"who": ["rank 1"], "class": "SIGSEGV", "meaning": []}],
+		[death("signal", {"class": "SIGSEGV", "rank": 1}), "likely", {"who": "Rank 1", "class": "SIGSEGV", "meaning": []}],
 		[death("signal", {"class": "SIGKILL", "pid": 12}), "possible", {"how": "was ended by a signal"}],
-		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", {"who": ["node7"], "how": "exited on its own", "code": [9]}],
+		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", {"who": "Process 12", "host": "node7", "how": "exited on its own", "code": [9]}],
 		[death("exit", {"code": 1}), "possible", {"code": [1]}],
 		[death("exit", {}), "possible", {"how": "exited on its own", "said": "", "meaning": []}],
 		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", {"said": "t < n", "file": "Loss.cu", "file_line": 4}],

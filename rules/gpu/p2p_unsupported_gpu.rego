@@ -112,4 +112,13 @@ shown(p) := array.flatten([
 
 evidence(fact, value, source) := {"fact": fact, "value": value, "source": source}
 
+missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CUDA driver was queried for peer access"} if {
+	some p in facts.gpu_pairs
+	not answered(p)
+}
+
+answered(p) if p.p2p.read
+answered(p) if is_boolean(peers.access[[p.a, p.b]])
+answered(p) if is_boolean(p.accessible)
+
 not_applicable contains "fewer than two GPUs" if not facts.several

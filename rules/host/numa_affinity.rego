@@ -71,10 +71,12 @@ findings contains {
 }
 
 missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
+	count(surroundings.cpu_nodes) > 1
 	not surroundings.usable
 }
 
 missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known which NUMA nodes the GPUs belong to"} if {
+	count(surroundings.cpu_nodes) > 1
 	count(used) > 0
 	count(node_gpus) == 0
 }
