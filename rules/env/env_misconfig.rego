@@ -94,8 +94,14 @@ findings contains object.union_n([
 	not costed(name)
 }
 
-# costed is true of a variable that the measurement of collectives speaks about.
-costed(name) if name in collective_cost.slower.variables
+# costed is true of a variable that the measurement of collectives speaks about, where the table does not weigh it by
+# what transfers lose.
+costed(name) if {
+	name in collective_cost.slower.variables
+	not by_loss(name)
+}
+
+by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
 
 # What is set for a reason costs what it costs.
 meant(name) if setting_rows.decisive(name).silent
@@ -121,6 +127,7 @@ findings contains {
 	slower := collective_cost.slower
 	every name in slower.variables {
 		facts.variable[name]
+		not by_loss(name)
 		not meant(name)
 	}
 }

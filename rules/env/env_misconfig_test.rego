@@ -209,7 +209,7 @@ test_measured_in_collectives if {
 	}
 	grades(object.union(machine("NCCL_PROTO", "LL"), collectives("NCCL_PROTO", 110))) == {"setting"}
 	off := object.union(machine("NCCL_P2P_DISABLE", "1"), collectives("NCCL_P2P_DISABLE", 300))
-	grades(probed(off, "ok", 50)) == {"measured"}
+	grades(probed(off, "ok", 50)) == {"setting"}
 	grades(probed(off, "corrupt", 50)) == set()
 }
 

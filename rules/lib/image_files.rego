@@ -62,4 +62,8 @@ rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 
 	n >= 10000
 }
 
-of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": object.get(input.target, "source", "--target")}
+of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": target_source}
+
+target_source := input.target.source if {
+	input.target.source != ""
+} else := "--target"

@@ -53,10 +53,13 @@ findings contains {
 
 # A fabric in progress may be one that is just starting. One that is complete continues without its manager, but multicast
 # and faults are not handled.
-severity := "medium" if {
-	not_ready == false
+severity := "critical" if {
+	not_ready
+} else := "high" if {
+	states == {"in progress"}
+} else := "medium" if {
 	count(members) > 0
-	count(states - {"in progress"}) == 0
+	count(unsettled) == 0
 } else := "critical"
 
 broken if not_ready

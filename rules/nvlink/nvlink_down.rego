@@ -19,7 +19,6 @@
 #     lost: "{active} of {expected} NVLinks of {subject} are active"
 #     fabric:
 #       confidence: confirmed
-#       remedies: [reset-gpu, reboot, replace-hardware, start-fabric-manager, match-fabric-manager]
 #       text: "NVML reports that the NVLink fabric of {gpus:GPU} is unhealthy ({parts})"
 #     xids:
 #       remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware]
@@ -88,6 +87,10 @@ findings contains {
 		some gpu in sort(gpus)
 	],
 	"severity": {true: "medium", false: "high"}[count(parts - {"route-recovery", "access-timeout-recovery"}) == 0],
+	"remedies": {
+		true: ["start-fabric-manager", "match-fabric-manager", "reset-gpu"],
+		false: ["reset-gpu", "reboot", "replace-hardware"],
+	}["incorrect-configuration" in parts],
 } if some parts, gpus in ill
 
 # link_events are the Xids of NVLinks. Xid 45 tears down what ran over one, and names the Xid that it follows; often it is
