@@ -46,9 +46,11 @@ func TestLimits(t *testing.T) {
 	for i := range v.NumField() {
 		expect.That(t, !v.Field(i).IsZero(), "%s is not set", v.Type().Field(i).Name)
 	}
-	expect.That(t, table.WrongPath > 0 && table.WrongPath < 1, "wrong_path is %v", table.WrongPath)
+	for name, share := range map[string]float64{"wrong_path": table.WrongPath, "staged": table.Staged} {
+		expect.That(t, share > 0 && share < 1, "%s is %v", name, share)
+	}
 	d := table.Detour
-	expect.That(t, 0 < d.Least && d.Least < d.Most, "a detour is %+v of a link", d)
+	expect.That(t, d.Least < d.Most && d.Least >= table.Staged, "a detour is %+v of a link, staging %v", d, table.Staged)
 	expect.That(t, table.StagedFaster > 1 && table.StagedBeatsCrowd >= table.StagedFaster, "host memory is faster by %v, and %v in a crowd", table.StagedFaster, table.StagedBeatsCrowd)
 	expect.That(t, table.MemlockTooLowBytes < table.MemlockLowBytes && table.ShmDefaultBytes < table.ShmRecommendedBytes, "a limit lies on the wrong side of another")
 	want := int64(4*1024+512+4800+4) * 1024

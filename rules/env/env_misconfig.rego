@@ -183,7 +183,7 @@ of_ranks(u) := sprintf("%s (%s)", [u.name, concat(", ", [sprintf("%s on rank %d"
 
 findings contains finding("word", name, {}) if {
 	some name in ({name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"})
-	lower(trim_space(facts.env[name])) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	setting_rows.word(facts.env[name])
 	not setting_rows.fitting[name]
 }
 

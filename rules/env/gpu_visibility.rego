@@ -229,9 +229,14 @@ unopened contains m if {
 one_visible if visible.alone
 
 one_visible if {
+	some l in launches.containers
+	l.gpus == 1
+}
+
+one_visible if {
 	some l in logs.launches
 	l.gpus == 1
-	max([count(launches.containers & {l}), object.get(l, "processes", 0) - 1]) > 0
+	l.processes > 1
 }
 
 # An integrated GPU next to cards: a program shows that it took it for one more or, without a list in force, crashed.

@@ -46,7 +46,7 @@ test_lists if {
 	grades(cuda("0,1,-1")) == set()
 }
 
-# HIP counts anew among what ROCr left.
+# HIP counts from 0 again among what ROCr left.
 test_both_of_rocm if {
 	grades(machine("amd", {"HIP_VISIBLE_DEVICES": "2,3", "ROCR_VISIBLE_DEVICES": "2,3"})) == {"hides"}
 	f := only(object.union(machine("amd", {"ROCR_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "0,1"}), log([ordinal])))

@@ -75,9 +75,9 @@ excused(_, _) if job.says(job.parts[_], `(^|[/\s])(all|reduce|broadcast|sendrecv
 findings contains job.of_setting(l, "word", name, [], {}) if {
 	some [l, name] in undocumented
 	variables.known[name] == "number"
-	value := lower(trim_space(job.settings(l)[name].value))
-	value in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
-	not setting_rows.decisive_for(name, value)
+	value := job.settings(l)[name].value
+	setting_rows.word(value)
+	not setting_rows.decisive_for(name, lower(trim_space(value)))
 }
 
 findings contains job.of_setting(l, "unknown", name, [], {"meant": meant}) if {

@@ -28,6 +28,9 @@ addressed := {m |
 	not gid_index
 } | {m | some m in retry_exceeded; m.fields.ucx; not facts.env.UCX_IB_GID_INDEX}
 
+# unconnected are NCCL's messages that a connection between two NICs could not be set up.
+unconnected := logs.messages(["nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out", "nccl-ib-modify-qp-failed"])
+
 # lost are the messages that the verbs library reported a port error, or that a whole NIC failed.
 lost := logs.messages(["nccl-ib-port-error", "ucx-port-error", "nccl-ib-device-fatal", "ucx-device-fatal"])
 

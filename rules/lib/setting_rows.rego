@@ -73,6 +73,9 @@ severity(row) := row.severity if {
 # shown is a value as messages write it: a long one is cut.
 shown(value) := regex.replace(value, "(?s)^(.{60}).+", "$1...")
 
+# word is true of a value that stands where NCCL reads a number, which it takes for 0.
+word(value) if lower(trim_space(value)) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+
 # number reads a value as strtoll does: as much of a number as it begins with, and 0 for a word (nccl
 # src/misc/param.cc). Hexadecimal numbers are not compared.
 number(value) := to_number(regex.replace(digits[0], `^\+?(-?)0*([0-9])`, "$1$2")) if {

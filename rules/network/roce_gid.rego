@@ -45,10 +45,7 @@ bad := (rdma.retry_exceeded - rdma.addressed) | refused
 # refused: what the kernel answers to a wrong index, a GID without a route, and one whose interface is down or not in this
 # network namespace (linux drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c, roce_resolve_route_from_path).
 refused contains m if {
-	some m in logs.messages([
-		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
-		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
-	])
+	some m in (rdma.unconnected | logs.messages({"rdma-modify-qp-failed"}))
 	some field in ["error", "errno", "status"]
 	m.fields[field] in {
 		"Invalid argument", "22", "No data available", "61", "Network is unreachable", "101",

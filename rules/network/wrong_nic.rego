@@ -147,7 +147,7 @@ findings contains misled("NCCL_IB_HCA", {
 	object.get(facts.env, "NCCL_IB_HCA", "") == ""
 	on := {layer: {p.device | some p in rdma.ports; p.link_layer == layer} | some layer in ["Ethernet", "InfiniBand"]}
 	min({count(devices) | some _, devices in on}) > 0
-	failed := rdma.retry_exceeded | logs.messages(["nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out", "nccl-ib-modify-qp-failed"])
+	failed := rdma.retry_exceeded | rdma.unconnected
 	count(failed) > 0
 }
 
