@@ -38,6 +38,9 @@ type Text struct {
 	Past []PastLine `json:"past,omitempty"`
 }
 
+// EndedWell stands for a number of steps of work where a later line says that the job ended well.
+const EndedWell = 9
+
 // SectionOf is the number of the section in which a line is; 0 is before the first.
 func (t *Text) SectionOf(line int) int {
 	i, found := slices.BinarySearch(t.Sections, line)
@@ -264,7 +267,7 @@ type Death struct {
 	// TopLevel is true if the outermost frame is a program's own: who catches an exception
 	// prints it from the function that does.
 	TopLevel bool `json:"top_level,omitempty"`
-	// StepsAfter counts the lines after it, up to 8, in which the process, or one
+	// StepsAfter counts the lines after it, up to 8 (9 is EndedWell), in which the process, or one
 	// that the lines do not name, reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
 	// Rank, Host and PID identify the process, if the text says so; Time is when, in a

@@ -76,6 +76,10 @@ type story struct {
 	wentOn bool
 	// outlived are the complaints that something does not end, where the work went on.
 	outlived []int
+	// cancelled is the line in a text from which on all is a consequence: somebody cancelled the job. provoked are the texts of
+	// tests that passed.
+	cancelled map[string]int
+	provoked  map[string]bool
 	// ends are the words of launchers that a process ended.
 	ends []*facts.Death
 	// launcher is the report of the process that failed first.
@@ -102,14 +106,22 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
 	for i := range f.Texts {
 		s.texts[f.Texts[i].Name] = &f.Texts[i]
 	}
+	for _, m := range f.Logs.Messages {
+		switch line, known := s.cancelled[m.Source]; {
+		case m.ID == "job-cancelled" && (!known || m.Line < line):
+			s.cancelled[m.Source] = m.Line
+		case m.ID == "tests-passed":
+			s.provoked[m.Source] = true
+		}
+	}
 	for i := range f.Logs.Deaths {
 		d := &f.Logs.Deaths[i]
-		if d.What != "signal" && d.What != "exit" {
+		if d.What != "signal" && d.What != "exit" || s.over(d) {
 			continue
 		}
 		s.ends = append(s.ends, d)
@@ -134,7 +146,7 @@ func newStory(f *facts.Facts) *story {
 		ending = ending || m.ID == "torch-not-destroyed"
 		waits, follows := waits(m.ID), m.Role == "consequence"
 		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
-		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) {
+		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) || s.endedWell(m) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line) {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}
@@ -158,6 +170,47 @@ func newStory(f *facts.Facts) *story {
 	return s
 }
 
+// over reports whether the end of a process was asked for, or the job ended well after it.
+func (s *story) over(d *facts.Death) bool {
+	return d.StepsAfter == facts.EndedWell || s.asked(d.Source, d.Line)
+}
+
+func (s *story) asked(source string, line int) bool {
+	from, cancelled := s.cancelled[source]
+	return cancelled && line > from
+}
+
+// endedWell reports whether the job ended well after a message, or tests that provoked it passed.
+func (s *story) endedWell(m *facts.Message) bool {
+	return m.StepsAfter == facts.EndedWell && (s.provoked[m.Source] || len(s.ends) == 0)
+}
+
+// numbered is a text that Slurm named by a job's number, or that somebody did.
+var numbered = lazy.New(`\b\d{4,}\b`)
+
+// ofAnotherJob reports whether a line of a list of jobs is about none that wrote a text.
+func (s *story) ofAnotherJob(m *facts.Message) bool {
+	jobs := map[string]bool{}
+	for name := range s.texts {
+		if job := numbered.FindString(path.Base(name)); job != "" {
+			jobs[job] = true
+		}
+	}
+	return m.Fields["job"] != "" && len(jobs) > 0 && !jobs[m.Fields["job"]]
+}
+
+// quoted reports whether a message in a text of no process, as a post and a journal are, says what a log shows to have passed.
+func (s *story) quoted(m *facts.Message) bool {
+	same := func(o *facts.Message) bool {
+		_, alike := message.StatementOf(m.ID).Match(o.Text)
+		return o.ID == m.ID || alike
+	}
+	return !slices.ContainsFunc(s.facts.Logs.Processes, func(p facts.Process) bool { return p.Source == m.Source }) &&
+		slices.ContainsFunc(s.facts.Logs.Messages, func(o facts.Message) bool {
+			return o.Source != m.Source && (hasPassed(&o) || s.endedWell(&o)) && same(&o)
+		})
+}
+
 // passed reports whether a benchmark went on to its end, with right results, after a complaint that names no cause, and
 // none began in between.
 func passed(f *facts.Facts, m *facts.Message) bool {
@@ -173,7 +226,7 @@ func passed(f *facts.Facts, m *facts.Message) bool {
 func (s *story) deaths(kind func(*facts.Death) bool) []*facts.Death {
 	var all []*facts.Death
 	for i := range s.facts.Logs.Deaths {
-		if d := &s.facts.Logs.Deaths[i]; kind(d) && !s.preceded(d) {
+		if d := &s.facts.Logs.Deaths[i]; kind(d) && !s.preceded(d) && !s.over(d) {
 			all = append(all, d)
 		}
 	}
@@ -309,7 +362,7 @@ func (s *story) cameThrough(d *facts.Death) bool {
 	if d.Uncaught {
 		return true
 	}
-	if d.Ignored || d.StepsAfter == manySteps || d.StepsAfter > 1 && !d.TopLevel && (len(s.ends) == 0 || len(s.trouble) > 0) {
+	if d.Ignored || d.StepsAfter >= manySteps || d.StepsAfter > 1 && !d.TopLevel && (len(s.ends) == 0 || len(s.trouble) > 0) {
 		return false
 	}
 	t := s.texts[d.Source]
@@ -322,7 +375,7 @@ func (s *story) cameThrough(d *facts.Death) bool {
 func (s *story) preceded(d *facts.Death) bool {
 	witnessed := d.First && d.Rank != nil && (d.Code == nil || *d.Code != exceptionCode)
 	return slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
-		if s.waiting[m] && awaited(d, m.Rank) || s.bereft[m] && crashed(d) && d.PID != m.PID && !sameRank(d.Rank, m.Rank) {
+		if s.waiting[m] && awaited(d, m.Rank) || s.bereft[m] && crashed(d) && (d.PID == 0 || d.PID != m.PID) && !sameRank(d.Rank, m.Rank) {
 			return false
 		}
 		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
@@ -342,7 +395,7 @@ func (s *story) inOrder(source string, line int, d *facts.Death) bool {
 // crashed reports whether a signal ended a process that did not send it itself: the others lose the connection before
 // the launcher or the shell tells of it.
 func crashed(d *facts.Death) bool {
-	return d.What == "signal" && d.PID != 0 && d.Class != "SIGABRT" && d.Class != "SIGTERM"
+	return d.What == "signal" && (d.PID != 0 || d.Rank != nil) && d.Class != "SIGABRT" && d.Class != "SIGTERM"
 }
 
 // awaited reports whether an exception is one that a rank which waited did not raise itself: another

@@ -98,6 +98,9 @@ func TestFirst(t *testing.T) {
 		"SIGKILL told after the loss":         {deaths: []facts.Death{killedProcess("SIGKILL")}, messages: []facts.Message{gone, follows}, class: "SIGKILL", rank: 1},
 		"SIGABRT told after the loss":         {deaths: []facts.Death{killedProcess("SIGABRT")}, messages: []facts.Message{gone, follows}},
 		"SIGKILL told after other trouble":    {deaths: []facts.Death{killedProcess("SIGKILL")}, messages: []facts.Message{follows}},
+		"a launcher without process numbers":  {deaths: []facts.Death{with(ended("signal", "SIGALRM", -1, 1), first)}, messages: []facts.Message{gone, follows}, class: "SIGALRM", rank: 1},
+		"SIGABRT behind a lost peer":          {deaths: []facts.Death{ended("signal", "SIGABRT", -1, -1)}, messages: []facts.Message{lost}},
+		"SIGABRT before a lost peer":          {deaths: []facts.Death{ended("signal", "SIGABRT", -1, -1)}, messages: []facts.Message{said("nccl-closed-by-peer", "consequence", 45)}, class: "SIGABRT", rank: -1},
 		"an assertion of its own":             {deaths: []facts.Death{{What: "assertion", Class: "-", File: "Loss.cu"}}, class: "-", rank: -1},
 		"an assertion of a library":           {deaths: []facts.Death{{What: "assertion", Class: "-", File: "src/nccl_net.c"}}},
 		"trouble before":                      {deaths: []facts.Death{key}, messages: []facts.Message{trouble}},
@@ -187,6 +190,20 @@ func TestHasPassed(t *testing.T) {
 		return len(Of(&facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{m}}}).Settled)
 	}
 	expect.That(t, of(1) == 1 && of(0) == 0, "it counts, or not, in the wrong case")
+}
+
+// TestEndedWell checks that nothing is a complaint of a job that ended well afterwards, nor where a text that no
+// process wrote mentions it, and that a launcher which saw a process fail weighs more.
+func TestEndedWell(t *testing.T) {
+	t.Parallel()
+	of := func(role string, steps int, deaths ...facts.Death) int {
+		m, told := said("torch-store-closed", role, 5), said("torch-store-closed", role, 7)
+		m.StepsAfter, told.Source, told.Order = steps, "post.txt", 1
+		logs := &facts.LogFacts{Deaths: deaths, Messages: []facts.Message{m, told}, Processes: []facts.Process{{Source: "a.log", Rank: new(int)}}}
+		return len(Of(&facts.Facts{Logs: logs}).Settled)
+	}
+	expect.That(t, of("consequence", facts.EndedWell) == 2 && of("category", facts.EndedWell) == 2 && of("cause", facts.EndedWell) == 2, "it still complains")
+	expect.That(t, of("consequence", 8) == 0 && of("category", facts.EndedWell, ended("exit", "", 1, 1)) == 0, "it is settled in the wrong case")
 }
 
 // TestPassed checks that a complaint without a cause needs none where a benchmark went on to its end with right results,

@@ -74,6 +74,8 @@ type Statement struct {
 	Passes int `yaml:"passes,omitempty"`
 	// Step is true if the message is itself a step of work: a server answers, a wait ended.
 	Step bool `yaml:"step,omitempty"`
+	// Done is true if the message says that a job ended well.
+	Done bool `yaml:"done,omitempty"`
 }
 
 // KernelForm is one row of the catalogue of kernel messages: a form of line that tells

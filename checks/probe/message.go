@@ -35,7 +35,7 @@ type Message struct {
 	// Count is how often it occurred, Ranks how many processes printed it.
 	Count int `json:"count"`
 	Ranks int `json:"ranks"`
-	// StepsAfter counts, where what the message says can pass, the lines after the last such statement, up to 8,
+	// StepsAfter counts, where what the message says can pass, the lines after the last such statement, up to 8 (9 if the job ended well),
 	// in which a process of the same text reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
 }

@@ -20,6 +20,8 @@
 #       [torchrun saw rank {rank} on {host|its host} fail first (exit code {exitcode|unknown}[, {signal}]): start with its
 #       output. ]The first reported failure is at {at}[, by {who}]. No rule knows its cause: the logs of all ranks are
 #       needed to find what failed before it
+#     raised: >-
+#       A process ended with {class}[: {said}][, at {file}[:{file_line}]]. No rule knows its cause
 package gpudoctor.rules.job_failed
 
 import data.gpudoctor.lib.logs
@@ -35,6 +37,18 @@ findings contains {
 	"evidence": array.slice(logs.all_evidence(complaints), 0, 3),
 	"order": first.order,
 } if first := logs.first(complaints)
+
+# A process ended with an exception of which no message, and no story of the job, says more.
+findings contains {
+	"grade": "raised",
+	"subject": "job",
+	"about": object.filter(d, ["class", "said", "file", "file_line"]),
+	"evidence": [{"fact": "logs.deaths", "value": d.text, "source": logs.at(d)}],
+} if {
+	count(logs.complaints) == 0
+	not logs.rank_failed
+	d := [d | some d in input.logs.deaths; d.uncaught == true; d.class != "KeyboardInterrupt"][0]
+}
 
 # complaints are those of a job: collective-failed reports what fails in the probe, and the kernel's are of the machine.
 complaints := {m | some m in logs.complaints; not logs.own(m); m.program != "kernel"}

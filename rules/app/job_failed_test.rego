@@ -17,3 +17,14 @@ test_fires_first_rank if {
 	some g in job_failed.findings with input as log([bare])
 	object.subset(g.about, {"rank": "2", "at": "a.log:4"})
 }
+
+raised := {"what": "exception", "class": "torch.AcceleratorError", "said": "x", "uncaught": true, "text": "x", "source": "a.log", "line": 21}
+
+died(more) := {"logs": {"messages": [], "deaths": [object.union(raised, more)]}}
+
+test_fires_raised if {
+	{f.grade | some f in job_failed.findings with input as died({})} == {"raised"}
+	every more in [{"uncaught": false}, {"class": "KeyboardInterrupt"}] {
+		count(job_failed.findings) == 0 with input as died(more)
+	}
+}

@@ -11,7 +11,7 @@
 #   severity: low
 #   confidence: possible
 #   needs: [container.inside, container.private_ipc]
-#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, other]
+#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, correct-launch, other]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:

@@ -17,6 +17,14 @@ holds contains "launch_described" if count(logs.launches) > 0
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
 holds contains "process_crashed" if input.logs.deaths[_].class in {"SIGSEGV", "SIGFPE", "SIGILL"}
 
+# A signal handler tells the number of its own process, which two have only in two PID namespaces.
+holds contains "pid_twice" if {
+	some d in input.logs.deaths
+	d.reporter == "handler"
+	d.pid > 0
+	d.count > 1
+}
+
 values contains ["iommu_vendor", iommu.vendor]
 
 # LD_LIBRARY_PATH leads to libraries of another driver.

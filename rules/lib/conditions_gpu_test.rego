@@ -18,6 +18,15 @@ test_architectures if {
 	holds_with("architecture_faked", {"env": {"variables": [{"name": "HSA_OVERRIDE_GFX_VERSION_1", "value": "10.3.0", "source": "a.txt", "effective": true}]}})
 }
 
+died(more) := {"logs": {"messages": [], "deaths": [object.union({"reporter": "handler", "pid": 1, "count": 2}, more)]}}
+
+test_pid_twice if {
+	holds_with("pid_twice", died({}))
+	every more in [{"count": 1}, {"pid": 0}, {"reporter": "python"}] {
+		not "pid_twice" in conditions_gpu.holds with input as died(more)
+	}
+}
+
 test_nvlinks if {
 	dark := {"gpus": {"devices": [{"address": "0000:03:00.0", "nvlinks": [{"link": 0, "active": false}]}]}}
 	pair := {"a": "0000:03:00.0", "b": "0000:06:00.0", "kind": "gpu-gpu", "nvlinks": 4}

@@ -49,9 +49,12 @@ tries := {
 
 # failures are the connections that failed: how, to which address, and whether at a program's last attempt ("hard").
 failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in last_words, "message": m} if {
-	some m in logs.messages(last_words | tries)
+	some m in logs.messages((last_words | tries) - answered)
 	some said in [object.get(m, ["fields", "error"], ""), m.id]
 }
+
+# A store that says which keys nobody wrote has answered.
+answered := {"torch-store-silent" | logs.said("torch-store-key-missing")}
 
 remote(m) := m.fields.remote if {
 	m.fields.remote
@@ -106,6 +109,15 @@ used(c) if c.name in {f.message.fields.interface | some f in failures}
 used(_) if useless(failures[_].remote)
 
 astray(c) if networks.local(c.address)
+
+# Two machines cannot have one address, unless it is of a network inside each.
+astray(c) if {
+	c.message.host
+	some o in chosen
+	o.address == c.address
+	o.message.host
+	o.message.host != c.message.host
+}
 
 # A veth may have an address that the peers reach, as in a pod. Names that bridges and private networks have are surer.
 astray(c) if {

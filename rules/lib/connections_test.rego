@@ -21,6 +21,14 @@ test_reads_choices if {
 	count(connections.first_choices) == 0 with input as log([object.union(using("a", "eth0:10.0.0.5<0>"), {"id": "nccl-net-interface"})])
 }
 
+same(b) := {[c.message.host, c.name] | some c in connections.bad_choices with input as log([using("a", "ens3:10.7.0.1<0>"), using("b", b)])}
+
+# Two hosts with one address, as of the bridge inside each.
+test_judges_equal_addresses if {
+	same("ens3:10.7.0.1<0>") == {["a", "ens3"], ["b", "ens3"]}
+	same("ens3:10.7.0.2<0>") == set()
+}
+
 failure(id, fields) := {[f.kind, f.remote, f.hard] | some f in connections.failures with input as log([failed(id, fields)])}
 
 test_reads_failures if {
@@ -28,6 +36,9 @@ test_reads_failures if {
 	failure("nccl-connect-no-route", {"remote": "10.0.0.4", "error": "Network is unreachable"}) == {["unreachable", "10.0.0.4", true]}
 	failure("nccl-connect-failed", {"error": "Software caused connection abort"}) == {["aborted", "", true]}
 	failure("nccl-connect-failed", {"error": "Bad file descriptor"}) == set()
+	silent := failed("torch-store-silent", {"host": "10.0.0.4", "port": "29500"})
+	count(connections.failures) == 1 with input as log([silent])
+	count(connections.failures) == 0 with input as log([silent, failed("torch-store-key-missing", {"key": "x"})])
 	failure("gloo-connect-loopback", {"remote": "127.0.0.1", "error": "Connection refused"}) == {["refused", "127.0.0.1", true]}
 	failure("gloo-dial-failed", {"remote": "10.0.0.7", "error": "Connection refused"}) == {["refused", "10.0.0.7", true]}
 	failure("gloo-connect-timeout", {"remote": "10.0.0.7"}) == {["timed-out", "10.0.0.7", true]}

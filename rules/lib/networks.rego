@@ -26,6 +26,12 @@ multi_node if {
 	t.same_host == false
 }
 
+# torchrun counts ranks of all nodes, and local ones of each.
+multi_node if {
+	some m in logs.by_id["torch-first-failure"]
+	m.fields.rank != object.get(m.fields, "local_rank", m.fields.rank)
+}
+
 multi_node if input.launches[_].nodes > 1
 multi_node if input.benchmarks[_].nodes > 1
 

@@ -9,6 +9,8 @@ says(order, host, text) := {
 
 document(texts) := {"logs": {"messages": [says(i, row[0], row[1]) | some i, row in texts]}}
 
+first(fields) := {"logs": {"messages": [{"id": "torch-first-failure", "fields": fields}]}}
+
 test_counts_machines if {
 	networks.multi_node with input as document([["a", "x"], ["b", "y"]])
 	not networks.multi_node with input as document([["a", "x"], ["a", "y"]])
@@ -21,6 +23,9 @@ test_counts_machines if {
 	networks.multi_node with input as {"launches": [{"nodes": 4}]}
 	networks.multi_node with input as document([["", "(RayWorkerWrapper pid=248, ip=10.1.160.68) x"]])
 	networks.multi_node with input as {"benchmarks": [{"nodes": 2}]}
+	networks.multi_node with input as first({"rank": "1", "local_rank": "0"})
+	not networks.multi_node with input as first({"rank": "1", "local_rank": "1"})
+	not networks.multi_node with input as first({"rank": "1"})
 	networks.single_node with input as {"logs": {"messages": [], "communicators": [{"nodes": 1}]}}
 	not networks.single_node with input as {"logs": {"messages": []}}
 	networks.met with input as {"logs": {"messages": [], "communicators": [{"nodes": 2}]}}

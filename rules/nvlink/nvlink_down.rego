@@ -13,7 +13,7 @@
 #   confidence: likely
 #   needs: ["gpus.devices[].nvlinks"]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
-#   explains: [p2p-slow]
+#   explains: [p2p-slow, measured-transfers]
 #   since: "0.1"
 #   grades:
 #     lost: "{active} of {expected} NVLinks of {subject} are active"
@@ -68,8 +68,8 @@ findings contains {
 	"affects": [address],
 	"about": l,
 	"evidence": l.evidence,
-	"severity": {true: "high", false: "medium"}[switched],
-	"remedies": ["reset-gpu", {true: "reboot", false: "reseat-nvlink-bridge"}[switched], "replace-hardware"],
+	"severity": {true: "high", false: "medium"}[address in wired],
+	"remedies": ["reset-gpu", {true: "reboot", false: "reseat-nvlink-bridge"}[address in wired], "replace-hardware"],
 } if some address, l in lost
 
 ill[parts] contains g.address if {
@@ -157,8 +157,14 @@ short[address] := expected if {
 	bridged(address)
 }
 
-bridged(_) if switched
+bridged(address) if address in wired
 bridged(address) if active[address] > 0
+
+# wired are the GPUs whose board wires them to the others or to NVSwitches: no bridge may be missing.
+wired contains g.address if {
+	some g in facts.named
+	true in {switched, contains(object.get(g, "name", ""), "SXM")}
+}
 
 due(address) := count(links[address]) if {
 	wholly_wired(address)

@@ -25,6 +25,12 @@ test_findings if {
 		[machine(0, [rtx(a, 3), rtx(b, 3)]), {[a, "medium"], [b, "medium"]}],
 		# One without a bridge.
 		[machine(0, [rtx(a, 4), rtx(b, 4), rtx(c, 0)]), set()],
+		# A module of a board has none, and lost all links.
+		[machine(0, [gpu(x, "NVIDIA A100-SXM4-80GB", links(12, 8)) | some x in [a, b]]), set()],
+		[
+			machine(0, array.concat([gpu(x, "NVIDIA A100-SXM4-80GB", links(12, 8)) | some x in [a, b]], [gpu(c, "NVIDIA A100-SXM4-80GB", links(12, 0))])),
+			{[c, "high"]},
+		],
 		[machine(4, [h200(x, unhealthy("degraded-bandwidth")) | some x in [a, b]]), {["host", "high"]}],
 		[machine(4, [h200(a, unhealthy("route-recovery")), h200(b, {})]), {[a, "medium"]}],
 		# A matrix shows a GPU with fewer links.

@@ -56,6 +56,9 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
+	if row.Done {
+		s.done(l)
+	}
 	if row.Step {
 		s.Step(l)
 	}
@@ -110,9 +113,11 @@ func (s *Sink) message(row *message.Statement, fields map[string]string, who Spe
 func (s *Sink) settle(all []facts.Message) {
 	for i := range all {
 		all[i].Ranks = max(len(s.messages.heard[i].speakers), 1)
-		if message.Passes(all[i].ID) > 0 {
+		if passes := message.Passes(all[i].ID) > 0; passes || s.processes.ended {
 			last := s.messages.heard[i].last // Ranks also take the steps that one of them reports.
-			all[i].StepsAfter = s.after(line{source: last.source, line: last.line})
+			if n := s.after(line{source: last.source, line: last.line}); passes || n == facts.EndedWell {
+				all[i].StepsAfter = n
+			}
 		}
 	}
 	if !slices.ContainsFunc(all, func(said facts.Message) bool { return said.Time == "" }) {

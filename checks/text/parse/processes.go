@@ -19,6 +19,8 @@ const (
 type processLog struct {
 	list  []*process
 	byKey map[processKey]*process
+	// ended is true where a job ended well.
+	ended bool
 }
 
 type processKey struct {
@@ -31,6 +33,8 @@ type process struct {
 	facts.Process
 	section int
 	steps   []int
+	// done is the last line that says that the job ended well.
+	done int
 }
 
 // process is the one that wrote a line of the present text; nil if there are too many. Of a line
@@ -64,6 +68,14 @@ func (s *Sink) Step(l Line) {
 		p.steps = p.steps[1:]
 	}
 	p.steps, p.Step = append(p.steps, l.Number), l.Number
+}
+
+// done notes that a line says that the job ended well.
+func (s *Sink) done(l Line) {
+	s.telling = true
+	if p := s.process(s.identify(l), l); p != nil {
+		p.done, s.processes.ended = l.Number, true
+	}
 }
 
 // complained notes that a process said that something is wrong or went wrong.
@@ -100,13 +112,16 @@ func (log *processLog) facts() []facts.Process {
 	return all
 }
 
-// after counts the steps that the process of a line reported after it. Lines that name
+// after counts the steps that the process of a line reported after it; it is facts.EndedWell where the job ended well then. Lines that name
 // no process may be of any.
 func (s *Sink) after(u line) int {
 	n, section := 0, s.textOf(u.source).SectionOf(u.line)
 	for _, p := range s.processes.list {
 		if p.Source != u.source || p.section != section || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank || u.pid != 0 && p.PID != 0 && u.pid != p.PID {
 			continue
+		}
+		if p.done > u.line {
+			return facts.EndedWell
 		}
 		for _, line := range p.steps {
 			if line > u.line {

@@ -75,6 +75,7 @@ func TestDeaths(t *testing.T) {
 			`exception rank - pid 12 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
 			`exception rank - pid 13 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
 		}},
+		"of multiprocessing": {"Process SpawnProcess-2:\n" + key, []string{`exception rank - pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 2-8`}},
 		"handled": {strings.Replace(key, "\nKeyError: 'x'", "\nKeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n", 1) + "\n" + value, []string{
 			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-18`,
 		}},
@@ -202,7 +203,7 @@ Root Cause (first observed failure):
 `)
 	i := slices.IndexFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-first-failure" })
 	expect.Must(t, i >= 0 && f.Logs.Messages[i].Line == 8, "got %+v", f.Logs.Messages)
-	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "exitcode": "-7", "signal": "SIGBUS"}
+	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "local_rank": "5", "exitcode": "-7", "signal": "SIGBUS"}
 	expect.NoDiff(t, want, f.Logs.Messages[i].Fields, "fields")
 }
 

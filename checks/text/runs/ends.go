@@ -25,7 +25,7 @@ type endForm struct {
 // multiproc_executor.py; sglang's srt/entrypoints/engine.py; UCX (src/ucs/debug/debug.c) and Open MPI
 // (opal/util/stacktrace.c), which catch signals in the process itself; bash (jobs.c); Linux (arch/x86/mm/fault.c,
 // arch/x86/kernel/traps.c), of the names that processes of jobs have; Intel's and
-// GNU's libraries of Fortran (for_diags_intel.c, libgfortran's runtime/error.c), but for 41, which is memory; a kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
+// GNU's libraries of Fortran (for_diags_intel.c, libgfortran's runtime/error.c), but for 41, which is memory; a kernel's assert() (CUDA's printf of it); glog's CHECK (src/logging.cc); glibc's assert (assert/assert.c).
 var endForms = []endForm{
 	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`)},
 	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`)},
@@ -36,7 +36,7 @@ var endForms = []endForm{
 	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`)},
 	{"mpiexec", []string{"=   EXIT CODE: ", "=   EXIT STATUS: "}, lazy.New(`^=\s+EXIT (?:CODE|STATUS): (?P<code>\d+)`)},
 	{"pals", []string{" died from signal "}, lazy.New(`(?P<host>[\w.-]+): rank (?P<rank>\d+) died from signal (?P<signal>\d+)`)},
-	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`)},
+	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\b(?P<first>process) (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`)},
 	{"dataloader", []string{" is killed by signal: "}, lazy.New(`DataLoader worker \(pid (?P<pid>\d+)\) is killed by signal: (?P<name>[A-Z][\w ]+?)\.`)},
 	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`)},
 	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`)},
@@ -51,6 +51,7 @@ var endForms = []endForm{
 	{"fortran", []string{"forrtl: severe ("}, lazy.New(`forrtl: severe \((?P<code>[1-35-9]\d*|4[02-9]\d*)\): (?:(?P<name>SIG[A-Z]+), |(?P<said>.+))`)},
 	{"fortran", []string{"Fortran runtime error: "}, lazy.New(`^Fortran runtime error: (?P<said>.+)`)},
 	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`)},
+	{"glog", []string{"] Check failed: "}, lazy.New(`\bF\d{4} [\d:.]+ +(?P<pid>\d+) (?P<file>[\w./+-]+):(?P<line>\d+)\] (?P<words>Check failed: .+)`)},
 	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed")},
 }
 

@@ -24,7 +24,7 @@ func torchrunKind(t *tracebacks) *parse.Kind {
 }
 
 // torchrunField is a line of the summary: "  rank      : 1 (local_rank: 1)", "  exitcode  : -7 (pid: 3327)".
-var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?: \(pid: (\d+)\))?(?:.*\b(SIG[A-Z]+)\b)?`)
+var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?: \((?:pid|local_rank): (\d+)\))?(?:.*\b(SIG[A-Z]+)\b)?`)
 
 func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 	first, _ := in.Next()
@@ -39,6 +39,11 @@ func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 				}
 			case "exitcode":
 				exit, pid = l, m[3]
+				fields[m[1]] = escape.Printable(m[2], 80)
+			case "rank":
+				if m[3] != "" {
+					fields["local_rank"] = m[3]
+				}
 				fallthrough
 			default:
 				fields[m[1]] = escape.Printable(m[2], 80)

@@ -20,6 +20,7 @@ const (
 	chained      = "he above exception" // "During handling of ...", "... was the direct cause".
 	spawned      = "terminated with the following error:"
 	fatal        = "Fatal Python error: "
+	process      = "Process-" // multiprocessing names the process that an exception ended.
 )
 
 const (
@@ -46,7 +47,7 @@ func NewDeaths(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		{
 			Name: "traceback", Title: "where a Python program raised an exception or died", Gives: []string{"logs"},
-			Anchors: []string{head, frame, ignored, loggingError, chained, spawned, fatal},
+			Anchors: []string{head, frame, ignored, loggingError, chained, spawned, fatal, process},
 			Begins:  tracebackBegins,
 			Read:    t.read,
 		},
@@ -75,6 +76,8 @@ type traceback struct {
 	// linked is the line that says that the next traceback is of the same chain,
 	// ignored is the line that marks the next traceback as handled.
 	linked, ignored int
+	// escaped is the line that says that the next traceback ended a process.
+	escaped int
 	// fatal is the signal of faulthandler, whose frames come innermost first.
 	fatal string
 }
@@ -103,7 +106,7 @@ func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
 
 // heading reads a line that says what the next frames are.
 func (t *tracebacks) heading(s *parse.Sink, in *parse.Lines, l parse.Line) {
-	for _, mark := range []string{head, ignored, loggingError, chained, spawned, fatal} {
+	for _, mark := range []string{head, ignored, loggingError, chained, spawned, fatal, process} {
 		before, rest, found := strings.Cut(l.Whole(), mark)
 		if !found {
 			continue
@@ -115,6 +118,10 @@ func (t *tracebacks) heading(s *parse.Sink, in *parse.Lines, l parse.Line) {
 			t.of(before).ignored = l.Number
 		case chained:
 			t.of(strings.TrimSuffix(strings.TrimSuffix(before, "During handling of t"), "T")).linked = l.Number
+		case process:
+			if m := endedProcess.FindStringSubmatch(l.Whole()); m != nil {
+				t.of(m[1]).escaped = l.Number
+			}
 		case spawned:
 			if m := spawnedRank.FindStringSubmatch(before); m != nil {
 				t.nextIs(parse.Optional(m[1]), l)
@@ -125,6 +132,9 @@ func (t *tracebacks) heading(s *parse.Sink, in *parse.Lines, l parse.Line) {
 		return
 	}
 }
+
+// endedProcess is how multiprocessing (process.py, _bootstrap) begins to report an exception that nobody caught.
+var endedProcess = lazy.New(`^(.*?)Process \w*Process-\d+:\s*$`)
 
 var spawnedRank = lazy.New(`-- Process (\d{1,6}) $`)
 
@@ -170,6 +180,7 @@ func (b *traceback) restart(l parse.Line, linked bool) {
 		}
 	}
 	d.Ignored = b.ignored > 0 && l.Number-b.ignored <= near
+	d.Uncaught = b.escaped > 0 && l.Number-b.escaped == 1 || linked && b.death.Uncaught
 	*b = traceback{death: d, linked: b.linked, last: l.Number}
 }
 
@@ -192,7 +203,7 @@ func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []str
 	b.ended = raised.last
 	d := b.death
 	d.Class, d.Said = escape.Printable(raised.class, maxName), raised.words
-	d.Uncaught = hooked.MatchString(prefix)
+	d.Uncaught = d.Uncaught || hooked.MatchString(prefix)
 	b.death.Class, b.death.Said = d.Class, d.Said
 	t.end(s, in, b, d, raised.line, prefix)
 }
