@@ -16,8 +16,8 @@ import (
 // page is what the template of a page shows.
 type page struct {
 	*view
-	// Headline is the report in a few words, Class that of its colour: "bad", "warn", "good" or "open".
-	Headline, Class string
+	// Headline is the report in a few words.
+	Headline string
 	// Picture is the machine as a picture; nil where no GPU is known. Tree is the same as text.
 	Picture *topology.Machine
 	Tree    string
@@ -47,11 +47,9 @@ func (l pageList) Count() int {
 // writeHTML writes a report as a page for a browser.
 func writeHTML(b *bytes.Buffer, d *Document, _ Style) {
 	v := newView(d, false)
-	p := page{view: v, Headline: v.headline(), Class: v.class(), Picture: v.picture(false), Outline: outlineOf(v.shown())}
+	p := page{view: v, Headline: v.headline(), Picture: v.picture(false), Outline: outlineOf(v.shown())}
 	if p.Picture != nil {
-		var tree bytes.Buffer
-		newText(&tree, v, Style{}).tree(p.Picture)
-		p.Tree = tree.String()
+		p.Tree = strings.Join(newText(v, Style{}).treeLines(p.Picture), "\n") + "\n"
 	}
 	if p.Matrix.Several() {
 		p.Tables = append([]matrix{p.Matrix}, p.Tests...)
@@ -73,8 +71,8 @@ func (v *view) headline() string {
 	return title + " findings"
 }
 
-// class is the colour of the verdict.
-func (v *view) class() string {
+// Class is the colour of the verdict.
+func (v *view) Class() string {
 	switch verdict := &v.Verdict; {
 	case verdict.Counts.Critical+verdict.Counts.High > 0 || verdict.has(ReasonFailed):
 		return "bad"
@@ -140,7 +138,7 @@ func (v *view) Examined() []pageList {
 	all := []pageList{
 		{Title: "Texts", Rows: together(texts)},
 		// Who is left without a certain verdict needs it first.
-		{Title: "What to send next", Rows: together(wanted), Open: v.open() || v.Verdict.State == Inconclusive},
+		{Title: "What to send next", Rows: together(wanted), Open: v.Open() || v.Verdict.State == Inconclusive},
 		{Title: "Rules that could not be judged", Rows: commonest(v.notJudged()), Detail: true},
 		{Title: "Facts that could not be read", Rows: commonest(v.notRead()), Detail: true},
 		{Title: "Rules that do not apply", Rows: commonest(notApplicable), Detail: true},

@@ -78,13 +78,13 @@ func newCIReport(d *Document, ascii bool) *ciReport {
 	r := &ciReport{view: newView(d, ascii), ascii: ascii, issues: d.issues(ascii), rules: lines.Clean(d.spokenOf(), ascii), examined: d.examined()}
 	r.gaps = lines.Map(r.Verdict.gaps(), func(g Reason) Reason { return Reason{Code: g.Code, Text: "not examined: " + g.Text} })
 	if r.Verdict.ExitCode > 1 {
-		r.broken = r.exit()
+		r.broken = r.Exit()
 	}
 	return r
 }
 
-// exit is the exit code and its reason.
-func (v *view) exit() string { return fmt.Sprintf("exit %d: %s", v.Verdict.ExitCode, v.Verdict.Reason) }
+// Exit is the exit code and its reason.
+func (v *view) Exit() string { return fmt.Sprintf("exit %d: %s", v.Verdict.ExitCode, v.Verdict.Reason) }
 
 // issues lists the findings, most severe first, one entry for each, and then those that are
 // waived.
@@ -136,9 +136,9 @@ func withSubject(f rules.Finding) string {
 func (d *Document) details(one rules.Finding, ascii bool) []string {
 	f := lines.Clean(newViewer(d).finding(groupOf(one)), ascii)
 	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
-	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
-	t.candidates("", &f)
-	t.cure("", &f)
+	t := (&text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{}, full: true}).prepared()
+	t.write("candidates", &f)
+	t.write("cure", &f)
 	return append(said, lines.NonEmpty(strings.Split(t.B.String(), "\n")...)...)
 }
 
@@ -191,7 +191,7 @@ func (d *Document) isFile(source string) bool {
 }
 
 // conclusion is the verdict in one line.
-func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.exit() }
+func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.Exit() }
 
 // spokenOf are the rules that findings name, in order of id.
 func (d *Document) spokenOf() []rules.Rule {

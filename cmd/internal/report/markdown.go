@@ -13,7 +13,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -51,9 +50,8 @@ type markdown struct {
 	extent
 	// Cause is what is wrong, and Now and Next are what to do first and then.
 	Cause, Now, Next string
-	// Shown are the parts of files that are listed, Rest what is left out and why.
-	Shown []JudgedObject
-	Rest  string
+	// Listed are the parts of files.
+	Listed *objectList
 }
 
 //go:embed templates/report.md.tmpl
@@ -68,9 +66,8 @@ var markdownTemplate = sync.OnceValue(func() *template.Template {
 func (m *markdown) functions() template.FuncMap {
 	return template.FuncMap{
 		"inline": inline, "short": short, "prose": prose, "code": lines.Code, "codes": m.codes, "cell": lines.Cell, "item": lines.Item,
-		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
-		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
-		"number":  func(i int) int { return i + 1 },
+		"upper": func(s any) string { return upper(fmt.Sprint(s)) },
+		"bare":  bare, "number": number,
 		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "count": lines.Count, "first": firstItems, "more": moreItems,
 		"listed":   func() int { return m.listed },
 		"messages": func() int { return min(maxMessages, m.listed) },
@@ -102,7 +99,7 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 		b.Truncate(start)
 		m := &markdown{view: v, extent: e}
 		m.Cause, m.Now, m.Next = m.actions()
-		m.Shown, m.Rest = v.listedObjects(false, m.listed)
+		m.Listed = v.listedObjects(false, m.listed)
 		t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
 		if err := t.Execute(b, m); err != nil {
 			panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
@@ -161,7 +158,7 @@ func (m *markdown) actions() (cause, now, next string) {
 		return cause, m.brief(&lead[0]), recheck
 	case len(f.Steps) > 0:
 		return cause, prose(lines.Cut(maxSummary, f.Steps[0].Look)) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
-	case len(m.Wanted) > 0 && m.open():
+	case len(m.Wanted) > 0 && m.Open():
 		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}
 	return cause, "no remedy is known; see finding 1", recheck
@@ -179,7 +176,7 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
 		now, next = "see below for what was not examined, and why", lines.Code(m.Recheck)
-		if hint := m.hint(); hint != "" {
+		if hint := m.Hint(); hint != "" {
 			now = prose(hint)
 		}
 	}
@@ -248,19 +245,6 @@ func (m *markdown) fenced(b block) string {
 		all = append(all, fmt.Sprintf("and %s that need no change (in the JSON report)", lines.Count(rest, "more line")))
 	}
 	return margin + strings.Join(all, "\n"+margin)
-}
-
-// AreaRows are the areas that apply, those of which the input says too little as one.
-func (m *markdown) AreaRows() []area.Line {
-	shown, others := m.shownAreas(false)
-	rows := slices.Clone(shown)
-	for i := range rows {
-		rows[i].Name = rules.Area(nameOf(rows[i].Name))
-	}
-	if len(others) > 0 {
-		rows = append(rows, area.Line{Name: rules.Area(inWords(others)), State: area.Unknown, Summary: "the input says too little"})
-	}
-	return rows
 }
 
 // recognised says what a text was taken for.

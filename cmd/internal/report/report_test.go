@@ -341,9 +341,9 @@ func TestWhySkipped(t *testing.T) {
 	} {
 		expect.NoDiff(t, want, d.Skipped[i], "skipped")
 	}
-	for verbose, hint := range map[bool]string{false: " (--verbose)", true: ""} {
-		want := "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y))" + hint + "."
-		expect.Equal(t, want, (&text{v: newView(d, false), style: Style{Verbose: verbose}}).judged(""), "verbose %v", verbose)
+	for verbose, want := range map[bool]string{false: "; d (the rule failed: x (y)) (--verbose).", true: "."} {
+		got := newText(newView(d, false), Style{Verbose: verbose}).judged()
+		expect.Equal(t, "Rules: 0 passed, 4 could not be judged, 0 do not apply"+want, got, "verbose %v", verbose)
 	}
 }
 

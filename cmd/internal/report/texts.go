@@ -111,9 +111,9 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 	return list
 }
 
-// open reports whether something is wrong and no finding names its cause with
+// Open reports whether something is wrong and no finding names its cause with
 // some certainty.
-func (d *Document) open() bool {
+func (d *Document) Open() bool {
 	return d.textsOnly && d.Verdict.State == Findings && !d.concluded()
 }
 
@@ -180,65 +180,4 @@ func (d *Document) textsLine() (recognised, others []string) {
 		}
 	}
 	return recognised, append(unread, others...)
-}
-
-// Bounds of what the text shows of texts.
-const (
-	maxTexts  = 6 // Texts that are listed.
-	maxQuotes = 3 // Lines that are quoted under a finding.
-	maxWanted = 4 // Texts that are asked for.
-)
-
-// texts writes what was read as what.
-func (t *text) texts() {
-	if len(t.v.Texts) == 0 {
-		return
-	}
-	recognised, others := t.v.textsLine()
-	list := func(label string, names []string, right string) {
-		said := strings.Join(names, "; ")
-		if !t.style.Verbose {
-			said = lines.First(names, maxTexts, "; ")
-		}
-		if said != "" {
-			t.entry(label, said, right)
-		}
-	}
-	if len(t.v.Objects) < 2 || t.style.Verbose { // The table names them.
-		list("read", recognised, took(t.v.Timing.TotalMS))
-	}
-	list("note", others, "")
-}
-
-// quotes writes the lines that led to a finding.
-func (t *text) quotes(margin string, f *finding) {
-	for i, e := range f.Quotes {
-		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", lines.Dim, "and "+lines.Count(len(f.Quotes)-i, "more line")+" (--verbose)")
-			break
-		}
-		t.hanging(margin, "seen", lines.Dim, quoted(e))
-	}
-}
-
-// wanted writes what to send where nothing could be concluded.
-func (t *text) wanted() {
-	if len(t.v.Objects) > 0 {
-		return // What is open in a file is shown by no log.
-	}
-	if t.v.textsOnly && t.v.Verdict.State == Inconclusive {
-		t.Wrapped("", lines.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
-		return
-	}
-	if !t.v.open() || len(t.v.Wanted) == 0 {
-		return
-	}
-	t.Wrapped("", lines.Plain, "To narrow this down, send the following, most useful first:")
-	for i, w := range t.v.Wanted {
-		if i == maxWanted && !t.style.Verbose {
-			break
-		}
-		t.hanging("  ", "send", lines.Plain, w.Send)
-	}
-	t.Wrapped("  ", lines.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

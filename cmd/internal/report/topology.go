@@ -25,32 +25,30 @@ func (v *view) picture(ascii bool) *topology.Machine {
 
 // WriteTopology writes the picture of the machine as a tree, and what is wrong in it.
 func WriteTopology(w io.Writer, d *Document, s Style) error {
-	var b bytes.Buffer
-	t := newText(&b, newView(d, s.ASCII), s)
-	t.Wrapped("", lines.Bold, t.v.Host.Summary)
-	t.Line()
-	m := t.v.picture(s.ASCII)
+	v := newView(d, s.ASCII)
+	shown := struct {
+		*view
+		Picture *topology.Machine
+		Why     string
+	}{v, v.picture(s.ASCII), "how the GPUs are connected is not known"}
 	switch {
-	case m == nil && d.textsOnly:
-		t.Wrapped("", lines.Plain, "No topology: the input does not show how GPUs are connected.")
-	case m == nil && len(d.Host.GPUs) == 0:
-		_, why := noGPU(t.v.Document)
-		t.Wrapped("", lines.Plain, "No topology: "+why+".")
-	case m == nil:
-		t.Wrapped("", lines.Plain, "No topology: how the GPUs are connected is not known.")
-	default:
-		t.tree(m)
-		t.pictured(m)
+	case d.textsOnly:
+		shown.Why = "the input does not show how GPUs are connected"
+	case len(d.Host.GPUs) == 0:
+		_, shown.Why = noGPU(v.Document)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
+	t := newText(v, s)
+	t.write("topology", shown)
+	if _, err := w.Write(t.B.Bytes()); err != nil {
 		return fmt.Errorf("write topology: %w", err)
 	}
 	return nil
 }
 
-// tree writes the nodes, a line each, their links in columns at the right of the names,
+// treeLines are the nodes, a line each, their links in columns at the right of the names,
 // or below them where there is no room, and below a node what is wrong there.
-func (t *text) tree(m *topology.Machine) {
+func (t *text) treeLines(m *topology.Machine) []string {
+	t = &text{Page: lines.Page{B: &bytes.Buffer{}, Width: t.Width, Color: t.Color}, style: t.style}
 	rows := m.Rows(t.style.ASCII)
 	names, speeds, rates := 0, 0, 0
 	for _, r := range rows {
@@ -77,11 +75,12 @@ func (t *text) tree(m *topology.Machine) {
 		}
 		t.faults(r)
 	}
+	return strings.Split(strings.TrimSuffix(t.B.String(), "\n"), "\n")
 }
 
 // below writes a text below a node.
 func (t *text) below(r topology.Row, c lines.Color, said string) {
-	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), leastBelow)) {
+	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), 20)) {
 		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
 	}
 }
@@ -98,48 +97,5 @@ func (t *text) faults(r topology.Row) {
 			said += " on this link"
 		}
 		t.below(r, ColorOf(f.Severity), said)
-	}
-}
-
-// pictured writes what the tree does not show: the links beside PCIe, what is hidden,
-// and the titles of the faults.
-func (t *text) pictured(m *topology.Machine) {
-	if len(m.Joins) > 0 || m.Hidden {
-		t.Line()
-	}
-	for _, j := range m.Joins {
-		t.Wrapped("", lines.Plain, j.String())
-	}
-	if m.Hidden {
-		t.Wrapped("", lines.Dim, topology.HiddenPaths)
-	}
-	t.near(m)
-	if len(m.Faults) > 0 {
-		t.Line()
-	}
-	for _, f := range m.Faults {
-		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		t.Under(t.Paint(ColorOf(f.Severity), lead), strings.Repeat(" ", len(lead)), lines.Plain, f.Title)
-	}
-	if len(m.Faults) > 0 {
-		t.Line()
-		t.Line(t.Paint(lines.Dim, "what to do: "), t.v.Recheck)
-	}
-}
-
-// near writes what is near each GPU, and what follows from how the machine is built.
-func (t *text) near(m *topology.Machine) {
-	if len(m.Near) > 0 {
-		t.Line()
-		t.Line("Nearest to each GPU")
-	}
-	for _, n := range m.Near {
-		t.Under(t.Paint(lines.Dim, n.GPU+"  "), strings.Repeat(" ", len(n.GPU)+2), lines.Plain, n.String())
-	}
-	if len(m.Notes) > 0 {
-		t.Line()
-	}
-	for _, note := range m.Notes {
-		t.Wrapped("", lines.Plain, note)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"io"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -30,10 +29,8 @@ func WriteTransfers(w io.Writer, format string, d *Document, s Style) error {
 	if format == "json" {
 		return lines.WriteJSON(w, d.Transfers)
 	}
-	var b bytes.Buffer
-	t := newText(&b, newView(d, s.ASCII), s)
-	t.machine()
-	t.transfers()
-	_, err := w.Write(b.Bytes())
+	t := newText(newView(d, s.ASCII), s)
+	t.write("transfers", t.v)
+	_, err := w.Write(t.B.Bytes())
 	return err
 }

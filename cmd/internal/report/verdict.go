@@ -590,3 +590,14 @@ func (d *Document) verdictInWords() string {
 	}
 	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
 }
+
+// worst is the worst severity of a finding and what it explains.
+func worst(f rules.Finding) rules.Severity {
+	s := f.Severity
+	for _, e := range f.Explains {
+		if w := worst(e); atLeast(w, s) {
+			s = w
+		}
+	}
+	return s
+}

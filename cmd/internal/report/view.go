@@ -1,7 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,6 +46,9 @@ type view struct {
 
 	// Story is what became of the processes of a job; nil if nothing is to be told.
 	Story *story
+
+	// Recognised are the texts that were recognized, Others those that were not, each with what is to be said of it.
+	Recognised, Others []string
 
 	// Gaps are the reasons of the verdict that are no findings, without what Said says.
 	Gaps []string
@@ -123,8 +129,11 @@ func (r *remedy) Typed() []block {
 	return slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand)
 }
 
-// has reports whether a label is among those of the remedies.
-func (f *finding) has(label string) bool {
+// Each are the blocks for every place.
+func (r *remedy) Each() []block { return slices.Concat(r.Blocks, r.More) }
+
+// Has reports whether a label is among those of the remedies.
+func (f finding) Has(label string) bool {
 	return slices.ContainsFunc(f.Remedies, func(r remedy) bool { return r.Label == label })
 }
 
@@ -168,6 +177,7 @@ func newView(d *Document, ascii bool) *view {
 	}
 	v.Story = newStory(d.Job)
 	v.Title, v.InWords = d.title(), d.verdictInWords()
+	v.Recognised, v.Others = d.textsLine()
 	v.Status, v.Said = transfersLine(d, all)
 	made := newViewer(d)
 	v.Found = lines.Map(groups(d.Findings), made.finding)
@@ -280,4 +290,15 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 		return strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://")
 	})
 	return r
+}
+
+// valueOf is a fact's value as JSON on one line.
+func valueOf(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -49,20 +48,4 @@ func (v Verdict) InShort() string {
 // unused says of a waiver that it matches no finding.
 func unused(w waivers.Waiver) string {
 	return w.Place() + ": the waiver of " + w.About() + " matches no finding"
-}
-
-// waived lists the findings that are waived, and the waivers that match none.
-func (t *text) waived() {
-	for i := range t.v.Accepted {
-		f := &t.v.Accepted[i]
-		margin := strings.Repeat(" ", labelWidth)
-		t.hanging("", "waived", lines.Plain, fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(f.WithSubject, "."), f.Rule, f.Severity))
-		t.Wrapped(margin, lines.Dim, f.Waiver)
-		if t.style.Verbose {
-			t.evidence(margin, f)
-		}
-	}
-	for _, said := range t.v.Unused {
-		t.entry("note", said, "")
-	}
 }

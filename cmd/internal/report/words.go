@@ -25,6 +25,12 @@ func sentence(s string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
+// bare is a text without its full stop.
+func bare(s string) string { return strings.TrimSuffix(s, ".") }
+
+// number counts from 1.
+func number(i int) int { return i + 1 }
+
 // after is a lead with what separates it from what it leads to; nothing if it is empty.
 func after(lead, separator string) string {
 	if lead == "" {

@@ -30,6 +30,14 @@ const (
 	NotApplicable State = "not-applicable"
 )
 
+// Short is the state in a narrow column.
+func (s State) Short() string {
+	if s == NotApplicable {
+		return "n/a"
+	}
+	return string(s)
+}
+
 // Line is an area of the report.
 type Line struct {
 	// Name is the area.
