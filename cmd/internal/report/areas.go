@@ -7,7 +7,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// peerPaths is the area of the paths between GPUs as far as transfers tell.
 func (d *Document) peerPaths() area.Line {
 	all := newPaths(d)
 	s, said := transfersLine(d, all)
@@ -37,7 +36,6 @@ func (d *Document) unseenGPUs(lacks []rules.Missing) string {
 	return d.unseen()
 }
 
-// areaNames are what areas are called for people.
 var areaNames = map[rules.Area]string{
 	rules.AreaGPUs: "GPUs", rules.AreaPCIe: "PCIe", rules.AreaIOMMU: "IOMMU", rules.AreaNUMA: "NUMA", rules.AreaKernelLog: "kernel log",
 }

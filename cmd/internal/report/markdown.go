@@ -12,7 +12,6 @@ import (
 	"text/template"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -21,7 +20,6 @@ import (
 // for an issue or a comment (https://docs.github.com/en/rest/issues/issues).
 const MaxMarkdown = 65_536
 
-// extent is how much a report in Markdown tells.
 type extent struct {
 	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
 	// listed other lists.
@@ -33,8 +31,7 @@ type extent struct {
 	Left string
 }
 
-// extents are tried in turn until the report is short enough. The last is short enough
-// whatever the report holds.
+// extents are tried in turn until the report is short enough, which the last is in any case.
 var extents = []extent{
 	{evidence: 10, lines: 60, listed: 20, findings: 100, Details: true},
 	{evidence: 4, lines: 60, listed: 10, findings: 100, Details: true, Left: "long evidence is shortened"},
@@ -44,7 +41,6 @@ var extents = []extent{
 	{Left: "all but the summary is left out"},
 }
 
-// markdown writes a report for a ticket.
 type markdown struct {
 	*view
 	extent
@@ -76,12 +72,11 @@ func (m *markdown) functions() template.FuncMap {
 		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
 		"favour":   func(c rules.Candidate) string { return inFavour(c, prose, lines.Code) },
 		"seen":     m.evidenceOf,
-		"only":     func(f finding) []finding { return []finding{f} },
+		"most":     func() int { return m.evidence },
 		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief,
 	}
 }
 
-// firstItems are the first items of a list.
 func firstItems(list any, most int) any {
 	v := reflect.ValueOf(list)
 	return v.Slice(0, min(v.Len(), most)).Interface()
@@ -90,8 +85,7 @@ func firstItems(list any, most int) any {
 // moreItems is how many items of a list firstItems leaves out.
 func moreItems(list any, most int) int { return max(0, reflect.ValueOf(list).Len()-most) }
 
-// writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
-// which other trackers read as well.
+// writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/).
 func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	v := newView(d, false)
 	start := b.Len()
@@ -164,7 +158,6 @@ func (m *markdown) actions() (cause, now, next string) {
 	return cause, "no remedy is known; see finding 1", recheck
 }
 
-// withoutCause is the same where nothing of medium severity or above was found.
 func (m *markdown) withoutCause() (cause, now, next string) {
 	cause, now, next = "none found", "nothing", "nothing"
 	if len(m.Accepted) > 0 {
@@ -190,9 +183,6 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 func (m *markdown) brief(r *remedy) string {
 	const most = 2
 	blocks := r.Blocks
-	if len(blocks) > 1 { // The effort is that of what lasts.
-		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.Where == apply.UntilBoot })
-	}
 	said := prose(r.Title)
 	if len(blocks) > 0 && len(blocks[0].Lines) <= most && (blocks[0].Language == "sh" || blocks[0].Language == "text") {
 		said += ": " + after(blocks[0].Where, " ") + m.codes(blocks[0].Lines)
@@ -205,29 +195,18 @@ func (m *markdown) terms(r *remedy) string {
 	var said []string
 	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
 		if p.Text != "" {
-			said = append(said, p.Name+upper(prose(strings.TrimSuffix(p.Text, ".")))+".")
+			said = append(said, p.Name+prose(bare(p.Text))+".")
 		}
 	}
-	return strings.Join(said, " ")
+	return upper(strings.Join(said, " "))
 }
 
-// factTable is what led to findings.
-type factTable struct {
-	Title string
-	Rows  []evidence
-	Most  int
-}
-
-// evidenceOf is what led to findings, each fact once.
-func (m *markdown) evidenceOf(title string, findings []finding) factTable {
-	table := factTable{Title: title, Most: m.evidence}
-	for _, f := range findings {
-		if m.evidence > 0 {
-			table.Rows = append(table.Rows, f.Evidence...)
-		}
+// evidenceOf is what led to a finding, each fact once.
+func (m *markdown) evidenceOf(f finding) []evidence {
+	if m.evidence == 0 {
+		return nil
 	}
-	table.Rows = lines.Unique(table.Rows)
-	return table
+	return lines.Unique(f.Evidence)
 }
 
 // fenced writes a block as it is, in a fence that none of its lines can close.
@@ -247,7 +226,6 @@ func (m *markdown) fenced(b block) string {
 	return margin + strings.Join(all, "\n"+margin)
 }
 
-// recognised says what a text was taken for.
 func recognised(t facts.Text) string {
 	kinds := lines.Map(t.Kinds, func(k facts.TextKind) string {
 		return fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line"))

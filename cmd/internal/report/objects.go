@@ -64,7 +64,7 @@ func (d *Document) addParts(parts []Part) {
 	slices.SortStableFunc(d.Objects, func(a, b JudgedObject) int {
 		return cmp.Or(
 			slices.Compare(b.Counts.list()[:3], a.Counts.list()[:3]), // Of medium severity and above.
-			cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
+			cmp.Compare(notInFull[b.State], notInFull[a.State]), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
 		)
 	})
 }
@@ -73,13 +73,8 @@ func (d *Document) addParts(parts []Part) {
 // report has none.
 func (d *Document) Parts() []Part { return d.parts }
 
-// rank orders objects without findings of medium severity or above: those that were not judged in full first.
-func (o JudgedObject) rank() int {
-	if o.State == Healthy {
-		return 1
-	}
-	return 0
-}
+// notInFull comes first of objects without findings of medium severity or above.
+var notInFull = map[State]int{Findings: 1, Inconclusive: 1}
 
 // Standing is what was found about an object, in words.
 func (o JudgedObject) Standing() string {
@@ -130,7 +125,6 @@ func (o JudgedObject) Severity() rules.Severity {
 	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
 }
 
-// objectOf is the object that a group is about; empty where the report is about a machine or one object.
 func (d *Document) objectOf(g group) string {
 	if g.Object == nil || len(d.Objects) < 2 {
 		return ""

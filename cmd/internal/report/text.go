@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +27,6 @@ const (
 	maxObjects  = 16 // Parts of files.
 )
 
-// labelWidth is the width of the labels of a remedy and of evidence.
 const labelWidth = 7
 
 //go:embed templates/report.txt.tmpl
@@ -63,7 +63,6 @@ func ColorOf(s string) lines.Color {
 	return lines.Dim
 }
 
-// newText prepares a report for a person.
 func newText(v *view, s Style) *text {
 	return (&text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}).prepared()
 }
@@ -73,7 +72,6 @@ func (t *text) prepared() *text {
 	return t
 }
 
-// functions are those of the template.
 func (t *text) functions() template.FuncMap {
 	bound := func(most int) int {
 		if t.style.Verbose {
@@ -153,7 +151,6 @@ func (t *text) executed(name string, data any) string {
 // escapes matches what colours a text.
 var escapes = lazy.New(`\x1b\[([0-9;]*)m`)
 
-// write writes a part of the report.
 func (t *text) write(name string, data any) {
 	for line := range strings.Lines(t.executed(name, data)) {
 		line, shown := strings.CutPrefix(strings.TrimLeft(strings.TrimSuffix(line, "\n"), " "), "|")
@@ -171,7 +168,6 @@ func (t *text) write(name string, data any) {
 	}
 }
 
-// writeText writes a report for a person at a terminal or a log.
 func writeText(b *bytes.Buffer, d *Document, s Style) {
 	t := newText(newView(d, s.ASCII), s)
 	if s.Quiet {
@@ -182,22 +178,17 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	b.Write(t.B.Bytes())
 }
 
-// rows are the lines of a table.
 func (t *text) rows(m matrix) []string {
 	head, column := m.head(), m.column()
 	heads := strings.Join(lines.Map(m.Heads, func(h string) string { return lines.Pad(h, -column) }), "")
 	all := []string{t.Paint(lines.Dim, strings.Repeat(" ", head)+heads)}
 	for i, cells := range m.Cells {
-		row := t.Paint(lines.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head))
-		for _, c := range cells {
-			row += strings.Repeat(" ", column-len(c.Text)) + t.Paint(c.color(), c.Text)
-		}
-		all = append(all, row)
+		row := lines.Map(cells, func(c cell) string { return strings.Repeat(" ", column-len(c.Text)) + t.Paint(c.color(), c.Text) })
+		all = append(all, t.Paint(lines.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head))+strings.Join(row, ""))
 	}
 	return all
 }
 
-// color is the color of a cell.
 func (c cell) color() lines.Color {
 	switch {
 	case c.Text == "." || badness[c.Outcome] < badness[probe.OK]:
@@ -239,9 +230,8 @@ func (f *finding) Like() string {
 	return ""
 }
 
-// topics are what findings are about, each once.
 func topics(all []finding) []string {
-	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
+	return lines.Unique(lines.Map(all, func(f finding) string { return f.Rule }))
 }
 
 // conclusion is the verdict in a sentence.
@@ -250,10 +240,10 @@ func (t *text) conclusion() string {
 	if d.Verdict.State == Findings {
 		return upper(d.Title) + "."
 	}
-	gaps := lines.First(d.Gaps, maxReasons, "; ")
+	gaps := lines.First(d.Verdict.Missing, maxReasons, "; ")
 	switch v := &d.Verdict; {
 	case t.style.Verbose:
-		gaps = strings.Join(d.Gaps, "; ")
+		gaps = strings.Join(d.Verdict.Missing, "; ")
 	case v.has(ReasonFailed):
 	case v.has(ReasonUnread), v.has(ReasonTexts):
 		gaps = v.text(ReasonCut)
@@ -263,8 +253,7 @@ func (t *text) conclusion() string {
 	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
-// judged counts the rules by what became of them, and names those that are at fault themselves, but for
-// what was said of them already.
+// judged counts the rules by what became of them, and names those at fault that the conclusion does not.
 func (t *text) judged() string {
 	var faults []string
 	for _, skipped := range t.v.Skipped {
@@ -288,4 +277,158 @@ func (d *Document) Hint() string {
 	hints := commonest(lines.Map(hinted, func(u facts.Unknown) pair { return pair{u.Fact, u.Hint} }))
 	texts := lines.Map(hints, func(h alike) string { return h.Text })
 	return strings.Join(texts[:min(2, len(texts))], "; ")
+}
+
+// picture draws the machine with what is wrong in it; nil where no GPU is known.
+func (v *view) picture(ascii bool) *topology.Machine {
+	var faults []topology.Fault
+	for _, f := range v.Found {
+		if len(f.Places) > 0 {
+			faults = append(faults, topology.Fault{Number: f.Number, Severity: string(f.Severity), Title: f.Title, Rule: f.Rule, Places: f.Places, OnLink: f.OnLink})
+		}
+	}
+	return lines.Clean(topology.New(v.shown(), faults), ascii)
+}
+
+// WriteTopology writes the picture of the machine as a tree, and what is wrong in it.
+func WriteTopology(w io.Writer, d *Document, s Style) error {
+	v := newView(d, s.ASCII)
+	shown := struct {
+		*view
+		Picture *topology.Machine
+		Why     string
+	}{v, v.picture(s.ASCII), "how the GPUs are connected is not known"}
+	switch {
+	case d.textsOnly:
+		shown.Why = "the input does not show how GPUs are connected"
+	case len(d.Host.GPUs) == 0:
+		_, shown.Why = noGPU(v.Document)
+	}
+	t := newText(v, s)
+	t.write("topology", shown)
+	if _, err := w.Write(t.B.Bytes()); err != nil {
+		return fmt.Errorf("write topology: %w", err)
+	}
+	return nil
+}
+
+// treeLines are the nodes, a line each, their links in columns at the right of the names,
+// or below them where there is no room, and below a node what is wrong there.
+func (t *text) treeLines(m *topology.Machine) []string {
+	t = &text{Page: lines.Page{B: &bytes.Buffer{}, Width: t.Width, Color: t.Color}, style: t.style}
+	rows := m.Rows(t.style.ASCII)
+	names, speeds, rates := 0, 0, 0
+	for _, r := range rows {
+		if r.Up != nil {
+			names = max(names, utf8.RuneCountInString(r.Lead+r.Label()))
+			speeds, rates = max(speeds, utf8.RuneCountInString(r.Up.Speed)), max(rates, len(r.Up.Rate))
+		}
+	}
+	beside := names+len("  ")+speeds+len("  ")+rates <= t.Width
+	for _, r := range rows {
+		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
+		if r.Up != nil && r.Up.Speed != "" && beside {
+			line = lines.Pad(line, names) + "  " + lines.Pad(r.Up.Speed, speeds) + "  " + lines.Pad(r.Up.Rate, rates)
+		} else if r.Up != nil && r.Up.Speed != "" {
+			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
+		}
+		detail := lines.Joined(", ", below...)
+		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.Width {
+			line, detail = line+"  "+detail, ""
+		}
+		t.Line(t.Paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		if detail != "" {
+			t.below(r, lines.Dim, detail)
+		}
+		t.faults(r)
+	}
+	return strings.Split(strings.TrimSuffix(t.B.String(), "\n"), "\n")
+}
+
+func (t *text) below(r topology.Row, c lines.Color, said string) {
+	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), 20)) {
+		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
+	}
+}
+
+// faults writes what is wrong at a node and on the link above it.
+func (t *text) faults(r topology.Row) {
+	for _, f := range r.Marks() {
+		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
+		switch {
+		case slices.ContainsFunc(r.Faults, func(o topology.Fault) bool { return o.Number == f.Number }):
+		case slices.Contains(f.Places, r.Up.Port):
+			said += " at port " + r.Up.Port
+		default:
+			said += " on this link"
+		}
+		t.below(r, ColorOf(f.Severity), said)
+	}
+}
+
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// sentence is the first sentence of a text, without its full stop.
+func sentence(s string) string {
+	for i := range len(s) - 2 {
+		if s[i] == '.' && s[i+1] == ' ' && s[i+2] >= 'A' && s[i+2] <= 'Z' {
+			return s[:i]
+		}
+	}
+	return strings.TrimSuffix(s, ".")
+}
+
+// bare is a text without its full stop.
+func bare(s string) string { return strings.TrimSuffix(s, ".") }
+
+func number(i int) int { return i + 1 }
+
+// after is a lead with what separates it from what it leads to; nothing if it is empty.
+func after(lead, separator string) string {
+	if lead == "" {
+		return ""
+	}
+	return lead + separator
+}
+
+// behind is a text with what separates it from what stands before it; nothing if it is empty.
+func behind(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// inWords lists names: "a, b and c".
+func inWords(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+type pair struct{ Name, Text string }
+
+type alike struct {
+	Names []string
+	Text  string
+}
+
+// together gathers names of which the same is said, in order.
+func together(all []pair) []alike {
+	return lines.Map(lines.Grouped(all, func(p pair) string { return p.Text }), func(same []pair) alike {
+		return alike{lines.Map(same, func(p pair) string { return p.Name }), same[0].Text}
+	})
+}
+
+// commonest gathers names of which the same is said, most names first.
+func commonest(all []pair) []alike {
+	rows := together(all)
+	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
+	return rows
 }
