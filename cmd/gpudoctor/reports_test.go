@@ -48,14 +48,14 @@ func TestReportsOfAll(t *testing.T) {
 				faults = append(faults, format+": "+fault)
 			}
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode} {
 			faults = append(faults, hold(d, written, seen)...)
 		}
 		for _, fault := range faults {
 			t.Errorf("%s: %s", s.name, fault)
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "units in text", "units in html", "variables in code", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "units in text", "units in html", "variables in code", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
 		expect.That(t, seen[name] != 0, "nothing looked at: %s", name)
 	}
 	t.Logf("looked at: %v", seen)
@@ -227,33 +227,6 @@ func findingsOf(page string) string {
 	_, body, _ := strings.Cut(page, `<h2 id="findings">`)
 	body, _, _ = strings.Cut(body, "</section>")
 	return evidence.ReplaceAllString(body, "")
-}
-
-// explainsTerms checks that a term which a finding of medium severity or above uses in its title or message is
-// explained once in text and Markdown, and that none is explained where there is no such finding.
-func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
-	var said []string
-	for _, f := range grave(d.Findings) {
-		said = append(said, f.Title, f.Message)
-	}
-	text := strings.Join(strings.Fields(written["text"]), " ")
-	markdown := strings.ReplaceAll(written["markdown"], "\\", "")
-	if len(said) == 0 {
-		seen["reports without terms"]++
-		if strings.Contains(text, " terms ") || strings.Contains(markdown, "\nTerms: ") {
-			faults = append(faults, "a report without grave findings explains terms")
-		}
-		return faults
-	}
-	for _, term := range report.TermsIn(strings.Join(said, "\n")) {
-		seen["terms"]++
-		for format, report := range map[string]string{"text": text, "markdown": markdown} {
-			if n := strings.Count(report, term.Name+": "+term.Means); n != 1 {
-				faults = append(faults, fmt.Sprintf("%s explains %s %d times", format, term.Name, n))
-			}
-		}
-	}
-	return faults
 }
 
 func ruleIDs(findings []rules.Finding) []string {

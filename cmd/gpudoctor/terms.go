@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/docs"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -80,9 +81,17 @@ var allTerms = []reportTerm{
 
 // everyTerm are the terms with those of the glossary.
 func everyTerm() []reportTerm {
-	return slices.Concat(allTerms, lines.Map(report.Glossary(), func(t report.Term) reportTerm {
-		return reportTerm{Kind: glossaryTerm, Name: t.Name, Means: t.Means}
-	}))
+	all := slices.Clone(allTerms)
+	hardwareAndSoftware, _, _ := strings.Cut(docs.Glossary, "\n## gpudoctor\n")
+	for line := range strings.Lines(hardwareAndSoftware) {
+		names, means, isRow := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		for name := range strings.SplitSeq(names, ", ") {
+			if isRow && name != "term" && name != "---" {
+				all = append(all, reportTerm{Kind: glossaryTerm, Name: name, Means: means})
+			}
+		}
+	}
+	return all
 }
 
 // termNames are the words that findTerms finds; "exit" stands for all exit codes.

@@ -2,14 +2,11 @@ package report
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// peerPaths is the area of the paths between GPUs as far as transfers tell.
 func (d *Document) peerPaths() area.Line {
 	all := newPaths(d)
 	s, said := transfersLine(d, all)
@@ -39,64 +36,30 @@ func (d *Document) unseenGPUs(lacks []rules.Missing) string {
 	return d.unseen()
 }
 
-// areaNames are what areas are called for people.
 var areaNames = map[rules.Area]string{
 	rules.AreaGPUs: "GPUs", rules.AreaPCIe: "PCIe", rules.AreaIOMMU: "IOMMU", rules.AreaNUMA: "NUMA", rules.AreaKernelLog: "kernel log",
 }
 
-func nameOf(a rules.Area) string { return cmp.Or(areaNames[a], string(a)) }
-
-// shownAreas are the areas to be told, and the names of those of which the input says
-// too little.
-func (d *Document) shownAreas(verbose bool) (shown []area.Line, others []string) {
+// AreaRows are the areas to be told, by the names that people know; those of which the input says too little stand in one row.
+func (d *Document) AreaRows(verbose bool) []area.Line {
+	var shown []area.Line
+	var others []string
 	for _, l := range d.Areas {
 		left := d.only > 0 && l.State == area.Unknown && len(l.Rules) == 0 && l.Name != rules.AreaPaths
+		name := cmp.Or(areaNames[l.Name], string(l.Name))
+		l.Name = rules.Area(name)
 		switch {
 		case verbose:
 			shown = append(shown, l)
 		case l.State == area.NotApplicable, left:
 		case d.textsOnly && l.State == area.Unknown:
-			others = append(others, nameOf(l.Name))
+			others = append(others, name)
 		default:
 			shown = append(shown, l)
 		}
 	}
-	return shown, others
-}
-
-// The columns of an area's line.
-const (
-	areaColumn  = 13 // Of the name: "environment" and a gap.
-	stateColumn = 9  // Of the state: "problem" and a gap.
-)
-
-// areas writes a line for each part of the machine.
-func (t *text) areas() {
-	shown, others := t.v.shownAreas(t.style.Verbose)
-	if len(shown) > 0 {
-		t.Line()
-	}
-	for _, l := range shown {
-		summary := l.Summary
-		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			summary += after(behind(" (", took(t.v.Timing.TotalMS)), ")")
-		}
-		t.area(nameOf(l.Name), l.State, summary)
-		if l.Name == rules.AreaPaths && !t.v.textsOnly {
-			t.remark(strings.Repeat(" ", areaColumn+stateColumn), lines.Dim, "", strings.Join(t.v.Figures, "; "))
-		}
-	}
 	if len(others) > 0 {
-		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)")
+		shown = append(shown, area.Line{Name: "others", State: area.Unknown, Summary: "the input says too little about " + inWords(others)})
 	}
-}
-
-// area writes one line: the name, the state and the summary.
-func (t *text) area(name string, s area.State, summary string) {
-	state := string(s)
-	if s == area.NotApplicable {
-		state = "n/a"
-	}
-	lead, margin := lines.Pad(name, areaColumn)+t.Paint(ColorOf(string(s)), lines.Pad(state, stateColumn)), strings.Repeat(" ", areaColumn+stateColumn)
-	t.Under(lead, margin, lines.Plain, summary)
+	return shown
 }

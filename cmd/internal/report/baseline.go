@@ -75,7 +75,6 @@ func (b *Baseline) Entries() []lines.Entry {
 	return append(all, lines.Map(b.Notes, func(n string) lines.Entry { return lines.Entry{Lead: "note", Text: n} })...)
 }
 
-// comparedInWords is a group of findings in a sentence.
 func comparedInWords(group []Compared, advised bool) string {
 	f := group[0]
 	subject := f.Subject

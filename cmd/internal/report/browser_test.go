@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -53,7 +52,7 @@ var views = []view{
 	{"print", 688, 1017, "light", "print"},
 }
 
-// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not, recorded and built.
+// hosts are the machines that are looked at: 2, 4 and 8 GPUs, healthy and not, recorded and built.
 var hosts = []struct{ name, from string }{
 	{"h200x2", "example:h200x2"},
 	{"wrong-data", "example:model-2x-zeros"},
@@ -61,7 +60,6 @@ var hosts = []struct{ name, from string }{
 	{"r9700x4", "example:model-r9700x4"},
 	{"slow", "example:model-8x-pcie-acs"},
 	{"mi300x8", "example:model-mi300x8"},
-	{"sixteen", "sixteen.json"},
 	{"hostile", "hostile.json"},
 	{"text", "support-case.txtar"},
 }
@@ -122,7 +120,6 @@ func TestInBrowser(t *testing.T) {
 	}
 	t.Run("filter", func(t *testing.T) { b.filters(t, filepath.Join(folder, "fleet-64.html")) })
 	t.Run("copy", func(t *testing.T) { b.copies(t, filepath.Join(folder, "wrong-data.html")) })
-	t.Run("search", func(t *testing.T) { b.searches(t, filepath.Join(folder, "slow.html")) })
 	t.Run("badge", func(t *testing.T) { b.followsBadge(t, filepath.Join(folder, "slow.html")) })
 	t.Run("script stays text", func(t *testing.T) { b.showsScript(t, filepath.Join(folder, "hostile.html")) })
 }
@@ -145,26 +142,6 @@ func (b *tab) copies(t *testing.T, file string) {
 		expect.That(t, strings.HasPrefix(said, "Copied"), "button %d says %q", i, said)
 		expect.That(t, have == want && want != "", "button %d copies %q, want %q", i, have, want)
 	}
-	b.quiet(t)
-}
-
-// searches checks that the search shows the facts that hold all words, and no others.
-func (b *tab) searches(t *testing.T, file string) {
-	t.Helper()
-	b.open(t, file, views[2])
-	rows := func(query string) []string {
-		b.do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("search").value = ""`), chromedp.SendKeys(chromedp.ID("search"), query))
-		return value[[]string](t, b, `[...document.querySelectorAll("details.facts li")].filter(row => row.checkVisibility()).map(row => row.textContent)`)
-	}
-	found := rows("0000:18:00.0 SPEED_gts")
-	expect.That(t, len(found) > 0, "the search shows nothing")
-	for _, row := range found {
-		expect.That(t, strings.Contains(row, "0000:18:00.0") && strings.Contains(row, "speed_gts"), "the search shows %q", row)
-	}
-	b.shoot(t, "search")
-	expect.Len(t, 0, rows("no-such-fact"), "a search for what is not there shows")
-	status := value[string](t, b, `document.getElementById("found").textContent`)
-	expect.That(t, strings.HasPrefix(status, "0 of "), "the status says %q", status)
 	b.quiet(t)
 }
 
@@ -198,13 +175,6 @@ func writeHosts(t *testing.T, program, folder string) {
 		expect.NoError(t, host.WriteFacts(&b, f))
 		save(t, filepath.Join(folder, name), b.Bytes())
 	}
-	write("sixteen.json", func(f *facts.Facts) {
-		f.Transfers = nil
-		f.PCI.Devices = twice(t, f.PCI.Devices)
-		f.GPUs.Devices = twice(t, f.GPUs.Devices)
-		f.Links.Pairs = twice(t, f.Links.Pairs)
-		f.NUMA.Nodes = twice(t, f.NUMA.Nodes)
-	})
 	write("hostile.json", func(f *facts.Facts) {
 		f.Host.CPU.Model = injected
 		f.Env.Variables = []facts.Variable{{Name: "NCCL_P2P_LEVEL", Value: injected, Source: "/etc/nccl.conf" + injected, Effective: true}}
@@ -214,26 +184,6 @@ func writeHosts(t *testing.T, program, folder string) {
 	})
 	raw := expect.Value(os.ReadFile("../../../fixtures/texts/support-case.txtar"))(t)
 	save(t, filepath.Join(folder, "support-case.txtar"), txtar.Format(txtar.Parse(raw)))
-}
-
-// twice is a list of facts and the same again as a second half of the machine has it:
-// in another PCI domain, on further NUMA nodes, with GPUs that go on counting.
-func twice[T any](t *testing.T, list []T) []T {
-	t.Helper()
-	raw := expect.Value(json.Marshal(list))(t)
-	var again []map[string]any
-	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again))
-	for _, fields := range again {
-		for name, by := range map[string]float64{"numa_node": 2, "index": 8, "id": 2} {
-			if n, ok := fields[name].(float64); ok {
-				fields[name] = n + by
-			}
-		}
-	}
-	raw = expect.Value(json.Marshal(again))(t)
-	var more []T
-	expect.NoError(t, json.Unmarshal(raw, &more))
-	return append(list, more...)
 }
 
 // fleetPage is a page about nodes in racks of sixteen: most are well, each ninth has a fault that was recorded, the

@@ -34,7 +34,7 @@ func CollectivesExitCode(d *Document) int {
 // of each arm is told, not only those of the first.
 func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool) error {
 	if format == "json" {
-		return lines.WriteJSON(w, c)
+		return lines.WriteJSON(w, lines.Filled(c))
 	}
 	c = lines.Clean(c, false)
 	said := []string{inLines(collectivesHead(c))}
@@ -44,13 +44,12 @@ func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool
 				said = append(said, a.Name+"\n"+lines.Table(operationRows(a)))
 			}
 		}
-		said = append(said, lines.Table(armRows(c)), inLines(slices.Concat(uncompared(c), gains(c))), inLines(failedArms(c)))
+		said = append(said, lines.Table(armRows(c)), inLines(gains(c)), inLines(failedArms(c)))
 	}
 	_, err := io.WriteString(w, lines.Joined("\n", said...))
 	return err
 }
 
-// inLines puts each text on a line.
 func inLines(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -58,35 +57,27 @@ func inLines(texts []string) string {
 	return strings.Join(texts, "\n") + "\n"
 }
 
-// collectivesHead says what was run, a line each.
 func collectivesHead(c *probe.Collectives) []string {
 	if c == nil {
 		return []string{"The collectives were not run."}
 	}
 	name := strings.ToUpper(cmp.Or(c.Library, "nccl"))
-	line := lines.Joined(", ", lines.Joined(" ", name, c.Version), c.Path)
-	if why := foundBy[c.FoundBy]; why != "" {
-		line += " (" + why + ")"
-	}
-	all := []string{line}
-	if len(c.Candidates) > 1 {
-		others := lines.Map(c.Candidates[1:min(len(c.Candidates), 5)], func(o probe.Candidate) string { return strings.TrimSpace(o.Path + " " + o.Version) })
-		all = append(all, "Not loaded: "+strings.Join(others, ", "))
-	}
+	all := []string{lines.Joined(", ", lines.Joined(" ", name, c.Version), c.Path)}
 	if len(c.Arms) == 0 {
 		return append(all, fmt.Sprintf("Not run: %s", cmp.Or(c.Reason, string(c.Outcome))))
 	}
-	switch n := len(c.GPUs); n {
-	case 1:
-		all = append(all, "1 GPU, "+c.GPUs[0]+": the library loads and makes a communicator; no transport between GPUs was tested")
-	default:
-		all = append(all, fmt.Sprintf("%d GPUs, rank 0 to %d: %s", n, n-1, strings.Join(c.GPUs, ", ")))
+	all = append(all, lines.Count(len(c.GPUs), "GPU")+", rank 0 first: "+strings.Join(c.GPUs, ", "))
+	if len(c.GPUs) == 1 {
+		all = append(all, "The library loads and makes a communicator; no transport between GPUs was tested")
 	}
 	for _, l := range c.Left {
 		all = append(all, fmt.Sprintf("%s was left out: %s", l.GPU, l.Reason))
 	}
 	if slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
 		all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
+	}
+	if first := c.Arms[0]; first.Outcome == probe.OK && len(c.GPUs) > 1 && !slices.ContainsFunc(first.Operations, func(op probe.Operation) bool { return op.Threshold != nil }) {
+		all = append(all, "Not compared with the links: their rate is not known, another program uses a GPU, or no all-reduce was large enough")
 	}
 	if c.Remains {
 		all = append(all, "A process could not be ended: it is blocked in the kernel")
@@ -97,14 +88,7 @@ func collectivesHead(c *probe.Collectives) []string {
 	return all
 }
 
-// foundBy says why a copy of the library is the one that a job would load.
-var foundBy = map[string]string{
-	"option": "as --nccl says", "loader": "by its name", "ld_preload": "preloaded by LD_PRELOAD", "ld_library_path": "first in LD_LIBRARY_PATH",
-	"python": "the copy of the Python environment", "ld_cache": "the loader's cache", "default_path": "a default folder of the loader", "toolkit": "a folder of a toolkit",
-}
-
-// proves says what an arm without a part of the library's ways proves where it is slower, and
-// what costs that.
+// proves says what an arm proves where it is slower, and what costs that.
 var proves = map[string]struct{ part, setting string }{
 	probe.ArmP2POff: {"P2P", "NCCL_P2P_DISABLE=1"}, probe.ArmSHMOff: {"shared memory", "NCCL_SHM_DISABLE=1"},
 	probe.ArmCuMemOff: {"cuMem", "NCCL_CUMEM_ENABLE=0"}, probe.ArmNVLSOff: {"NVLS", "NCCL_NVLS_ENABLE=0"},
@@ -138,7 +122,6 @@ func gains(c *probe.Collectives) []string {
 	return append(costly, good...)
 }
 
-// armSettings are the variables of an arm.
 func armSettings(a *probe.Arm) string {
 	all := lines.Map(slices.Sorted(maps.Keys(a.Set)), func(name string) string { return name + "=" + a.Set[name] })
 	for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
@@ -163,7 +146,6 @@ func transports(a *probe.Arm) string {
 	return strings.Join(all, ", ")
 }
 
-// bestRate is the highest bus bandwidth of all-reduce.
 func bestRate(a *probe.Arm) string {
 	most := 0.0
 	for _, op := range a.Operations {
@@ -177,7 +159,6 @@ func bestRate(a *probe.Arm) string {
 	return lines.Rate(most)
 }
 
-// armRows are a table of the arms.
 func armRows(c *probe.Collectives) [][]string {
 	rows := [][]string{{"arm", "outcome", "all-reduce GB/s", "channels by transport", "seconds", "settings"}}
 	for i := range c.Arms {
@@ -187,7 +168,6 @@ func armRows(c *probe.Collectives) [][]string {
 	return rows
 }
 
-// operationRows are a table of the operations of an arm.
 func operationRows(a *probe.Arm) [][]string {
 	rows := [][]string{{"collective", "bytes", "outcome", "µs", "bus GB/s"}}
 	for _, op := range a.Operations {
@@ -203,25 +183,6 @@ func operationRows(a *probe.Arm) [][]string {
 	return rows
 }
 
-// saidByLibrary is what the library said of a failure, a line each.
-func saidByLibrary(a *probe.Arm) []string {
-	var all []string
-	for _, r := range a.Ranks {
-		if r.LastError != "" && !slices.Contains(a.Warnings, r.LastError) {
-			all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
-		}
-	}
-	return append(all, lines.Map(a.Warnings[:min(len(a.Warnings), 3)], func(w string) string { return "  log: " + w })...)
-}
-
-// uncompared says that the speed of collectives that work was not judged, if so.
-func uncompared(c *probe.Collectives) []string {
-	if c.Arms[0].Outcome != probe.OK || len(c.GPUs) < 2 || slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Threshold != nil }) {
-		return nil
-	}
-	return []string{"Not compared with the links: their rate is not known, another program uses a GPU, or no all-reduce was large enough"}
-}
-
 // failedArms says what failed, a line for the arms that failed alike, and what the log says.
 func failedArms(c *probe.Collectives) []string {
 	bad := lines.Filter(c.Arms, func(a probe.Arm) bool { return a.Outcome != probe.OK })
@@ -229,7 +190,40 @@ func failedArms(c *probe.Collectives) []string {
 	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
 		names := lines.Map(alike, func(a probe.Arm) string { return a.Name })
 		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
-		all = append(all, saidByLibrary(&alike[0])...)
+		for _, r := range alike[0].Ranks {
+			if r.LastError != "" {
+				all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
+			}
+		}
+		all = append(all, lines.Map(alike[0].Warnings[:min(len(alike[0].Warnings), 3)], func(w string) string { return "  log: " + w })...)
 	}
 	return all
+}
+
+// TransfersExitCode is what a command that makes transfers and nothing else
+// ends with: 0 when every path that the driver offers carries data correctly at
+// the speed of its links, or there is no pair of GPUs; 1 when some transfer fails
+// or is slow; 3 when some or all could not be tried.
+func TransfersExitCode(d *Document) int {
+	switch v := &d.Verdict; {
+	case d.Transfers != nil && failures(d) > 0, slowTransfers(d.Transfers) > 0:
+		return 1
+	case v.has(ReasonProbe), v.has(ReasonUntried), v.has(ReasonTexts), v.has(ReasonUnread), !d.Host.looked:
+		return 3
+	}
+	return 0
+}
+
+// TransferFormats are the names of the formats in which transfers or collectives alone are written, the default first.
+var TransferFormats = []string{"text", "json"}
+
+// WriteTransfers writes what became of the transfers, and nothing else; as JSON the probe's own report.
+func WriteTransfers(w io.Writer, format string, d *Document, s Style) error {
+	if format == "json" {
+		return lines.WriteJSON(w, lines.Filled(d.Transfers))
+	}
+	t := newText(newView(d, s.ASCII), s)
+	t.write("transfers", t.v)
+	_, err := w.Write(t.B.Bytes())
+	return err
 }

@@ -3,17 +3,16 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -109,7 +108,7 @@ type Document struct {
 	runs      string              // How the job is started, as instructions names it.
 	recheck   remedies.Recheck
 	folder    string // What the names of the texts are relative to; empty for the current folder.
-	rule      func(id string) (rules.Rule, bool)
+	rules     []rules.Rule
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
@@ -136,16 +135,10 @@ type Skipped struct {
 	Fault bool `json:"fault,omitempty"`
 }
 
-// skippedOf makes the report's list of what the rules say, in order of id.
 func skippedOf(skipped []rules.Skipped) []Skipped {
-	all := make([]Skipped, 0, len(skipped))
-	for _, s := range skipped {
-		one := Skipped{Rule: s.Rule, Missing: make([]string, 0, len(s.Missing)), Lacks: s.Missing, Fault: s.Fault}
-		for _, m := range s.Missing {
-			one.Missing = append(one.Missing, m.String())
-		}
-		all = append(all, one)
-	}
+	all := lines.Map(skipped, func(s rules.Skipped) Skipped {
+		return Skipped{Rule: s.Rule, Missing: lines.Map(s.Missing, rules.Missing.String), Lacks: s.Missing, Fault: s.Fault}
+	})
 	slices.SortStableFunc(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
 	return all
 }
@@ -221,7 +214,6 @@ type Threshold string
 // Never is a threshold that no finding reaches.
 const Never Threshold = "none"
 
-// severities are all severities, most severe first.
 var severities = []rules.Severity{rules.Critical, rules.High, rules.Medium, rules.Low, rules.Info}
 
 // Thresholds are all values of a threshold, most severe first.
@@ -229,51 +221,38 @@ func Thresholds() []string {
 	return append(lines.Map(severities, func(s rules.Severity) string { return string(s) }), string(Never))
 }
 
-// reaches reports whether a severity is at or above the threshold.
 func (t Threshold) reaches(s rules.Severity) bool {
 	return t != Never && atLeast(s, rules.Severity(t))
 }
 
-// atLeast reports whether a severity is as bad as another, or worse.
 func atLeast(s, as rules.Severity) bool {
 	return slices.Index(severities, s) <= slices.Index(severities, as)
 }
 
 // Input is what a report is made from.
 type Input struct {
-	Version string
-	// RulesDigest names the rules and remedies.
+	Version     string
 	RulesDigest Digest
 	Sources     []string
 	Profile     rules.Profile
 	FailOn      Threshold
-	// Strict makes the exit code 3 if something that the verdict needs was
-	// not available.
-	Strict bool
-	// Only are the rules that were asked for by name, if any: then the
-	// verdict needs these and nothing else.
-	Only []string
-	// Probed is true if the probe was requested in this run.
-	Probed bool
-	// TextsOnly is true where no machine was examined, live or recorded.
-	TextsOnly bool
+	Strict      bool     // The exit code is 3 if something that the verdict needs was not available.
+	Only        []string // The rules that were asked for by name, if any: then the verdict needs these and nothing else.
+	Probed      bool     // The probe was requested in this run.
+	TextsOnly   bool     // No machine was examined, live or recorded.
 	// Folder is what the names of the texts are relative to, if one folder was given.
-	Folder string
-	// Rules are all rules.
+	Folder   string
 	Rules    []rules.Rule
 	Settings []settings.Setting
 	Facts    *facts.Facts
-	// Verdict is what the rules say, and Waiving what waivers make of it; nil if there
-	// are no waivers.
+	// Verdict is what the rules say, and Waiving what waivers make of it, if there are any.
 	Verdict  rules.Result
 	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
-	// Parts are the parts of files that were judged by themselves; empty for a machine.
-	Parts []Part
-	// Recheck is how gpudoctor was called.
-	Recheck remedies.Recheck
-	Timing  Timing
+	Parts    []Part // Of files, that were judged by themselves.
+	Recheck  remedies.Recheck
+	Timing   Timing
 }
 
 // New makes a report. The same input gives the same report.
@@ -287,16 +266,18 @@ func New(in Input) *Document {
 		Version:       in.Version,
 		RulesDigest:   in.RulesDigest,
 		Settings:      in.Settings,
-		Sources:       list(in.Sources),
+		Sources:       in.Sources,
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      fillOrigins(whole(findings), in.Facts),
-		Advice:        wholeAdvice(in.Advice),
-		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
+		Findings:      fillOrigins(findings, in.Facts),
+		Advice:        in.Advice,
+		Passed:        slices.Sorted(slices.Values(in.Verdict.Passed)),
 		Skipped:       skippedOf(in.Verdict.Skipped),
-		NotApplicable: maps.Clone(in.Verdict.NotApplicable),
-		Unknown:       list(in.Facts.Unknown),
+		NotApplicable: in.Verdict.NotApplicable,
+		Unknown:       in.Facts.Unknown,
+		Transfers:     in.Facts.Transfers,
+		Collectives:   in.Facts.Collectives,
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
 		facts:         in.Facts,
@@ -308,29 +289,13 @@ func New(in Input) *Document {
 		recheck:       in.Recheck,
 		Withheld:      in.Withheld,
 		folder:        in.Folder,
-		rule:          ruleIn(in.Rules),
+		rules:         in.Rules,
 	}
 	if in.Waiving != nil {
 		d.addWaived(in.Waiving, in.Facts)
 	}
-	if in.Facts.Transfers != nil {
-		t := *in.Facts.Transfers
-		t.Devices, t.Peers, t.Transfers = list(t.Devices), list(t.Peers), list(t.Transfers)
-		d.Transfers = &t
-	}
 	if j := job.Of(in.Facts); j != nil && len(j.Members) > 0 {
 		d.Job = j
-	}
-	if c := in.Facts.Collectives; c != nil {
-		own := *c
-		own.GPUs, own.Arms = list(own.GPUs), list(own.Arms)
-		d.Collectives = &own
-	}
-	if d.NotApplicable == nil {
-		d.NotApplicable = map[string]string{}
-	}
-	if d.Timing.ChecksMS == nil {
-		d.Timing.ChecksMS = map[string]float64{}
 	}
 	if d.textsOnly {
 		d.Wanted = d.wanted(in.Rules, in.Facts)
@@ -348,27 +313,7 @@ func New(in Input) *Document {
 	return d
 }
 
-// ruleIn returns what finds a rule by its id.
-func ruleIn(all []rules.Rule) func(string) (rules.Rule, bool) {
-	return func(id string) (rules.Rule, bool) {
-		i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })
-		if i < 0 {
-			return rules.Rule{}, false
-		}
-		return all[i], true
-	}
-}
-
-// list makes a nil list an empty one, so that it stands as [] in JSON.
-func list[T any](l []T) []T {
-	if l == nil {
-		return []T{}
-	}
-	return l
-}
-
-// looked reports whether something was read that would show each GPU: what a driver does not
-// find may be another vendor's.
+// looked reports whether something was read that would show each GPU, of any vendor.
 func looked(f *facts.Facts) bool {
 	if f.GPUs != nil {
 		return f.GPUs.Devices != nil
@@ -376,30 +321,6 @@ func looked(f *facts.Facts) bool {
 	return f.PCI != nil
 }
 
-// whole copies findings with every list in them made.
-func whole(findings []rules.Finding) []rules.Finding {
-	all := make([]rules.Finding, 0, len(findings))
-	for _, f := range findings {
-		f.Evidence, f.Remedies = list(f.Evidence), list(f.Remedies)
-		if f.Explains != nil {
-			f.Explains = whole(f.Explains)
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// wholeAdvice copies advice with every list in it made.
-func wholeAdvice(advice []remedies.Advice) []remedies.Advice {
-	all := make([]remedies.Advice, 0, len(advice))
-	for _, a := range advice {
-		a.Cures, a.Needs, a.Links = list(a.Cures), list(a.Needs), list(a.Links)
-		all = append(all, a)
-	}
-	return all
-}
-
-// count counts findings by severity.
 func count(findings []rules.Finding) Counts {
 	n := map[rules.Severity]int{}
 	for _, f := range findings {
@@ -408,7 +329,6 @@ func count(findings []rules.Finding) Counts {
 	return Counts{n[rules.Critical], n[rules.High], n[rules.Medium], n[rules.Low], n[rules.Info]}
 }
 
-// list are the counts, most severe first.
 func (c Counts) list() []int { return []int{c.Critical, c.High, c.Medium, c.Low, c.Info} }
 
 // String lists the counts that are not zero: "1 critical, 2 low".
@@ -420,4 +340,88 @@ func (c Counts) String() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+func (d *Document) addWaived(r *waivers.Result, f *facts.Facts) {
+	for _, w := range r.Waived {
+		w.Finding = fillOrigins([]rules.Finding{w.Finding}, f)[0]
+		d.Waived = append(d.Waived, w)
+	}
+	d.UnusedWaivers = slices.Clone(r.Unused)
+}
+
+func (d *Document) waivedFindings() []rules.Finding {
+	return lines.Map(d.Waived, func(w waivers.Waived) rules.Finding { return w.Finding })
+}
+
+// AllFindings are all findings, those that are waived last.
+func (d *Document) AllFindings() []rules.Finding {
+	return slices.Concat(d.Findings, d.waivedFindings())
+}
+
+// Tally counts the findings in words: "1 critical, 2 low, 1 waived".
+func (v Verdict) Tally() string {
+	if v.Waived == 0 {
+		return v.Counts.String()
+	}
+	return lines.Joined(", ", v.Counts.String(), fmt.Sprintf("%d waived", v.Waived))
+}
+
+// InShort is the verdict with the findings: "inconclusive, 2 low", or their counts alone where they decide.
+func (v Verdict) InShort() string {
+	if v.State == Findings {
+		return v.Tally()
+	}
+	return lines.Joined(", ", string(v.State), v.Tally())
+}
+
+func unused(w waivers.Waiver) string {
+	return w.Place() + ": the waiver of " + w.About() + " matches no finding"
+}
+
+// Redaction says what in a report stand-ins took the place of.
+type Redaction string
+
+const (
+	// RedactedNames are names of hosts, users, jobs and images, addresses, serial
+	// numbers and secrets.
+	RedactedNames Redaction = "names"
+	// RedactedSecrets are secrets only.
+	RedactedSecrets Redaction = "secrets"
+)
+
+// Redact returns a copy of the report with the stand-ins that the facts have when they are redacted by themselves.
+func (d *Document) Redact() *Document {
+	r := host.NewRedactor()
+	redacted := host.Redact(r, d.shown())
+	return d.redact(r, RedactedNames, func() *facts.Facts { return redacted })
+}
+
+// WithoutSecrets returns a copy of the report that shows names, and no secrets.
+func (d *Document) WithoutSecrets() *Document {
+	r := host.NewSecretsRedactor()
+	return d.redact(r, RedactedSecrets, func() *facts.Facts { return host.Redact(r, d.shown()) })
+}
+
+func (d *Document) redact(r *host.Redactor, what Redaction, redacted func() *facts.Facts) *Document {
+	out := host.Redact(r, d)
+	out.Redacted = what
+	// What is no field of the JSON document.
+	out.shown, out.parts = redacted, nil // No format shows parts.
+	out.Host.parts = host.Redact(r, d.Host.parts)
+	out.recheck = host.Redact(r, d.recheck)
+	out.folder = host.Redact(r, d.folder)
+	out.runs = host.Redact(r, d.runs)
+	for i, o := range d.Objects {
+		out.Objects[i].runs = host.Redact(r, o.runs)
+	}
+	return out
+}
+
+// RedactedNote says so to a person who has the report from another.
+func (d *Document) RedactedNote() string {
+	if d.Redacted != RedactedNames {
+		return ""
+	}
+	return "Names, addresses and secrets are replaced by stand-ins; --no-redact keeps them."
 }

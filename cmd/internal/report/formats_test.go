@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -46,7 +48,7 @@ func TestFingerprints(t *testing.T) {
 	prints := func(findings ...rules.Finding) []string {
 		in := low()
 		in.Verdict.Findings = findings
-		return expect.Map(New(in).issues(false), func(i issue) string { return i.fingerprint })
+		return expect.Map(New(in).issues(), func(i issue) string { return i.fingerprint })
 	}
 	base := rules.Finding{Rule: "a", Subject: "b", Message: "c", Severity: rules.High, Confidence: rules.Likely}
 	want := prints(base)[0]
@@ -70,18 +72,6 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// TestFilesInASCII checks that SARIF names a file as the repository does, also where a terminal could
-// not show its name.
-func TestFilesInASCII(t *testing.T) {
-	in := low()
-	in.Sources, in.Recheck.Files = []string{"données.yaml"}, true
-	in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low}}
-	f, _ := FormatNamed("sarif")
-	var b bytes.Buffer
-	err := f.Write(&b, New(in), Style{ASCII: true})
-	expect.That(t, err == nil && strings.Contains(b.String(), `"donn%C3%A9es.yaml"`), "%v:\n%s", err, &b)
-}
-
 // TestPlaces checks which file and line an issue is given.
 func TestPlaces(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -102,12 +92,12 @@ func TestPlaces(t *testing.T) {
 		in.Facts.Texts = append(in.Facts.Texts, facts.Text{Name: "job.log", Kinds: []facts.TextKind{}})
 		evidence := expect.Map(tt.evidence, func(source string) rules.Evidence { return rules.Evidence{Fact: "x", Source: source} })
 		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
-		expect.Equal(t, tt.want, New(in).issues(false)[0].place, "%s", name)
+		expect.Equal(t, tt.want, New(in).issues()[0].place, "%s", name)
 		in.Folder = "logs/"
 		if tt.want.file == "job.log" {
 			tt.want.file = "logs/job.log"
 		}
-		expect.Equal(t, tt.want, New(in).issues(false)[0].place, "%s, in a folder", name)
+		expect.Equal(t, tt.want, New(in).issues()[0].place, "%s, in a folder", name)
 	}
 }
 
@@ -132,14 +122,8 @@ func anyOf[T any](list []T) []any {
 
 // TestGoldenSchema checks that the published contract equals the Go types.
 func TestGoldenSchema(t *testing.T) {
-	expect.Golden(t, schemaFile, generate(t))
-}
-
-// generate makes the JSON Schema from the types and their comments.
-func generate(t *testing.T) []byte {
-	t.Helper()
 	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
-	return expect.Value(lines.JSON(s))(t)
+	expect.Golden(t, schemaFile, expect.Value(lines.JSON(s))(t))
 }
 
 // TestDocumentsFollowSchema validates every sample against the contract.
@@ -275,4 +259,45 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) { markdownOf(t, fmt.Sprintf("%q", s), saying(s, 3, 3)) })
+}
+
+// TestSARIFTexts checks that no text from a machine becomes a link or a placeholder.
+func TestSARIFTexts(t *testing.T) {
+	for text, want := range map[string]string{"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)"} {
+		expect.Equal(t, want, sarifText(text), "sarifText(%q)", text)
+	}
+	for file, want := range map[string]string{
+		"logs/job 1.log": "logs/job%201.log", "/etc/nccl.conf": "file:///etc/nccl.conf", "a:b.log": "./a:b.log", "x#y?z": "x%23y%3Fz", "../a%b": "../a%25b",
+	} {
+		expect.Equal(t, want, sarifURI(file), "sarifURI(%q)", file)
+	}
+	expect.That(t, !strings.Contains(sarifURI("a\nb"), "\n"), "a line break is kept")
+}
+
+// TestLabelsAreSafe checks that what a file of waivers says is safe to print.
+func TestLabelsAreSafe(t *testing.T) {
+	waiver := waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
+	var b bytes.Buffer
+	writePrometheus(&b, &ciReport{view: &view{Document: &Document{}}, issues: []issue{{Finding: rules.Finding{Rule: "a"}, Terms: waiver.Terms(), waiver: waiver}}})
+	got := b.String()
+	expect.That(t, !strings.Contains(got, "\x1b") && strings.Contains(got, "[31mme") && strings.Contains(got, ".yaml:1"), "%q", got)
+}
+
+// TestPolicy checks that the policy names the style and the script as they stand in the
+// page, and that the page refers to nothing else.
+func TestPolicy(t *testing.T) {
+	var b bytes.Buffer
+	v := &view{Document: &Document{}, Title: "</title><script>alert(1)</script>", Found: []finding{{Number: 1, Remedies: []remedy{{Links: []string{"javascript:alert(1)"}}}}}}
+	expect.NoError(t, compiled().Execute(&b, &page{view: v}))
+	written := b.String()
+	for _, part := range []struct{ begin, end, directive string }{{"<style>", "</style>", "style-src"}, {"<script>", "</script>", "script-src"}} {
+		_, rest, _ := strings.Cut(written, part.begin)
+		text, _, _ := strings.Cut(rest, part.end)
+		want := part.directive + " '" + sourceDigest(text) + "'"
+		expect.That(t, strings.Contains(html.UnescapeString(written), want), "the policy lacks %s", want)
+	}
+	expect.Equal(t, 1, strings.Count(written, "<script"), "scripts of the page")
+	for _, banned := range []string{` src=`, `<link`, `style="`, `onclick`, `href="javascript`, `url(`} {
+		expect.That(t, !strings.Contains(written, banned), "the page has %q", banned)
+	}
 }

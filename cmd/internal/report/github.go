@@ -44,10 +44,9 @@ func (r *ciReport) inRepository(p place) place {
 	if p == (place{file: noFile}) || strings.HasPrefix(p.file, "/") {
 		return place{}
 	}
-	return place{r.shown(p), p.line}
+	return place{p.shown(), p.line}
 }
 
-// annotate writes one annotation.
 func annotate(b *bytes.Buffer, level string, p place, title, text string) {
 	c := githubactions.Command{Name: level, Message: text, Properties: githubactions.CommandProperties{"title": title}}
 	if p.file != "" {

@@ -6,33 +6,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// gitLabIssue is an entry of a report on code quality
-// (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format).
-type gitLabIssue struct {
-	Description string `json:"description"`
-	CheckName   string `json:"check_name"`
-	Fingerprint string `json:"fingerprint"`
-	Severity    string `json:"severity"`
-	Location    struct {
-		Path  string `json:"path"`
-		Lines struct {
-			Begin int `json:"begin"`
-		} `json:"lines"`
-	} `json:"location"`
-}
-
-// gitLabSeverities are GitLab's names.
 var gitLabSeverities = map[rules.Severity]string{
 	rules.Critical: "blocker", rules.High: "critical", rules.Medium: "major", rules.Low: "minor", rules.Info: "info",
 }
 
-// writeGitLab writes findings, and what was not examined, as issues of code quality.
+// writeGitLab writes findings, and what was not examined, as issues of code quality
+// (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format).
 func writeGitLab(b *bytes.Buffer, r *ciReport) {
-	all := []gitLabIssue{}
+	all := []object{}
 	add := func(check, fingerprint, severity, text string, p place) {
-		one := gitLabIssue{Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity}
-		one.Location.Path, one.Location.Lines.Begin = r.shown(p), max(p.line, 1)
-		all = append(all, one)
+		location := object{"path": p.shown(), "lines": object{"begin": max(p.line, 1)}}
+		all = append(all, object{"description": text, "check_name": check, "fingerprint": fingerprint, "severity": severity, "location": location})
 	}
 	for _, i := range r.issues {
 		if i.waived() {

@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
-// newHost describes the machine in short.
 func newHost(f *facts.Facts) Host {
 	h := Host{GPUs: gpusOf(f)}
 	h.looked = looked(f) || len(h.GPUs) > 0
@@ -44,12 +42,22 @@ func newHost(f *facts.Facts) Host {
 	return h
 }
 
-// vendorNames are the vendors as they write themselves, before a word.
 var vendorNames = map[string]string{"nvidia": "NVIDIA ", "amd": "AMD "}
 
 // gpusOf lists the GPUs that any of the sections shows, by PCI address.
 func gpusOf(f *facts.Facts) []GPU {
-	gpus := []GPU{}
+	var gpus []GPU
+	models := map[string]string{} // Where the management library does not tell.
+	if f.Transfers != nil {
+		for _, d := range f.Transfers.Devices {
+			models[d.Address] = d.Name
+		}
+	}
+	if f.Container != nil {
+		for _, d := range f.Container.DriverDevices {
+			models[d.Address] = cmp.Or(d.Model, models[d.Address])
+		}
+	}
 	if f.GPUs != nil {
 		// GPUs that one text counts and another shows by address are the same
 		// ones, though it is not known which is which.
@@ -58,10 +66,16 @@ func gpusOf(f *facts.Facts) []GPU {
 			if counted && g.InPCI && g.Index == nil {
 				continue
 			}
-			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), vendorNames[g.Vendor]+"GPU"), MemoryBytes: g.MemoryBytes})
+			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, models[g.Address], vendorNames[g.Vendor]+"GPU"), MemoryBytes: g.MemoryBytes})
 		}
 	}
-	gpus = withProbed(gpus, f.Transfers)
+	if f.Transfers != nil {
+		for _, d := range f.Transfers.Devices { // Where /sys is masked, only the CUDA driver may show a GPU.
+			if !slices.ContainsFunc(gpus, func(g GPU) bool { return g.Address == d.Address }) {
+				gpus = append(gpus, GPU{Address: d.Address, Name: d.Name, MemoryBytes: d.MemoryBytes})
+			}
+		}
+	}
 	if f.GPUs == nil && len(gpus) == 0 && f.PCI != nil {
 		for _, d := range f.PCI.Devices {
 			// The vendors whose GPUs the doctor knows; a display adapter of a
@@ -76,46 +90,6 @@ func gpusOf(f *facts.Facts) []GPU {
 	return gpus
 }
 
-// withProbed adds the GPUs that only the CUDA driver shows: where /sys is
-// masked, the management library may be missing or fail. Each takes the place
-// of one that the library counts and cannot name.
-func withProbed(gpus []GPU, r *probe.Report) []GPU {
-	if r == nil {
-		return gpus
-	}
-	for _, d := range r.Devices {
-		if slices.ContainsFunc(gpus, func(g GPU) bool { return g.Address == d.Address }) {
-			continue
-		}
-		if i := slices.IndexFunc(gpus, func(g GPU) bool { return g.Address == "" }); i >= 0 {
-			gpus = slices.Delete(gpus, i, i+1)
-		}
-		gpus = append(gpus, GPU{Address: d.Address, Name: d.Name, MemoryBytes: d.MemoryBytes})
-	}
-	return gpus
-}
-
-// modelOf finds a GPU's model where the management library does not tell it:
-// with the kernel driver, or with the probe.
-func modelOf(f *facts.Facts, address string) string {
-	if f.Container != nil {
-		for _, d := range f.Container.DriverDevices {
-			if d.Address == address && d.Model != "" {
-				return d.Model
-			}
-		}
-	}
-	if f.Transfers != nil {
-		for _, d := range f.Transfers.Devices {
-			if d.Address == address {
-				return d.Name
-			}
-		}
-	}
-	return ""
-}
-
-// summarize gives the parts of the machine in one line.
 func summarize(f *facts.Facts, h Host) []string {
 	if f.Image != nil {
 		return ofImage(f.Image)
@@ -145,7 +119,6 @@ func summarize(f *facts.Facts, h Host) []string {
 	return lines.NonEmpty(parts...)
 }
 
-// ofImage gives the parts of the line of an image.
 func ofImage(i *facts.ImageFacts) []string {
 	parts := []string{"container image (" + i.Form + ")", i.Name, i.Platform}
 	if n := len(i.Layers); n > 0 {
@@ -154,8 +127,7 @@ func ofImage(i *facts.ImageFacts) []string {
 	return lines.NonEmpty(append(parts, lines.Count(i.Files, "file"))...)
 }
 
-// ofTexts gives the parts of the line of a machine that nobody saw: what its
-// texts tell of it, and how many they are.
+// ofTexts gives the parts of the line of a machine that nobody saw.
 func ofTexts(d *Document) []string {
 	parts := d.Host.parts
 	if len(d.Host.GPUs) == 0 {
@@ -169,7 +141,6 @@ func Models(gpus []GPU) []string {
 	return lines.Map(lines.Grouped(gpus, func(g GPU) string { return g.Name }), func(alike []GPU) string { return fmt.Sprintf("%d x %s", len(alike), alike[0].Name) })
 }
 
-// joined says how the GPUs are joined to each other.
 func joined(f *facts.Facts) []string {
 	pairs := lines.Filter(f.Links.Pairs, func(p facts.Pair) bool { return p.Kind == "gpu-gpu" })
 	if len(pairs) == 0 {
@@ -185,23 +156,14 @@ func joined(f *facts.Facts) []string {
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
 	}
-	return pcie(f, pairs)
+	return pcie(f)
 }
 
-// pcie describes GPUs that are joined only by PCIe.
-func pcie(f *facts.Facts, pairs []facts.Pair) []string {
-	parts := lines.NonEmpty(pcieLink(f))
+func pcie(f *facts.Facts) []string {
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
-		return append(parts, "PCIe paths hidden")
+		return []string{pcieLink(f), "PCIe paths hidden"}
 	}
-	path := pairs[0].Path
-	if slices.ContainsFunc(pairs, func(p facts.Pair) bool { return p.Path != path }) {
-		return append(parts, "mixed PCIe paths")
-	}
-	if i := slices.IndexFunc(known, func(t Term) bool { return t.Name == path }); i >= 0 { // The types of paths of nvidia-smi topo -m.
-		parts = append(parts, strings.TrimPrefix(known[i].Means, "a path "))
-	}
-	return parts
+	return []string{pcieLink(f)}
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".

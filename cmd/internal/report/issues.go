@@ -17,11 +17,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// ciReport is what the formats of CI systems and monitors show: each shows the same issues, and everything that
-// keeps a verdict from being healthy.
+// ciReport is what the formats of CI systems and monitors show.
 type ciReport struct {
 	*view
-	ascii bool
 	// issues are the findings, most severe first, and then those that are waived.
 	issues []issue
 	// gaps are the reasons of the verdict that are no findings.
@@ -51,10 +49,8 @@ type issue struct {
 	waiver waivers.Waiver
 }
 
-// text is the message with the details below it.
 func (i issue) text() string { return strings.Join(append([]string{i.Message}, i.Details...), "\n") }
 
-// waived reports whether a finding is waived.
 func (i issue) waived() bool { return i.Terms != "" }
 
 // place is a file that an issue is about, as it is named. line is 0 if the issue is about no single line.
@@ -63,48 +59,42 @@ type place struct {
 	line int
 }
 
-// noFile is the file of issues that are about none.
 const noFile = "machine"
 
-// shown is the file of a place, safe to print.
-func (r *ciReport) shown(p place) string { return lines.Printable(p.file, r.ascii) }
+func (p place) shown() string { return lines.Printable(p.file, false) }
 
-// forCI is a writer for a CI system or a monitor.
 func forCI(write func(*bytes.Buffer, *ciReport)) func(*bytes.Buffer, *Document, Style) {
-	return func(b *bytes.Buffer, d *Document, s Style) { write(b, newCIReport(d, s.ASCII)) }
+	return func(b *bytes.Buffer, d *Document, _ Style) { write(b, newCIReport(d)) }
 }
 
-func newCIReport(d *Document, ascii bool) *ciReport {
-	r := &ciReport{view: newView(d, ascii), ascii: ascii, issues: d.issues(ascii), rules: lines.Clean(d.spokenOf(), ascii), examined: d.examined()}
+func newCIReport(d *Document) *ciReport {
+	r := &ciReport{view: newView(d, false), issues: d.issues(), rules: lines.Clean(d.spokenOf(), false), examined: d.examined()}
 	r.gaps = lines.Map(r.Verdict.gaps(), func(g Reason) Reason { return Reason{Code: g.Code, Text: "not examined: " + g.Text} })
 	if r.Verdict.ExitCode > 1 {
-		r.broken = r.exit()
+		r.broken = r.Exit()
 	}
 	return r
 }
 
-// exit is the exit code and its reason.
-func (v *view) exit() string { return fmt.Sprintf("exit %d: %s", v.Verdict.ExitCode, v.Verdict.Reason) }
+func (v *view) Exit() string { return fmt.Sprintf("exit %d: %s", v.Verdict.ExitCode, v.Verdict.Reason) }
 
-// issues lists the findings, most severe first, one entry for each, and then those that are
-// waived.
-func (d *Document) issues(ascii bool) []issue {
+// issues lists the findings, most severe first, and then those that are waived.
+func (d *Document) issues() []issue {
 	all := make([]issue, 0, len(d.Findings)+len(d.Waived))
 	seen := map[string]int{}
 	for _, f := range d.Findings {
-		all = append(all, d.issue(f, seen, waivers.Waiver{}, "", ascii))
+		all = append(all, d.issue(f, seen, waivers.Waiver{}, ""))
 	}
 	for _, w := range d.Waived {
-		all = append(all, d.issue(w.Finding, seen, w.Waiver, w.Terms(), ascii))
+		all = append(all, d.issue(w.Finding, seen, w.Waiver, w.Terms()))
 	}
 	return all
 }
 
-// issue describes a finding. seen counts the findings with the same rule and subject, which
-// a number distinguishes.
-func (d *Document) issue(f rules.Finding, seen map[string]int, w waivers.Waiver, terms string, ascii bool) issue {
+// issue describes a finding. seen counts the findings with the same rule and subject.
+func (d *Document) issue(f rules.Finding, seen map[string]int, w waivers.Waiver, terms string) issue {
 	shown := rules.Finding{Rule: f.Rule, Subject: f.About(), Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Message: withSubject(f)}
-	i := lines.Clean(issue{Finding: shown, Details: d.details(f, ascii), Terms: terms}, ascii)
+	i := lines.Clean(issue{Finding: shown, Details: d.details(f), Terms: terms}, false)
 	i.place, i.waiver = d.placeOf(f), w
 	i.fails = !i.waived() && d.FailOn.reaches(worst(f))
 	variable, _ := f.Params["variable"].(string)
@@ -133,17 +123,16 @@ func withSubject(f rules.Finding) string {
 }
 
 // details are the consequences of a finding, and what to do as the text has it, a line each however long it is.
-func (d *Document) details(one rules.Finding, ascii bool) []string {
-	f := lines.Clean(newViewer(d).finding(groupOf(one)), ascii)
+func (d *Document) details(one rules.Finding) []string {
+	f := lines.Clean((&viewer{d: d, shown: map[string]int{}}).finding(groupOf(one)), false)
 	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
-	t := text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{Document: d}, all: true}
-	t.candidates("", &f)
-	t.cure("", &f)
+	t := (&text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{}, full: true}).prepared()
+	t.write("candidates", &f)
+	t.write("cure", &f)
 	return append(said, lines.NonEmpty(strings.Split(t.B.String(), "\n")...)...)
 }
 
-// placeOf is the line that the first evidence with a line quotes, or else the text or
-// recording that was examined.
+// placeOf is the first line that evidence quotes, or else the text or recording that was examined.
 func (d *Document) placeOf(f rules.Finding) place {
 	for _, e := range f.Evidence {
 		switch name, line := splitLine(e.Source); {
@@ -173,7 +162,6 @@ func (d *Document) inFolder(file string) string {
 	return filepath.Join(d.folder, file)
 }
 
-// examined is the place of what is about no file in particular.
 func (d *Document) examined() place {
 	if len(d.Sources) == 1 && d.recheck.Files {
 		return place{file: d.Sources[0]}
@@ -181,8 +169,7 @@ func (d *Document) examined() place {
 	return place{file: noFile}
 }
 
-// isFile reports whether the source of evidence is one of the texts, or a file of the
-// machine.
+// isFile reports whether the source of evidence is one of the texts, or a file of the machine.
 func (d *Document) isFile(source string) bool {
 	if strings.HasPrefix(source, "/") {
 		return !strings.ContainsAny(source, " ,")
@@ -190,8 +177,7 @@ func (d *Document) isFile(source string) bool {
 	return d.isText(source)
 }
 
-// conclusion is the verdict in one line.
-func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.exit() }
+func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.Exit() }
 
 // spokenOf are the rules that findings name, in order of id.
 func (d *Document) spokenOf() []rules.Rule {
@@ -204,12 +190,9 @@ func (d *Document) spokenOf() []rules.Rule {
 	return all
 }
 
-// ruleOf is the rule of a finding. Where it is not known, the finding says what it can.
 func (d *Document) ruleOf(f rules.Finding) rules.Rule {
-	if d.rule != nil {
-		if r, ok := d.rule(f.Rule); ok {
-			return r
-		}
+	if i := slices.IndexFunc(d.rules, func(r rules.Rule) bool { return r.ID == f.Rule }); i >= 0 {
+		return d.rules[i]
 	}
 	return rules.Rule{ID: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence}
 }

@@ -83,9 +83,8 @@ func writeJUnit(b *bytes.Buffer, r *ciReport) {
 	s.Write(b)
 }
 
-// where is the text of an issue, with its place.
 func (r *ciReport) where(i issue) string {
-	at := r.shown(i.place)
+	at := i.place.shown()
 	if i.place.line > 0 {
 		at = fmt.Sprintf("%s:%d", at, i.place.line)
 	}

@@ -12,8 +12,6 @@ import (
 	"text/template"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -22,7 +20,6 @@ import (
 // for an issue or a comment (https://docs.github.com/en/rest/issues/issues).
 const MaxMarkdown = 65_536
 
-// extent is how much a report in Markdown tells.
 type extent struct {
 	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
 	// listed other lists.
@@ -34,8 +31,7 @@ type extent struct {
 	Left string
 }
 
-// extents are tried in turn until the report is short enough. The last is short enough
-// whatever the report holds.
+// extents are tried in turn until the report is short enough, which the last is in any case.
 var extents = []extent{
 	{evidence: 10, lines: 60, listed: 20, findings: 100, Details: true},
 	{evidence: 4, lines: 60, listed: 10, findings: 100, Details: true, Left: "long evidence is shortened"},
@@ -45,15 +41,13 @@ var extents = []extent{
 	{Left: "all but the summary is left out"},
 }
 
-// markdown writes a report for a ticket.
 type markdown struct {
 	*view
 	extent
 	// Cause is what is wrong, and Now and Next are what to do first and then.
 	Cause, Now, Next string
-	// Shown are the parts of files that are listed, Rest what is left out and why.
-	Shown []JudgedObject
-	Rest  string
+	// Listed are the parts of files.
+	Listed *objectList
 }
 
 //go:embed templates/report.md.tmpl
@@ -68,9 +62,8 @@ var markdownTemplate = sync.OnceValue(func() *template.Template {
 func (m *markdown) functions() template.FuncMap {
 	return template.FuncMap{
 		"inline": inline, "short": short, "prose": prose, "code": lines.Code, "codes": m.codes, "cell": lines.Cell, "item": lines.Item,
-		"upper":   func(s any) string { return upper(fmt.Sprint(s)) },
-		"bare":    func(s string) string { return strings.TrimSuffix(s, ".") },
-		"number":  func(i int) int { return i + 1 },
+		"upper": func(s any) string { return upper(fmt.Sprint(s)) },
+		"bare":  bare, "number": number,
 		"maximum": func() int { return MaxMarkdown }, "join": strings.Join, "count": lines.Count, "first": firstItems, "more": moreItems,
 		"listed":   func() int { return m.listed },
 		"messages": func() int { return min(maxMessages, m.listed) },
@@ -79,12 +72,11 @@ func (m *markdown) functions() template.FuncMap {
 		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
 		"favour":   func(c rules.Candidate) string { return inFavour(c, prose, lines.Code) },
 		"seen":     m.evidenceOf,
-		"only":     func(f finding) []finding { return []finding{f} },
+		"most":     func() int { return m.evidence },
 		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief,
 	}
 }
 
-// firstItems are the first items of a list.
 func firstItems(list any, most int) any {
 	v := reflect.ValueOf(list)
 	return v.Slice(0, min(v.Len(), most)).Interface()
@@ -93,8 +85,7 @@ func firstItems(list any, most int) any {
 // moreItems is how many items of a list firstItems leaves out.
 func moreItems(list any, most int) int { return max(0, reflect.ValueOf(list).Len()-most) }
 
-// writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
-// which other trackers read as well.
+// writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/).
 func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	v := newView(d, false)
 	start := b.Len()
@@ -102,7 +93,7 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 		b.Truncate(start)
 		m := &markdown{view: v, extent: e}
 		m.Cause, m.Now, m.Next = m.actions()
-		m.Shown, m.Rest = v.listedObjects(false, m.listed)
+		m.Listed = v.listedObjects(false, m.listed)
 		t := template.Must(markdownTemplate().Clone()).Funcs(m.functions())
 		if err := t.Execute(b, m); err != nil {
 			panic(fmt.Sprintf("write Markdown: %v", err)) // The template is part of the program, and a buffer takes all.
@@ -161,13 +152,12 @@ func (m *markdown) actions() (cause, now, next string) {
 		return cause, m.brief(&lead[0]), recheck
 	case len(f.Steps) > 0:
 		return cause, prose(lines.Cut(maxSummary, f.Steps[0].Look)) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
-	case len(m.Wanted) > 0 && m.open():
+	case len(m.Wanted) > 0 && m.Open():
 		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}
 	return cause, "no remedy is known; see finding 1", recheck
 }
 
-// withoutCause is the same where nothing of medium severity or above was found.
 func (m *markdown) withoutCause() (cause, now, next string) {
 	cause, now, next = "none found", "nothing", "nothing"
 	if len(m.Accepted) > 0 {
@@ -179,7 +169,7 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
 		now, next = "see below for what was not examined, and why", lines.Code(m.Recheck)
-		if hint := m.hint(); hint != "" {
+		if hint := m.Hint(); hint != "" {
 			now = prose(hint)
 		}
 	}
@@ -193,9 +183,6 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 func (m *markdown) brief(r *remedy) string {
 	const most = 2
 	blocks := r.Blocks
-	if len(blocks) > 1 { // The effort is that of what lasts.
-		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.Where == apply.UntilBoot })
-	}
 	said := prose(r.Title)
 	if len(blocks) > 0 && len(blocks[0].Lines) <= most && (blocks[0].Language == "sh" || blocks[0].Language == "text") {
 		said += ": " + after(blocks[0].Where, " ") + m.codes(blocks[0].Lines)
@@ -208,29 +195,18 @@ func (m *markdown) terms(r *remedy) string {
 	var said []string
 	for _, p := range []pair{{"", r.Proof}, {"Cost: ", sentence(r.Cost)}, {"**Caution:** ", r.Caution}, {"Undo: ", r.Undo}} {
 		if p.Text != "" {
-			said = append(said, p.Name+upper(prose(strings.TrimSuffix(p.Text, ".")))+".")
+			said = append(said, p.Name+prose(bare(p.Text))+".")
 		}
 	}
-	return strings.Join(said, " ")
+	return upper(strings.Join(said, " "))
 }
 
-// factTable is what led to findings.
-type factTable struct {
-	Title string
-	Rows  []evidence
-	Most  int
-}
-
-// evidenceOf is what led to findings, each fact once.
-func (m *markdown) evidenceOf(title string, findings []finding) factTable {
-	table := factTable{Title: title, Most: m.evidence}
-	for _, f := range findings {
-		if m.evidence > 0 {
-			table.Rows = append(table.Rows, f.Evidence...)
-		}
+// evidenceOf is what led to a finding, each fact once.
+func (m *markdown) evidenceOf(f finding) []evidence {
+	if m.evidence == 0 {
+		return nil
 	}
-	table.Rows = lines.Unique(table.Rows)
-	return table
+	return lines.Unique(f.Evidence)
 }
 
 // fenced writes a block as it is, in a fence that none of its lines can close.
@@ -250,20 +226,6 @@ func (m *markdown) fenced(b block) string {
 	return margin + strings.Join(all, "\n"+margin)
 }
 
-// AreaRows are the areas that apply, those of which the input says too little as one.
-func (m *markdown) AreaRows() []area.Line {
-	shown, others := m.shownAreas(false)
-	rows := slices.Clone(shown)
-	for i := range rows {
-		rows[i].Name = rules.Area(nameOf(rows[i].Name))
-	}
-	if len(others) > 0 {
-		rows = append(rows, area.Line{Name: rules.Area(inWords(others)), State: area.Unknown, Summary: "the input says too little"})
-	}
-	return rows
-}
-
-// recognised says what a text was taken for.
 func recognised(t facts.Text) string {
 	kinds := lines.Map(t.Kinds, func(k facts.TextKind) string {
 		return fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, lines.Count(k.Lines, "line"))

@@ -11,9 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// matrix is one number or mark for each GPU (a row) and each of the things
-// that it exchanges data with (a column): the other GPUs, or the memory of each
-// NUMA node.
+// matrix is a number or mark for each GPU (a row) and the other GPUs or the memory of each NUMA node (a column).
 type matrix struct {
 	Title, Legend string
 	// Devices are the GPUs by address, Labels their short names.
@@ -23,28 +21,22 @@ type matrix struct {
 	Cells          [][]cell
 }
 
-// cell is a number or a mark.
 type cell struct {
 	Text    string
 	Outcome probe.Outcome
 }
 
-// Bad reports whether a cell is worse than well.
 func (c cell) Bad() bool { return badness[c.Outcome] > badness[probe.OK] }
 
-// Bad reports whether a cell of the table is worse than well.
 func (m matrix) Bad() bool { return m.any(cell.Bad) }
 
-// Several reports whether the table has several GPUs.
 func (m matrix) Several() bool { return len(m.Devices) > 1 }
 
-// any reports whether a cell of the table is as asked for.
 func (m *matrix) any(is func(cell) bool) bool {
 	return slices.ContainsFunc(m.Cells, func(row []cell) bool { return slices.ContainsFunc(row, is) })
 }
 
-// newMatrix makes the table of rates, the mark of what went wrong instead of
-// the rate where data does not arrive. It has no rows without two GPUs.
+// newMatrix makes the table of rates. It has no rows without two GPUs.
 func newMatrix(d *Document, all paths) matrix {
 	var devices []string
 	for _, p := range all {
@@ -75,8 +67,7 @@ type test struct {
 	unit string
 	// within is true for a test that does not cross from one GPU to another.
 	within bool
-	// once is true for a test that is made once for both ways of a pair: half
-	// of the table holds it.
+	// once is true for a test that is made once for both ways of a pair.
 	once bool
 	// host is true for a test with the host's memory, in which the GPU is the
 	// destination if inward is true, else the source.
@@ -99,8 +90,7 @@ var tests = []test{
 	{id: probe.TestDeviceToHost, name: "GPU to host", unit: "GB/s to the memory of each NUMA node", within: true, host: true},
 }
 
-// byWay are the transfers of a test, those of each of its ways together: the process that owns the memory
-// gives it away in one of them.
+// byWay are the transfers of a test, those of each of its ways between processes together.
 func (t test) byWay(r *probe.Report) (ways []string, of map[string][]*probe.Transfer) {
 	of = map[string][]*probe.Transfer{}
 	for i := range r.Transfers {
@@ -111,8 +101,7 @@ func (t test) byWay(r *probe.Report) (ways []string, of map[string][]*probe.Tran
 	return slices.Sorted(maps.Keys(of)), of
 }
 
-// testMatrices makes a table for each test in which something was measured
-// beyond the plain copy, and one for each way where there are several.
+// testMatrices makes a table for each way of each test in which something was measured.
 func testMatrices(d *Document) []matrix {
 	if d.Transfers == nil {
 		return nil
@@ -173,7 +162,6 @@ func (t test) place(x *probe.Transfer) (row, column string) {
 	return row, column
 }
 
-// sorted returns each of the names once, in order.
 func sorted(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortFunc(names, byName)
@@ -183,9 +171,7 @@ func sorted(names []string) []string {
 // byName orders addresses and the names of nodes: "node2" before "node10".
 func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// pairMatrix makes an empty table of GPUs, with the management library's
-// numbers as labels where they are known for each GPU, and the place in the
-// list elsewhere.
+// pairMatrix makes an empty table of GPUs, with the management library's numbers as labels where all are known.
 func pairMatrix(d *Document, devices []string) matrix {
 	m := matrix{Devices: sorted(devices)}
 	n := len(m.Devices)
@@ -210,7 +196,6 @@ func pairMatrix(d *Document, devices []string) matrix {
 	return m
 }
 
-// clear makes every cell one that is not known.
 func (m *matrix) clear() {
 	m.Cells = make([][]cell, len(m.Devices))
 	for i := range m.Devices {
@@ -239,7 +224,7 @@ var marks = []mark{
 	{probe.Error, "ERR", "driver error"},
 	{probe.Slow, "!", "slower than the links allow"},
 	{probe.Unsupported, "-", "not offered"},
-	{probe.Unknown, "?", "not tried, or measured under load and not judged"},
+	{probe.Unknown, "?", "not tried, or not judged"},
 }
 
 // cellOf is a transfer's rate or time, or a mark.
@@ -253,7 +238,7 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 	switch {
 	case t == nil:
 		return cmp.Or(mark, "?")
-	case o != probe.OK && o != probe.Slow && !underLoad(t):
+	case o != probe.OK && o != probe.Slow:
 		return mark
 	case t.GBps != nil:
 		return lines.Rate(*t.GBps) + mark
@@ -261,11 +246,6 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 		return lines.Microseconds(*t.Microseconds) + mark
 	}
 	return string(o)
-}
-
-// underLoad is true of a transfer that was timed while others used its GPUs.
-func underLoad(t *probe.Transfer) bool {
-	return t.Outcome == probe.Unknown && t.Cause == probe.CauseBusy && t.GBps != nil
 }
 
 // explain writes the legend of the marks that are in the table.
@@ -279,7 +259,6 @@ func (m *matrix) explain() {
 	m.Legend = strings.Join(words, ", ")
 }
 
-// column is the width of a column, the blanks before it included.
 func (m *matrix) column() int {
 	width := 0
 	for _, h := range m.Heads {
@@ -291,7 +270,6 @@ func (m *matrix) column() int {
 	return width + 2
 }
 
-// head is the width of the row labels.
 func (m *matrix) head() int {
 	width := 0
 	for i := range m.Devices {
@@ -300,5 +278,4 @@ func (m *matrix) head() int {
 	return width
 }
 
-// width is the number of columns that the table takes.
 func (m *matrix) width() int { return m.head() + len(m.Columns)*m.column() }

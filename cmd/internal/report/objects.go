@@ -64,7 +64,7 @@ func (d *Document) addParts(parts []Part) {
 	slices.SortStableFunc(d.Objects, func(a, b JudgedObject) int {
 		return cmp.Or(
 			slices.Compare(b.Counts.list()[:3], a.Counts.list()[:3]), // Of medium severity and above.
-			cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
+			cmp.Compare(notInFull[b.State], notInFull[a.State]), cmp.Compare(b.Counts.Low+b.Counts.Info, a.Counts.Low+a.Counts.Info),
 		)
 	})
 }
@@ -73,13 +73,8 @@ func (d *Document) addParts(parts []Part) {
 // report has none.
 func (d *Document) Parts() []Part { return d.parts }
 
-// rank orders objects without findings of medium severity or above: those that were not judged in full first.
-func (o JudgedObject) rank() int {
-	if o.State == Healthy {
-		return 1
-	}
-	return 0
-}
+// notInFull comes first of objects without findings of medium severity or above.
+var notInFull = map[State]int{Findings: 1, Inconclusive: 1}
 
 // Standing is what was found about an object, in words.
 func (o JudgedObject) Standing() string {
@@ -89,47 +84,39 @@ func (o JudgedObject) Standing() string {
 	return cmp.Or(o.Counts.String(), "no finding")
 }
 
-// listedObjects are the objects to be listed, and how many are left out and why.
-func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest string) {
+// objectList are the objects to be listed, and how many are left out and why. Width is that of what was found.
+type objectList struct {
+	Rows  []JudgedObject
+	Rest  string
+	Width int
+}
+
+// listedObjects are the objects to be listed; nil where the report is about one.
+func (d *Document) listedObjects(all bool, most int) *objectList {
 	if len(d.Objects) < 2 {
-		return nil, ""
+		return nil
 	}
 	bad := lines.Filter(d.Objects, func(o JudgedObject) bool { return all || o.Standing() != "no finding" })
-	shown = bad
+	l := &objectList{Rows: bad}
 	if !all {
-		shown = bad[:min(len(bad), most)]
+		l.Rows = bad[:min(len(bad), most)]
 	}
 	var left []string
-	if n := len(bad) - len(shown); n > 0 {
+	if n := len(bad) - len(l.Rows); n > 0 {
 		left = append(left, lines.Count(n, "more object"))
 	}
 	if n := len(d.Objects) - len(bad); n > 0 {
 		left = append(left, lines.Count(n, "object")+" without a finding")
 	}
-	return shown, strings.Join(left, "; ")
+	l.Rest = strings.Join(left, "; ")
+	for _, o := range l.Rows {
+		l.Width = max(l.Width, len(o.Standing())+2)
+	}
+	return l
 }
 
-// objects lists what was judged, the worst first.
-func (t *text) objects() {
-	shown, rest := t.v.listedObjects(t.style.Verbose, maxLines)
-	if len(shown) == 0 && rest == "" {
-		return
-	}
-	t.Line()
-	width := 0
-	for _, o := range shown {
-		width = max(width, len(o.Standing())+2)
-	}
-	for _, o := range shown {
-		t.Under(t.Paint(ColorOf(string(o.severity())), lines.Pad(o.Standing(), width)), strings.Repeat(" ", width), lines.Plain, o.Place())
-	}
-	if rest != "" {
-		t.Wrapped("", lines.Dim, rest+map[bool]string{true: " (--verbose)"}[!t.style.Verbose])
-	}
-}
-
-// severity is the worst of what was found about an object; medium if it was not judged in full.
-func (o JudgedObject) severity() rules.Severity {
+// Severity is the worst of what was found about an object; medium if it was not judged in full.
+func (o JudgedObject) Severity() rules.Severity {
 	for i, n := range o.Counts.list() {
 		if n > 0 {
 			return severities[i]
@@ -138,7 +125,6 @@ func (o JudgedObject) severity() rules.Severity {
 	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
 }
 
-// objectOf is the object that a group is about; empty where the report is about a machine or one object.
 func (d *Document) objectOf(g group) string {
 	if g.Object == nil || len(d.Objects) < 2 {
 		return ""

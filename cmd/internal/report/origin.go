@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -53,27 +54,15 @@ type places struct {
 	below map[string][]string
 }
 
-// told is where a fact was read, and its value; that is empty where the facts come from a file, unless it is exact.
-type told struct {
-	source, value string
-	exact         bool
-	// from is the place that rules name instead; empty if it is any.
-	from string
-}
+// told is where a fact was read, its value, and the place that rules name instead. An empty one of the latter is any.
+type told struct{ source, value, from string }
 
 // tells reports whether a piece of evidence may be from there.
 func (t told) tells(e rules.Evidence) bool {
-	switch {
-	case t.from != "" && t.from != e.Source:
-		return false
-	case t.exact:
-		return e.Value == any(t.value)
-	}
-	return t.value == "" || sameValue(t.value, e.Value)
+	return (t.from == "" || t.from == e.Source) && (t.value == "" || sameValue(t.value, e.Value))
 }
 
-// sameValue reports whether a value that a text told is the one that evidence
-// shows, be it in another order or, of a list, as one text.
+// sameValue reports whether two values have the same words, in any order.
 func sameValue(told string, shown any) bool {
 	words := func(text string) []string {
 		list := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
@@ -101,28 +90,22 @@ func placesOf(f *facts.Facts) places {
 	return p
 }
 
-// addEntries adds the places that entries of lists bear themselves.
 func (p *places) addEntries(f *facts.Facts) {
-	exact := func(path, source, value string) {
-		p.at[path] = append(p.at[path], told{source: source, value: value, exact: true})
+	add := func(path, source string, line int, value any, from string) {
+		if line > 0 {
+			p.at[path] = append(p.at[path], told{lineAt(source, line), fmt.Sprint(value), from})
+		}
 	}
 	if f.KernelLog != nil {
 		for _, e := range f.KernelLog.Events {
-			if e.Line > 0 {
-				exact("kernel_log", lineAt(e.Source, e.Line), e.Message)
-			}
+			add("kernel_log", e.Source, e.Line, e.Message, "")
 		}
 	}
 	if f.Env != nil {
 		for _, v := range f.Env.Variables {
-			if slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Name == v.Source }) {
-				exact("env.variables."+v.Name, lineAt(v.Source, v.Line), v.Value)
+			if v.Value != "" && slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Name == v.Source }) {
+				p.at["env.variables."+v.Name] = append(p.at["env.variables."+v.Name], told{source: lineAt(v.Source, v.Line), value: v.Value})
 			}
-		}
-	}
-	add := func(path, source string, line int, value any, from string) {
-		if line > 0 {
-			p.at[path] = append(p.at[path], told{source: lineAt(source, line), value: fmt.Sprint(value), from: from})
 		}
 	}
 	for _, l := range f.Launches {
@@ -148,7 +131,6 @@ func (p *places) addEntries(f *facts.Facts) {
 	}
 }
 
-// lineAt names a line, or where that is not known the text alone.
 func lineAt(source string, line int) string {
 	if line <= 0 {
 		return source
@@ -156,8 +138,7 @@ func lineAt(source string, line int) string {
 	return source + ":" + strconv.Itoa(line)
 }
 
-// plainPath writes the path of a fact with dots alone, as rules name some parts
-// "a[b].c" and others "a.b.c".
+// plainPath writes the path of a fact with dots alone: rules name some parts "a[b].c" and others "a.b.c".
 func plainPath(fact string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(fact)
 }
@@ -183,17 +164,12 @@ func (p *places) of(e rules.Evidence) string {
 	if _, line := splitLine(e.Source); entry || len(p.at[path]) > 0 || line > 0 { // The rule has it from elsewhere, or it is an entry of a list.
 		return ""
 	}
-	lines := slices.Compact(slices.Sorted(slices.Values(p.below[path])))
-	if len(lines) == 1 {
-		return lines[0]
+	places := lines.Unique(p.below[path])
+	if len(places) > 1 { // Several lines of one text.
+		places = lines.Unique(lines.Map(places, func(line string) string { text, _ := splitLine(line); return text }))
 	}
-	var texts []string
-	for _, line := range lines {
-		text, _ := splitLine(line)
-		texts = append(texts, text)
+	if len(places) != 1 {
+		return ""
 	}
-	if texts = slices.Compact(texts); len(texts) == 1 { // Several lines of one text.
-		return texts[0]
-	}
-	return ""
+	return places[0]
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,9 +22,6 @@ type path struct {
 	// plain is the test that every mode of the probe makes.
 	plain *probe.Transfer
 }
-
-// String names the path as findings do.
-func (p path) String() string { return p.source + " -> " + p.destination }
 
 // paths are all ordered pairs of GPUs, by source and destination.
 type paths []path
@@ -80,23 +76,12 @@ func newPaths(d *Document) paths {
 	return all
 }
 
-// with returns the paths of one outcome.
 func (all paths) with(o probe.Outcome) paths {
 	return lines.Filter(all, func(p path) bool { return p.outcome == o })
 }
 
-// tried are the paths with a known result.
 func (all paths) tried() paths {
 	return lines.Filter(all, func(p path) bool { return p.outcome != probe.Unknown })
-}
-
-// lacked says of paths of which nothing is known what they lack: where the data
-// arrived, they were tried.
-func (all paths) lacked() string {
-	if !slices.ContainsFunc(all, func(p path) bool { return p.plain == nil || p.plain.Verified == "" }) {
-		return "judged"
-	}
-	return "tried"
 }
 
 // odd describes the paths that are not well, the worst first.
@@ -105,7 +90,7 @@ func (all paths) odd() []string {
 	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
 	var said []string
 	for _, p := range some {
-		words := p.String() + ": " + string(p.outcome)
+		words := p.source + " -> " + p.destination + ": " + string(p.outcome)
 		if p.decided != nil {
 			if p.decided.Test != probe.TestCopy {
 				words += " (" + p.decided.Test + ")"
@@ -151,7 +136,6 @@ func speed(ts []*probe.Transfer) string {
 	return s
 }
 
-// status is how a line of the report begins.
 type status string
 
 // The statuses.
@@ -163,13 +147,11 @@ const (
 	statusOpen status = "??"
 )
 
-// transfersLine sums up the transfers in one sentence. Its mark is FAIL exactly if
-// something failed, including tests other than the paths, so that it agrees with the
-// verdict.
+// transfersLine sums up the transfers. It is FAIL exactly if something failed, so that it agrees with the verdict.
 func transfersLine(d *Document, all paths) (status, string) {
 	s, said := pathsOrWhy(d, all)
 	if n := failures(d); n > 0 && s != statusFail {
-		s, said = statusFail, said+"; "+othersFailed(d)
+		s, said = statusFail, said+"; "+lines.Count(n, "other failure")
 	}
 	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
 		s, said = statusSlow, said+"; "+lines.Count(n, "other transfer")+" slow"
@@ -180,40 +162,15 @@ func transfersLine(d *Document, all paths) (status, string) {
 	return s, said
 }
 
-// slowTransfers counts the transfers that were too slow.
 func slowTransfers(r *probe.Report) int {
 	return countTransfers(r, func(o probe.Outcome) bool { return o == probe.Slow })
 }
 
-// countTransfers counts the transfers whose outcome a test holds for.
 func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	if r == nil {
 		return 0
 	}
 	return len(lines.Filter(r.Transfers, func(t probe.Transfer) bool { return holds(t.Outcome) }))
-}
-
-// othersFailed names what failed other than the paths between the GPUs.
-func othersFailed(d *Document) string {
-	var names []string
-	for _, g := range d.Transfers.Devices {
-		if g.Outcome.Failed() {
-			names = append(names, "GPU "+g.Address+" could not be initialized")
-		}
-	}
-	tests := map[string]int{}
-	for _, t := range d.Transfers.Transfers {
-		if t.Outcome.Failed() {
-			tests[t.Test+" "+string(t.Outcome)]++
-		}
-	}
-	for _, test := range slices.Sorted(maps.Keys(tests)) {
-		names = append(names, fmt.Sprintf("%s (%d)", test, tests[test]))
-	}
-	if len(names) == 0 {
-		return "the probe fails"
-	}
-	return "failed: " + strings.Join(names, ", ")
 }
 
 // pathsOrWhy sums the peer paths up, or says why there is none.
@@ -243,7 +200,6 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 	return s, said
 }
 
-// oneGPU says what the probe found of the only GPU.
 func oneGPU(t *probe.Report) (status, string) {
 	const none = "only one GPU, so no peer paths"
 	switch checked := t != nil && t.Checked(); {
@@ -257,7 +213,6 @@ func oneGPU(t *probe.Report) (status, string) {
 	return statusOK, none + "; a kernel and copies from and to host memory deliver correct data"
 }
 
-// noGPU says that there is none, or that it is not known.
 func noGPU(d *Document) (status, string) {
 	switch {
 	case d.Profile == rules.Image:
@@ -273,21 +228,9 @@ func noGPU(d *Document) (status, string) {
 	return statusNone, "no GPU here, so no transfer; the host and the container are still judged"
 }
 
-// stageWords say what the driver was doing in a stage of the probe. A stage that is
-// not among them has the name of its test.
-var stageWords = map[string]string{
-	"load library": "while loading its library", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while listing its GPUs",
-	"peer access query": "while querying peer access", "contexts": "while creating a context", "memory": "while allocating memory",
-	"peer access": "while enabling peer access", "kernels": "while compiling kernels", probe.StageCheck: "while checking each GPU", "cleanup": "while freeing memory",
-}
-
 // stopped says what stopped the probe: in which stage, on which GPU, and why.
 func stopped(t *probe.Report, all paths) (status, string) {
-	where := ""
-	if t.Stage != "" {
-		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
-	}
-	where += behind(" on GPU ", t.GPU)
+	where := behind(" in the stage ", t.Stage) + behind(" on GPU ", t.GPU)
 	reason := behind(": ", reasonOfCall(t.Call, t.Reason, t.ErrorName))
 	if t.Left {
 		reason += "; the process that called it cannot be killed"
@@ -310,7 +253,6 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	return statusOpen, "no transfer could be tried" + reason
 }
 
-// pathsLine sums the paths up, the worst first.
 func pathsLine(all paths) (status, string) {
 	var s status
 	var said []string
@@ -330,9 +272,7 @@ func pathsLine(all paths) (status, string) {
 		}
 		said, s = append(said, count+" "+verb+rest(some)), cmp.Or(s, as)
 	}
-	say(probe.Corrupt, statusFail, "deliver", "delivers", func(bad paths) string {
-		return " wrong data: the driver reports success and " + arrived(bad)
-	})
+	say(probe.Corrupt, statusFail, "deliver", "delivers", func(paths) string { return " wrong data, and the driver reports success" })
 	say(probe.Hang, statusFail, "hang", "hangs", func(bad paths) string { return ": not finished within the deadline" + inTests(bad) })
 	say(probe.Error, statusFail, "fail", "fails", errorsOf)
 	say(probe.Slow, statusSlow, "are", "is", func(slow paths) string {
@@ -344,44 +284,11 @@ func pathsLine(all paths) (status, string) {
 		said[len(said)-1] = "the others reach " + v + "; all data is correct"
 	}
 	say(probe.Unsupported, statusNone, "are", "is", func(paths) string { return " not offered by the driver: data goes through host memory" })
-	say(probe.Unknown, statusOpen, "could", "could", func(open paths) string {
-		loaded := lines.Filter(open.deciding(), underLoad)
-		return " not be " + open.lacked() + behind(", ", after(speed(loaded), " under load"))
-	})
+	say(probe.Unknown, statusOpen, "could", "could", func(paths) string { return " not be judged" })
 	if s == statusOK && len(all.with(probe.Unknown)) > 0 {
 		s = statusOpen
 	}
 	return s, strings.Join(said, "; ")
-}
-
-// arrivals say what was in the destination instead of the data, after the part that is wrong where it is not all.
-var arrivals = map[string]struct{ all, part string }{
-	"poison":  {"nothing arrives", " do not arrive"},
-	"zeros":   {"zeros arrive", " arrive as zeros"},
-	"foreign": {all: "another transfer's data arrives"},
-	"source":  {all: "copies change their source"},
-	"overrun": {all: "copies change memory beside their destination"},
-}
-
-// arrived says what was in the destination instead of the data.
-func arrived(bad paths) string {
-	ts := bad.deciding()
-	words := arrivals[ts[0].Found]
-	if words.all == "" || slices.ContainsFunc(ts, func(t *probe.Transfer) bool { return t.Found != ts[0].Found }) {
-		return "unexpected data arrives"
-	}
-	if part := partOf(ts); part != "" && words.part != "" {
-		return part + words.part
-	}
-	return words.all
-}
-
-// partOf is the part that does not arrive of transfers of which only a part does not.
-func partOf(bad []*probe.Transfer) string {
-	if bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
-		return ""
-	}
-	return fmt.Sprintf("the bytes %d to %d", *bad[0].FirstBad, *bad[0].LastBad)
 }
 
 // inTests names the tests that decided, where that is not the plain copy.
@@ -397,7 +304,6 @@ func errorsOf(bad paths) string {
 	return behind(": ", lines.Joined(", ", lines.Unique(names)...)) + inTests(bad)
 }
 
-// figures sums up the tests beyond the plain copy, one part each.
 func figures(d *Document) []string {
 	if d.Transfers == nil {
 		return nil
@@ -424,18 +330,12 @@ func figures(d *Document) []string {
 	return append(parts, gains(d.Collectives)...)
 }
 
-// figure is a test's rates, else its times, else how many went well; what did
-// not go well is counted behind it.
+// figure is a test's rates, else its times; what did not go well is counted behind it.
 func figure(ts []*probe.Transfer) string {
 	rates, times := lines.Range{}, lines.Range{}
 	outcomes := map[probe.Outcome]int{}
-	loaded := 0
 	for _, t := range ts {
-		if underLoad(t) {
-			loaded++
-		} else {
-			outcomes[t.Outcome]++
-		}
+		outcomes[t.Outcome]++
 		if t.GBps != nil {
 			rates.Add(*t.GBps)
 		}
@@ -459,13 +359,9 @@ func figure(ts []*probe.Transfer) string {
 			s += fmt.Sprintf(" (%d %s)", outcomes[o], outcomeInWords(o))
 		}
 	}
-	if loaded > 0 {
-		s += fmt.Sprintf(" (%d under load, not judged)", loaded)
-	}
 	return s
 }
 
-// outcomeInWords is an outcome as it stands in a sentence.
 func outcomeInWords(o probe.Outcome) string {
 	switch o {
 	case probe.Unknown:
@@ -475,4 +371,67 @@ func outcomeInWords(o probe.Outcome) string {
 	default:
 		return string(o)
 	}
+}
+
+const maxNamed = 4
+
+// gapsInWords names each reason why transfers were not tried, behind the GPUs that it applies to, if it does not apply to all.
+func gapsInWords(all []pair) string {
+	return lines.First(lines.Map(together(lines.Unique(all)), func(a alike) string {
+		names := strings.Join(a.Names, ", ")
+		if len(a.Names) > maxNamed {
+			names = lines.Count(len(a.Names), "GPU")
+		}
+		return lines.Joined(" ", names, a.Text)
+	}), maxNamed, "; ")
+}
+
+// gaps says, GPU by GPU and reason by reason, why paths were not tried.
+func gaps(d *Document, open paths) []pair {
+	out := map[string]probe.Device{}
+	for _, device := range d.Transfers.Devices {
+		if device.Outcome != probe.OK && device.Outcome != "" {
+			out[device.Address] = device
+		}
+	}
+	var all []pair
+	for _, p := range open {
+		before := len(all)
+		for _, address := range []string{p.source, p.destination} {
+			if device, ok := out[address]; ok {
+				all = append(all, gapOf(device))
+			}
+		}
+		switch {
+		case len(all) > before:
+		case p.plain != nil && p.plain.Reason != "":
+			all = append(all, pair{Text: p.plain.Reason})
+		default:
+			all = append(all, pair{Text: "the probe did not reach them"})
+		}
+	}
+	return all
+}
+
+// gapOf says why a GPU was not tested, and how to continue.
+func gapOf(device probe.Device) pair {
+	reason := cmp.Or(reasonOfCall(device.Call, device.Reason, device.ErrorName), string(device.Outcome))
+	switch u := device.User; {
+	case device.Cause == probe.CauseBusy && u != nil:
+		if u.PID > 0 {
+			reason = "in use by " + cmp.Or(u.Program, "a process that is not visible here")
+		}
+		reason += ": use --probe-busy to include them"
+	case device.Cause == probe.CauseNoMemory:
+		reason += ": free some of its memory and run again"
+	}
+	return pair{device.Address, reason}
+}
+
+// reasonOfCall is why something failed, with the name of the driver's error. A reason with a call has it.
+func reasonOfCall(call, reason, errorName string) string {
+	if call != "" || reason == "" {
+		return cmp.Or(reason, errorName)
+	}
+	return reason + after(behind(" (", errorName), ")")
 }

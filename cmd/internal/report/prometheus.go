@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 )
 
-// Metric begins a metric for the textfile collector of node_exporter, in the text format of Prometheus
-// (https://prometheus.io/docs/instrumenting/exposition_formats/), and returns what writes a sample of it: the value, and names
-// and values of labels.
+// Metric begins a metric (https://prometheus.io/docs/instrumenting/exposition_formats/), and returns what writes a sample of it: the
+// value, and names and values of labels.
 func Metric(b *bytes.Buffer, name, help string) func(value float64, labels ...string) {
 	name = "gpudoctor_" + name
 	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
@@ -28,7 +27,6 @@ func Metric(b *bytes.Buffer, name, help string) func(value float64, labels ...st
 
 var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// writePrometheus writes metrics.
 func writePrometheus(b *bytes.Buffer, r *ciReport) {
 	Metric(b, "info", "The version of gpudoctor, the digest of its rules and the profile; always 1.")(1, "version", r.Version, "rules_digest", string(r.RulesDigest), "profile", string(r.Profile))
 	put := Metric(b, "verdict", "1 for the state of the verdict, 0 for the others.")
@@ -45,7 +43,7 @@ func writePrometheus(b *bytes.Buffer, r *ciReport) {
 	countAlike(Metric(b, "waived_finding", "Waived findings with this rule and subject."), notCounting)
 	put = Metric(b, "waiver_expiry_timestamp_seconds", "The end of the last day on which a waiver is in force.")
 	for _, alike := range lines.Grouped(notCounting, func(i issue) string { return i.waiver.Place() }) {
-		w := lines.Clean(alike[0].waiver, r.ascii)
+		w := lines.Clean(alike[0].waiver, false)
 		if end, err := time.Parse(waivers.DateForm, w.Expires); err == nil {
 			put(float64(end.AddDate(0, 0, 1).Unix()), "rule", w.Rule, "owner", w.Owner, "place", w.Place())
 		}
@@ -72,7 +70,6 @@ func writePrometheus(b *bytes.Buffer, r *ciReport) {
 	Metric(b, "duration_seconds", "The duration of the last run.")(r.Timing.TotalMS / 1000)
 }
 
-// countAlike counts the findings with the same labels.
 func countAlike(put func(value float64, labels ...string), all []issue) {
 	type labels struct{ rule, severity, confidence, subject string }
 	for _, alike := range lines.Grouped(all, func(i issue) labels {

@@ -16,18 +16,14 @@ import (
 type Format struct {
 	// Name is what --format takes.
 	Name string
-	// Extension is the file name's end, with the dot, that stands for it.
-	// Without the dot it is another name of the format. It is empty if no end of a
-	// name is customary.
+	// Extension is the end of a file's name that stands for it, if any; without the dot it is another name of the format.
 	Extension string
-	// CI is true for a format that a CI system or a monitor reads. It holds findings,
-	// not transfers.
+	// CI is true for a format that a CI system or a monitor reads.
 	CI bool
 
 	write func(b *bytes.Buffer, d *Document, s Style)
 }
 
-// formats are all formats, the default first.
 var formats = []Format{
 	{Name: "text", Extension: ".txt", write: writeText},
 	{Name: "json", Extension: ".json", write: writeJSON},
@@ -56,16 +52,15 @@ type Style struct {
 	Quiet bool
 }
 
-// named lists what formats are called, without those that have no such name.
-func named(of func(Format) string) []string {
-	return lines.NonEmpty(lines.Map(formats, of)...)
+// FormatNames are the names of all formats, the default first.
+func FormatNames() []string {
+	return lines.Map(formats, func(f Format) string { return f.Name })
 }
 
-// FormatNames are the names of all formats, the default first.
-func FormatNames() []string { return named(func(f Format) string { return f.Name }) }
-
 // Extensions are the file name ends that stand for a format.
-func Extensions() []string { return named(func(f Format) string { return f.Extension }) }
+func Extensions() []string {
+	return lines.NonEmpty(lines.Map(formats, func(f Format) string { return f.Extension })...)
+}
 
 // FormatNamed finds a format by its name, or its extension without the dot.
 func FormatNamed(name string) (Format, bool) {
@@ -77,8 +72,7 @@ func FormatNamed(name string) (Format, bool) {
 	return Format{}, false
 }
 
-// FormatOf finds the format that a file's name stands for: it ends in a dot and
-// the format's name or extension.
+// FormatOf finds the format whose name or extension a file's name ends with.
 func FormatOf(file string) (Format, bool) {
 	ext := strings.ToLower(filepath.Ext(file))
 	if ext == "" {
@@ -87,7 +81,6 @@ func FormatOf(file string) (Format, bool) {
 	return FormatNamed(ext[1:])
 }
 
-// Write writes a report in one piece.
 func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
 	f.write(&b, d, s)
@@ -97,18 +90,15 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	return nil
 }
 
-// writeJSON writes the document as it is, indented.
 func writeJSON(b *bytes.Buffer, d *Document, _ Style) {
-	Encode(b, d)
+	Encode(b, lines.Filled(d))
 }
 
 // Encode writes a value as JSON.
 func Encode(b *bytes.Buffer, v any) {
 	raw, err := lines.JSON(v)
 	if err != nil {
-		// Every field of a document can be encoded; the values of evidence
-		// and params were decoded from JSON.
-		panic(fmt.Sprintf("encode a report: %v", err))
+		panic(fmt.Sprintf("encode a report: %v", err)) // Every field can be encoded; values of evidence and params were decoded from JSON.
 	}
 	b.Write(raw)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -129,11 +128,11 @@ func TestGoldenStyles(t *testing.T) {
 		{"acs", "acs-60", Style{Width: 60}},
 		{"acs", "acs-color", Style{Width: 80, Color: true}},
 		{"acs", "acs-quiet", Style{Quiet: true}},
+		{"low", "low-quiet", Style{Quiet: true}},
 		{"hang", "hang-60", Style{Width: 60}},
 		{"healthy", "healthy-80", Style{Width: 80}},
 		{"healthy", "healthy-verbose", Style{Verbose: true}},
 		{"hostile", "hostile-ascii", Style{ASCII: true, Verbose: true}},
-		{"deliberate", "deliberate-verbose", Style{Verbose: true}},
 		{"busy-part", "busy-part-60", Style{Width: 60}},
 		{"steps", "steps-60", Style{Width: 60}},
 		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
@@ -165,23 +164,14 @@ func TestTransfersExitCode(t *testing.T) {
 		{"all in use", busy(), 3},
 		{"no probe", unproven(), 3},
 		{"wrong data", acs(), 1},
-		{"a hang and more", hang(), 1},
-		{"the rest not tried after hangs", gaveUp(), 1},
 		{"the driver hangs", driverHang(), 1},
 		{"no GPU", noGPUs(), 0},
 		{"no GPU, as far as texts tell", fewGPUs(0, func(in *Input) { in.TextsOnly = true }), 3},
 		{"no GPU, and nothing was read", fewGPUs(0, func(in *Input) { in.Facts.PCI, in.Facts.GPUs, in.Facts.Transfers = nil, nil, nil }), 3},
-		{"GPUs that cannot be seen", fewGPUs(0, func(in *Input) {
-			in.Facts.Unknown = append(in.Facts.Unknown, facts.Unknown{Section: "gpus", Fact: "devices", Reason: "no driver"})
-		}), 3},
-		{"no GPU in the tree, one for the driver", fewGPUs(0, func(in *Input) { in.Facts.Transfers.Devices = healthy(1).Facts.Transfers.Devices }), 0},
 		{"one GPU", fewGPUs(1, nil), 0},
 		{"one GPU, no probe", fewGPUs(1, func(in *Input) { in.Facts.Transfers = nil }), 3},
-		{"one GPU, as far as texts tell", fewGPUs(1, func(in *Input) { in.TextsOnly = true }), 3},
 		{"one GPU, two for the driver", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Devices = healthy(2).Facts.Transfers.Devices }), 3},
 		{"one GPU, the driver hangs", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Hang }), 1},
-		{"one GPU, the driver fails", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Error }), 1},
-		{"two GPUs, no probe", fewGPUs(2, func(in *Input) { in.Facts.Transfers = nil }), 3},
 	} {
 		expect.Equal(t, tt.want, TransfersExitCode(New(tt.in)), "%s", tt.name)
 	}
@@ -194,21 +184,6 @@ func fewGPUs(n int, change func(*Input)) Input {
 		change(&in)
 	}
 	return in
-}
-
-// TestFigures checks how tests beyond the plain copy are summed up.
-func TestFigures(t *testing.T) {
-	untried := func(test string, i, j int) probe.Transfer {
-		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.Unknown}
-	}
-	d := New(Input{Facts: &facts.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
-		transfer(probe.TestCopyRead, 0, 1, 393, 450), untried(probe.TestCopyRead, 1, 0),
-		untried(probe.TestAllAtOnce, 0, 1),
-		{Test: probe.TestAtomics, Source: gpuAt(0), Destination: gpuAt(1), Outcome: probe.Unsupported},
-		between("cudaIpc", 0, 1, 155), between("cuMem", 0, 1, 350),
-	}}}})
-	want := []string{"reads 393 GB/s (1 not tried)", "atomics not offered", "between processes 350 GB/s by cuMem, 155 GB/s by cudaIpc", "SM tests not tried: no PTX compiler"}
-	expect.NoDiff(t, want, figures(d), "it")
 }
 
 // TestOnlyNumbersAreReferredTo checks that a finding refers to another one by
@@ -247,10 +222,6 @@ func TestOneScreen(t *testing.T) {
 	}
 }
 
-func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
-	expect.Equal(t, "", textOf(samples()["low"], Style{Quiet: true}), "it")
-}
-
 func TestVerdict(t *testing.T) {
 	with := func(in Input, strict bool, at Threshold, only ...string) Input {
 		in.Strict, in.FailOn, in.Only = strict, at, only
@@ -279,10 +250,8 @@ func TestVerdict(t *testing.T) {
 		{"one GPU needs no transfer", strict(one), Healthy, 0},
 		{"low", low(), Healthy, 0},
 		{"low at low", failOn(low(), "low"), Healthy, 1},
-		{"low at medium", failOn(low(), "medium"), Healthy, 0},
 		{"info at info", failOn(low(), "info"), Healthy, 1},
 		{"critical", acs(), Findings, 1},
-		{"critical at critical", failOn(acs(), "critical"), Findings, 1},
 		{"critical at none", failOn(acs(), "none"), Findings, 3},
 		{"a finding comes before what is missing", strict(driverHang()), Findings, 1},
 		{"low cause of critical consequences", mild, Findings, 1},
@@ -341,9 +310,9 @@ func TestWhySkipped(t *testing.T) {
 	} {
 		expect.NoDiff(t, want, d.Skipped[i], "skipped")
 	}
-	for verbose, hint := range map[bool]string{false: " (--verbose)", true: ""} {
-		want := "Rules: 0 passed, 4 could not be judged, 0 do not apply; d (the rule failed: x (y))" + hint + "."
-		expect.Equal(t, want, (&text{v: newView(d, false), style: Style{Verbose: verbose}}).judged(""), "verbose %v", verbose)
+	for verbose, want := range map[bool]string{false: "; d (the rule failed: x (y)) (--verbose).", true: "."} {
+		got := newText(newView(d, false), Style{Verbose: verbose}).judged()
+		expect.Equal(t, "Rules: 0 passed, 4 could not be judged, 0 do not apply"+want, got, "verbose %v", verbose)
 	}
 }
 
@@ -434,44 +403,6 @@ func TestFaultIsNeverHealth(t *testing.T) {
 			in.Verdict.Skipped = []rules.Skipped{{Rule: "faulty", Missing: []rules.Missing{{Words: "the rule failed"}}, Fault: true}}
 			expect.Equal(t, Inconclusive, New(in).Verdict.State, "%s, %s", severity, profile)
 		}
-	}
-}
-
-// TestIn checks, for each term, where it is used and where it is part of something else.
-func TestIn(t *testing.T) {
-	for _, term := range glossary {
-		for text, want := range map[string]bool{
-			term.Name:                        true,
-			"The " + term.Name + ".":         true,
-			"(" + term.Name + ")":            true,
-			"two " + term.Name + "s":         true,
-			"a" + term.Name:                  false,
-			term.Name + "es":                 false,
-			"NCCL_" + term.Name + "_X=1":     false,
-			"/dev/" + term.Name:              false,
-			term.Name + "x and " + term.Name: true,
-			"":                               false,
-		} {
-			expect.Equal(t, want, slices.Contains(TermsIn(text), term), "%s in %q", term.Name, text)
-		}
-	}
-}
-
-// TestTerms checks that each term is explained once, briefly, and in the glossary of the documents.
-func TestTerms(t *testing.T) {
-	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
-	seen := map[string]bool{}
-	for _, term := range glossary {
-		words := len(strings.Fields(term.Means))
-		expect.That(t, words >= 3 && words <= 17, "%s: %d words", term.Name, words)
-		expect.That(t, !seen[term.Name], "%s twice", term.Name)
-		seen[term.Name] = true
-		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
-			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-			expect.That(t, !row || name != term.Name || line == "| "+name+" | "+term.Means+" |", "docs/glossary.md explains %s in other words", name)
-			return row && slices.Contains(TermsIn(name), term)
-		})
-		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)
 	}
 }
 
@@ -641,7 +572,7 @@ func TestViewIsPrintable(t *testing.T) {
 
 // ours reports whether a place holds what no input reaches.
 func ours(at string) bool {
-	return slices.ContainsFunc([]string{
+	return strings.HasPrefix(at, ".rules[]") || slices.ContainsFunc([]string{
 		".Schema", ".ID", ".Rule", ".Remedy", ".Kind", ".Test", ".Program", ".Role", ".Section", ".Outcome", ".Mode", ".Code", ".FoundBy", ".Links[]", ".Remedies[]", ".Passed[]", ".Cause",
 	}, func(end string) bool { return strings.HasSuffix(at, end) })
 }

@@ -29,10 +29,6 @@ func samples() map[string]*Document {
 		"full":         full(),
 		"busy":         busy(),
 		"busy-part":    busyInPart(),
-		"under-load":   underLoadInPart(),
-		"stopped":      stoppedOnGPU(),
-		"gave-up":      gaveUp(),
-		"deliberate":   deliberate(),
 		"withheld":     withheld(),
 		"steps":        undecided(),
 		"waived":       waived(),
@@ -423,58 +419,6 @@ func busyInPart() Input {
 	use(&in, 6, probe.User{})
 	d.Reason, d.Cause, d.User = "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)", probe.CauseNoMemory, nil
 	d.ErrorCode, d.ErrorName, d.Call = 2, "CUDA_ERROR_OUT_OF_MEMORY", "cuMemAlloc_v2"
-	return in
-}
-
-// underLoadInPart is a machine on which a process came to use a GPU while the probe
-// ran.
-func underLoadInPart() Input {
-	in := healthy(4)
-	for i := range in.Facts.Transfers.Transfers {
-		t := &in.Facts.Transfers.Transfers[i]
-		if t.Test == probe.TestCopy && t.Source == gpuAt(1) {
-			t.InUse(gpuAt(1), probe.User{PID: 1234, Program: "python3"})
-			*t.GBps, t.Threshold = 79.6, nil
-		}
-	}
-	return in
-}
-
-// stoppedOnGPU is a driver that hangs when one GPU's context is made.
-func stoppedOnGPU() Input {
-	in := driverHang()
-	t := in.Facts.Transfers
-	t.Stage, t.Reason, t.GPU = "contexts", "a call of the driver did not return", gpuAt(3)
-	in.Verdict.Findings[0].Message = "A context was not made on " + gpuAt(3) + " within 60 s."
-	return in
-}
-
-// gaveUp is a machine on which so many transfers hang that the rest was not
-// tried.
-func gaveUp() Input {
-	in := hang()
-	t := in.Facts.Transfers
-	t.Outcome, t.Cause, t.Stage, t.Reason = probe.Unknown, probe.CauseGaveUp, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
-	t.Transfers = t.Transfers[:30]
-	return in
-}
-
-// deliberate is a variable that does harm beside two that may be meant, as the
-// ranking advises on them.
-func deliberate() Input {
-	in := low()
-	variable := func(name string, severity rules.Severity) rules.Finding {
-		f := in.Verdict.Findings[0]
-		f.Subject, f.Severity, f.Message = name, severity, name+" is set in the environment."
-		f.Evidence = []rules.Evidence{{Fact: "env.variables[" + name + "].value", Value: "1", Source: "environment"}}
-		f.Params = map[string]any{"variable": name}
-		return f
-	}
-	in.Verdict.Findings = []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info)}
-	in.Advice = nil
-	for _, f := range in.Verdict.Findings {
-		in.Advice = append(in.Advice, unset(f.Subject, f.Rule))
-	}
 	return in
 }
 

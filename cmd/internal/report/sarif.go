@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/chavacava/garif"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -18,93 +16,67 @@ const (
 	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 
-// sarifLog, sarifRun and sarifResult write what the library leaves out if it is empty.
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
+// object is an object of JSON.
+type object = map[string]any
 
-type sarifRun struct {
-	*garif.Run
-	Results []sarifResult `json:"results"`
-}
-
-// sarifResult has a list of suppressions even if it is empty: where one result of a run has a
-// list, all have (SARIF 2.1.0, 3.27.23).
-type sarifResult struct {
-	*garif.Result
-	Suppressions []*garif.Suppression `json:"suppressions"`
-}
+func sarifMessage(text string) object { return object{"text": sarifText(text)} }
 
 // writeSARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
 func writeSARIF(b *bytes.Buffer, r *ciReport) {
-	run := garif.NewRun(garif.NewTool(r.sarifDriver()))
-	run.Invocations = []*garif.Invocation{r.sarifInvocation()}
-	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + string(r.Profile) + "/"}
-	out := sarifRun{Run: run, Results: list(lines.Map(r.issues, issue.sarif))}
-	Encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
+	driver := object{"name": "gpudoctor", "version": r.Version, "rules": lines.Map(r.rules, sarifRule)}
+	Encode(b, lines.Filled(struct {
+		Schema  string   `json:"$schema"`
+		Version string   `json:"version"`
+		Runs    []object `json:"runs"`
+	}{sarifSchema, sarifVersion, []object{{
+		"tool": object{"driver": driver}, "automationDetails": object{"id": "gpudoctor/" + string(r.Profile) + "/"},
+		"invocations": []object{r.sarifInvocation()}, "results": lines.Map(r.issues, issue.sarif),
+	}}}))
 }
 
-// sarifDriver describes the program and the rules that the results name.
-func (r *ciReport) sarifDriver() *garif.ToolComponent {
-	driver := garif.NewDriver("gpudoctor")
-	driver.Version = r.Version
-	driver.Rules = lines.Map(r.rules, sarifRule)
-	return driver
-}
-
-// sarifRule describes a rule.
-func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
-	rule := garif.NewReportingDescriptor(r.ID)
-	rule.ShortDescription = garif.NewMultiformatMessageString(sarifText(r.Title))
-	rule.DefaultConfiguration = garif.NewReportingConfiguration()
-	rule.DefaultConfiguration.Enabled = true
-	rule.DefaultConfiguration.Level = sarifLevels[r.Severity].level
-	help, marked := []string{sarifText(r.Title)}, []string{lines.Inline(r.Title)}
-	if r.Description != "" {
-		rule.FullDescription = garif.NewMultiformatMessageString(sarifText(r.Description))
-		help, marked = []string{sarifText(r.Description)}, []string{lines.Inline(r.Description)}
-	}
+func sarifRule(r rules.Rule) object {
+	said := cmp.Or(r.Description, r.Title)
+	help, marked := []string{sarifText(said)}, []string{lines.Inline(said)}
 	for _, l := range r.Links {
 		help = append(help, sarifText(l.Ref))
 		marked = append(marked, "- "+lines.Inline(l.Ref))
 	}
 	explain := "gpudoctor explain " + r.ID
-	rule.Help = garif.NewMultiformatMessageString(strings.Join(append(help, sarifText(explain)), "\n"))
-	rule.Help.Markdown = strings.Join(append(marked, "\n"+lines.Code(explain)), "\n")
-	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
-		rule.HelpUri = r.Links[0].Ref
-	}
-	properties := garif.PropertyBag{"precision": cmp.Or(sarifPrecisions[r.Confidence], "low"), "problem.severity": sarifLevels[r.Severity].problem}
+	level := sarifLevels[r.Severity]
+	properties := object{"precision": cmp.Or(sarifPrecisions[r.Confidence], "low"), "problem.severity": level.problem}
 	if len(r.Areas) > 0 {
 		properties["tags"] = r.Areas
 	}
-	rule.Properties = &properties
+	rule := object{
+		"id": r.ID, "shortDescription": sarifMessage(r.Title), "defaultConfiguration": object{"enabled": true, "level": level.level}, "properties": properties,
+		"help": object{
+			"text":     strings.Join(append(help, sarifText(explain)), "\n"),
+			"markdown": strings.Join(append(marked, "\n"+lines.Code(explain)), "\n"),
+		},
+	}
+	if r.Description != "" {
+		rule["fullDescription"] = sarifMessage(r.Description)
+	}
+	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
+		rule["helpUri"] = r.Links[0].Ref
+	}
 	return rule
 }
 
-// isURL reports whether a source is an address of the web.
 func isURL(ref string) bool {
 	u, err := url.Parse(ref)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
 // sarifInvocation says how the run went: what was not examined, and why.
-func (r *ciReport) sarifInvocation() *garif.Invocation {
-	invocation := garif.NewInvocation(r.Verdict.ExitCode < 2)
-	invocation.ExitCode = r.Verdict.ExitCode
-	invocation.ExitCodeDescription = r.Verdict.Reason
-	level := string(garif.ResultLevel_Warning)
+func (r *ciReport) sarifInvocation() object {
+	level := "warning"
 	if r.Verdict.ExitCode > 1 {
-		level = string(garif.ResultLevel_Error)
+		level = "error"
 	}
+	var all []object
 	add := func(id, level, text string) {
-		n := garif.NewNotification(garif.NewMessageFromText(sarifText(text)))
-		n.Level = level
-		n.Descriptor = garif.NewReportingDescriptorReference()
-		n.Descriptor.Id = id
-		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, n)
+		all = append(all, object{"message": sarifMessage(text), "level": level, "descriptor": object{"id": id}})
 	}
 	for _, g := range r.gaps {
 		add(string(g.Code), level, g.Text)
@@ -113,48 +85,43 @@ func (r *ciReport) sarifInvocation() *garif.Invocation {
 		add("exit-code", level, r.broken)
 	}
 	for _, said := range r.Unused {
-		add("waiver-unused", string(garif.ResultLevel_Note), said)
+		add("waiver-unused", "note", said)
 	}
 	for _, skipped := range r.Skipped {
-		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+reasonOf(skipped))
+		add("not-judged/"+skipped.Rule, "note", skipped.Rule+" was not judged: "+reasonOf(skipped))
+	}
+	invocation := object{"executionSuccessful": r.Verdict.ExitCode < 2, "exitCode": r.Verdict.ExitCode, "exitCodeDescription": r.Verdict.Reason}
+	if len(all) > 0 {
+		invocation["toolExecutionNotifications"] = all
 	}
 	return invocation
 }
 
-// sarif is an issue as a result.
-func (i issue) sarif() sarifResult {
-	r := garif.NewResult(garif.NewMessageFromText(sarifText(i.text())))
-	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevels[i.Severity].level
-	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.fingerprint}
-	location := garif.NewLocation().WithURI(sarifURI(i.place.file))
-	if i.place.line > 0 {
-		location.PhysicalLocation.Region = garif.NewRegion()
-		location.PhysicalLocation.Region.StartLine = i.place.line
+// sarif is an issue as a result. It has a list of suppressions even if that is empty: where one result of a run has a list, all
+// have (SARIF 2.1.0, 3.27.23).
+func (i issue) sarif() object {
+	location := sarifPlace(i.place)
+	location["logicalLocations"] = []object{{"fullyQualifiedName": i.Subject, "kind": "resource"}}
+	var suppressions []object
+	if i.waived() {
+		suppressions = []object{{"kind": "external", "status": "accepted", "justification": i.Terms, "location": sarifPlace(place{i.waiver.File, i.waiver.Line})}}
 	}
-	logical := garif.NewLogicalLocation()
-	logical.FullyQualifiedName, logical.Kind = i.Subject, "resource"
-	location.LogicalLocations = []*garif.LogicalLocation{logical}
-	r.Locations = []*garif.Location{location}
-	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.fails}
-	r.Properties = &properties
-	return sarifResult{Result: r, Suppressions: i.suppressions()}
+	return object{
+		"ruleId": i.Rule, "kind": "fail", "level": sarifLevels[i.Severity].level, "message": sarifMessage(i.text()), "locations": []object{location},
+		"partialFingerprints": object{"gpudoctor/v1": i.fingerprint}, "suppressions": suppressions,
+		"properties": object{"severity": i.Severity, "confidence": i.Confidence, "failsGate": i.fails},
+	}
 }
 
-// suppressions are the waiver of a result, if it has one.
-func (i issue) suppressions() []*garif.Suppression {
-	if !i.waived() {
-		return []*garif.Suppression{}
+func sarifPlace(p place) object {
+	physical := object{"artifactLocation": object{"uri": sarifURI(p.file)}}
+	if p.line > 0 {
+		physical["region"] = object{"startLine": p.line}
 	}
-	s := garif.NewSuppression("external")
-	s.Status, s.Justification = "accepted", i.Terms
-	s.Location = garif.NewLocation().WithURI(sarifURI(i.waiver.File))
-	s.Location.PhysicalLocation.Region = garif.NewRegion()
-	s.Location.PhysicalLocation.Region.StartLine = i.waiver.Line
-	return []*garif.Suppression{s}
+	return object{"physicalLocation": physical}
 }
 
-// sarifURI is a file as a reference: absolute for a file of the machine, relative for one
-// that was named.
+// sarifURI is a file as a reference: absolute for a file of the machine, relative for one that was named.
 func sarifURI(file string) string {
 	u := url.URL{Path: file}
 	if strings.HasPrefix(file, "/") {
@@ -163,19 +130,15 @@ func sarifURI(file string) string {
 	return u.String()
 }
 
-// sarifText writes a text such that nothing in it is a placeholder (3.11.5) or a link
-// (3.11.6).
+// sarifText writes a text such that nothing in it is a placeholder (3.11.5) or a link (3.11.6).
 func sarifText(text string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(text)
 }
 
 // sarifLevels are the levels of severities, and how GitHub's code scanning sorts by them.
-var sarifLevels = map[rules.Severity]struct {
-	level   garif.ResultLevel
-	problem string
-}{
-	rules.Critical: {garif.ResultLevel_Error, "error"}, rules.High: {garif.ResultLevel_Error, "error"}, rules.Medium: {garif.ResultLevel_Warning, "warning"},
-	rules.Low: {garif.ResultLevel_Note, "recommendation"}, rules.Info: {garif.ResultLevel_Note, "recommendation"},
+var sarifLevels = map[rules.Severity]struct{ level, problem string }{
+	rules.Critical: {"error", "error"}, rules.High: {"error", "error"}, rules.Medium: {"warning", "warning"},
+	rules.Low: {"note", "recommendation"}, rules.Info: {"note", "recommendation"},
 }
 
 // sarifPrecisions are the confidences as GitHub's code scanning names them.

@@ -10,15 +10,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// story is what became of the processes of a job that failed.
 type story struct {
 	// Title counts the processes and the hosts.
 	Title string
 	Parts []part
 }
 
-// part is processes of which the texts tell the same: their part in what happened, who they are, what they did last,
-// and the place that shows it of the first of them.
+// part is processes of which the texts tell the same, and the place that shows it of the first of them.
 type part struct{ Label, Who, What, Place string }
 
 // labels are the parts of processes in one word, in the order of the story.
@@ -39,12 +37,7 @@ func newStory(j *facts.Job) *story {
 		return nil
 	}
 	s := &story{Title: fmt.Sprintf("The job: %d processes", max(j.Size, len(j.Members)))}
-	hosts := map[string]bool{}
-	for _, m := range j.Members {
-		if m.Host != "" {
-			hosts[m.Host] = true
-		}
-	}
+	hosts := lines.Unique(lines.NonEmpty(lines.Map(j.Members, func(m facts.Member) string { return m.Host })...))
 	if len(hosts) > 0 {
 		s.Title += " on " + lines.Count(len(hosts), "host")
 	}
@@ -61,7 +54,7 @@ func newStory(j *facts.Job) *story {
 }
 
 // unseenRanks are those that the job has by its size, and of which no text tells.
-func unseenRanks(j *facts.Job) []int {
+func unseenRanks(j *facts.Job) (unseen []int) {
 	known := map[int]bool{}
 	for _, m := range j.Members {
 		if m.Rank == nil {
@@ -69,7 +62,6 @@ func unseenRanks(j *facts.Job) []int {
 		}
 		known[*m.Rank] = true
 	}
-	var unseen []int
 	for rank := range j.Size {
 		if !known[rank] {
 			unseen = append(unseen, rank)
@@ -78,7 +70,6 @@ func unseenRanks(j *facts.Job) []int {
 	return unseen
 }
 
-// who names processes.
 func who(all []facts.Member) string {
 	var numbers []int
 	for _, m := range all {
@@ -92,20 +83,11 @@ func who(all []facts.Member) string {
 	m := all[0]
 	name := "a process"
 	if m.Rank != nil {
-		name = fmt.Sprintf("rank %d", *m.Rank)
+		name = ranks(numbers)
 	}
-	if m.Host != "" {
-		name += " on " + m.Host
-	}
-	var more []string
+	name += behind(" on ", m.Host)
 	if m.PID != 0 {
-		more = append(more, fmt.Sprintf("process %d", m.PID))
-	}
-	if m.Device != nil {
-		more = append(more, fmt.Sprintf("CUDA device %d", *m.Device))
-	}
-	if len(more) > 0 {
-		name += " (" + strings.Join(more, ", ") + ")"
+		name += fmt.Sprintf(" (process %d)", m.PID)
 	}
 	return name
 }
@@ -117,7 +99,6 @@ func ranks(numbers []int) string {
 	return "ranks " + lines.Ranges(numbers)
 }
 
-// did says what a process did last.
 func did(m *facts.Member) string {
 	switch {
 	case m.Role == facts.RoleLost:
@@ -138,23 +119,17 @@ func did(m *facts.Member) string {
 	return "no sign of a fault"
 }
 
-// collective names the collective in which a process waits.
 func collective(p *facts.Progress) string {
-	op, number := p.Op, p.Seq
-	if op == "" {
-		op = "the collective"
+	op := cmp.Or(p.Op, "the collective")
+	switch {
+	case p.Seq != nil:
+		return fmt.Sprintf("%s number %d", op, *p.Seq)
+	case p.Completed != nil:
+		return fmt.Sprintf("%s number %d", op, *p.Completed+1)
 	}
-	if number == nil && p.Completed != nil {
-		next := *p.Completed + 1
-		number = &next
-	}
-	if number == nil {
-		return op
-	}
-	return fmt.Sprintf("%s number %d", op, *number)
+	return op
 }
 
-// ended says how a process ended.
 func ended(d *facts.Death) string {
 	switch {
 	case d.What == "exception":
@@ -172,7 +147,6 @@ func ended(d *facts.Death) string {
 // maxSaid bounds the characters of a program's words.
 const maxSaid = 120
 
-// placeIn is the line that shows what a process did last.
 func placeIn(m *facts.Member) string {
 	source, line := m.Source, m.Line
 	switch {
@@ -186,5 +160,5 @@ func placeIn(m *facts.Member) string {
 	if source == "" || line == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", source, line)
+	return lineAt(source, line)
 }

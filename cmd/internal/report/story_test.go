@@ -33,11 +33,11 @@ func TestStory(t *testing.T) {
 			&facts.Job{Size: 4, Members: []facts.Member{
 				of(0, facts.RoleWaits, waits), of(1, facts.RoleWaits, waits), of(2, facts.RoleWaits, waits),
 				of(3, facts.RoleFirst, func(m *facts.Member) {
-					m.Host, m.PID, m.Device, m.End = "node7", 12, new(3), &facts.Death{What: "exit", Code: new(9), Source: "job.log", Line: 4}
+					m.Host, m.PID, m.End = "node7", 12, &facts.Death{What: "exit", Code: new(9), Source: "job.log", Line: 4}
 				}),
 			}},
 			`The job: 4 processes on 1 host
-first rank 3 on node7 (process 12, CUDA device 3): exited with code 9 job.log:4
+first rank 3 on node7 (process 12): exited with code 9 job.log:4
 waits ranks 0 to 2: in ALLREDUCE number 7 job.log:9`,
 		},
 		"every kind of end": {

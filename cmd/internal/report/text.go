@@ -2,157 +2,203 @@ package report
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
+	_ "embed"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
+	"text/template"
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Bounds of what the text shows unless all is asked for.
+// Bounds of what the text shows unless all is asked for. The template has others.
 const (
-	leastBelow   = 20 // Columns of a text below a node of the picture.
-	maxMessages  = 4  // Messages of findings that are shown as one.
-	maxSubjects  = 4  // Subjects of findings that are shown as one.
-	maxLow       = 6  // Findings of severity low and info.
-	maxReasons   = 3  // Reasons why a verdict is not healthy.
-	maxLines     = 16 // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
-	maxPaths     = 8  // Peer paths instead of a table that does not fit.
-	largeMachine = 8  // GPUs beyond which it is not shown unless asked for.
+	maxMessages = 4  // Messages of findings that are shown as one.
+	maxReasons  = 3  // Reasons why a verdict is not healthy.
+	maxObjects  = 16 // Parts of files.
 )
 
-// labelWidth is the width of the labels of a remedy and of evidence.
 const labelWidth = 7
+
+//go:embed templates/report.txt.tmpl
+var textTemplateText string
+
+// textTemplate is the template. Its functions are replaced by those of a text. What stands behind a tab is broken into lines: no value
+// of a view holds one.
+var textTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("text").Funcs((&text{}).functions()).Parse(strings.ReplaceAll(textTemplateText, "»", "\t")))
+})
 
 // text writes a report for a person.
 type text struct {
 	lines.Page
 	v     *view
 	style Style
-	all   bool // Each remedy is told in full, and what it is called.
+	full  bool // Each remedy is told in full, and what it is called.
+
+	template *template.Template
 }
 
-// ColorOf is the colour of a severity or a status.
+// ColorOf is the colour of a severity, a status, the state of an area or the class of a verdict.
 func ColorOf(s string) lines.Color {
 	switch s {
-	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
+	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem), "bad":
 		return lines.Red
-	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown):
+	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown), "warn", "open", "yellow":
 		return lines.Yellow
 	case string(rules.Low), string(area.Note):
 		return lines.Cyan
-	case string(area.OK):
+	case string(area.OK), "good", "green":
 		return lines.Green
 	}
 	return lines.Dim
 }
 
-// newText prepares a report for a person.
-func newText(b *bytes.Buffer, v *view, s Style) *text {
-	t := &text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}
-	t.B = b
+func newText(v *view, s Style) *text {
+	return (&text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}).prepared()
+}
+
+func (t *text) prepared() *text {
+	t.template = template.Must(textTemplate().Clone()).Funcs(t.functions())
 	return t
 }
 
-// writeText writes a report for a person at a terminal or a log.
+func (t *text) functions() template.FuncMap {
+	bound := func(most int) int {
+		if t.style.Verbose {
+			return 1 << 30
+		}
+		return most
+	}
+	some := func(names []string, most int, separator string) string {
+		return lines.First(names, bound(most), separator)
+	}
+	paint := func(c, s any) string { return t.Paint(ColorOf(fmt.Sprint(c)), fmt.Sprint(s)) }
+	return template.FuncMap{
+		"paint": paint, "pad": func(s any, width int) string { return lines.Pad(fmt.Sprint(s), width) },
+		"dim":   func(s string) string { return t.Paint(lines.Dim, s) },
+		"bold":  func(s any) string { return t.Paint(lines.Bold, fmt.Sprint(s)) },
+		"label": func(s string) string { return paint("green", lines.Pad(s, labelWidth)) },
+		"blank": func(s any) string { return strings.Repeat(" ", utf8.RuneCountInString(fmt.Sprint(s))) },
+		"entry": func(label any, said, remark string) string {
+			return paint(label, lines.Pad(fmt.Sprint(label), 6)) + "\t" + said + after(behind(" (", remark), ")")
+		},
+		"in":    t.in,
+		"first": func(list any, most int) any { return firstItems(list, bound(most)) },
+		"more":  func(list any, most int) int { return moreItems(list, bound(most)) },
+		"some":  some,
+		"at": func(e effect) string {
+			if slices.Equal(e.Subjects, []string{"host"}) {
+				return ""
+			}
+			return ": " + some(e.Subjects, maxMessages, ", ")
+		},
+		"brief": func(s string) string {
+			if t.style.Verbose {
+				return s
+			}
+			return sentence(s)
+		},
+		"bare": bare, "number": number, "join": strings.Join, "count": lines.Count, "took": took, "topics": func(all []finding) string { return strings.Join(topics(all), ", ") },
+		"favour":  func(c rules.Candidate) string { return inFavour(c, strings.TrimSpace, strings.TrimSpace) },
+		"quoted":  quoted,
+		"verbose": func() bool { return t.style.Verbose },
+		"full":    func() bool { return t.full },
+		"grave":   func() int { return t.v.Grave },
+		"objects": func() *objectList { return t.v.listedObjects(t.style.Verbose, maxObjects) },
+		"reaching": func() []rules.Finding {
+			return lines.Filter(t.v.Findings, func(f rules.Finding) bool { return t.v.FailOn.reaches(worst(f)) })
+		},
+		"fits": func(m matrix) bool { return m.width() <= t.Width-6 },
+		"rows": t.rows, "tree": t.treeLines,
+		"conclusion": t.conclusion, "judged": t.judged,
+		"logWish":     func() string { return logWish },
+		"hiddenPaths": func() string { return topology.HiddenPaths },
+		"example": func() string {
+			if !t.v.Verdict.has(ReasonNoGPU) {
+				return ""
+			}
+			return t.style.Example
+		},
+	}
+}
+
+// shownLine matches the beginning of a line of the template's output that is shown.
+var shownLine = lazy.New(`(?m)^ *\|`)
+
+// in is a part of the report behind a margin.
+func (t *text) in(margin, name string, data any) string {
+	return shownLine.ReplaceAllString(t.executed(name, data), "|"+margin)
+}
+
+func (t *text) executed(name string, data any) string {
+	var b strings.Builder
+	if err := t.template.ExecuteTemplate(&b, name, data); err != nil {
+		panic(fmt.Sprintf("write text: %v", err)) // The template is part of the program, and a builder takes all.
+	}
+	return b.String()
+}
+
+// escapes matches what colours a text.
+var escapes = lazy.New(`\x1b\[([0-9;]*)m`)
+
+func (t *text) write(name string, data any) {
+	for line := range strings.Lines(t.executed(name, data)) {
+		line, shown := strings.CutPrefix(strings.TrimLeft(strings.TrimSuffix(line, "\n"), " "), "|")
+		lead, said, broken := strings.Cut(line, "\t")
+		switch {
+		case broken:
+			color := lines.Plain
+			if m := escapes.FindStringSubmatch(said); m != nil {
+				color, said = lines.Color(m[1]), escapes.ReplaceAllString(said, "")
+			}
+			t.Under(lead, strings.Repeat(" ", utf8.RuneCountInString(escapes.ReplaceAllString(lead, ""))), color, said)
+		case shown:
+			t.Line(line)
+		}
+	}
+}
+
 func writeText(b *bytes.Buffer, d *Document, s Style) {
-	t := newText(b, newView(d, s.ASCII), s)
+	t := newText(newView(d, s.ASCII), s)
 	if s.Quiet {
-		t.quiet()
-		return
+		t.write("quiet", t.v)
+	} else {
+		t.write("report", t.v)
 	}
-	t.machine()
-	t.areas()
-	t.objects()
-	t.story()
-	if !d.textsOnly {
-		t.matrix()
-	}
-	t.Line()
-	for i := range t.v.Serious() {
-		if i == maxLines && len(t.v.Objects) > 0 && !s.Verbose {
-			t.Line()
-			t.Wrapped("", lines.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", lines.Count(t.v.Grave-i, "more finding")))
-			break
-		}
-		t.finding(&t.v.Found[i])
-	}
-	if t.v.Grave > 0 {
-		t.Line()
-	}
-	t.slight(t.v.Slight())
-	t.waived()
-	if b := t.v.Baseline; b != nil {
-		t.Head("Since " + b.Source)
-		for _, e := range b.Entries() {
-			t.entry(e.Lead, e.Text, "")
-		}
-	}
-	t.Line()
-	if s.Verbose {
-		t.details()
-	}
-	t.closing()
+	b.Write(t.B.Bytes())
 }
 
-// quiet writes one line for each finding that makes the exit code 1.
-func (t *text) quiet() {
-	for _, f := range t.v.Findings {
-		if t.v.FailOn.reaches(worst(f)) {
-			t.Line(t.Paint(ColorOf(string(f.Severity)), string(f.Severity)), " ", f.Rule, " ", f.Subject, ": ", f.Message)
-		}
+func (t *text) rows(m matrix) []string {
+	head, column := m.head(), m.column()
+	heads := strings.Join(lines.Map(m.Heads, func(h string) string { return lines.Pad(h, -column) }), "")
+	all := []string{t.Paint(lines.Dim, strings.Repeat(" ", head)+heads)}
+	for i, cells := range m.Cells {
+		row := lines.Map(cells, func(c cell) string { return strings.Repeat(" ", column-len(c.Text)) + t.Paint(c.color(), c.Text) })
+		all = append(all, t.Paint(lines.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head))+strings.Join(row, ""))
 	}
-	if t.v.Verdict.ExitCode != 0 {
-		t.exit()
-	}
+	return all
 }
 
-// machine writes the machine, and the texts that were read.
-func (t *text) machine() {
-	name := "gpudoctor " + t.v.Version + "   "
-	t.Under(t.Paint(lines.Bold, name), strings.Repeat(" ", utf8.RuneCountInString(name)), lines.Plain, strings.Join(t.v.Machine, ", "))
-	t.texts()
-}
-
-// story writes what became of the processes of a job.
-func (t *text) story() {
-	if t.v.Story == nil {
-		return
+func (c cell) color() lines.Color {
+	switch {
+	case c.Text == "." || badness[c.Outcome] < badness[probe.OK]:
+		return lines.Dim
+	case badness[c.Outcome] > badness[probe.Slow]:
+		return lines.Red
+	case c.Outcome == probe.Slow:
+		return lines.Yellow
 	}
-	t.Head(t.v.Story.Title)
-	for i, p := range t.v.Story.Parts {
-		if i == maxLines && !t.style.Verbose {
-			t.entry("", fmt.Sprintf("and %d more (--verbose)", len(t.v.Story.Parts)-i), "")
-			break
-		}
-		t.entry(p.Label, p.Who+": "+p.What, p.Place)
-	}
-}
-
-// transfers writes what became of the transfers.
-func (t *text) transfers() {
-	if t.v.textsOnly {
-		return
-	}
-	t.entry(string(t.v.Status), t.v.Said, took(t.v.Timing.TotalMS))
-	t.remark("      ", lines.Dim, "", strings.Join(t.v.Figures, "; "))
-	t.matrix()
-}
-
-// entry writes a status, a sentence and a remark behind it.
-func (t *text) entry(label, said, remark string) {
-	t.Under(t.Paint(ColorOf(label), lines.Pad(label, 6)), strings.Repeat(" ", 6), lines.Plain, said+after(behind(" (", remark), ")"))
-}
-
-// hanging writes a label and a text; further lines are aligned with the text.
-func (t *text) hanging(margin, label string, c lines.Color, said string) {
-	t.Under(margin+t.Paint(c, lines.Pad(label, labelWidth)), margin+strings.Repeat(" ", labelWidth), c, said)
+	return lines.Plain
 }
 
 // took is a time in words; empty when it was not taken.
@@ -168,111 +214,12 @@ func took(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-// finding writes a finding of medium severity or above: what is wrong, then what to do, then how to see
-// that it helped.
-func (t *text) finding(f *finding) {
-	t.Line()
-	margin := strings.Repeat(" ", len(fmt.Sprint(f.Number))+2)
-	t.title(margin, f)
-	t.remark(margin, lines.Dim, "", f.About)
-	if len(f.Messages) > maxMessages || !f.Named {
-		t.Wrapped(margin, lines.Plain, t.some(f.Subjects, maxSubjects))
-	}
-	for i, m := range f.Messages {
-		if i == maxMessages && !t.style.Verbose {
-			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more (--verbose)", len(f.Messages)-i))
-			break
-		}
-		t.Wrapped(margin, lines.Plain, m)
-	}
-	if f.Terms != "" {
-		t.hanging(margin, "terms", lines.Dim, f.Terms)
-	}
-	t.candidates(margin, f)
-	for _, e := range f.Effects {
-		said := "cause of " + e.Rule
-		if e.Rule == f.Rule {
-			said = "also: " + e.Message
-		} else if !slices.Equal(e.Subjects, []string{"host"}) {
-			said += ": " + t.some(e.Subjects, maxSubjects)
-		}
-		t.Wrapped(margin, lines.Dim, said)
-	}
-	if t.style.Verbose {
-		t.evidence(margin, f)
-	} else {
-		t.quotes(margin, f)
-	}
-	t.cure(margin, f)
-}
-
-// candidates writes what may lie behind a finding.
-func (t *text) candidates(margin string, f *finding) {
-	for _, c := range f.Candidates {
-		t.hanging(margin, "may be", lines.Plain, c.Cause+": "+inFavour(c, strings.TrimSpace, strings.TrimSpace))
-	}
-}
-
-// title writes what a finding is called, and which rule found it.
-func (t *text) title(margin string, f *finding) {
-	about := f.Rule + ", " + f.Certainty
+// Times counts the findings that are told as one: " x 2".
+func (f *finding) Times() string {
 	if n := len(f.Subjects); n > 1 {
-		about = fmt.Sprintf("%s x %d, %s", f.Rule, n, f.Certainty)
+		return fmt.Sprintf(" x %d", n)
 	}
-	severity := string(f.Severity)
-	indent := margin + strings.Repeat(" ", len(severity)+2)
-	t.Under(t.Paint(lines.Bold, fmt.Sprint(f.Number))+"  "+t.Paint(ColorOf(severity), severity)+"  ", indent, lines.Bold, f.Title)
-	t.Line(indent, t.Paint(lines.Dim, about))
-}
-
-// some lists the first of several names.
-func (t *text) some(names []string, most int) string {
-	if t.style.Verbose {
-		most = len(names)
-	}
-	return lines.First(names, most, ", ")
-}
-
-// evidence writes what led to a finding.
-func (t *text) evidence(margin string, f *finding) {
-	for _, e := range f.Evidence {
-		t.hanging(margin, "seen", lines.Dim, e.Fact+" = "+e.Value+" ("+e.Source+")")
-	}
-}
-
-// valueOf is a fact's value as JSON on one line.
-func valueOf(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// slight writes the findings below medium, a line each.
-func (t *text) slight(all []finding) {
-	const margin = "      "
-	for i := range all {
-		f := &all[i]
-		said := f.Messages[0]
-		if i == maxLow && !t.style.Verbose {
-			t.Wrapped(margin, lines.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, strings.Join(topics(all[i:]), ", ")))
-			break
-		}
-		if !t.style.Verbose {
-			said = sentence(said)
-		}
-		t.entry(string(f.Severity), said+f.Like(), f.Rule)
-		if !t.style.Verbose {
-			t.flags(margin, f)
-			continue
-		}
-		t.evidence(margin, f)
-		t.cure(margin, f)
-		t.Line()
-	}
+	return ""
 }
 
 // Like counts the findings beside the one that is told.
@@ -283,23 +230,8 @@ func (f *finding) Like() string {
 	return ""
 }
 
-// topics are what findings are about, each once.
 func topics(all []finding) []string {
-	return lines.Unique(lines.Map(all, func(f finding) string { return f.Topic }))
-}
-
-// details writes what became of the rules, and what could not be read. Texts and what to send stand elsewhere.
-func (t *text) details() {
-	for _, list := range t.v.Examined() {
-		if !list.Detail {
-			continue
-		}
-		t.Head(list.Title)
-		for _, row := range list.Rows {
-			t.Under("  ", "    ", lines.Plain, strings.Join(row.Names, ", ")+behind(": ", row.Text))
-		}
-	}
-	t.Line()
+	return lines.Unique(lines.Map(all, func(f finding) string { return f.Rule }))
 }
 
 // conclusion is the verdict in a sentence.
@@ -308,10 +240,10 @@ func (t *text) conclusion() string {
 	if d.Verdict.State == Findings {
 		return upper(d.Title) + "."
 	}
-	gaps := lines.First(d.Gaps, maxReasons, "; ")
+	gaps := lines.First(d.Verdict.Missing, maxReasons, "; ")
 	switch v := &d.Verdict; {
 	case t.style.Verbose:
-		gaps = strings.Join(d.Gaps, "; ")
+		gaps = strings.Join(d.Verdict.Missing, "; ")
 	case v.has(ReasonFailed):
 	case v.has(ReasonUnread), v.has(ReasonTexts):
 		gaps = v.text(ReasonCut)
@@ -321,42 +253,11 @@ func (t *text) conclusion() string {
 	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
 }
 
-// closing writes the verdict.
-func (t *text) closing() {
-	d := t.v
-	said := t.conclusion()
-	t.Wrapped("", cmp.Or(map[string]lines.Color{"good": lines.Green, "bad": lines.Red}[d.class()], lines.Yellow), said)
-	t.Wrapped("", lines.Plain, t.judged(said))
-	t.wanted()
-	t.remark("", lines.Dim, "", d.RedactedNote())
-	t.remark("", lines.Dim, "For more detail: ", d.hint())
-	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.Line("To see a report for a machine with GPUs: ", t.Paint(lines.Bold, "gpudoctor check --from example:"+t.style.Example))
-	}
-	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
-		t.exit()
-	}
-}
-
-// exit writes the exit code and its reason.
-func (t *text) exit() {
-	t.Wrapped("", lines.Dim, t.v.exit())
-}
-
-// besides counts the findings that do not decide the verdict; empty if there are none.
-func (d *Document) besides() string {
-	if said := d.Verdict.Tally(); said != "" {
-		return "; " + said
-	}
-	return ""
-}
-
-// judged counts the rules by what became of them, and names those that are at fault themselves, but for
-// what was said of them already.
-func (t *text) judged(said string) string {
+// judged counts the rules by what became of them, and names those at fault that the conclusion does not.
+func (t *text) judged() string {
 	var faults []string
 	for _, skipped := range t.v.Skipped {
-		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(said, text) { // What facts lack, their areas tell.
+		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(t.conclusion(), text) { // What facts lack, their areas tell.
 			faults = append(faults, text)
 		}
 	}
@@ -364,8 +265,11 @@ func (t *text) judged(said string) string {
 	return "Rules: " + t.v.rulesInNumbers() + behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
 }
 
-// hint is what would make known most of what is not.
-func (d *Document) hint() string {
+// besides counts the findings that do not decide the verdict; empty if there are none.
+func (d *Document) besides() string { return behind("; ", d.Verdict.Tally()) }
+
+// Hint is what would make known most of what is not.
+func (d *Document) Hint() string {
 	if len(d.Skipped) == 0 {
 		return ""
 	}
@@ -375,13 +279,156 @@ func (d *Document) hint() string {
 	return strings.Join(texts[:min(2, len(texts))], "; ")
 }
 
-// worst is the worst severity of a finding and what it explains.
-func worst(f rules.Finding) rules.Severity {
-	s := f.Severity
-	for _, e := range f.Explains {
-		if w := worst(e); atLeast(w, s) {
-			s = w
+// picture draws the machine with what is wrong in it; nil where no GPU is known.
+func (v *view) picture(ascii bool) *topology.Machine {
+	var faults []topology.Fault
+	for _, f := range v.Found {
+		if len(f.Places) > 0 {
+			faults = append(faults, topology.Fault{Number: f.Number, Severity: string(f.Severity), Title: f.Title, Rule: f.Rule, Places: f.Places, OnLink: f.OnLink})
 		}
 	}
-	return s
+	return lines.Clean(topology.New(v.shown(), faults), ascii)
+}
+
+// WriteTopology writes the picture of the machine as a tree, and what is wrong in it.
+func WriteTopology(w io.Writer, d *Document, s Style) error {
+	v := newView(d, s.ASCII)
+	shown := struct {
+		*view
+		Picture *topology.Machine
+		Why     string
+	}{v, v.picture(s.ASCII), "how the GPUs are connected is not known"}
+	switch {
+	case d.textsOnly:
+		shown.Why = "the input does not show how GPUs are connected"
+	case len(d.Host.GPUs) == 0:
+		_, shown.Why = noGPU(v.Document)
+	}
+	t := newText(v, s)
+	t.write("topology", shown)
+	if _, err := w.Write(t.B.Bytes()); err != nil {
+		return fmt.Errorf("write topology: %w", err)
+	}
+	return nil
+}
+
+// treeLines are the nodes, a line each, their links in columns at the right of the names,
+// or below them where there is no room, and below a node what is wrong there.
+func (t *text) treeLines(m *topology.Machine) []string {
+	t = &text{Page: lines.Page{B: &bytes.Buffer{}, Width: t.Width, Color: t.Color}, style: t.style}
+	rows := m.Rows(t.style.ASCII)
+	names, speeds, rates := 0, 0, 0
+	for _, r := range rows {
+		if r.Up != nil {
+			names = max(names, utf8.RuneCountInString(r.Lead+r.Label()))
+			speeds, rates = max(speeds, utf8.RuneCountInString(r.Up.Speed)), max(rates, len(r.Up.Rate))
+		}
+	}
+	beside := names+len("  ")+speeds+len("  ")+rates <= t.Width
+	for _, r := range rows {
+		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
+		if r.Up != nil && r.Up.Speed != "" && beside {
+			line = lines.Pad(line, names) + "  " + lines.Pad(r.Up.Speed, speeds) + "  " + lines.Pad(r.Up.Rate, rates)
+		} else if r.Up != nil && r.Up.Speed != "" {
+			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
+		}
+		detail := lines.Joined(", ", below...)
+		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.Width {
+			line, detail = line+"  "+detail, ""
+		}
+		t.Line(t.Paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		if detail != "" {
+			t.below(r, lines.Dim, detail)
+		}
+		t.faults(r)
+	}
+	return strings.Split(strings.TrimSuffix(t.B.String(), "\n"), "\n")
+}
+
+func (t *text) below(r topology.Row, c lines.Color, said string) {
+	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), 20)) {
+		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
+	}
+}
+
+// faults writes what is wrong at a node and on the link above it.
+func (t *text) faults(r topology.Row) {
+	for _, f := range r.Marks() {
+		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
+		switch {
+		case slices.ContainsFunc(r.Faults, func(o topology.Fault) bool { return o.Number == f.Number }):
+		case slices.Contains(f.Places, r.Up.Port):
+			said += " at port " + r.Up.Port
+		default:
+			said += " on this link"
+		}
+		t.below(r, ColorOf(f.Severity), said)
+	}
+}
+
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// sentence is the first sentence of a text, without its full stop.
+func sentence(s string) string {
+	for i := range len(s) - 2 {
+		if s[i] == '.' && s[i+1] == ' ' && s[i+2] >= 'A' && s[i+2] <= 'Z' {
+			return s[:i]
+		}
+	}
+	return strings.TrimSuffix(s, ".")
+}
+
+// bare is a text without its full stop.
+func bare(s string) string { return strings.TrimSuffix(s, ".") }
+
+func number(i int) int { return i + 1 }
+
+// after is a lead with what separates it from what it leads to; nothing if it is empty.
+func after(lead, separator string) string {
+	if lead == "" {
+		return ""
+	}
+	return lead + separator
+}
+
+// behind is a text with what separates it from what stands before it; nothing if it is empty.
+func behind(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// inWords lists names: "a, b and c".
+func inWords(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+type pair struct{ Name, Text string }
+
+type alike struct {
+	Names []string
+	Text  string
+}
+
+// together gathers names of which the same is said, in order.
+func together(all []pair) []alike {
+	return lines.Map(lines.Grouped(all, func(p pair) string { return p.Text }), func(same []pair) alike {
+		return alike{lines.Map(same, func(p pair) string { return p.Name }), same[0].Text}
+	})
+}
+
+// commonest gathers names of which the same is said, most names first.
+func commonest(all []pair) []alike {
+	rows := together(all)
+	slices.SortStableFunc(rows, func(a, b alike) int { return len(b.Names) - len(a.Names) })
+	return rows
 }

@@ -22,8 +22,7 @@ type Wanted struct {
 	Settles []string `json:"settles"`
 }
 
-// wish is a text to ask for: what is easiest to produce, without root where
-// that is enough. It was sent if one of kinds is among the texts.
+// wish is a text to ask for. It was sent if one of kinds is among the texts.
 type wish struct {
 	send  string
 	kinds []string
@@ -55,7 +54,6 @@ var wishes = map[string]wish{
 	"benchmarks": {"all_reduce_perf -b 8 -e 1G -f 2 -g 8, with the number of GPUs for 8, of nccl-tests or rccl-tests", []string{"nccl-tests"}},
 }
 
-// sent reports whether a text of a wish's kinds is among the texts.
 func (d *Document) sent(w wish) bool {
 	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool {
 		return slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return slices.Contains(w.kinds, k.Kind) })
@@ -65,11 +63,9 @@ func (d *Document) sent(w wish) bool {
 // weights say how much a rule that could be judged is worth, by severity.
 var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Medium: 2, rules.Low: 1}
 
-// jobFailed is the rule that reports a failure without its cause.
 const jobFailed = "job-failed"
 
-// wanted lists the texts that would decide the rules that could not be judged, most
-// useful first.
+// wanted lists the texts that would decide the rules that could not be judged, most useful first.
 func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 	severity := map[string]rules.Severity{}
 	for _, r := range known {
@@ -111,21 +107,14 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 	return list
 }
 
-// open reports whether something is wrong and no finding names its cause with
-// some certainty.
-func (d *Document) open() bool {
-	return d.textsOnly && d.Verdict.State == Findings && !d.concluded()
-}
-
-// concluded reports whether a finding names a cause with some certainty.
-func (d *Document) concluded() bool {
-	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool {
+// Open reports whether something is wrong and no finding names its cause with some certainty.
+func (d *Document) Open() bool {
+	return d.textsOnly && d.Verdict.State == Findings && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool {
 		return atLeast(f.Severity, rules.Medium) && f.Confidence != rules.Possible
 	})
 }
 
-// quotes are the lines of texts that led to the findings of a group, each
-// once.
+// quotes are the lines of texts that led to the findings of a group, each once.
 func (d *Document) quotes(g group) []rules.Evidence {
 	var all []rules.Evidence
 	for _, f := range g.findings {
@@ -143,13 +132,11 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	return all
 }
 
-// isText reports whether a name is that of one of the texts.
 func (d *Document) isText(name string) bool {
 	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name })
 }
 
-// quoted is a line of a text as a person reads it: where it stands, and what it
-// says, or what the fact is that was read there.
+// quoted is a line of a text: where it stands, and what it says, or the fact that was read there.
 func quoted(e evidence) string {
 	if e.Text != e.Value && (strings.HasPrefix(e.Fact, "logs.") || strings.HasPrefix(e.Fact, "kernel_log.")) {
 		return e.Source + "  " + e.Text
@@ -157,8 +144,7 @@ func quoted(e evidence) string {
 	return e.Source + "  " + e.Fact + " = " + e.Value
 }
 
-// textsLine says which texts were recognised as what; others lists those that were
-// not read, and then those in which nothing was recognised, or that tell of what is past.
+// textsLine says which texts were recognized as what; others lists those that were not, the unread first.
 func (d *Document) textsLine() (recognised, others []string) {
 	var unread []string
 	for _, t := range d.Texts {
@@ -180,65 +166,4 @@ func (d *Document) textsLine() (recognised, others []string) {
 		}
 	}
 	return recognised, append(unread, others...)
-}
-
-// Bounds of what the text shows of texts.
-const (
-	maxTexts  = 6 // Texts that are listed.
-	maxQuotes = 3 // Lines that are quoted under a finding.
-	maxWanted = 4 // Texts that are asked for.
-)
-
-// texts writes what was read as what.
-func (t *text) texts() {
-	if len(t.v.Texts) == 0 {
-		return
-	}
-	recognised, others := t.v.textsLine()
-	list := func(label string, names []string, right string) {
-		said := strings.Join(names, "; ")
-		if !t.style.Verbose {
-			said = lines.First(names, maxTexts, "; ")
-		}
-		if said != "" {
-			t.entry(label, said, right)
-		}
-	}
-	if len(t.v.Objects) < 2 || t.style.Verbose { // The table names them.
-		list("read", recognised, took(t.v.Timing.TotalMS))
-	}
-	list("note", others, "")
-}
-
-// quotes writes the lines that led to a finding.
-func (t *text) quotes(margin string, f *finding) {
-	for i, e := range f.Quotes {
-		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", lines.Dim, "and "+lines.Count(len(f.Quotes)-i, "more line")+" (--verbose)")
-			break
-		}
-		t.hanging(margin, "seen", lines.Dim, quoted(e))
-	}
-}
-
-// wanted writes what to send where nothing could be concluded.
-func (t *text) wanted() {
-	if len(t.v.Objects) > 0 {
-		return // What is open in a file is shown by no log.
-	}
-	if t.v.textsOnly && t.v.Verdict.State == Inconclusive {
-		t.Wrapped("", lines.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
-		return
-	}
-	if !t.v.open() || len(t.v.Wanted) == 0 {
-		return
-	}
-	t.Wrapped("", lines.Plain, "To narrow this down, send the following, most useful first:")
-	for i, w := range t.v.Wanted {
-		if i == maxWanted && !t.style.Verbose {
-			break
-		}
-		t.hanging("  ", "send", lines.Plain, w.Send)
-	}
-	t.Wrapped("  ", lines.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

@@ -19,16 +19,9 @@ type State string
 
 // The states of a verdict.
 const (
-	// Healthy means that all that the profile calls for was examined, and that
-	// nothing of medium severity or above was found.
-	Healthy State = "healthy"
-	// Findings means that something of medium severity or above was found, waived or
-	// not.
-	Findings State = "findings"
-	// Inconclusive means that nothing of medium severity or above was found, and
-	// that something failed, or something that the profile calls for was not
-	// examined: Verdict.Reasons says what.
-	Inconclusive State = "inconclusive"
+	Healthy      State = "healthy"      // All that the profile calls for was examined, and nothing of medium severity or above was found.
+	Findings     State = "findings"     // Something of medium severity or above was found, waived or not.
+	Inconclusive State = "inconclusive" // Nothing of it was found, and something failed or was not examined: Verdict.Reasons says what.
 )
 
 // ReasonCode names why a verdict is not Healthy.
@@ -36,35 +29,20 @@ type ReasonCode string
 
 // The reasons.
 const (
-	// ReasonFinding is a finding of medium severity or above.
-	ReasonFinding ReasonCode = "finding"
-	// ReasonWaived is a waived finding of medium severity or above.
-	ReasonWaived ReasonCode = "finding-waived"
-	// ReasonFailed means that transfers failed, but no finding reports it.
-	ReasonFailed ReasonCode = "transfers-failed"
-	// ReasonProbe means that the probe was requested but failed.
-	ReasonProbe ReasonCode = "probe-failed"
-	// ReasonUntried means that transfers were not tried, for a reason that is not a
-	// failure: they were not requested, or other processes use the GPUs.
-	ReasonUntried ReasonCode = "transfers-untried"
-	// ReasonSection means that a section of the facts could not be read.
-	ReasonSection ReasonCode = "section-unknown"
-	// ReasonRule means that a rule could not be judged that was asked for by
-	// name, or whose finding would be high or critical.
-	ReasonRule ReasonCode = "rule-not-judged"
-	// ReasonNoGPU means that there is no GPU to judge.
-	ReasonNoGPU ReasonCode = "no-gpu"
-	// ReasonTexts means that texts were examined instead of a machine.
-	ReasonTexts ReasonCode = "texts-only"
-	// ReasonCut means that texts were not read, or only in part.
-	ReasonCut ReasonCode = "texts-unread"
-	// ReasonBroken is a file of a job that is not valid or cannot be read.
-	ReasonBroken ReasonCode = "file-broken"
-	// ReasonUnread means that nothing in the texts was recognized.
-	ReasonUnread ReasonCode = "nothing-recognised"
+	ReasonFinding ReasonCode = "finding"            // A finding of medium severity or above.
+	ReasonWaived  ReasonCode = "finding-waived"     // A waived finding of medium severity or above.
+	ReasonFailed  ReasonCode = "transfers-failed"   // Transfers failed, and no finding reports it.
+	ReasonProbe   ReasonCode = "probe-failed"       // The probe was requested and failed.
+	ReasonUntried ReasonCode = "transfers-untried"  // Transfers were not tried, for a reason that is not a failure.
+	ReasonSection ReasonCode = "section-unknown"    // A section of the facts could not be read.
+	ReasonRule    ReasonCode = "rule-not-judged"    // A rule that --only names was not judged, or one whose finding would be high or critical.
+	ReasonNoGPU   ReasonCode = "no-gpu"             // There is no GPU to judge.
+	ReasonTexts   ReasonCode = "texts-only"         // Texts were examined instead of a machine.
+	ReasonCut     ReasonCode = "texts-unread"       // Texts were not read, or only in part.
+	ReasonBroken  ReasonCode = "file-broken"        // A file of a job is not valid or cannot be read.
+	ReasonUnread  ReasonCode = "nothing-recognised" // Nothing in the texts was recognized.
 )
 
-// reasonCodes are all of them.
 var reasonCodes = []ReasonCode{
 	ReasonFinding, ReasonWaived, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonBroken, ReasonUnread,
 }
@@ -74,8 +52,6 @@ type Reason struct {
 	// Code is for programs, Text for people.
 	Code ReasonCode `json:"code"`
 	Text string     `json:"text"`
-
-	short string // Text without what the line of the transfers says.
 }
 
 // Verdict is the result of the report in one object. The headline, the closing line,
@@ -101,7 +77,6 @@ type Verdict struct {
 	Missing []string `json:"missing"`
 }
 
-// has reports whether one of the reasons is of that kind.
 func (v *Verdict) has(code ReasonCode) bool {
 	return slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == code })
 }
@@ -116,22 +91,17 @@ func (v *Verdict) text(code ReasonCode) string {
 	return ""
 }
 
-// shortly is the reason without what the line of the transfers says.
-func (r Reason) shortly() string { return cmp.Or(r.short, r.Text) }
-
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
 	return lines.Filter(v.Reasons, func(r Reason) bool { return r.Code != ReasonFinding && r.Code != ReasonWaived })
 }
 
 // shortly gives the first of the reasons that are no findings in a sentence.
-func (v *Verdict) shortly(most int) string {
-	return lines.First(lines.Map(v.gaps(), Reason.shortly), most, "; ")
-}
+func (v *Verdict) shortly() string { return lines.First(v.Missing, maxReasons, "; ") }
 
 // judge computes the verdict, once, from all that the report holds.
 func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
-	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived), Reasons: []Reason{}, Missing: []string{}}
+	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived)}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
 			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.About()})
@@ -144,7 +114,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	}
 	grave := len(v.Reasons) > 0
 	v.Reasons = append(v.Reasons, d.unexamined(in, lacks)...)
-	v.Missing = append(v.Missing, lines.Map(v.gaps(), func(r Reason) string { return r.Text })...)
+	v.Missing = lines.Map(v.gaps(), func(r Reason) string { return r.Text })
 	switch {
 	case grave:
 		v.State = Findings
@@ -169,14 +139,14 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 1, fmt.Sprintf("%s at or above %s", lines.Count(reaching, "finding"), d.FailOn)
 	case d.collectivesFailed(d.waivedFindings()):
 		return 3, "collectives failed, but no finding at or above " + string(d.FailOn) + " reports it"
-	case v.has(ReasonFailed), d.unwaivedFailures() > 0:
+	case v.has(ReasonFailed), d.failuresIn(rules.Unexplained(d.Transfers, d.waivedFindings())) > 0:
 		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
 		return 3, "the probe was requested but failed"
 	case v.has(ReasonBroken):
 		return 3, "a file of the job is broken: " + v.text(ReasonBroken)
 	case strict && len(v.gaps()) > 0:
-		return 3, "--strict is set, and these were not examined: " + v.shortly(maxReasons)
+		return 3, "--strict is set, and these were not examined: " + v.shortly()
 	case len(d.Findings) > 0 && d.FailOn == Never:
 		return 0, "--fail-on none"
 	case len(d.Findings) > 0:
@@ -187,15 +157,12 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	return 0, "no finding"
 }
 
-// unexamined says what failed without a finding that says so, and what the
-// verdict needs and was not examined.
+// unexamined says what failed without a finding that says so, and what was not examined.
 func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 	var all []Reason
-	// The rules that would report it may have been excluded, or a policy may have
-	// replaced them.
 	rest := rules.Unexplained(d.Transfers, d.AllFindings())
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
-		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
+		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (they failed or are too slow, and the rules that report them were excluded)"})
 	}
 	all = append(all, d.collectivesGap()...)
 	all = append(all, unreadTexts(in.Facts.Texts)...)
@@ -229,52 +196,43 @@ func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 // collectivesFailed reports whether collectives failed that no finding of a list cites.
 func (d *Document) collectivesFailed(list []rules.Finding) bool {
 	c := d.Collectives
-	cited := func(f rules.Finding) bool { return f.Cites("collectives") }
 	failed := c != nil && (c.Outcome.Failed() || slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome.Failed() }))
-	return failed && !slices.ContainsFunc(list, cited)
+	return failed && !slices.ContainsFunc(list, citesCollectives)
 }
+
+func citesCollectives(f rules.Finding) bool { return f.Cites("collectives") }
 
 // collectivesGap says that collectives failed or are slow without a finding that cites them, or could not be run.
 func (d *Document) collectivesGap() []Reason {
 	switch c := d.Collectives; {
 	case c == nil:
 		return nil
-	case d.collectivesFailed(d.AllFindings()):
-		return []Reason{{Code: ReasonFailed, Text: "collectives (they failed, and the rules that report them were excluded)"}}
-	case c.Outcome == probe.Slow && !slices.ContainsFunc(d.AllFindings(), func(f rules.Finding) bool { return f.Cites("collectives") }):
-		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
+	case d.collectivesFailed(d.AllFindings()), c.Outcome == probe.Slow && !slices.ContainsFunc(d.AllFindings(), citesCollectives):
+		return []Reason{{Code: ReasonFailed, Text: "collectives (they failed or are too slow, and the rules that report them were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
 	}
 	return []Reason{untried(d.harmless(d.Collectives.Cause, d.Collectives.GPUs...), "collectives", cmp.Or(d.Collectives.Reason, "they could not be run"))}
 }
 
-// unreadTexts says how many texts were not read to their end, and names the first.
+// unreadTexts says how many texts were not read to their end, and names the first. What holds no text does not count.
 func unreadTexts(texts []facts.Text) []Reason {
-	unread, all := 0, 0
-	var first *facts.Text
-	for i := range texts {
-		t := &texts[i]
-		if t.Unread == "" && t.Problem != "" {
-			continue // It holds no text.
-		}
-		all += max(t.More, 1)
-		if t.Unread == "" {
-			continue
-		}
-		unread += max(t.More, 1)
-		if first == nil {
-			first = t
-		}
-	}
-	if first == nil {
+	texts = lines.Filter(texts, func(t facts.Text) bool { return t.Unread != "" || t.Problem == "" })
+	unread := lines.Filter(texts, func(t facts.Text) bool { return t.Unread != "" })
+	if len(unread) == 0 {
 		return nil
 	}
-	which := first.Name + ": " + first.Problem
-	if unread > 1 {
+	number := func(of []facts.Text) (n int) {
+		for _, t := range of {
+			n += max(t.More, 1)
+		}
+		return n
+	}
+	which := unread[0].Name + ": " + unread[0].Problem
+	if number(unread) > 1 {
 		which = "the first is " + which
 	}
-	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, lines.Count(all, "text"), which)}}
+	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", number(unread), lines.Count(number(texts), "text"), which)}}
 }
 
 // reasonsFor are reasons of one kind, for names of which the same is said.
@@ -284,7 +242,6 @@ func reasonsFor(code ReasonCode, all []pair) []Reason {
 	})
 }
 
-// notJudged is the reason of a rule that could not be judged.
 func notJudged(s Skipped) Reason {
 	return Reason{Code: ReasonRule, Text: s.Rule + " (" + reasonOf(s) + ")"}
 }
@@ -298,10 +255,8 @@ func missingSections(lacks []rules.Missing) []Reason {
 	}))
 }
 
-// missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would
-// be high or critical. told is true where the lack of transfers is a reason by
-// itself. Where every transfer between several GPUs was tried and
-// arrived at full speed, that answers what would have explained a failure.
+// missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would be high or critical.
+// told is true where the lack of transfers is a reason by itself. Good transfers answer what would have explained a failure.
 func (d *Document) missingRules(in Input, told bool) []Reason {
 	answered := map[string]bool{}
 	if d.Profile == rules.Training && proven(d) {
@@ -325,14 +280,12 @@ func lacksTransfersAlone(s Skipped) bool {
 	return len(s.Lacks) > 0 && !slices.ContainsFunc(s.Lacks, func(m rules.Missing) bool { return m.Section() != "transfers" })
 }
 
-// measured are the rules that judge the transfers themselves: what explains their
-// findings is answered where the transfers are good.
+// measured are the rules that judge the transfers themselves.
 var measured = map[string]bool{
 	"p2p-broken-platform": true, "p2p-slow": true, "p2p-unsupported-gpu": true, "transfer-failed": true, "driver-hang": true,
 }
 
-// proven reports whether the probe came to its end and every GPU and every
-// transfer that the driver offers is good.
+// proven reports whether the probe ended and every GPU and every transfer that the driver offers is good.
 func proven(d *Document) bool {
 	t := d.Transfers
 	return t != nil && t.Outcome == probe.OK && len(t.Devices) > 0 &&
@@ -344,20 +297,12 @@ func proven(d *Document) bool {
 // the driver finds no GPU where there is none is no failure.
 func failures(d *Document) int { return d.failuresIn(d.Transfers) }
 
-// unwaivedFailures counts those that no waived finding accounts for.
-func (d *Document) unwaivedFailures() int {
-	if len(d.Waived) == 0 {
-		return failures(d)
-	}
-	return d.failuresIn(rules.Unexplained(d.Transfers, d.waivedFindings()))
-}
-
 // failuresIn counts what failed in a part of the probe's report.
 func (d *Document) failuresIn(t *probe.Report) int {
 	if t == nil {
 		return 0
 	}
-	devices := lines.Filter(t.Devices, func(g probe.Device) bool { return g.Outcome.Failed() && inUse[g.ErrorCode] == "" })
+	devices := lines.Filter(t.Devices, func(g probe.Device) bool { return g.Outcome.Failed() })
 	n := countTransfers(t, probe.Outcome.Failed) + len(devices)
 	if t.Outcome.Failed() && !d.noGPU() {
 		n++
@@ -365,37 +310,13 @@ func (d *Document) failuresIn(t *probe.Report) int {
 	return n
 }
 
-// noGPU reports whether the driver says that it finds no GPU, and nothing else
-// shows one.
+// noGPU reports whether the driver says that it finds no GPU, and nothing else shows one.
 func (d *Document) noGPU() bool {
 	return d.Transfers != nil && d.Transfers.ErrorCode == noDeviceCode && len(d.Host.GPUs) == 0
 }
 
-// inShort says what of a probe's report is left: "2 transfers failed".
-func inShort(rest *probe.Report) string {
-	failed, slow := countTransfers(rest, probe.Outcome.Failed), slowTransfers(rest)
-	var said []string
-	if failed > 0 {
-		said = append(said, lines.Count(failed, "transfer")+" failed")
-	}
-	if slow > 0 {
-		said = append(said, lines.Count(slow, "transfer")+" too slow")
-	}
-	if n := len(rest.Devices); n > 0 {
-		said = append(said, lines.Count(n, "GPU")+" could not be initialized")
-	}
-	if rest.Outcome.Failed() {
-		said = append(said, "the probe failed")
-	}
-	return strings.Join(said, ", ")
-}
-
-// Error codes that say that there is nothing to probe (cuda.h):
-// CUDA_ERROR_NO_DEVICE, and for a GPU that others hold, as probes before 0.2
-// recorded it, CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_DEVICE_UNAVAILABLE.
+// noDeviceCode says that there is nothing to probe (CUDA_ERROR_NO_DEVICE, cuda.h).
 const noDeviceCode = 100
-
-var inUse = map[int]probe.Cause{2: probe.CauseNoMemory, 46: probe.CauseBusy}
 
 // untried is the reason for something that was not tried. It is excused where that is no failure of the probe.
 func untried(excused bool, what, why string) Reason {
@@ -447,8 +368,7 @@ func (d *Document) harmless(cause probe.Cause, gpus ...string) bool {
 	return slices.Contains([]probe.Cause{probe.CauseNoDevice, probe.CauseBusy, probe.CauseNoAccess, probe.CauseLeftAlone, probe.CauseUnavailable}, cause)
 }
 
-// excused reports whether that a transfer was not tried is no failure of the probe: where a
-// GPU is why, that of each GPU that takes no part.
+// excused reports whether it is no failure of the probe that a transfer was not tried, or its GPUs.
 func (d *Document) excused(t *probe.Transfer) bool {
 	if t.Cause != probe.CauseDevice && t.Cause != "" {
 		return d.harmless(t.Cause, t.Source, t.Destination)
@@ -461,8 +381,7 @@ func (d *Document) excused(t *probe.Transfer) bool {
 
 // excusedGPU reports the same of a GPU. A failure is counted by itself.
 func (d *Document) excusedGPU(g probe.Device) bool {
-	cause := cmp.Or(g.Cause, inUse[g.ErrorCode])
-	return cause == "" && g.Outcome.Failed() || d.harmless(cause, g.Address)
+	return g.Cause == "" && g.Outcome.Failed() || d.harmless(g.Cause, g.Address)
 }
 
 // untriedGPUs are the GPUs that were not tested, as far as no path says so.
@@ -474,7 +393,7 @@ func (d *Document) untriedGPUs() []Reason {
 		if g.Outcome == probe.OK || g.Outcome.Failed() || told {
 			continue
 		}
-		all = append(all, untried(d.excusedGPU(g), "transfers", gapOf(g).String()))
+		all = append(all, untried(d.excusedGPU(g), "transfers", gapsInWords([]pair{gapOf(g)})))
 	}
 	return all
 }
@@ -490,43 +409,33 @@ func (d *Document) untriedPaths() []Reason {
 	excused := !slices.ContainsFunc(unknown, func(p path) bool {
 		return p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain)
 	})
-	why := fmt.Sprintf("%d of %s could not be %s", len(unknown), lines.Count(len(all), "peer path"), unknown.lacked())
-	r := untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))
-	r.short = "transfers (" + why + ")"
-	return []Reason{r}
+	why := fmt.Sprintf("%d of %s could not be judged", len(unknown), lines.Count(len(all), "peer path"))
+	return []Reason{untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))}
 }
 
 // untriedTests are the tests beyond the plain copy of which nothing is known.
 func (d *Document) untriedTests() []Reason {
-	of := map[string]Reason{} // Of each test, one excused and one not.
+	var all []Reason
 	for i := range d.Transfers.Transfers {
 		t := &d.Transfers.Transfers[i]
 		if t.Test == probe.TestCopy || t.Outcome != probe.Unknown || t.Cause == probe.CauseDevice {
 			continue
 		}
 		r := untried(d.excused(t), t.Test, cmp.Or(t.Reason, "not tried"))
-		if key := t.Test + " " + string(r.Code); of[key].Text == "" {
-			of[key] = r
+		if !slices.ContainsFunc(all, func(o Reason) bool { return o.Code == r.Code && strings.HasPrefix(o.Text, t.Test+" (") }) { // Of each test, one excused and one not.
+			all = append(all, r)
 		}
 	}
-	all := lines.Map(slices.Sorted(maps.Keys(of)), func(key string) Reason { return of[key] })
 	if why := d.Transfers.SMTests; why != "" {
 		all = append(all, untried(true, "SM loads and stores", why))
 	}
 	return all
 }
 
-// unseen says why there may be GPUs although none is seen: a library failed
-// that has something to answer.
-func (d *Document) unseen() string {
-	if u := d.unknown("gpus", "devices"); u != nil {
-		return u.Reason
-	}
-	return ""
-}
+// unseen says why there may be GPUs although none is seen: a library failed that has something to answer.
+func (d *Document) unseen() string { return d.why("gpus", "devices", "") }
 
-// unknown is what the facts say of the lack of a fact, or of a whole section if that is empty; nil where they
-// say nothing.
+// unknown is what the facts say of the lack of a fact, or of a section; nil where they say nothing.
 func (d *Document) unknown(section, fact string) *facts.Unknown {
 	for i, u := range d.Unknown {
 		if u.Section == section && u.Fact == fact {
@@ -536,15 +445,19 @@ func (d *Document) unknown(section, fact string) *facts.Unknown {
 	return nil
 }
 
-// whyUnknown gives the reason that the facts state for the lack of a section.
-func (d *Document) whyUnknown(section string) string {
-	if u := d.unknown(section, ""); u != nil {
+// why is the reason that the facts state for the lack of a fact or a section, or else another one.
+func (d *Document) why(section, fact, otherwise string) string {
+	if u := d.unknown(section, fact); u != nil {
 		return u.Reason
 	}
-	return "the facts do not contain them"
+	return otherwise
 }
 
-// title is the verdict in a few words, with the findings that stand below it.
+// whyUnknown is that of a section.
+func (d *Document) whyUnknown(section string) string {
+	return d.why(section, "", "the facts do not contain them")
+}
+
 func (d *Document) title() string {
 	if d.Verdict.State == Findings {
 		return d.Verdict.Tally()
@@ -552,7 +465,6 @@ func (d *Document) title() string {
 	return d.state() + d.besides()
 }
 
-// state is a verdict without findings of medium severity or above in a few words.
 func (d *Document) state() string {
 	switch v := &d.Verdict; {
 	case v.State == Healthy && d.only > 0:
@@ -586,7 +498,62 @@ func (d *Document) verdictInWords() string {
 		said = append(said, paths)
 	}
 	if v.State == Inconclusive {
-		said = append(said, "not examined: "+v.shortly(maxReasons))
+		said = append(said, "not examined: "+v.shortly())
 	}
 	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
+}
+
+// worst is the worst severity of a finding and what it explains.
+func worst(f rules.Finding) rules.Severity {
+	s := f.Severity
+	for _, e := range f.Explains {
+		if w := worst(e); atLeast(w, s) {
+			s = w
+		}
+	}
+	return s
+}
+
+// LaunchesSection is the section of the facts that holds descriptions of jobs.
+const LaunchesSection = "launches"
+
+// unreadFiles says which files describe no job that was understood; with open, also which values they do not show.
+func unreadFiles(f *facts.Facts, open bool) []Reason {
+	var all []Reason
+	add := func(text string) { all = append(all, Reason{Code: ReasonCut, Text: text}) }
+	unknown := func(name string) bool { // It is a template, for example.
+		return slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == LaunchesSection && u.Fact == "["+name+"]" })
+	}
+	for _, t := range f.Texts {
+		switch {
+		case isBroken(t):
+			all = append(all, Reason{Code: ReasonBroken, Text: t.Name + " (" + t.Problem + ")"})
+		case t.Problem != "" || t.More > 1:
+		case len(t.Kinds) == 0:
+			add(t.Name + " (not recognized)")
+		case !slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return k.Kind != facts.KindObject }):
+			// A service or a config map beside the pods.
+		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !unknown(t.Name):
+			add(t.Name + " (recognized as " + t.Kinds[0].Kind + ", which describes no job)")
+		}
+	}
+	for _, u := range f.Unknown {
+		if u.Section == LaunchesSection {
+			add(u.Reason)
+		}
+	}
+	if !open {
+		return all
+	}
+	for i := range f.Launches {
+		l := &f.Launches[i]
+		for _, part := range slices.Sorted(maps.Keys(l.Unknown)) {
+			add(fmt.Sprintf("%s (line %d of %s does not show it)", l.Unknown[part], cmp.Or(l.Lines[part], l.Line), l.Source))
+		}
+	}
+	return all
+}
+
+func isBroken(t facts.Text) bool {
+	return t.Unread == facts.UnreadBroken || t.Unread == facts.UnreadError
 }

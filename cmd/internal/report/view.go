@@ -1,13 +1,16 @@
 package report
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -44,27 +47,22 @@ type view struct {
 	// Story is what became of the processes of a job; nil if nothing is to be told.
 	Story *story
 
-	// Gaps are the reasons of the verdict that are no findings, without what Said says.
-	Gaps []string
+	// Recognised are the texts that were recognized, Others those that were not, each with what is to be said of it.
+	Recognised, Others []string
+
 	// Recheck is the command that judges everything again.
 	Recheck string
 }
 
-// finding is findings that are alike, with what to do about them.
 type finding struct {
-	Number      int
-	Severity    rules.Severity
-	Rule, Title string
-	// Certainty says how sure it is, and of what. About is the part of a file that it is about.
-	Certainty, About string
-	// Topic is the variable or the rule that it is about.
-	Topic string
+	rules.Finding // The first of them.
+	Number        int
+	// Certainty says how sure it is, and of what. Part is the part of a file that it is about.
+	Certainty, Part string
 	// Subjects are those of the findings. Named is true where Messages name all of them.
 	Subjects, Messages []string
 	Named              bool
-	// Terms explains the abbreviations that no finding before it uses.
-	Terms   string
-	Effects []effect
+	Effects            []effect
 	// Candidates, Steps, Notes and Remedies are what may lie behind it, what to look at, what is not advised,
 	// and what to do, by rank. More are the names of what else would help, with what it is.
 	Candidates []rules.Candidate
@@ -83,7 +81,6 @@ type finding struct {
 	Waiver, WithSubject string
 }
 
-// effect is findings that are alike and consequences of another.
 type effect struct {
 	Rule, Message string
 	Subjects      []string
@@ -92,25 +89,15 @@ type effect struct {
 // evidence is a fact that led to a finding. Value is as JSON has it, Text without the quotes of a string.
 type evidence struct{ Fact, Value, Text, Source string }
 
-// remedy is one of the advice.
 type remedy struct {
-	// Label is "now", "fix" or "or".
-	Label, Title, ID string
+	remedies.Advice
+	// Label is "now", "fix" or "or", Effort what it takes.
+	Label, Effort, Proof string
 	// Same is the number of the first finding that shows it, if that is another one.
-	Same       int
-	Workaround bool
-	// Effort is what it takes. PerBlock is true where the blocks take different things.
-	Effort   string
-	PerBlock bool
-
-	Proof, Cost, Caution, Description, Why, Undo, Verify string
+	Same int
 	// Blocks are what to type or to do, More says the same for other places.
 	Blocks, More []block
-	// OfContainer is true where the first block is what the container runtime takes by which the job is started.
-	OfContainer bool
-	// Kept is true where another finding needs what the remedy would take away.
-	Kept  bool
-	Links []string
+	Links        []string
 }
 
 type block = apply.Instruction
@@ -123,24 +110,20 @@ func (r *remedy) Typed() []block {
 	return slices.DeleteFunc(slices.Clone(r.Blocks), block.IsByHand)
 }
 
-// has reports whether a label is among those of the remedies.
-func (f *finding) has(label string) bool {
+// Each are the blocks for every place.
+func (r *remedy) Each() []block { return slices.Concat(r.Blocks, r.More) }
+
+// Has reports whether a label is among those of the remedies.
+func (f finding) Has(label string) bool {
 	return slices.ContainsFunc(f.Remedies, func(r remedy) bool { return r.Label == label })
 }
 
-// Alike are the messages of the consequences that are findings of the same rule, Consequences the rules of
-// the others.
-func (f *finding) Alike() []string {
-	alike := lines.Filter(f.Effects, func(e effect) bool { return e.Rule == f.Rule })
-	return lines.Map(alike, func(e effect) string { return e.Message })
-}
-
+// Consequences are the rules of the consequences that are findings of other rules.
 func (f *finding) Consequences() []string {
 	others := lines.Filter(f.Effects, func(e effect) bool { return e.Rule != f.Rule })
 	return lines.Map(others, func(e effect) string { return e.Rule })
 }
 
-// Serious are the findings of medium severity and above, Slight the others.
 func (v *view) Serious() []finding { return v.Found[:v.Grave] }
 func (v *view) Slight() []finding  { return v.Found[v.Grave:] }
 
@@ -149,16 +132,9 @@ type viewer struct {
 	d *Document
 	// shown holds the number of the finding under which a remedy is shown first.
 	shown map[string]int
-	// explained are the terms that were explained.
-	explained map[string]bool
-	n         int
+	n     int
 }
 
-func newViewer(d *Document) *viewer {
-	return &viewer{d: d, shown: map[string]int{}, explained: map[string]bool{}}
-}
-
-// newView makes the view of a report.
 func newView(d *Document, ascii bool) *view {
 	all := newPaths(d)
 	v := view{
@@ -168,8 +144,9 @@ func newView(d *Document, ascii bool) *view {
 	}
 	v.Story = newStory(d.Job)
 	v.Title, v.InWords = d.title(), d.verdictInWords()
+	v.Recognised, v.Others = d.textsLine()
 	v.Status, v.Said = transfersLine(d, all)
-	made := newViewer(d)
+	made := &viewer{d: d, shown: map[string]int{}}
 	v.Found = lines.Map(groups(d.Findings), made.finding)
 	v.Grave = len(v.Found)
 	if slight := slices.IndexFunc(v.Found, finding.slight); slight >= 0 {
@@ -181,19 +158,16 @@ func newView(d *Document, ascii bool) *view {
 		v.Accepted = append(v.Accepted, f)
 	}
 	v.Unused = lines.Map(d.UnusedWaivers, unused)
-	v.Gaps = lines.Map(d.Verdict.gaps(), Reason.shortly)
 	v = lines.Clean(v, ascii)
 	return &v
 }
 
-// slight reports whether a finding is below medium severity.
 func (f finding) slight() bool { return !atLeast(f.Severity, rules.Medium) }
 
-// finding describes findings that are alike.
 func (v *viewer) finding(g group) finding {
 	v.n++
 	f := finding{
-		Number: v.n, Severity: g.Severity, Rule: g.Rule, Title: g.Title, Certainty: g.certainty(), About: v.d.objectOf(g), Topic: cmp.Or(g.variable(), g.Rule),
+		Finding: g.Finding, Number: v.n, Certainty: g.certainty(), Part: v.d.objectOf(g),
 		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps }), Notes: g.withheld(v.d.Withheld),
 		Check: v.d.recheck.Command(g.ids()...), Fresh: v.d.recheck.Fresh(), Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
 		WithSubject: withSubject(g.Finding),
@@ -203,17 +177,12 @@ func (v *viewer) finding(g group) finding {
 	labels := map[*remedies.Advice]string{leads.Or: "or", leads.Fix: "fix", leads.Now: "now"}
 	for i := range v.d.Advice {
 		switch a := &v.d.Advice[i]; {
-		case !slices.ContainsFunc(a.Cures, g.has):
+		case !slices.ContainsFunc(a.Cures, g.has), g.keeps(a, v.d.Withheld):
 		case labels[a] == "":
 			f.More = append(f.More, pair{a.Remedy, a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
 		default:
-			r := v.remedy(a, labels[a])
-			r.Kept = g.keeps(a, v.d.Withheld)
-			f.Remedies = append(f.Remedies, r)
+			f.Remedies = append(f.Remedies, v.remedy(a, labels[a]))
 		}
-	}
-	if !f.slight() {
-		f.Terms = v.terms(&f)
 	}
 	f.Effects = lines.Map(g.explained(), func(e group) effect { return effect{e.Rule, e.Message, e.subjects} })
 	for _, one := range g.findings {
@@ -221,33 +190,6 @@ func (v *viewer) finding(g group) finding {
 	}
 	f.Quotes = lines.Map(v.d.quotes(g), shownEvidence)
 	return f
-}
-
-// terms explains the abbreviations that a finding and its remedies use, each once in a report.
-func (v *viewer) terms(f *finding) string {
-	texts := append([]string{f.Title}, f.Messages...)
-	for _, s := range f.Steps {
-		texts = append(texts, s.Look)
-	}
-	for _, c := range f.Candidates {
-		texts = append(texts, c.Title, c.For, c.Against, c.Shows)
-	}
-	for _, r := range f.Remedies {
-		texts = append(texts, r.Title, sentence(r.Caution))
-		for _, b := range r.Typed() {
-			if b.IsByHand() {
-				texts = append(texts, b.Lines...)
-			}
-		}
-	}
-	var said []string
-	for _, t := range TermsIn(strings.Join(texts, "\n")) {
-		if !v.explained[t.Name] {
-			v.explained[t.Name] = true
-			said = append(said, t.Name+": "+t.Means)
-		}
-	}
-	return strings.Join(said, "; ")
 }
 
 // shownEvidence is a piece of evidence as it is shown.
@@ -260,24 +202,262 @@ func shownEvidence(e rules.Evidence) evidence {
 	return shown
 }
 
-// remedy describes one of the advice.
 func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
-	r := remedy{
-		Label: label, Title: a.Title, ID: a.Remedy, Workaround: a.Kind == remedies.Workaround,
-		Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof), Cost: a.Cost, Caution: a.Caution, Description: a.Description,
-		Why: a.Why, Undo: a.Undo, Verify: a.Verify,
-	}
+	r := remedy{Advice: *a, Label: label, Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof)}
 	if key := a.Remedy + "\x00" + valueOf(a.Apply); v.shown[key] == 0 { // The same for advice that a reader cannot distinguish.
 		v.shown[key] = v.n
 	} else {
 		r.Same = v.shown[key]
 	}
-	runs := v.d.runsOf(a)
-	r.Blocks, r.More = apply.Instructions(a.Apply, runs)
-	r.PerBlock = apply.Efforts(r.Blocks, a.Needs, a.Lasts)
-	r.OfContainer = !r.Workaround && apply.InContainer(r.Blocks, runs)
+	r.Blocks, r.More = apply.Instructions(a.Apply, v.d.runsOf(a))
+	if slices.ContainsFunc(r.Blocks, func(b block) bool { return b.Where == apply.UntilBoot }) {
+		r.Effort += ", or at once until the next boot"
+	}
 	r.Links = lines.Filter(a.Links, func(link string) bool {
 		return strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://")
 	})
 	return r
+}
+
+// valueOf is a fact's value as JSON on one line.
+func valueOf(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// group is findings of one rule that are alike: a person reads them as one.
+type group struct {
+	rules.Finding
+	subjects []string
+	findings []rules.Finding
+}
+
+// groups gathers findings that are alike, in order.
+func groups(findings []rules.Finding) []group {
+	var all []group
+	for _, alike := range rules.Groups(findings) {
+		subjects := lines.Map(alike, func(f rules.Finding) string { return f.Subject })
+		all = append(all, group{Finding: alike[0], findings: alike, subjects: subjects})
+	}
+	distinguish(all)
+	return all
+}
+
+func groupOf(f rules.Finding) group { return groups([]rules.Finding{f})[0] }
+
+// distinguish adds to titles that several groups have what the groups differ in: the
+// variable, what they are about, or else what they say. Alike groups are one, so that
+// something differs, if only how bad or how sure they are.
+func distinguish(all []group) {
+	type titled struct {
+		title  string
+		object rules.Object
+	}
+	by := map[titled][]*group{}
+	for i := range all {
+		key := titled{all[i].Title, all[i].Scope()}
+		by[key] = append(by[key], &all[i])
+	}
+	for of, same := range by {
+		title := of.title
+		if len(same) == 1 {
+			continue
+		}
+		for _, of := range []func(*group) string{
+			(*group).variable,
+			(*group).about,
+			func(g *group) string { return sentence(g.Message) },
+			func(g *group) string { return fmt.Sprintf("%s, %s, %s", g.about(), g.Severity, g.Confidence) },
+		} {
+			seen := map[string]bool{}
+			for _, g := range same {
+				seen[of(g)] = true
+			}
+			if len(seen) < len(same) || seen[""] {
+				continue
+			}
+			for _, g := range same {
+				g.Title = title + ": " + of(g)
+			}
+			break
+		}
+	}
+}
+
+func (g *group) variable() string {
+	name, _ := g.Params["variable"].(string)
+	return name
+}
+
+func (g *group) about() string {
+	if more := len(g.subjects) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", g.subjects[0], more)
+	}
+	return g.subjects[0]
+}
+
+// certainty says how sure the group is, and of what: of a cause, or only of a symptom.
+func (g *group) certainty() string {
+	if !atLeast(g.Severity, rules.Medium) {
+		return string(g.Confidence)
+	}
+	cause := g.Confidence
+	for _, f := range g.findings {
+		if f.OfCause.Rank() > cause.Rank() && f.OfCause != "" {
+			cause = f.OfCause
+		}
+	}
+	candidates := g.candidates()
+	told := g.Order != nil // A program said that something failed.
+	const open = "cause open"
+	switch {
+	case cause == rules.Confirmed && !g.Symptom:
+		return "cause confirmed"
+	case len(candidates) > 0 && candidates[0].Against != "" && told:
+		return "symptom confirmed, " + open
+	case len(candidates) > 0 && told:
+		return "symptom confirmed, cause " + string(cause)
+	case g.Symptom && g.Confidence == rules.Possible:
+		return open
+	case g.Symptom:
+		return "symptom " + string(g.Confidence) + ", " + open
+	case cause != g.Confidence:
+		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
+	}
+	return "cause " + string(cause)
+}
+
+// messages are what the findings say, with the subject before it where they say different things.
+func (g group) messages() []string {
+	all := lines.Unique(lines.Map(g.findings, func(f rules.Finding) string { return f.Message }))
+	if len(all) < 2 {
+		return all
+	}
+	return lines.Map(g.findings, withSubject)
+}
+
+// collect lists what findings have, each once.
+func collect[T comparable](findings []rules.Finding, of func(rules.Finding) []T) []T {
+	var all []T
+	for _, f := range findings {
+		all = append(all, of(f)...)
+	}
+	return lines.Unique(all)
+}
+
+// namesSubjects reports whether the messages name every subject but the host, each address of a pair or a list.
+func (g group) namesSubjects(messages []string) bool {
+	all := strings.Join(messages, "\n")
+	for _, subject := range g.subjects {
+		for name := range strings.SplitSeq(strings.ReplaceAll(subject, " -> ", ", "), ", ") {
+			if name != "host" && !strings.Contains(all, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (g group) explained() []group {
+	var all []rules.Finding
+	for _, f := range g.findings {
+		for _, e := range f.Explains {
+			same := func(o rules.Finding) bool { return o.Rule == e.Rule && o.Subject == e.Subject }
+			if !slices.ContainsFunc(all, same) {
+				all = append(all, e)
+			}
+		}
+	}
+	return groups(all)
+}
+
+func (g group) candidates() []rules.Candidate {
+	return collect(g.findings, func(f rules.Finding) []rules.Candidate { return f.Candidates })
+}
+
+// inFavour says what speaks for a cause and against it, and what decides.
+func inFavour(c rules.Candidate, prose, code func(string) string) string {
+	said := c.For
+	if c.Against != "" {
+		said += "; but " + c.Against
+	}
+	said = prose(said)
+	switch {
+	case c.Command != "":
+		said += ". To check: " + code(c.Command) + " (if it is the cause, " + prose(c.Shows) + ")"
+	case c.Shows != "":
+		said += ". To check: " + prose(c.Shows)
+	}
+	return said
+}
+
+// places are the addresses at which the findings of a group lie. The subject may only count bridges.
+func (g group) places() []string {
+	var all []string
+	for _, f := range g.findings {
+		bridges, _ := f.Params["bridges"].([]any)
+		for _, b := range bridges {
+			all = append(all, fmt.Sprint(b))
+		}
+		all = append(all, topology.Addresses(f.Subject)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (g group) ids() []string {
+	return lines.Unique(append([]string{g.Rule}, lines.Map(g.explained(), func(e group) string { return e.Rule })...))
+}
+
+// withheld is what is not advised for a group, and why, in words.
+func (g group) withheld(all []remedies.Withheld) []string {
+	ours := lines.Filter(all, func(w remedies.Withheld) bool {
+		return slices.ContainsFunc(w.Cures, g.has) && (w.Reason != remedies.Needed || g.isAbout(w))
+	})
+	return lines.Unique(lines.Map(ours, withheldInWords))
+}
+
+// isAbout reports whether a setting that is to stay is the group's own variable: one remedy removes several.
+func (g group) isAbout(w remedies.Withheld) bool {
+	variable := g.variable()
+	return variable == "" || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
+}
+
+// keeps reports whether a remedy is withheld from the group, whose variable another finding needs.
+func (g group) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
+	return slices.ContainsFunc(all, func(w remedies.Withheld) bool {
+		return w.Reason == remedies.Needed && w.Remedy == a.Remedy && slices.ContainsFunc(w.Cures, g.has) && g.isAbout(w)
+	})
+}
+
+func withheldInWords(w remedies.Withheld) string {
+	switch {
+	case w.Reason == remedies.InForce && w.Where != nil && w.MeasuredCost != nil:
+		return fmt.Sprintf("%s is already set (%s); %s", w.Setting, w.Where, w.MeasuredCost)
+	case w.Reason == remedies.InForce && w.Where != nil:
+		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where)
+	case w.Reason == remedies.InForce:
+		return w.Setting + " is already in effect"
+	case w.By != nil:
+		return fmt.Sprintf("%s stays set until %s is fixed", w.Setting, w.By.Rule)
+	default:
+		return w.Setting + " is not recommended, because another remedy does the opposite"
+	}
+}
+
+func (g group) has(c remedies.Cure) bool {
+	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return remedies.CureOf(f) == c })
+}
+
+// reasonOf is why a rule could not be judged, in the fewest words that tell it.
+func reasonOf(s Skipped) string {
+	if len(s.Lacks) == 0 {
+		return "no reason given"
+	}
+	return s.Lacks[0].Short()
 }

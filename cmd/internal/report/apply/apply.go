@@ -1,5 +1,4 @@
-// Package apply puts the machine-readable form of a remedy into lines: what to do, what it
-// takes, and what shows that it works.
+// Package apply puts the machine-readable form of a remedy into lines.
 package apply
 
 import (
@@ -21,8 +20,6 @@ type Instruction struct {
 	// Language names them for a fenced block of Markdown; empty for steps for a person.
 	Language string
 	Lines    []string
-	// Effort is what it takes, where the instructions of a remedy take different things.
-	Effort string
 }
 
 // IsByHand reports whether it is for a person.
@@ -31,14 +28,12 @@ func (i Instruction) IsByHand() bool { return i.Language == "" }
 // IsShort reports whether it is one line to type.
 func (i Instruction) IsShort() bool { return !i.IsByHand() && len(i.Lines) == 1 }
 
-// ByHand is the instruction for a person, and UntilBoot that for a shell where
-// what lasts stands beside it.
+// ByHand is the instruction for a person, UntilBoot that for a shell beside what lasts.
 const (
 	ByHand    = "by hand"
 	UntilBoot = "until the next boot"
 )
 
-// edits says what to take out of which file.
 func edits(all []remedies.Edit) []string {
 	return lines.Map(all, func(e remedies.Edit) string {
 		place := e.File
@@ -109,8 +104,7 @@ const (
 	kubernetes = "Kubernetes"
 )
 
-// runtimes are the names of the other ones, by that of the container runtime in the facts. Those that have
-// Docker's flags are commands.
+// runtimes are the names of the other ones, by that in the facts. Those that have Docker's flags are commands.
 var runtimes = map[string]string{
 	"docker": docker, "podman": "podman run", "containerd": "nerdctl run", "kubernetes": kubernetes, "crio": kubernetes,
 	"apptainer": "apptainer", "enroot": "enroot", "lxc": "LXC", "systemd-nspawn": "systemd-nspawn",
@@ -125,8 +119,7 @@ var elsewhere = func() map[string]bool {
 	return all
 }()
 
-// ofContainer are the flags of the container runtime by which the job is known to be started, or else
-// those of Docker.
+// ofContainer are the flags of the container runtime that starts the job, or else those of Docker.
 func ofContainer(a remedies.Apply, runs string) Instruction {
 	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
 		if runtimes[name] == runs {
@@ -139,9 +132,7 @@ func ofContainer(a remedies.Apply, runs string) Instruction {
 	return Instruction{Where: runs, Language: "text", Lines: join(a.Docker)}
 }
 
-// RunsBy is how the job is started, as instructions names it: by what a text
-// describes, or by the container around this process. It is empty where neither
-// tells.
+// RunsBy is how the job is started, as instructions names it; empty where neither a text nor the container around this process tells.
 func RunsBy(f *facts.Facts) string {
 	for _, l := range f.Launches {
 		switch l.Kind {
@@ -169,7 +160,6 @@ func bootParameters(all []string) []string {
 	})
 }
 
-// join puts words that belong on one line there.
 func join(words []string) []string {
 	if len(words) == 0 {
 		return nil
@@ -177,17 +167,9 @@ func join(words []string) []string {
 	return []string{strings.Join(words, " ")}
 }
 
-// eachLine parts what the author of a remedy wrote in several lines, such as a
-// here-document. The name or the value of a variable is no such text: it comes
-// from the machine, and stays on its line.
+// eachLine parts what the author of a remedy wrote in several lines. What comes from the machine stays on its line.
 func eachLine(texts []string) []string {
 	return slices.Concat(lines.Map(texts, func(t string) []string { return strings.Split(strings.TrimRight(t, "\n"), "\n") })...)
-}
-
-// InContainer reports whether the first of a remedy's instructions is for the container runtime or the scheduler by
-// which the job is known to be started.
-func InContainer(primary []Instruction, runs string) bool {
-	return len(primary) > 0 && primary[0].Where == runs && elsewhere[runs]
 }
 
 // Lines are the lines by which a remedy is applied, each way of it.
@@ -244,26 +226,6 @@ func Effort(needs []remedies.Need, lasts string) string {
 		parts = append(parts, "persistent")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Efforts notes what each of the instructions of a remedy takes, where one of
-// them holds until the next boot only: that one takes effect at once, without a reboot.
-// Those for a person have none of their own. It reports whether they take different things.
-func Efforts(all []Instruction, needs []remedies.Need, lasts string) bool {
-	if !slices.ContainsFunc(all, func(i Instruction) bool { return i.Where == UntilBoot }) {
-		return false
-	}
-	for i := range all {
-		switch all[i].Where {
-		case ByHand:
-		case UntilBoot:
-			atOnce := lines.Filter(needs, func(n remedies.Need) bool { return n != remedies.NeedReboot })
-			all[i].Effort = Effort(atOnce, "") + ", takes effect at once"
-		default:
-			all[i].Effort = Effort(needs, lasts)
-		}
-	}
-	return true
 }
 
 // Proof says in words what was measured here of a remedy.

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -48,49 +47,4 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	} {
 		expect.Equal(t, want, RunsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: runtime}}), "%s runs by", runtime)
 	}
-}
-
-// TestInContainer checks that each runtime is given its own flags, Docker's only where they are the same, and that
-// what takes more has none.
-func TestInContainer(t *testing.T) {
-	a := remedies.Apply{Docker: []string{"--gpus all"}, Kubernetes: "a: b", Runtimes: map[string][]string{"podman": {"--device x"}, "apptainer": {"--nv"}}, Steps: []string{"Or so."}}
-	for runs, want := range map[string]string{
-		"docker run": "--gpus all", "podman run": "--device x", "nerdctl run": "--gpus all", "apptainer": "--nv",
-		"Kubernetes": "a: b", "Slurm": "", "LXC": "", "": "",
-	} {
-		got := ""
-		if primary, _ := Instructions(a, runs); InContainer(primary, runs) {
-			got = strings.Join(primary[0].Lines, "\n")
-		}
-		expect.Equal(t, want, got, "%q", runs)
-	}
-	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
-		primary, _ := Instructions(a, "docker run")
-		expect.That(t, !InContainer(primary, "docker run"), "%v is applied by %v", a, primary)
-	}
-}
-
-// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds until the next boot needs no
-// reboot and does not persist, and all else takes what the remedy takes.
-func TestEfforts(t *testing.T) {
-	set := expect.Value(remedies.Load())(t)
-	both := 0
-	for _, r := range set.Remedies() {
-		primary, _ := Instructions(r.Apply, "")
-		if !Efforts(primary, r.Needs, r.Lasts) {
-			continue
-		}
-		for _, i := range primary {
-			want := Effort(r.Needs, r.Lasts)
-			switch i.Where {
-			case ByHand:
-				want = ""
-			case UntilBoot:
-				want = "root, takes effect at once"
-				both++
-			}
-			expect.Equal(t, want, i.Effort, "%s, %s", r.ID, i.Where)
-		}
-	}
-	expect.AtLeast(t, 2, both, "remedies hold until the next boot and for good")
 }

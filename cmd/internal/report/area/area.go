@@ -1,11 +1,13 @@
-// Package area sums a report up in one line for each part of the machine: whether it is
-// well, and the facts that tell.
+// Package area sums a report up in one line for each part of the machine.
 package area
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -17,18 +19,20 @@ type State string
 
 // The states.
 const (
-	// OK means that its facts were read, and that every rule that applies passed.
-	OK State = "ok"
-	// Note means the same, but for findings below medium severity.
-	Note State = "note"
-	// Problem means a finding of medium severity or above, or a transfer that failed or
-	// was slow.
-	Problem State = "problem"
-	// Unknown means that its facts were not read, or that a rule was not judged.
-	Unknown State = "unknown"
-	// NotApplicable means that there is nothing to judge.
-	NotApplicable State = "not-applicable"
+	OK            State = "ok"             // Its facts were read, and every rule that applies passed.
+	Note          State = "note"           // The same, but for findings below medium severity.
+	Problem       State = "problem"        // A finding of medium severity or above, or a transfer that failed or was slow.
+	Unknown       State = "unknown"        // Its facts were not read, or a rule was not judged.
+	NotApplicable State = "not-applicable" // There is nothing to judge.
 )
+
+// Short is the state in a narrow column.
+func (s State) Short() string {
+	if s == NotApplicable {
+		return "n/a"
+	}
+	return string(s)
+}
 
 // Line is an area of the report.
 type Line struct {
@@ -76,7 +80,6 @@ type finding struct {
 	cause string
 }
 
-// judgement is what became of the rules of an area.
 type judgement struct {
 	all, found, skipped, left []string
 	passed                    bool
@@ -85,7 +88,6 @@ type judgement struct {
 	notApplicable             []string // The reasons.
 }
 
-// judge sorts the rules of an area by what became of them.
 func judge(in Input, area rules.Area) judgement {
 	var j judgement
 	for _, rule := range in.Rules {
@@ -133,8 +135,7 @@ func findingsOf(rule string, findings []rules.Finding, cause string) []finding {
 	return all
 }
 
-// concerns reports whether a finding of a rule with several areas is about one of them: the
-// first, or one that its evidence is from.
+// concerns reports whether a finding is about an area of its rule: the first, or one that its evidence is from.
 func concerns(f rules.Finding, areas []rules.Area, area rules.Area) bool {
 	return area == areas[0] || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
 		return e.Fact == section[area] || strings.HasPrefix(e.Fact, section[area]+".")
@@ -164,7 +165,7 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	case unread != "":
 		l.State, l.Summary, l.Rules = Unknown, unread, j.skipped
 	case len(j.skipped) > 0:
-		l.State, l.Summary, l.Rules = Unknown, reasons(j.lacks), j.skipped
+		l.State, l.Summary, l.Rules = Unknown, cmp.Or(several(lines.Map(j.lacks, rules.Missing.Short)), "not judged"), j.skipped
 	case len(j.left) > 0:
 		l.State, l.Summary, l.Rules = Unknown, lines.Count(len(j.left), "rule")+" excluded by --only or --skip", j.left
 	case len(j.found) > 0:
@@ -228,8 +229,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	return "not read", ""
 }
 
-// titles are what the findings are called, the worst first, each once: a variable by its
-// name. Where all are consequences, it names their causes.
+// titles are what the findings are called, the worst first. Where all are consequences, it names their causes.
 func (j judgement) titles() string {
 	slices.SortStableFunc(j.findings, func(a, b finding) int { return a.Compare(b.Finding) })
 	var all, causes []string
@@ -250,11 +250,6 @@ func (j judgement) titles() string {
 	return several(all)
 }
 
-// reasons are why rules were not judged.
-func reasons(lacks []rules.Missing) string {
-	return cmp.Or(several(lines.Map(lacks, rules.Missing.Short)), "not judged")
-}
-
 // inPart says what of an area is not known although no rule lacked it.
 func inPart(f *facts.Facts, area rules.Area) string {
 	unknown := lines.Filter(f.Unknown, func(u facts.Unknown) bool { return u.Section == section[area] })
@@ -264,5 +259,187 @@ func inPart(f *facts.Facts, area rules.Area) string {
 	return "; partly unknown: " + several(lines.Map(unknown, func(u facts.Unknown) string { return u.Reason }))
 }
 
-// several lists the first of several texts, each once.
 func several(texts []string) string { return lines.First(lines.Unique(texts), 2, "; ") }
+
+func summary(f *facts.Facts, area rules.Area) string {
+	switch area {
+	case rules.AreaGPUs:
+		return gpuSummary(f.GPUs)
+	case rules.AreaPCIe:
+		return pcieSummary(f)
+	case rules.AreaIOMMU:
+		return iommuSummary(f.IOMMU)
+	case rules.AreaNUMA:
+		return numaSummary(f.NUMA)
+	case rules.AreaContainer:
+		return containerSummary(f.Container)
+	case rules.AreaLibraries:
+		return librarySummary(f.Libraries)
+	case rules.AreaEnvironment:
+		return environmentSummary(f.Env)
+	case rules.AreaNetwork:
+		return networkSummary(f.NICs)
+	case rules.AreaStorage:
+		return storageSummary(f.Storage)
+	case rules.AreaKernelLog:
+		return kernelLogSummary(f.KernelLog)
+	case rules.AreaJob:
+		return "the logs report no failure"
+	default:
+		return "all rules passed"
+	}
+}
+
+func gpuSummary(g *facts.GPUFacts) string {
+	parts := []string{lines.Count(len(g.Devices), "GPU")}
+	links, active := 0, 0
+	for _, d := range g.Devices {
+		links += len(d.NVLinks)
+		active += len(lines.Filter(d.NVLinks, func(l facts.NVLink) bool { return l.Active }))
+	}
+	if on := len(lines.Filter(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })); on > 0 {
+		parts = append(parts, fmt.Sprintf("ECC on for %d", on))
+	}
+	if links > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d NVLinks up", active, links))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// generations are those of PCIe by their rate in GT/s (PCI Express Base Specification 6.0, section 4.2).
+var generations = map[float64]int{2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
+
+// pcieSummary says how fast the links of the GPUs are at their best: one at rest is slower.
+func pcieSummary(f *facts.Facts) string {
+	type link struct{ generation, width int }
+	var links []link
+	for _, d := range f.PCI.Devices {
+		if d.Kind == "gpu" && d.Link != nil && generations[d.Link.MaxSpeedGTs] > 0 && d.Link.MaxWidth > 0 {
+			links = append(links, link{generations[d.Link.MaxSpeedGTs], d.Link.MaxWidth})
+		}
+	}
+	if f.GPUs != nil && len(links) == 0 {
+		for _, d := range f.GPUs.Devices {
+			if d.PCIe != nil && d.PCIe.MaxGeneration > 0 && d.PCIe.MaxWidth > 0 {
+				links = append(links, link{d.PCIe.MaxGeneration, d.PCIe.MaxWidth})
+			}
+		}
+	}
+	if len(links) == 0 {
+		return lines.Count(len(f.PCI.Devices), "device")
+	}
+	slices.SortStableFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
+	first, last := links[0], links[len(links)-1]
+	said := fmt.Sprintf("%s at %d.0 x%d", lines.Count(len(links), "GPU"), first.generation, first.width)
+	if first != last {
+		said += fmt.Sprintf(" to %d.0 x%d", last.generation, last.width)
+	}
+	return said
+}
+
+func iommuSummary(i *facts.IOMMUFacts) string {
+	switch mode := cmp.Or(i.Mode, i.DefaultDomain); mode {
+	case "":
+		return lines.Count(len(i.Groups), "group")
+	case "off":
+		return "off"
+	case "passthrough":
+		return "pass-through mode"
+	default:
+		return mode + " mode"
+	}
+}
+
+func numaSummary(n *facts.NUMAFacts) string {
+	said := lines.Count(len(n.Nodes), "node")
+	if n.Balancing != nil {
+		said += map[bool]string{true: ", automatic balancing off", false: ", automatic balancing on"}[*n.Balancing == 0]
+	}
+	return said
+}
+
+func containerSummary(c *facts.ContainerFacts) string {
+	var parts []string
+	switch {
+	case c.Inside == nil:
+	case *c.Inside:
+		parts = append(parts, strings.TrimSpace(c.Runtime+" container"))
+	default:
+		parts = append(parts, "not in a container")
+	}
+	if c.SHM != nil && c.SHM.SizeBytes > 0 {
+		parts = append(parts, "/dev/shm "+humanize.IBytes(uint64(c.SHM.SizeBytes)))
+	}
+	if m := c.MemlockSoftBytes; m != nil {
+		limit := "unlimited"
+		if *m >= 0 {
+			limit = humanize.IBytes(uint64(*m))
+		}
+		parts = append(parts, "locked memory "+limit)
+	}
+	return strings.Join(parts, ", ")
+}
+
+var libraries = []struct{ kind, name string }{
+	{"libnccl", "NCCL"},
+	{"librccl", "RCCL"},
+	{"libcudart", "CUDA runtime"},
+}
+
+func librarySummary(l *facts.LibraryFacts) string {
+	var parts []string
+	for _, wanted := range libraries {
+		copies := lines.Filter(l.Files, func(file facts.Library) bool { return file.Kind == wanted.kind && file.Version != "" })
+		if len(copies) > 0 {
+			versions := lines.Map(copies, func(file facts.Library) string { return file.Version })
+			parts = append(parts, wanted.name+" "+strings.Join(lines.Unique(versions), " and "))
+		}
+	}
+	if len(parts) == 0 {
+		return lines.Count(len(l.Files), "file") + ", neither NCCL nor RCCL among them"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func environmentSummary(e *facts.EnvFacts) string {
+	set := lines.Filter(e.Variables, func(v facts.Variable) bool { return v.Effective })
+	names := lines.Unique(lines.Map(set, func(v facts.Variable) string { return v.Name }))
+	if len(names) == 0 {
+		return "no communication variables set"
+	}
+	return "set: " + lines.First(names, 3, ", ")
+}
+
+func networkSummary(n *facts.NICFacts) string {
+	active := len(lines.Filter(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" }))
+	if len(n.RDMA) == 0 {
+		return lines.Count(len(n.Interfaces), "interface")
+	}
+	return fmt.Sprintf("%d of %s active", active, lines.Count(len(n.RDMA), "RDMA port"))
+}
+
+func storageSummary(s *facts.StorageFacts) string {
+	return lines.Count(len(s.Drives), "NVMe drive")
+}
+
+func kernelLogSummary(k *facts.KernelLogFacts) string {
+	n := 0
+	for _, e := range k.Events {
+		n += max(1, e.Count)
+	}
+	if n == 0 {
+		return "no GPU or PCIe events"
+	}
+	return lines.Count(n, "GPU or PCIe event") + ", no known faults"
+}
+
+// noRDMA reports whether it is known that no RDMA device is available.
+func noRDMA(c *facts.ContainerFacts) bool {
+	return c != nil && c.DeviceNodes != nil && !slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
+		return strings.HasPrefix(n.Path, "/dev/infiniband/uverbs")
+	})
+}
+
+func nics(p *facts.PCIFacts) int {
+	return len(lines.Filter(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" }))
+}

@@ -38,48 +38,12 @@ func TestTelling(t *testing.T) {
 		rules.AreaNUMA:        "2 nodes, automatic balancing on",
 		rules.AreaContainer:   "docker container, /dev/shm 64 MiB, locked memory 8.0 MiB",
 		rules.AreaLibraries:   "NCCL 2.28.3 and 2.28.9",
-		rules.AreaEnvironment: "set: A, B, C, 1 more",
+		rules.AreaEnvironment: "set: A, B, C, and 1 more",
 		rules.AreaNetwork:     "1 of 2 RDMA ports active",
 		rules.AreaKernelLog:   "4 GPU or PCIe events, no known faults",
 	}
 	for area, words := range want {
 		expect.Equal(t, words, summary(known(), area), "%s", area)
-	}
-	f := known()
-	f.PCI.Devices, f.IOMMU.Mode, f.Env.Variables, f.NICs.RDMA, f.KernelLog.Events = f.PCI.Devices[2:], "off", nil, nil, nil
-	f.Container, f.Libraries = &facts.ContainerFacts{Inside: new(false), MemlockSoftBytes: new(int64(-1))}, &facts.LibraryFacts{}
-	want = map[rules.Area]string{
-		rules.AreaPCIe:        "1 GPU at 4.0 x16",
-		rules.AreaIOMMU:       "off",
-		rules.AreaContainer:   "not in a container, locked memory unlimited",
-		rules.AreaLibraries:   "0 files, neither NCCL nor RCCL among them",
-		rules.AreaEnvironment: "no communication variables set",
-		rules.AreaNetwork:     "0 interfaces",
-		rules.AreaKernelLog:   "no GPU or PCIe events",
-	}
-	for area, words := range want {
-		expect.Equal(t, words, summary(f, area), "%s", area)
-	}
-}
-
-// TestTellingGPUDirect checks that what was really tried is shown beside the ports and the drives, and that what is not
-// known is not.
-func TestTellingGPUDirect(t *testing.T) {
-	ok, refused := &facts.Attempt{Outcome: "ok"}, &facts.Attempt{Outcome: "refused"}
-	const ports, drives = "1 of 2 RDMA ports active", "0 NVMe drives"
-	for want, gpus := range map[string][]facts.DirectGPU{
-		"": {{Address: "a"}, {Address: "b", DMABuf: refused, Peermem: refused}},
-		", NICs register the memory of 2 of 2 GPUs (DMA-BUF, nvidia-peermem)": {{Address: "a", DMABuf: ok, Peermem: ok}, {Address: "b", DMABuf: ok, Peermem: ok}},
-		", NICs register the memory of 1 of 2 GPUs (DMA-BUF)":                 {{Address: "a", DMABuf: ok, Peermem: refused}, {Address: "b"}},
-		", NICs register the memory of 2 of 2 GPUs":                           {{Address: "a", DMABuf: ok}, {Address: "b", Peermem: ok}},
-	} {
-		f := known()
-		f.Storage = &facts.StorageFacts{}
-		f.GPUDirect = &facts.GPUDirectFacts{NICs: []facts.DirectNIC{{GPUs: gpus}}}
-		expect.Equal(t, ports+want, summary(f, rules.AreaNetwork), "it")
-		expect.Equal(t, drives, summary(f, rules.AreaStorage), "it")
-		f.GPUDirect.Reads = []facts.DirectRead{{Direct: &facts.CuFileRead{Outcome: "ok"}}, {Direct: &facts.CuFileRead{Outcome: "refused"}}, {}}
-		expect.Equal(t, drives+", cuFile reads directly from 1 of 3 mounts", summary(f, rules.AreaStorage), "it")
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package formattest reads, in tests, the reports for CI systems and monitors as the
-// programs of others do.
+// Package formattest reads, in tests, reports as the programs of others do.
 package formattest
 
 import (

@@ -1,6 +1,10 @@
 package lines
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
 
 // Inline makes a string from the machine safe inside a line or a table cell
 // of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
@@ -53,4 +57,38 @@ func Code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + s + fence
+}
+
+// Span is a piece of a sentence.
+type Span struct {
+	Text string
+	// Code is true for what can be found in a file as it is.
+	Code bool
+}
+
+// code matches what can be found in a file as it is, from a blank and what opens to what closes and a blank: a variable, an option
+// with a value, a kernel or module parameter, or a path.
+var code = lazy.New(`(?:^| )[("'\x60\[{]*(` + strings.Join([]string{
+	`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=(?:"[^"]*"|[^ ]*[^ .,;:?!)"'\x60\]}]))?`,
+	`(?:--)?[a-z][a-z0-9_.-]*=[A-Za-z0-9=@/](?:[^ ]*[^ .,;:?!)"'\x60\]}])?`,
+	`/(?:dev|etc|opt|proc|run|sys|tmp|usr|var)(?:/[A-Za-z0-9_.:*+-]+)*/[A-Za-z0-9_.:*+-]*[A-Za-z0-9_*+-]/?`,
+}, "|") + `)[.,;:?!)"'\x60\]}]*(?: |$)`)
+
+// Spans are the pieces of a sentence, which joined give the sentence.
+func Spans(s string) (spans []Span) {
+	add := func(text string, code bool) {
+		if text != "" {
+			spans = append(spans, Span{text, code})
+		}
+	}
+	for {
+		m := code.Get().FindStringSubmatchIndex(s)
+		if m == nil {
+			add(s, false)
+			return spans
+		}
+		add(s[:m[2]], false)
+		add(s[m[2]:m[3]], true)
+		s = s[m[3]:]
+	}
 }

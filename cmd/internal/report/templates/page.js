@@ -17,30 +17,3 @@ for (const button of document.querySelectorAll("button.copy")) {
     setTimeout(() => { button.firstChild.data = label; }, 2000);
   });
 }
-
-// The search shows the facts that hold all words, and opens the sections that have some.
-const search = document.getElementById("search");
-if (search) {
-  const found = document.getElementById("found");
-  const sections = [...document.querySelectorAll("details.facts")].map((section) => ({
-    section,
-    lines: [...section.querySelectorAll("li")].map((line) => ({ line, text: line.textContent.toLowerCase() })),
-  }));
-  const total = sections.reduce((sum, s) => sum + s.lines.length, 0);
-  search.parentElement.hidden = false;
-  search.addEventListener("input", () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const { section, lines } of sections) {
-      let here = 0;
-      for (const { line, text } of lines) {
-        line.hidden = !words.every((word) => text.includes(word));
-        here += line.hidden ? 0 : 1;
-      }
-      section.hidden = here === 0;
-      section.open = words.length > 0 && here > 0;
-      shown += here;
-    }
-    found.textContent = words.length > 0 ? `${shown} of ${total} lines shown` : "";
-  });
-}
