@@ -93,10 +93,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 			gpu.Integrated = new(true)
 		}
 		if gpu.KFD == nil {
-			gpu.KFD = &facts.KFDNode{Node: n.number, GPUID: n.id}
-			if hive := n.properties["hive_id"]; hive != 0 {
-				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
-			}
+			gpu.KFD = &facts.KFDNode{Node: n.number}
 			continue
 		}
 		if gpu.KFD.Nodes == nil {
@@ -170,15 +167,6 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 		gpu.Name = name
 	}
 	gpu.VBIOS = c.amdText(dir + "/vbios_version")
-	gpu.ComputePartition = partitionMode.FindString(c.amdText(dir + "/current_compute_partition"))
-	gpu.MemoryPartition = partitionMode.FindString(c.amdText(dir + "/current_memory_partition"))
-	if gpu.KFD != nil && gpu.KFD.Hive == "" {
-		if text := c.amdText(dir + "/xgmi_hive_info/xgmi_hive_id"); text != "" {
-			if hive, err := strconv.ParseUint(text, 10, 64); err == nil && hive != 0 {
-				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
-			}
-		}
-	}
 	if d.OffBus {
 		c.Unknown("gpus", "devices.ras", "the device has fallen off the bus and counts no errors: "+gpu.Address, "")
 		return true
@@ -208,9 +196,6 @@ func (c *gpuGathering) amdText(name string) string {
 	text, _ := c.Host.Text(name)
 	return escape.Printable(text, gather.MaxShown)
 }
-
-// partitionMode is a mode as amdgpu writes it; UNKNOWN does not match.
-var partitionMode = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // readRAS reads the error counters. The driver shows a file for each block that
 // can count, on the accelerators and some professional cards.
@@ -268,7 +253,6 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 			r.Uncorrectable = n
 			seen |= 1
 		case "ce":
-			r.Correctable = n
 			seen |= 2
 		case "de":
 			r.Deferred = n
@@ -460,7 +444,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 }
 
 // kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID,
-// in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
+// more than 0 (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
 // every GPU; a GPU on which it holds no memory is not in use by it. gpudoctor and
 // its children are left out.
 func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
@@ -484,16 +468,13 @@ func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kf
 		if !h.Recorded() && child.Own(pid) {
 			continue
 		}
-		held := make(map[string]int64)
 		for id, address := range addresses {
 			// A process that has exited holds nothing.
 			n, readErr := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
-			if readErr == nil && n > 0 && held[address] <= math.MaxInt64-n {
-				held[address] += n
+			held := slices.ContainsFunc(users[address], func(p facts.GPUProcess) bool { return p.PID == pid }) // In another partition.
+			if readErr == nil && n > 0 && !held {
+				users[address] = append(users[address], facts.GPUProcess{PID: pid})
 			}
-		}
-		for address, n := range held {
-			users[address] = append(users[address], facts.GPUProcess{PID: pid, UsedBytes: &n})
 		}
 	}
 	return users, ctx.Err()

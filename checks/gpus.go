@@ -47,7 +47,7 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	}
 	c.out.Driver = answer.Driver
 	c.readDriver()
-	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
+	c.out.NVML, c.out.NVMLError = answer.Outcome, answer.ErrorName
 	c.join(answer.Devices)
 	c.noteUnclassed()
 	c.out.P2P = answer.P2P
@@ -283,8 +283,6 @@ var refusedFacts = []struct{ prefix, fact string }{
 	{"nvmlDeviceGetMigMode", "devices.mig"},
 	{"nvmlDeviceGetCurrPcie", "devices.pcie"},
 	{"nvmlDeviceGetMaxPcie", "devices.pcie"},
-	{"nvmlDeviceGetGpuMaxPcie", "devices.pcie"},
-	{"nvmlDeviceGetPcie", "devices.pcie"},
 }
 
 // noteRefusals notes the queries that a GPU answered with an error.

@@ -69,8 +69,6 @@ type reader struct {
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*Mount
-	// devices are the names in /dev; nil when they could not be read.
-	devices []string
 }
 
 func (c *reader) unknown(fact string, err error) {
@@ -129,27 +127,14 @@ func (c *reader) readNamespaces() {
 }
 
 func (c *reader) readStatus() {
-	b, err := c.h.Read("/proc/self/status")
+	status, err := c.h.Text("/proc/self/status")
 	if err != nil {
 		c.unknown("capabilities", err)
-		c.unknown("seccomp", err)
 		return
 	}
-	for line := range bytes.Lines(b) {
-		key, value, _ := strings.Cut(string(line), ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "CapEff":
-			if mask, err := strconv.ParseUint(value, 16, 64); err == nil {
-				c.f.Capabilities = CapabilityNames(mask)
-			}
-		case "Seccomp": // SECCOMP_MODE_*, include/uapi/linux/seccomp.h.
-			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 2 {
-				c.f.Seccomp = [...]string{"none", "strict", "filter"}[n]
-			}
-		}
-	}
-	if c.f.Capabilities == nil {
+	if mask, err := strconv.ParseUint(host.Value(status, "CapEff"), 16, 64); err == nil {
+		c.f.Capabilities = CapabilityNames(mask)
+	} else {
 		c.g.Unknown("container", "capabilities", "/proc/self/status does not show CapEff", "")
 	}
 }
@@ -254,7 +239,6 @@ func (c *reader) readNodes(ctx context.Context) {
 		c.unknown("device_nodes", err)
 		return
 	}
-	c.devices = names
 	paths := []string{}
 	for _, name := range names {
 		at := "/dev/" + name
@@ -336,16 +320,8 @@ func (c *reader) readDriver() {
 			continue
 		}
 		d := parseGPUInformation(b)
-		d.Address = cmp.Or(facts.Address(name), d.Address)
-		if d.Address == "" {
-			continue
-		}
-		c.f.DriverDevices = append(c.f.DriverDevices, d)
-		if d.Minor == nil || d.Excluded || c.devices == nil {
-			continue
-		}
-		if node := fmt.Sprintf("nvidia%d", *d.Minor); !slices.Contains(c.devices, node) {
-			c.f.MissingNodes = append(c.f.MissingNodes, "/dev/"+node)
+		if d.Address = cmp.Or(facts.Address(name), d.Address); d.Address != "" {
+			c.f.DriverDevices = append(c.f.DriverDevices, d)
 		}
 	}
 }

@@ -170,9 +170,6 @@ func (r *reader) read(name string, hardware bool) facts.Interface {
 			n.SpeedGbps = float64(mbps) / 1000
 		}
 	}
-	if target, err := r.Host.Link(dir + "/master"); err == nil && IsName(path.Base(target)) {
-		n.Master = path.Base(target)
-	}
 	for _, a := range r.addresses[name] {
 		if len(n.Addresses) < maxAddresses {
 			n.Addresses = append(n.Addresses, escape.Printable(a, 64))
@@ -233,9 +230,6 @@ func (r *reader) bond(name string) facts.Bond {
 	b := facts.Bond{Name: name, Source: dir}
 	text := func(file string) string { return r.Text("bonds."+file, dir+"/"+file) }
 	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
-	if status := text("mii_status"); status != "" {
-		b.Up = new(status == "up")
-	}
 	for member := range strings.FieldsSeq(text("slaves")) {
 		if !IsName(member) || len(b.Members) == maxMembers {
 			continue

@@ -13,7 +13,7 @@ func New(s *parse.Sink) parse.Family {
 	return parse.Family{
 		Kinds: []*parse.Kind{
 			lspciKind(t), lspciTreeKind(t), setpciKind,
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, dmidecodeKind, sysfsKind(groups), sysfsCatKind(groups), iommuUnitsKind,
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups), iommuUnitsKind,
 			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {

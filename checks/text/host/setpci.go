@@ -40,7 +40,7 @@ var setpciKind = &parse.Kind{
 				setpciACS(s, port, int(word), l)
 				port = ""
 			default:
-				lspciPortless(s, l, append([]string{}, pci.ACSWord(int(word))...))
+				lspciPortless(s, l, pci.ACSWord(int(word)))
 			}
 		}
 		in.While(func(l parse.Line) bool {
@@ -55,7 +55,7 @@ var setpciKind = &parse.Kind{
 
 func setpciACS(s *parse.Sink, address string, word int, l parse.Line) {
 	d, on := s.Device(address, l), pci.ACSWord(word)
-	d.ACS = cmp.Or(d.ACS, &facts.ACS{Capability: on, Control: on})
+	d.ACS = cmp.Or(d.ACS, &facts.ACS{Control: on})
 }
 
 var (

@@ -108,11 +108,8 @@ func TestHostTexts(t *testing.T) {
 	f := texttest.Parse("host.txt", `Linux node7 5.15.0-91-generic #101-Ubuntu SMP Tue Nov 14 13:30:08 UTC 2023 x86_64 x86_64 x86_64 GNU/Linux
 $ lscpu
 Architecture:                       x86_64
-CPU(s):                             128
 Vendor ID:                          AuthenticAMD
 Model name:                         AMD EPYC 7543 32-Core Processor
-CPU family:                         25
-Model:                              1
 Socket(s):                          2
 Flags:                              fpu vme de pse
 NUMA node0 CPU(s):                  0-31,64-95
@@ -128,19 +125,16 @@ node distances:
 node   0   1
   0:  10  32
   1:  32  10
-# dmidecode -t baseboard | grep -e Manufacturer -e 'Product Name'
-	Manufacturer: ASRockRack
-	Product Name: ROMED8-2T
 kernel.numa_balancing = 1
 `)
 	expect.NoDiff(t, &facts.HostFacts{
-		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
-		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
-		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
+		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64",
+		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:7"},
+		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Sockets: 2},
 	}, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
-		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
-		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
+		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20},
+		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20},
 	}}
 	expect.NoDiff(t, numa, f.NUMA, "NUMA")
 }
@@ -270,28 +264,6 @@ func TestPythonCopy(t *testing.T) {
 		got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0
 		expect.That(t, got == tt.wrong && len(f.Benchmarks) <= 1, "%s: got %+v", name, f.Benchmarks)
 	}
-}
-
-func TestSysfsCat(t *testing.T) {
-	f := texttest.Parse("x.txt", `$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width
-8
-$ cat /sys/bus/pci/devices/0000:3b:00.0/{max_link_width,numa_node}
-16
-1
-$ sudo cat /sys/bus/pci/devices/0000:3b:00.0/max_link_width /sys/bus/pci/devices/0000:3b:00.0/max_link_speed
-16
-32.0 GT/s PCIe
-$ cat /sys/bus/pci/devices/0000:3c:00.0/max_link_width
-cat: /sys/bus/pci/devices/0000:3c:00.0/max_link_width: No such file or directory
-$ cat /sys/kernel/iommu_groups/14/type
-DMA-FQ
-$ cat /proc/sys/kernel/numa_balancing
-1
-`)
-	expect.Must(t, len(f.PCI.Devices) == 1, "got %+v", f.PCI.Devices)
-	d := f.PCI.Devices[0]
-	expect.That(t, d.Address == "0000:3b:00.0" && d.Link.Width == 8 && d.Link.MaxWidth == 16 && d.Link.MaxSpeedGTs == 32 && d.NUMANode == nil, "got %+v", d)
-	expect.That(t, len(f.IOMMU.Groups) == 1 && f.IOMMU.Groups[0].Type == "DMA-FQ" && *f.NUMA.Balancing == 1, "got %+v, %+v", f.IOMMU, f.NUMA)
 }
 
 func TestIdentity(t *testing.T) {

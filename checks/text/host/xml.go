@@ -78,8 +78,6 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
 	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
-	c.Family = cmp.Or(c.Family, parse.Number(a["familyid"]))
-	c.ModelNumber = cmp.Or(c.ModelNumber, parse.Number(a["modelid"]))
 	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])
 }
 

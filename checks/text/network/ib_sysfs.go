@@ -22,28 +22,11 @@ var ibSysfsKind = &parse.Kind{
 	Line:    parse.LineLike(ibSysfsLine, func(s *parse.Sink, l parse.Line, m []string) bool { return ibSysfsNote(s, m[1], m[2], m[3], m[4], l) }),
 }
 
-// ibSysfsCatKind is the value of one such file that cat showed.
-var ibSysfsCatKind = &parse.Kind{
-	Name:     "ib-sysfs-cat",
-	Title:    "a file under /sys/class/infiniband",
-	Gives:    []string{"nics"},
-	Commands: []string{"cat", "more", "head"},
-	Begins:   func(in *parse.Lines) bool { return ibSysfsPath.MatchString(in.Prompt().Command) },
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		m := ibSysfsPath.FindStringSubmatch(in.Prompt().Command)
-		l, _ := in.Next()
-		ibSysfsNote(s, m[1], m[2], m[3], l.Text, l)
-	},
-}
-
 // ibSysfsCongestion are the counters of RoCE's congestion control (mlx5:
 // drivers/infiniband/hw/mlx5/counters.c of Linux, cong_cnts).
 var ibSysfsCongestion = map[string]bool{"np_cnp_sent": true, "np_ecn_marked_roce_packets": true, "rp_cnp_handled": true}
 
-var (
-	ibSysfsLine = lazy.New(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
-	ibSysfsPath = lazy.New(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
-)
+var ibSysfsLine = lazy.New(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
 
 // ibSysfsNote takes one file of a port. What the files hold is in the kernel's
 // Documentation/ABI/stable/sysfs-class-infiniband.
@@ -85,25 +68,3 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 	Merge(s, p, l)
 	return true
 }
-
-// cmaRoCEModeKind is what cma_roce_mode of MLNX_OFED prints: the type of GID
-// that rdma_cm takes on a port.
-var cmaRoCEModeKind = &parse.Kind{
-	Name:     "cma_roce_mode",
-	Title:    "the RoCE version of rdma_cm, from cma_roce_mode",
-	Command:  "cma_roce_mode -d mlx5_0 -p 1",
-	Gives:    []string{"nics"},
-	Commands: []string{"cma_roce_mode"},
-	Begins: func(in *parse.Lines) bool {
-		return flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(in.First().Text)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		command := in.Prompt().Command
-		l, _ := in.Next()
-		p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: network.GIDType(l.Text), LinkLayer: "Ethernet"}
-		p.Port, _ = network.LeadingNumber(flag(command, "-p"))
-		Merge(s, p, l)
-	},
-}
-
-var cmaRoCEModeLine = lazy.New(`^\s*(?:IB/)?RoCE v[12]\s*$`)

@@ -19,13 +19,11 @@ func New(*parse.Sink) parse.Family {
 		showGIDsKind,
 		linkKind,
 		ibSysfsKind,
-		ibSysfsCatKind,
-		cmaRoCEModeKind,
 		lsmodKind,
 		lsmodPromptKind,
 		mlnxQoSKind,
 		gdscheckKind,
-		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }
