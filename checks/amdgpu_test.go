@@ -371,9 +371,9 @@ func TestROCmVersion(t *testing.T) {
 		{"as installed", map[string]string{"/opt/rocm/.info/version": "6.4.1-83\n", "/opt/rocm-6.4.1/.info/version": "6.4.1-83\n"}, "6.4.1-83", ""},
 		{"no link", map[string]string{"/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
 		{"the link leads nowhere", map[string]string{"/opt/rocm/lib/x": "", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
-		{"half installed", map[string]string{"/opt/rocm/lib/libamdhip64.so.6": ""}, "", "/opt/rocm exists but does not state its version"},
-		{"not a version", map[string]string{"/opt/rocm/.info/version": "<html>\n"}, "", "is not a version"},
-		{"several", map[string]string{"/opt/rocm-6.4.1/.info/version": "6.4.1\n", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "", "several installations"},
+		{"half installed", map[string]string{"/opt/rocm/lib/libamdhip64.so.6": ""}, "", "of which /opt/rocm names none with a version"},
+		{"not a version", map[string]string{"/opt/rocm/.info/version": "<html>\n"}, "", "of which /opt/rocm names none with a version"},
+		{"several", map[string]string{"/opt/rocm-6.4.1/.info/version": "6.4.1\n", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "", "of which /opt/rocm names none with a version"},
 		{"something else", map[string]string{"/opt/rocmlike/x": ""}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

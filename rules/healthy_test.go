@@ -539,11 +539,11 @@ var healthy = map[string]func() *model{
 	"programs have failed": func() *model {
 		m := machine(h100, h100).switched(4)
 		m.KernelLog.Events = []facts.KernelEvent{
-			{Kind: "xid", Code: new(31), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 31, pid=4711, MMU Fault", Count: 3},
-			{Kind: "xid", Code: new(43), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 43, pid=4711", Count: 1},
-			{Kind: "xid", Code: new(45), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 45, pid=4711", Count: 8},
-			{Kind: "xid", Code: new(63), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 63, Row Remapper: New row marked for remapping", Count: 1},
-			{Kind: "sxid", Code: new(20012), Fatal: new(false), Message: "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20012, Non-fatal, Link 12", Count: 1},
+			{ID: "kernel-xid", Kind: "xid", Code: new(31), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 31, pid=4711, MMU Fault", Count: 3},
+			{ID: "kernel-xid", Kind: "xid", Code: new(43), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 43, pid=4711", Count: 1},
+			{ID: "kernel-xid", Kind: "xid", Code: new(45), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 45, pid=4711", Count: 8},
+			{ID: "kernel-xid", Kind: "xid", Code: new(63), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 63, Row Remapper: New row marked for remapping", Count: 1},
+			{ID: "kernel-sxid", Kind: "sxid", Code: new(20012), Fatal: new(false), Message: "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20012, Non-fatal, Link 12", Count: 1},
 		}
 		return m
 	},

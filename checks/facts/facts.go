@@ -986,8 +986,7 @@ type KernelLogFacts struct {
 // KernelEvent is one event of the kernel log.
 type KernelEvent struct {
 	// ID is the row of the catalogue that matches the line (checks/message/kernel.yaml):
-	// "kernel-xid", "amdgpu-reset-failed". Facts of an older gpudoctor lack it; it is
-	// derived before rules are evaluated.
+	// "kernel-xid", "amdgpu-reset-failed".
 	ID string `json:"id,omitempty"`
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
 	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",

@@ -213,7 +213,7 @@ func FuzzTexts(f *testing.F) {
 	for _, seed := range []string{
 		smiStaticText, smiTopologyText, "| AMD-SMI 1\n| 0000:05:00.0 x | 0 % 3 4 1/2 W |\n| 0 0 0 S |\n",
 		"[\n{\n\"gpu\": 0,\n\"bdf\": \"0000:03:00.0\",\n\"links\": [{\"gpu\": 1}]\n}]\n", `{"card0": {"a": [[[[`, "\"gpu\": 1, \"bdf\": \"\\", "AMDSMI Tool: | ROCm version: 6",
-		rocminfoText, "$ rocminfo | grep gfx\n  Name:     gfx1100\n", "$ cat /opt/rocm/.info/version\n6.2.0-66\n", transferBenchText,
+		rocminfoText, "$ rocminfo | grep gfx\n  Name:     gfx1100\n", "$ cat /opt/rocm/.info/version\n6.2.0-66\n",
 		rocmSMITopologyText, "= Concise Info =\n0 1 0x738c, 5 1W\n", "GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n",
 		">>> torch.cuda.is_available()\nFalse\n", "$ python -c 'torch.cuda.device_count()'\n3\n",
 	} {

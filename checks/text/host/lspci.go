@@ -123,25 +123,8 @@ func lspciLoose(line string) bool {
 
 func lspciBegins(in *parse.Lines) bool {
 	_, _, _, head := lspciHeadOf(in.First().Text)
-	return head || lspciLoose(lspciUnnumbered(in.First().Text)) || lspciAsked(in) != "" && lspciLink.MatchString(in.First().Text)
+	return head || lspciLoose(in.First().Text)
 }
-
-// lspciOne is the option by which lspci is asked for one function.
-var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
-
-// lspciAsked is the address of the one function of which a command shows details
-// and grep has left out the head, or nothing.
-func lspciAsked(in *parse.Lines) string {
-	if !in.After("lspci") || !strings.Contains(in.Prompt().Command, "grep") {
-		return ""
-	}
-	return lspciOne.First(in.Prompt().Command)
-}
-
-// lspciUnnumbered takes off the number of a line that grep -n has put before it.
-func lspciUnnumbered(line string) string { return lspciNumber.ReplaceAllString(line, "") }
-
-var lspciNumber = lazy.New(`^\d{1,7}[:-]\s*`)
 
 // lspciDevice is a function under way.
 type lspciDevice struct {
@@ -163,10 +146,6 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
-	if address := lspciAsked(in); address != "" && lspciDetail(in.First().Text) {
-		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), in.First()), head: in.First(), secondary: -1, subordinate: -1}
-		devices = append(devices, current)
-	}
 	in.While(func(l parse.Line) bool {
 		if address, class, rest, head := lspciHeadOf(l.Text); head {
 			current = nil
@@ -176,14 +155,13 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 			}
 			return true
 		}
-		text := lspciUnnumbered(l.Text)
 		switch {
-		case lspciLoose(text) && (current == nil || lspciHas(current)):
-			if controls, found := strings.CutPrefix(strings.TrimSpace(text), "ACSCtl:"); found {
+		case lspciLoose(l.Text) && (current == nil || lspciHas(current)):
+			if controls, found := strings.CutPrefix(strings.TrimSpace(l.Text), "ACSCtl:"); found {
 				lspciPortless(s, l, lspciSet(controls))
 			}
-		case current != nil && (lspciDetail(l.Text) || lspciLoose(text)):
-			current.detail(s, l, strings.TrimSpace(text))
+		case current != nil && (lspciDetail(l.Text) || lspciLoose(l.Text)):
+			current.detail(s, l, strings.TrimSpace(l.Text))
 		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
 		default:
 			return false

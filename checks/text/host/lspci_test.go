@@ -87,7 +87,6 @@ func TestLspciFragments(t *testing.T) {
 			// The second line behind 3a:09.0 is of a function that grep left out.
 			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 5}},
 		},
-		"numbered lines": {text: "17:" + redirecting, want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}}},
 	} {
 		f := texttest.Parse("a.txt", tt.text)
 		expect.Must(t, f.PCI != nil, "%s: nothing was read", name)

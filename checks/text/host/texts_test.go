@@ -88,12 +88,6 @@ func TestKernelIOMMU(t *testing.T) {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
 			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
-		"units": {"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n", facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"}},
-		"units in the long form": {
-			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
-			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
-		},
-		"no units":               {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
 		"command line":           {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}}},
 		"command lines of hosts": {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on iommu=pt\n$ ssh node8 cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on"}}},
 		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
@@ -176,35 +170,6 @@ func TestSetpci(t *testing.T) {
 	}
 }
 
-func TestSetpciLoop(t *testing.T) {
-	const loop = "(base) [alice@ax08 ~]$ for p in $(lspci | grep -i plx | awk '{print $1}'); do sudo setpci -s ${p} f2a.w; done\n"
-	for text, want := range map[string]map[int]int{ // How often each number of controls.
-		loop + "0000\n001d\n001d\n":                                        {0: 1, 4: 2},
-		loop + "[sudo] password for alice: \n0000\n001d\n":                 {0: 1, 4: 1},
-		loop + "[sudo] password for alice: \n":                             nil,
-		loop + "ffff\n":                                                    nil,
-		"$ for p in a b; do setpci -s \"$p\" ECAP_ACS+0x6.w; done\n001f\n": {5: 1},
-		"$ for p in a b; do setpci -s $p ECAP_ACS+6.w=0; done\n0000\n":     nil,
-		"$ for i in 1 2; do echo $i; done\n0000\n":                         nil,
-	} {
-		got := map[int]int{}
-		for _, u := range texttest.Sections("x", text).PCI.UnnamedACS {
-			got[len(u.Control)] = u.Count
-		}
-		expect.That(t, maps.Equal(want, got), "%q: got %v, want %v", text, got, want)
-	}
-	for _, text := range []string{
-		"$ for d in $(lspci -d ::604 | cut -d' ' -f1); do echo $d; sudo setpci -s $d ECAP_ACS+0x6.w; done\n16:00.0\n001d\n17:00.0\n17:01.0\n0000\n",
-		"$ for d in 16:00.0 17:01.0; do echo \"$d $(sudo setpci -s $d ECAP_ACS+0x6.w)\"; done\n16:00.0 001d\n17:01.0 0000\n",
-		"$ for d in 15:01.0 16:00.0 17:01.0; do printf '%s  ' $d; sudo setpci -s $d ECAP_ACS+0x6.w 2>&1; done\n15:01.0  setpci: 0000:15:01.0: Instance #0 of Extended Capability 000d not found.\n16:00.0  001d\n17:01.0  0000\n",
-	} {
-		f := texttest.Parse("x", text)
-		on, off := texttest.PCIDevice(t, f, "0000:16:00.0"), texttest.PCIDevice(t, f, "0000:17:01.0")
-		expect.That(t, on.ACS != nil && len(on.ACS.Control) == 4 && off.ACS != nil && len(off.ACS.Control) == 0, "%q: got %+v and %+v", text, on, off)
-		expect.That(t, len(f.PCI.Devices) == 2 && f.PCI.UnnamedACS == nil, "%q: got %+v", text, f.PCI)
-	}
-}
-
 func TestSysfs(t *testing.T) {
 	f := texttest.Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
@@ -217,28 +182,6 @@ func TestSysfs(t *testing.T) {
 	expect.That(t, d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1 && !d.NoNUMANode && cmp.Equal(want, d.Link), "got %+v, link %+v", d, d.Link)
 }
 
-func TestHostXML(t *testing.T) {
-	const nccl = `<system version="1">
-  <cpu numaid="1" affinity="00000001,ffff0000" arch="x86_64" vendor="AuthenticAMD" familyid="25" modelid="1">
-    <pci busid="0000:41:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
-      <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:61:00.0" count="4" tclass="0x030200"/></gpu>
-    </pci>
-    <pci busid="0000:61:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
-      <gpu dev="1" sm="80" rank="1" gdr="1"><nvlink target="0000:41:00.0" count="4" tclass="0x030200"/></gpu>
-    </pci>
-  </cpu>
-</system>
-`
-	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
-	expect.Must(t, len(f.GPUs.Devices) == 2 && *f.GPUs.Devices[1].Index == 1 && f.GPUs.Devices[0].ComputeCapability == "8.0", "GPUs are %+v", f.GPUs.Devices)
-	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
-	expect.That(t, p != nil && p.NVLinks != nil && *p.NVLinks == 4 && !p.NVSwitch, "the pair is %+v", p)
-	n := f.NUMA.Nodes
-	expect.That(t, len(n) == 1 && n[0].ID == 1 && n[0].CPUs == "16-32", "NUMA nodes are %+v", n)
-	d := texttest.PCIDevice(t, f, "0000:41:00.0")
-	expect.That(t, d.NUMANode != nil && *d.NUMANode == 1 && d.RootBus == "" && d.Link.MaxSpeedGTs == 16, "the GPU is %+v", d)
-}
-
 func TestPythonCopy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text  string
@@ -247,9 +190,7 @@ func TestPythonCopy(t *testing.T) {
 		"made with values":   {">>> a = torch.tensor([1])\n>>> a = a.to(\"cuda:0\")\n>>> a.to(\"cuda:1\")\n>> tensor([0], device='cuda:1')\n", true},
 		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
 		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
-		"by way of the host": {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\ntensor([[1., 2.],\n        [3., 4.]], device='cuda:1')\n", true},
 		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
-		"another tensor":     {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\n", false},
 		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
 		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},
 		"the values arrive":  {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([3., 7.], device='cuda:1')\n", false},

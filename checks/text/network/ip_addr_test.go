@@ -76,10 +76,6 @@ func TestInterfaces(t *testing.T) {
 			text: "eth0             UP             02:00:00:00:00:01 <BROADCAST,MULTICAST,UP,LOWER_UP> \neth1             DOWN           02:00:00:00:00:02 <NO-CARRIER,BROADCAST,MULTICAST,UP> \n",
 			want: []string{"eth0 up ethernet", "eth1 down ethernet no-carrier"},
 		},
-		"ethtool": {
-			text: "Settings for eth1:\n\tSpeed: Unknown!\n\tDuplex: Unknown! (255)\n\tLink detected: no (No cable)\nSettings for eth2:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n",
-			want: []string{"eth1  ethernet no-carrier", "eth2  ethernet"},
-		},
 		"no interface": {text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n", want: nil},
 	} {
 		expect.NoDiff(t, tt.want, expect.Map(texttest.Sections("x.txt", tt.text).NICs.Interfaces, show), "%s: interfaces", name)
