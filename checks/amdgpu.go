@@ -115,11 +115,6 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 		return nil
 	}
 	address := n.address()
-	if _, told := n.properties["domain"]; !told { // Linux before 5.8.
-		if gpu := find(func(a string) bool { return strings.HasSuffix(a, address[len("0000"):]) }); gpu != nil {
-			return gpu
-		}
-	}
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}

@@ -410,21 +410,6 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	}
 }
 
-func TestAMDNodesGroup(t *testing.T) {
-	for _, tt := range []struct{ name, access string }{
-		{"in the group", "rw"},
-		{"not in the group", "none"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m := mi300x8().build()
-			m.Answer(host.AskAccess+"/dev/kfd", tt.access)
-			f, _ := Gather(t.Context(), host.New(m), gather.Options{})
-			i := slices.IndexFunc(f.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/kfd" })
-			expect.NoDiff(t, facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993)}, f.Container.DeviceNodes[i], "it")
-		})
-	}
-}
-
 // pciOfWorkstation is the PCI tree of twoAMD, which is read by several
 // goroutines: that would make the fuzzer's coverage change from run to run.
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {

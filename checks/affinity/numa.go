@@ -19,12 +19,7 @@ import (
 
 // Check is the check of the section "numa".
 var Check = &gather.Check{
-	Name: "numa",
-	Doc: `The memory topology.
-
-Reads the CPUs and memory of each node in
-/sys/devices/system/node, automatic balancing from
-/proc/sys/kernel/numa_balancing, and the CPUs that this process may use from /proc/self/status.`,
+	Name:   "numa",
 	Gather: collect,
 }
 

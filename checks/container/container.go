@@ -24,17 +24,7 @@ import (
 
 // Check is the check of the section "container".
 var Check = &gather.Check{
-	Name: "container",
-	Doc: `what surrounds this process: container, limits, devices
-
-Read from /proc/self (mountinfo, status, cgroup, ns), the resource limits, the
-file system at /dev/shm, the nodes below /dev, what the NVIDIA kernel driver
-says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
-container is decided by several signs together; none alone is proof.
-get_mempolicy and mlock are really called, in a child process. With the probe,
-so are set_mempolicy, mbind and move_pages, up to 64 MiB are locked (without
-allocating them), a file of 9 MiB without a name is made in /dev/shm, and a TCP
-connection of the child to itself over the interface that NCCL takes.`,
+	Name:   "container",
 	After:  []string{"pci"},
 	Gather: collect,
 }
@@ -263,22 +253,11 @@ func (c *reader) readNodes(ctx context.Context) {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
-		var owner host.Owner
-		// The group ID helps only with nodes that a group gives access to.
-		if grouped(p) && c.h.Ask(ctx, host.AskOwner+p, &owner) == nil {
-			nodes[i].GroupID = &owner.GID
-		}
 	}
 	if refused != nil {
 		c.unknown("device_nodes.access", refused) // Once, not for each node.
 	}
 	c.f.DeviceNodes = nodes
-}
-
-// grouped is true for the nodes of AMD's driver, which distributions give to the
-// group render or video; NVIDIA's are open to all.
-func grouped(node string) bool {
-	return node == "/dev/kfd" || strings.HasPrefix(node, "/dev/dri/renderD")
 }
 
 // nodesAt returns a node's path, or those in a folder.

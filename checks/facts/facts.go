@@ -19,41 +19,28 @@ type Facts struct {
 	// Profile is what the facts are judged for, "training" or "image".
 	// It is not a fact: gpudoctor sets it for the rules, and a document that was
 	// gathered has none.
-	Profile string `json:"profile,omitempty"`
-	// Host is the machine, its kernel and its processors.
-	Host *HostFacts `json:"host,omitempty"`
-	// PCI is the tree of PCI devices.
-	PCI *PCIFacts `json:"pci,omitempty"`
-	// IOMMU is the mode of DMA translation in force.
-	IOMMU *IOMMUFacts `json:"iommu,omitempty"`
-	// NUMA is the memory topology.
-	NUMA *NUMAFacts `json:"numa,omitempty"`
-	// GPUs is what the vendor's management library reports for each GPU.
-	GPUs *GPUFacts `json:"gpus,omitempty"`
-	// Links is the path between each pair of GPUs and NICs.
-	Links *LinkFacts `json:"links,omitempty"`
-	// Container is the environment of this process: limits, capabilities, mounts.
+	Profile   string          `json:"profile,omitempty"`
+	Host      *HostFacts      `json:"host,omitempty"`
+	PCI       *PCIFacts       `json:"pci,omitempty"`
+	IOMMU     *IOMMUFacts     `json:"iommu,omitempty"`
+	NUMA      *NUMAFacts      `json:"numa,omitempty"`
+	GPUs      *GPUFacts       `json:"gpus,omitempty"`
+	Links     *LinkFacts      `json:"links,omitempty"`
 	Container *ContainerFacts `json:"container,omitempty"`
-	// Env is every communication variable, from the environment or a file.
-	Env *EnvFacts `json:"env,omitempty"`
-	// Libraries is every GPU library that a program here could load.
-	Libraries *LibraryFacts `json:"libraries,omitempty"`
+	Env       *EnvFacts       `json:"env,omitempty"`
+	Libraries *LibraryFacts   `json:"libraries,omitempty"`
 	// Image is what a container image says about itself, where one is examined.
 	Image *ImageFacts `json:"image,omitempty"`
 	// Target is the machine that an image is meant for, if it was named.
-	Target *TargetFacts `json:"target,omitempty"`
-	// KernelLog is every event of the kernel log that affects GPUs or PCIe.
+	Target    *TargetFacts    `json:"target,omitempty"`
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
-	Transfers *probe.Report `json:"transfers,omitempty"`
-	// GPUDirect is what NICs and drives reach of the GPUs' memory.
+	Transfers *probe.Report   `json:"transfers,omitempty"`
 	GPUDirect *GPUDirectFacts `json:"gpudirect,omitempty"`
 	// Collectives is what collectives of NCCL or RCCL did; nil if they were not requested.
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
-	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
-	NICs *NICFacts `json:"nics,omitempty"`
-	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.
-	Storage *StorageFacts `json:"storage,omitempty"`
+	NICs        *NICFacts          `json:"nics,omitempty"`
+	Storage     *StorageFacts      `json:"storage,omitempty"`
 	// Launches, Software, Benchmarks and Logs are read from texts that users give.
 	Launches   []Launch    `json:"launches,omitempty"`
 	Software   []Package   `json:"software,omitempty"`
@@ -131,8 +118,6 @@ type HostFacts struct {
 type Clock struct {
 	// Synchronized is true if a program (chronyd, ntpd, phc2sys) has told the kernel that it keeps the clock right.
 	Synchronized bool `json:"synchronized"`
-	// MaxErrorUS is the largest error that this program, or the kernel since it last heard of it, allows for.
-	MaxErrorUS int64 `json:"max_error_us"`
 }
 
 // Virtualization is the hypervisor below this kernel, or none.
@@ -825,10 +810,6 @@ type DeviceNode struct {
 	// Access is "rw", "r", "w" or "none": what this process may do, by
 	// access(2); empty if that could not be tried.
 	Access string `json:"access"`
-	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
-	// /dev/dri/renderD128), by its number: its name is not the same in each
-	// container.
-	GroupID *int `json:"group_id,omitempty"`
 }
 
 // DriverDevice is a GPU that the loaded kernel driver knows.

@@ -23,15 +23,7 @@ import (
 
 // Check is the check of the section "libraries".
 var Check = &gather.Check{
-	Name: "libraries",
-	Doc: `the GPU libraries that a program here could load
-
-Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
-/etc/ld.so.cache, the default folders), in the folders of the CUDA and ROCm
-toolkits and plugins, and in the site-packages of Python. Versions come from
-file names and from the metadata of Python packages; one NCCL or RCCL of which
-neither tells (in an image, each of them) is searched for the text that it
-holds.`,
+	Name:   "libraries",
 	Gather: collect,
 }
 

@@ -21,14 +21,7 @@ import (
 
 // Check is the check of the section "nics".
 var Check = &gather.Check{
-	Name: section,
-	Doc: `The network: RDMA ports, interfaces, bonds.
-
-Reads the state, rate, GIDs and error counters of each port in
-/sys/class/infiniband, the state, speed, MTU and bonds of the interfaces in
-/sys/class/net, their addresses from rtnetlink, the priority flow control of
-RoCE ports from their drivers (DCB), and which modules of RDMA are in
-/sys/module. Interfaces without hardware are read up to a number.`,
+	Name:   section,
 	Gather: collect,
 }
 

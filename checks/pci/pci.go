@@ -20,14 +20,7 @@ import (
 
 // Check is the check of the section "pci".
 var Check = &gather.Check{
-	Name: "pci",
-	Doc: `The tree of PCI devices.
-
-Reads every function of /sys/bus/pci/devices: its ids, driver, NUMA node,
-IOMMU group and place in the tree; and of GPUs, NICs, NVSwitches, NVMe drives
-and bridges also config space (PCIe, ACS, ATS and resizable BAR
-capabilities), the link's speed and width and the BARs. Config space beyond
-its header needs root.`,
+	Name:   "pci",
 	Gather: collect,
 }
 

@@ -47,7 +47,6 @@ var forPeople = map[string]string{
 	"facts.RASBlock.Deferred":         "the rule amd-gpu-fault reads it by the name of the field",
 	"facts.Clock.Synchronized":        "the rule nodes-differ reads it by its path in rules/data/fleet.yaml",
 	"facts.Communicator.Incomplete":   "which ranks did not come up: where to look next",
-	"facts.DeviceNode.GroupID":        "what docker run --group-add takes (docs/amd.md)",
 	"facts.Facts.Schema":              "the version of the document, without which it is refused",
 	"facts.GPU.VBIOS":                 identity,
 	"facts.HostFacts.Clock":           "the rule nodes-differ reads it by its path in rules/data/fleet.yaml",
