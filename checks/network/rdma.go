@@ -179,13 +179,13 @@ func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 			continue
 		}
 		zeros = 0
-		p.GIDs = append(p.GIDs, r.gid(p, i, text, address))
+		p.GIDs = append(p.GIDs, r.gid(p, i, text))
 	}
 }
 
 // gid reads what is known of one entry. The kernel gives EINVAL for the attributes of one
 // that was removed meanwhile.
-func (r *portReader) gid(p *facts.RDMAPort, index int, text string, address netip.Addr) facts.GID {
+func (r *portReader) gid(p *facts.RDMAPort, index int, text string) facts.GID {
 	g := facts.GID{Index: index, GID: text}
 	switch p.LinkLayer {
 	case layerInfiniBand:

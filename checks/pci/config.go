@@ -122,16 +122,27 @@ const (
 	PortIntegrated = "integrated-endpoint"
 )
 
-var portTypes = map[int]string{
-	0x0: portEndpoint,
-	0x1: "legacy-endpoint",
-	0x4: PortRoot,
-	0x5: PortUpstream,
-	0x6: PortDownstream,
-	0x7: "pcie-to-pci",
-	0x8: "pci-to-pcie",
-	0x9: PortIntegrated,
-	0xa: "event-collector",
+// portTypes are the words for the port types, and lspci's names of them (ls-caps.c, cap_express).
+var portTypes = map[int]struct{ word, lspci string }{
+	0x0: {portEndpoint, "Endpoint"},
+	0x1: {"legacy-endpoint", "Legacy Endpoint"},
+	0x4: {PortRoot, "Root Port"},
+	0x5: {PortUpstream, "Upstream Port"},
+	0x6: {PortDownstream, "Downstream Port"},
+	0x7: {"pcie-to-pci", "PCI-Express to PCI/PCI-X Bridge"},
+	0x8: {"pci-to-pcie", "PCI/PCI-X to PCI-Express Bridge"},
+	0x9: {PortIntegrated, "Root Complex Integrated Endpoint"},
+	0xa: {"event-collector", "Root Complex Event Collector"},
+}
+
+// PortType is the facts' word for lspci's name of a PCI Express port type.
+func PortType(name string) string {
+	for _, t := range portTypes {
+		if t.lspci == name {
+			return t.word
+		}
+	}
+	return ""
 }
 
 // linkSpeeds are the speed codes of Link Capabilities and Link Status:
@@ -151,7 +162,7 @@ func linkWidth(n int) int {
 // readExpress reads the PCI Express capability at the given place.
 func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	if flags, ok := c.u16(at + 0x02); ok { // PCI_EXP_FLAGS.
-		d.PortType = portTypes[flags>>4&0xf]
+		d.PortType = portTypes[flags>>4&0xf].word
 	}
 	lnkcap, ok1 := c.u32(at + 0x0c) // PCI_EXP_LNKCAP.
 	lnksta, ok2 := c.u16(at + 0x12) // PCI_EXP_LNKSTA.

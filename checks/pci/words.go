@@ -15,22 +15,6 @@ const (
 // gpuVendors are the words for PCI vendor ids.
 var gpuVendors = map[string]string{VendorNVIDIA: WordNVIDIA, VendorAMD: WordAMD}
 
-// PortType is the facts' word for lspci's name of a PCI Express port type.
-func PortType(name string) string { return lspciPorts[name] }
-
-// lspciPorts are the port types as lspci names them (ls-caps.c, cap_express).
-var lspciPorts = map[string]string{
-	"Endpoint":                         portEndpoint,
-	"Legacy Endpoint":                  "legacy-endpoint",
-	"Root Port":                        PortRoot,
-	"Upstream Port":                    PortUpstream,
-	"Downstream Port":                  PortDownstream,
-	"PCI-Express to PCI/PCI-X Bridge":  "pcie-to-pci",
-	"PCI/PCI-X to PCI-Express Bridge":  "pci-to-pcie",
-	"Root Complex Integrated Endpoint": PortIntegrated,
-	"Root Complex Event Collector":     "event-collector",
-}
-
 // IsGPU reports whether a PCI function is a GPU by its class and vendor.
 func IsGPU(d *facts.PCIDevice) bool { return cmp.Or(d.Kind, KindOf(d)) == KindGPU }
 

@@ -93,16 +93,6 @@ func isSystem(at string) bool {
 	return slices.ContainsFunc(systemFolders, func(f string) bool { return at == f || strings.HasPrefix(at, f+"/") })
 }
 
-// option is the value of an option.
-func option(options, name string) string {
-	for o := range strings.SplitSeq(options, ",") {
-		if value, ok := strings.CutPrefix(o, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // gdsDrivers are the drivers that register with nvidia_fs, by the names of its file modules
 // (gds-nvidia-fs src/nvfs-dma.h, NVFS_PROC_MOD_*), as gdscheck calls them.
 var gdsDrivers = map[string]string{
