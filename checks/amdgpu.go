@@ -93,10 +93,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 			gpu.Integrated = new(true)
 		}
 		if gpu.KFD == nil {
-			gpu.KFD = &facts.KFDNode{Node: n.number, GPUID: n.id}
-			if hive := n.properties["hive_id"]; hive != 0 {
-				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
-			}
+			gpu.KFD = &facts.KFDNode{Node: n.number}
 			continue
 		}
 		if gpu.KFD.Nodes == nil {
@@ -118,11 +115,6 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 		return nil
 	}
 	address := n.address()
-	if _, told := n.properties["domain"]; !told { // Linux before 5.8.
-		if gpu := find(func(a string) bool { return strings.HasSuffix(a, address[len("0000"):]) }); gpu != nil {
-			return gpu
-		}
-	}
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}
@@ -170,15 +162,6 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 		gpu.Name = name
 	}
 	gpu.VBIOS = c.amdText(dir + "/vbios_version")
-	gpu.ComputePartition = partitionMode.FindString(c.amdText(dir + "/current_compute_partition"))
-	gpu.MemoryPartition = partitionMode.FindString(c.amdText(dir + "/current_memory_partition"))
-	if gpu.KFD != nil && gpu.KFD.Hive == "" {
-		if text := c.amdText(dir + "/xgmi_hive_info/xgmi_hive_id"); text != "" {
-			if hive, err := strconv.ParseUint(text, 10, 64); err == nil && hive != 0 {
-				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
-			}
-		}
-	}
 	if d.OffBus {
 		c.Unknown("gpus", "devices.ras", "the device has fallen off the bus and counts no errors: "+gpu.Address, "")
 		return true
@@ -208,9 +191,6 @@ func (c *gpuGathering) amdText(name string) string {
 	text, _ := c.Host.Text(name)
 	return escape.Printable(text, gather.MaxShown)
 }
-
-// partitionMode is a mode as amdgpu writes it; UNKNOWN does not match.
-var partitionMode = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // readRAS reads the error counters. The driver shows a file for each block that
 // can count, on the accelerators and some professional cards.
@@ -268,7 +248,6 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 			r.Uncorrectable = n
 			seen |= 1
 		case "ce":
-			r.Correctable = n
 			seen |= 2
 		case "de":
 			r.Deferred = n
@@ -300,36 +279,24 @@ func countBadPages(b []byte) *int {
 // noteKFD says why GPUs have no node, if the reason is not obvious. Bound are the
 // GPUs that amdgpu drives.
 func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
-	var missing []string
-	for _, gpu := range c.out.Devices {
-		if gpu.KFD == nil && slices.Contains(bound, gpu.Address) {
-			missing = append(missing, gpu.Address)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(bound), func(address string) bool { return c.out.At(address).KFD != nil })
 	const fact = "devices.kfd"
-	switch t.state {
-	case kfdAbsent:
-		if len(bound) > 0 {
-			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, but %s does not exist", gather.SomeOf(bound), kfdClass),
-				"use a kernel with CONFIG_HSA_AMD; in a container, mount /sys")
-		}
-	case kfdUnreadable:
+	switch {
+	case t.state == kfdAbsent && len(bound) > 0:
+		c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, but %s does not exist", gather.SomeOf(bound), kfdClass),
+			"use a kernel with CONFIG_HSA_AMD; in a container, mount /sys")
+	case t.state == kfdUnreadable:
 		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, gather.Cause(t.err)), gather.HintFor(t.err))
-	case kfdPartial:
-		switch {
-		case t.hidden > 0:
-			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.hidden, kfdNodes),
-				"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or run gpudoctor on the host")
-		case t.broken > 0:
-			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be identified", t.broken, kfdNodes), "")
-		default:
-			c.Unknown("gpus", fact, fmt.Sprintf("more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes), "")
-		}
-	case kfdOK:
-		if len(missing) > 0 {
-			c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+gather.SomeOf(missing),
-				"check the kernel log for the reason (kfd: skipped device; unsupported PCIe atomics; a GPU that failed to start)")
-		}
+	case t.state == kfdPartial && t.hidden > 0:
+		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.hidden, kfdNodes),
+			"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or run gpudoctor on the host")
+	case t.state == kfdPartial && t.broken > 0:
+		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be identified", t.broken, kfdNodes), "")
+	case t.state == kfdPartial:
+		c.Unknown("gpus", fact, fmt.Sprintf("more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes), "")
+	case t.state == kfdOK && len(missing) > 0:
+		c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+gather.SomeOf(missing),
+			"check the kernel log for the reason (kfd: skipped device; unsupported PCIe atomics; a GPU that failed to start)")
 	}
 }
 
@@ -376,19 +343,9 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 
 var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
 
-// readROCm reads the version of the installation that /opt/rocm points to, or of
-// the only installation.
+// readROCm reads the version of the installation that /opt/rocm points to, or of the only installation. Python packages bring
+// their own.
 func (c *gpuGathering) readROCm() string {
-	read := func(folder string) (string, error) {
-		text, err := c.Host.Text("/opt/" + folder + "/.info/version")
-		if err == nil && !rocmVersion.MatchString(text) {
-			err = fmt.Errorf("/opt/%s/.info/version is not a version: %.40q", folder, text)
-		}
-		if err != nil {
-			return "", err
-		}
-		return escape.Printable(text, gather.MaxShown), nil
-	}
 	names, err := c.Host.Dir("/opt")
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
@@ -398,28 +355,21 @@ func (c *gpuGathering) readROCm() string {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name != "rocm" && !strings.HasPrefix(name, "rocm-") })
 	if len(names) == 0 {
-		return "" // Python packages bring their own.
-	}
-	if slices.Contains(names, "rocm") {
-		version, err := read("rocm")
-		if err == nil {
-			return version
-		}
-		if len(names) != 2 {
-			c.Unknown("gpus", "amd.rocm", fmt.Sprintf("/opt/rocm exists but does not state its version (%s)", err), "check the installation of rocm-core with the package manager; it may be incomplete")
-			return ""
-		}
-		names = []string{names[1]} // The link is dangling; the other installation may be complete.
-	}
-	if len(names) > 1 {
-		c.Unknown("gpus", "amd.rocm", "several installations of ROCm, but no /opt/rocm: "+gather.SomeOf(names), "")
 		return ""
 	}
-	version, err := read(names[0])
-	if err != nil {
-		c.Unknown("gpus", "amd.rocm", err.Error(), "check the installation of rocm-core with the package manager; it may be incomplete")
+	if slices.Contains(names, "rocm") {
+		if version := c.amdText("/opt/rocm/.info/version"); rocmVersion.MatchString(version) {
+			return version
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "rocm" }) // A dangling link.
 	}
-	return version
+	if len(names) == 1 {
+		if version := c.amdText("/opt/" + names[0] + "/.info/version"); rocmVersion.MatchString(version) {
+			return version
+		}
+	}
+	c.Unknown("gpus", "amd.rocm", "no ROCm below /opt, or several, of which /opt/rocm names none with a version", "check the installation of rocm-core with the package manager")
+	return ""
 }
 
 // seesAllProcesses is true if the process IDs of the host are valid
@@ -460,7 +410,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 }
 
 // kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID,
-// in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
+// more than 0 (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
 // every GPU; a GPU on which it holds no memory is not in use by it. gpudoctor and
 // its children are left out.
 func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
@@ -484,16 +434,13 @@ func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kf
 		if !h.Recorded() && child.Own(pid) {
 			continue
 		}
-		held := make(map[string]int64)
 		for id, address := range addresses {
 			// A process that has exited holds nothing.
 			n, readErr := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
-			if readErr == nil && n > 0 && held[address] <= math.MaxInt64-n {
-				held[address] += n
+			held := slices.ContainsFunc(users[address], func(p facts.GPUProcess) bool { return p.PID == pid }) // In another partition.
+			if readErr == nil && n > 0 && !held {
+				users[address] = append(users[address], facts.GPUProcess{PID: pid})
 			}
-		}
-		for address, n := range held {
-			users[address] = append(users[address], facts.GPUProcess{PID: pid, UsedBytes: &n})
 		}
 	}
 	return users, ctx.Err()

@@ -118,7 +118,6 @@ const (
 	kfdLinkEnabled       = 1 << 0
 	kfdLinkNoAtomics32   = 1 << 2
 	kfdLinkNoAtomics64   = 1 << 3
-	kfdLinkNoDMA         = 1 << 4
 	kfdLinkBidirectional = 1 << 31
 )
 
@@ -172,7 +171,6 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 		atomics = append(atomics, "32")
 	}
 	p.Atomics = strings.Join(atomics, ",")
-	p.DMA = new(flags&kfdLinkNoDMA == 0)
 	if flags&kfdLinkBidirectional != 0 {
 		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
 	}

@@ -17,15 +17,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 )
 
+// collectivesCheck gathers what the collectives of NCCL or RCCL do between the GPUs.
 var collectivesCheck = &gather.Check{
-	Name: "collectives",
-	Doc: `what the collectives of NCCL or RCCL do between the GPUs
-
-The library that a job would load runs all-reduce, send and receive and all-to-all,
-in a process for each GPU, verified on every rank: as the environment is configured, and
-with transports turned off. What all-reduce should reach is computed here from the links.
-It runs after the probe of pairs, which it would disturb.
-The quick probe includes it only if variables of the library are set, or a pair failed.`,
+	Name:    "collectives",
 	After:   []string{"transfers", "libraries", "gpus", "links", "nics", "env", "container"},
 	Patient: true,
 	Gather:  gatherCollectives,

@@ -20,18 +20,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
+// gpusCheck gathers gPUs as the vendors' management libraries see them.
 var gpusCheck = &gather.Check{
-	Name: "gpus",
-	Doc: `GPUs as the vendors' management libraries see them
-
-Asks NVIDIA's management library (libnvidia-ml.so.1), in a child process with a
-deadline, for every GPU: model, memory, PCIe and NVLinks, memory errors, modes,
-fabric, processes, and what it thinks of peer access between each two. Joins
-that with the PCI tree, so that a GPU that is missing in either is seen. Reads
-/proc/driver/nvidia for the kernel module, and /proc for the fabric manager.
-Of AMD's GPUs it reads what the drivers amdgpu and amdkfd show in /sys, among it
-the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
-/opt/rocm*/.info; no library of AMD is asked. Nothing is changed.`,
+	Name:  "gpus",
 	After: []string{"pci"},
 	// A library that starts 8 GPUs one after the other takes longer than
 	// other checks may; the query has deadlines of its own.
@@ -47,7 +38,7 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	}
 	c.out.Driver = answer.Driver
 	c.readDriver()
-	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
+	c.out.NVML, c.out.NVMLError = answer.Outcome, answer.ErrorName
 	c.join(answer.Devices)
 	c.noteUnclassed()
 	c.out.P2P = answer.P2P
@@ -283,8 +274,6 @@ var refusedFacts = []struct{ prefix, fact string }{
 	{"nvmlDeviceGetMigMode", "devices.mig"},
 	{"nvmlDeviceGetCurrPcie", "devices.pcie"},
 	{"nvmlDeviceGetMaxPcie", "devices.pcie"},
-	{"nvmlDeviceGetGpuMaxPcie", "devices.pcie"},
-	{"nvmlDeviceGetPcie", "devices.pcie"},
 }
 
 // noteRefusals notes the queries that a GPU answered with an error.

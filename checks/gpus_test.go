@@ -101,9 +101,9 @@ func TestGPUsDriver(t *testing.T) {
 	m.AddFile("/proc/4242/comm", []byte("python3\n"))
 	m.Answer(host.AskNVML, nvml.Answer{
 		Outcome: nvml.OK,
-		Driver:  facts.GPUDriver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
+		Driver:  facts.GPUDriver{Version: "580.159.04", CUDAVersion: "13.0"},
 		Devices: []nvml.Device{{GPU: facts.GPU{
-			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
+			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{{PID: 4242}, {PID: 99}},
 			PCIe: &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}}},
 		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
@@ -111,12 +111,12 @@ func TestGPUsDriver(t *testing.T) {
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 	expect.NoDiff(t, &facts.GPUFacts{
 		Driver: facts.GPUDriver{
-			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), NVMLVersion: "13.580.159.04", CUDAVersion: "13.0",
+			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), CUDAVersion: "13.0",
 			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
 		},
 		Devices: []facts.GPU{{
 			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0), NVLinks: []facts.NVLink{},
-			Processes: []facts.GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
+			Processes: []facts.GPUProcess{{PID: 4242, Name: "python3"}, {PID: 99}},
 			PCIe:      &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}},
 		NVSwitches: new(0), NVML: "ok", P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},

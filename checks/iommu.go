@@ -14,13 +14,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
+// iommuCheck gathers the mode of DMA translation in force.
 var iommuCheck = &gather.Check{
-	Name: "iommu",
-	Doc: `The mode of DMA translation in force.
-
-Reads the units of /sys/class/iommu and the type of each group of
-/sys/kernel/iommu_groups, which is what the kernel really does; the kernel
-command line, which is what it was asked for, stands apart.`,
+	Name:   "iommu",
 	After:  []string{"pci"},
 	Gather: gatherIOMMU,
 }

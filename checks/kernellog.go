@@ -12,14 +12,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 )
 
+// kernelLogCheck gathers the kernel log's events that bear on GPUs or PCIe.
 var kernelLogCheck = &gather.Check{
-	Name: "kernel_log",
-	Doc: `the kernel log's events that bear on GPUs or PCIe
-
-Read from /dev/kmsg: NVIDIA's Xid and SXid, complaints of the NVIDIA and AMD
-drivers, PCIe errors (AER), faults of the IOMMU, its default mode, memory
-windows that found no room, and processes that were killed for memory. The
-log is a ring: what came early may have been overwritten.`,
+	Name:   "kernel_log",
 	Gather: gatherKernelLog,
 }
 

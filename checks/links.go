@@ -16,15 +16,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
+// linksCheck gathers the path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe drive.
 var linksCheck = &gather.Check{
-	Name: "links",
-	Doc: `The path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe drive.
-
-Computes from the PCI tree, the NUMA nodes and what the management library says
-of NVLinks and peer access which bridges the traffic of a pair crosses, how
-nvidia-smi names that path, its narrowest PCIe link and the NVLinks that join
-the two; and for each GPU the narrowest link up to the processor. Reads itself only the links that AMD's compute driver lists in
-/sys/class/kfd/kfd/topology/nodes/*/io_links and p2p_links.`,
+	Name:   "links",
 	After:  []string{"pci", "numa", "gpus"},
 	Gather: gatherLinks,
 }

@@ -148,7 +148,7 @@ func TestPathWithoutNodes(t *testing.T) {
 	} {
 		tree := &checktest.Tree{}
 		for range test.nodes {
-			tree.Nodes = append(tree.Nodes, checktest.Node{CPUs: "0", Distances: []int{10}})
+			tree.Nodes = append(tree.Nodes, checktest.Node{CPUs: "0"})
 		}
 		a := tree.Root(0, 0x10, test.a).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
 		b := tree.Root(0, 0x20, test.b).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))

@@ -100,9 +100,6 @@ func (a amdMachine) build() *host.Memory {
 		}
 		m.AddInfo(node, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
 		m.Answer(host.AskAccess+node, "rw")
-		if a.told {
-			m.Answer(host.AskOwner+node, host.Owner{GID: 993})
-		}
 	}
 	m.AddFile("/proc/cpuinfo", []byte(a.cpu))
 	m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
@@ -226,7 +223,7 @@ func accelerators(name string, mebibytes int, compute string) map[string]string 
 // accelerated is a server of two sockets with a switch for each GPU and a NIC, in pass-through mode.
 func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
 	a := amdMachine{cpu: cpu, told: true, tree: &checktest.Tree{
-		Nodes:       []checktest.Node{{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}}, {CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}}},
+		Nodes:       []checktest.Node{{CPUs: "0-63", MemoryKiB: 1056411988}, {CPUs: "64-127", MemoryKiB: 1056948224}},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "identity",
 	}}
 	link := checktest.Gen(generation, 16)

@@ -86,7 +86,7 @@ func eightBehindSwitches(redirect bool) model {
 // machine.
 func twoWithZeros() model {
 	tree := &checktest.Tree{
-		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
+		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408}},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "DMA-FQ",
 	}
 	m := model{tree: tree, rate: func(int, int) float64 { return 0 }, amd: true}
@@ -151,15 +151,15 @@ func (m model) memory() *host.Memory {
 
 func (m model) nvml() nvml.Answer {
 	a := nvml.Answer{
-		Outcome: nvml.OK, Driver: facts.GPUDriver{Version: "595.84", NVMLVersion: "13.595.84", CUDAVersion: "13.2"}, Devices: []nvml.Device{}, P2P: []facts.GPUPeer{},
+		Outcome: nvml.OK, Driver: facts.GPUDriver{Version: "595.84", CUDAVersion: "13.2"}, Devices: []nvml.Device{}, P2P: []facts.GPUPeer{},
 	}
 	for i, address := range m.gpus {
 		a.Devices = append(a.Devices, nvml.Device{GPU: facts.GPU{
 			Index: &i, Vendor: "nvidia", InNVML: true, Address: address, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1), Name: workstationName, Architecture: "blackwell",
 			ComputeCapability: "12.0", MemoryBytes: workstationMemory, MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(workstationBAR1)),
-			PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
-			PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "none", MIG: new(false), MIGPending: new(false),
-			ECC:            &facts.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)), AggregateUncorrected: new(int64(0))},
+			PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16},
+			PerformanceState: new(0), Persistence: new(true), VirtualizationMode: "none", MIG: new(false),
+			ECC:            &facts.ECC{Enabled: true, VolatileUncorrected: new(int64(0))},
 			RecoveryAction: "none", NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{},
 		}})
 		for j, peer := range m.gpus {

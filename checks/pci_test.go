@@ -60,32 +60,22 @@ func TestPCIPrivileged(t *testing.T) {
 	port := functionAt(t, tree, "0000:17:00.0")
 	port.ACS = checktest.ACSRedirect()
 	gpus[0].Link = checktest.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
-	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
-	gpus[0].CorrectableTotal = 7
 	gpus[0].ATS = new(true)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 
 	want := facts.PCIDevice{
 		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
-		IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15", Ancestors: []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"}, ConfigBytes: 4096,
-		PortType:        "endpoint",
-		Link:            &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
-		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
+		IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15", Ancestors: []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
+		PortType: "endpoint",
+		Link:     &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
 		Extended: true, ATS: &facts.ATS{Enabled: true},
 		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 128 << 30, MaxBytes: 128 << 30}},
-		AER: &facts.AER{
-			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
-			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
-		},
-		BARs: []facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 2, SizeBytes: 128 << 30}, {Index: 4, SizeBytes: 32 << 20}},
+		BARs:          []facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 2, SizeBytes: 128 << 30}, {Index: 4, SizeBytes: 32 << 20}},
 	}
 	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
 	got := deviceOf(t, f, port.Address)
-	expect.NoDiff(t, &facts.ACS{
-		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
-		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
-	}, got.ACS, "ACS")
+	expect.NoDiff(t, &facts.ACS{Control: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}}, got.ACS, "ACS")
 	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
 	expect.NoDiff(t, nil, checktest.UnknownOf(f, "pci"), "unknown")
 }
@@ -98,9 +88,8 @@ func TestPCIUnprivileged(t *testing.T) {
 	got := deviceOf(t, f, gpus[3].Address)
 	expect.NoDiff(t, facts.PCIDevice{
 		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
-		IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors, ConfigBytes: 64,
+		IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
 		Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
-		AER:  &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs: got.BARs,
 	}, got, "GPU")
 	expect.NoDiff(t, []facts.Unknown{{
@@ -112,10 +101,7 @@ func TestPCIUnprivileged(t *testing.T) {
 func TestPCIDamaged(t *testing.T) {
 	const truncated = "devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"
 	type device = facts.PCIDevice
-	cut := func(bytes int) func(d *device) {
-		return func(d *device) { d.ConfigBytes, d.Extended, d.ResizableBARs = bytes, false, nil }
-	}
-	noAER := func(d *device) { d.AER.Uncorrectable, d.AER.Correctable = nil, nil }
+	cut := func(d *device) { d.Extended, d.ResizableBARs = false, nil }
 	for _, test := range []struct {
 		name    string
 		damage  checktest.Function // What is not zero, is put into the GPU.
@@ -126,24 +112,19 @@ func TestPCIDamaged(t *testing.T) {
 			*d = device{
 				Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
 				NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors, OffBus: true, BARs: d.BARs,
-				AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 			}
 		}, "devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
 		{"cut off in the PCIe capability", checktest.Function{ConfigBytes: 0x6a}, func(d *device) {
-			cut(0x6a)(d)
-			noAER(d)
+			cut(d)
 			d.Link.Source = "sysfs"
 		}, truncated},
-		{"cut off in the extended capabilities", checktest.Function{ConfigBytes: 0x162}, cut(0x162), truncated},
-		{"without extended space", checktest.Function{ConfigBytes: 256}, func(d *device) {
-			cut(256)(d)
-			noAER(d)
-		}, "devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
+		{"cut off in the extended capabilities", checktest.Function{ConfigBytes: 0x162}, cut, truncated},
+		{"without extended space", checktest.Function{ConfigBytes: 256}, cut, "devices.extended: extended config space (ACS, ATS, resizable BAR) is not shown: 0000:18:00.0"},
 		{
 			"masked by a hypervisor",
 			checktest.Function{Masked: true},
 			func(d *device) { d.Extended = false },
-			"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0",
+			"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, resizable BAR): 0000:18:00.0",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -186,7 +167,7 @@ func TestPCIFlatVM(t *testing.T) {
 	}, deviceOf(t, f, "0000:00:00.0"), "host bridge")
 	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci", NoNUMANode: true,
-		RootBus: "pci0000:00", ConfigBytes: 256, BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
+		RootBus: "pci0000:00", BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
 	}, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {

@@ -18,13 +18,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
+// transfersCheck gathers what a real transfer between the GPUs does.
 var transfersCheck = &gather.Check{
-	Name: "transfers",
-	Doc: `what a real transfer between the GPUs does
-
-The probe moves data between every ordered pair of GPUs in a child process and
-verifies it on the GPU that owns the memory. What a path should reach is
-computed here from the links that were negotiated.`,
+	Name:    "transfers",
 	After:   []string{"pci", "gpus", "links"},
 	Patient: true,
 	Gather:  gatherTransfers,

@@ -16,8 +16,8 @@ func eightGPUs() *facts.Facts {
 	m := hgx()
 	for i := range 200 {
 		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
-			Address: fmt.Sprintf("0001:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true, ConfigBytes: 4096,
-			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir"}, Control: []string{"SrcValid"}},
+			Address: fmt.Sprintf("0001:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true,
+			ACS: &facts.ACS{Control: []string{"SrcValid"}},
 		})
 	}
 	return m.Facts

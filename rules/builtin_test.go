@@ -10,7 +10,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -106,7 +105,6 @@ func TestTextsOnly(t *testing.T) {
 	for _, c := range expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t) {
 		f := *c.Facts
 		f.Benchmarks, f.Comparisons, f.Launches, f.Logs, f.Runs, f.Software, f.Texts = nil, nil, nil, nil, nil, nil, nil
-		f.KernelLog = kernellog.Identify(f.KernelLog)
 		said := expect.Value(set.ask(t.Context(), set.newBudget(Options{}), compiled, expect.Value(valueOf(&f))(t), of))(t)
 		for _, r := range of {
 			a := said[r.ID]

@@ -17,7 +17,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -61,7 +60,6 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 		return nil, err
 	}
 	judged, past := *f, pastLines(f.Texts)
-	judged.KernelLog = kernellog.Identify(f.KernelLog)
 	judged.Logs = withOwnLog(withoutPast(f.Logs, past), f.Collectives)
 	judged.Logs = withJob(&judged)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))

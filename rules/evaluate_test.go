@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -445,26 +444,4 @@ func TestUnexplained(t *testing.T) {
 		}
 		expect.Equal(t, c.left, left, "%s: left", c.name)
 	}
-}
-
-// TestOldKernelEvents checks that the events of an older gpudoctor, which have neither id nor
-// fields, are judged as today's: those of every form of kernel message.
-func TestOldKernelEvents(t *testing.T) {
-	t.Parallel()
-	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	var log strings.Builder
-	for _, row := range message.KernelForms() {
-		log.WriteString(strings.Join(row.Examples, "\n") + "\n")
-	}
-	f := factsOfLine(t, "kernel", log.String())
-	of := func(f *facts.Facts) []Finding {
-		return expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t).Findings
-	}
-	want := of(f)
-	for i := range f.KernelLog.Events {
-		f.KernelLog.Events[i].ID, f.KernelLog.Events[i].Fields = "", nil
-	}
-	expect.NoDiff(t, want, of(f), "findings without ids")
-	expect.AtLeast(t, 8, len(want), "findings with ids")
-	expect.That(t, f.KernelLog.Events[0].ID == "", "the facts were changed in place")
 }

@@ -57,23 +57,23 @@ func machine(cards ...card) *model {
 			Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
 			CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "ro", "iommu=pt"},
 			Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo"},
-			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "INTEL(R) XEON(R) PLATINUM 8562Y+", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 128},
+			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "INTEL(R) XEON(R) PLATINUM 8562Y+", Sockets: 2},
 			MemoryBytes:    1 << 40, Root: new(true),
 		},
 		PCI:   &facts.PCIFacts{},
 		IOMMU: &facts.IOMMUFacts{Units: []string{"dmar0"}, Vendor: "intel", Mode: "passthrough", CommandLine: []string{"iommu=pt"}},
-		NUMA: &facts.NUMAFacts{Balancing: new(1), AllowedCPUs: "0-127", AllowedNodes: "0-1", Nodes: []facts.NUMANode{
-			{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), MemoryBytes: 1 << 39, Distances: []int{10, 21}},
-			{ID: 1, CPUs: "64-127", AllowedCPUs: new(64), MemoryBytes: 1 << 39, Distances: []int{21, 10}},
+		NUMA: &facts.NUMAFacts{Balancing: new(1), AllowedCPUs: "0-127", Nodes: []facts.NUMANode{
+			{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), MemoryBytes: 1 << 39},
+			{ID: 1, CPUs: "64-127", AllowedCPUs: new(64), MemoryBytes: 1 << 39},
 		}},
 		GPUs: &facts.GPUFacts{NVML: "ok", NVSwitches: new(0), Driver: facts.GPUDriver{
-			Version: driver, KernelVersion: driver, Open: new(true), NVMLVersion: "13." + driver, CUDAVersion: "13.0",
+			Version: driver, KernelVersion: driver, Open: new(true), CUDAVersion: "13.0",
 		}},
 		Links: &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: new(false)},
 		Container: &facts.ContainerFacts{
 			Inside: new(false), SHM: shm(512 << 30), SHMMounted: new(true),
 			MemlockSoftBytes: new(int64(8 << 20)), MemlockHardBytes: new(int64(8 << 20)), Capabilities: []string{"IPC_LOCK", "SYS_ADMIN", "SYS_NICE"},
-			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
+			GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 			DeviceNodes: []facts.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
 		},
 		Env: &facts.EnvFacts{Variables: []facts.Variable{}}, Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
@@ -125,29 +125,28 @@ func (m *model) addCard(i int, c card) {
 	m.PCI.Devices = append(
 		m.PCI.Devices, facts.PCIDevice{
 			Address: port(i), Class: "0x060400", Vendor: "0x8086", Device: "0x352a", Kind: "bridge", Driver: "pcieport", NUMANode: new(m.node(i)),
-			RootBus: "pci" + port(i)[:7], ConfigBytes: 4096, PortType: "root-port", Link: &link, Extended: true,
-			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, Control: []string{"SrcValid"}},
+			RootBus: "pci" + port(i)[:7], PortType: "root-port", Link: &link, Extended: true,
+			ACS: &facts.ACS{Control: []string{"SrcValid"}},
 		},
 		facts.PCIDevice{
 			Address: gpu(i), Class: "0x030200", Vendor: "0x10de", Device: c.device, Kind: "gpu", Driver: "nvidia", NUMANode: new(m.node(i)), IOMMUGroup: new(40 + i),
-			RootBus: "pci" + port(i)[:7], Ancestors: []string{port(i)}, ConfigBytes: 4096, PortType: "endpoint", Link: &idle, Extended: true,
-			AER: &facts.AER{Uncorrectable: []string{}, Correctable: []string{}, TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+			RootBus: "pci" + port(i)[:7], Ancestors: []string{port(i)}, PortType: "endpoint", Link: &idle, Extended: true,
 		},
 	)
 	m.IOMMU.Groups = append(m.IOMMU.Groups, facts.IOMMUGroup{ID: 40 + i, Type: "identity", Devices: []string{gpu(i)}})
 	g := facts.GPU{
 		Address: gpu(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1),
 		Name: c.name, Architecture: c.architecture, ComputeCapability: c.cc, MemoryBytes: c.memory << 30, MemoryUsedBytes: new(int64(0)),
-		PCIe:             &facts.GPULink{Generation: 1, Width: c.width, MaxGeneration: c.generation, MaxWidth: c.width, DeviceMaxGeneration: c.generation, Replays: new(0)},
-		PerformanceState: new(8), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "none", RecoveryAction: "none",
-		ECC:          &facts.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(12)), AggregateUncorrected: new(int64(0))},
+		PCIe:             &facts.GPULink{Generation: 1, Width: c.width, MaxGeneration: c.generation, MaxWidth: c.width},
+		PerformanceState: new(8), Persistence: new(true), VirtualizationMode: "none", RecoveryAction: "none",
+		ECC:          &facts.ECC{Enabled: true, VolatileUncorrected: new(int64(0))},
 		RemappedRows: &facts.RemappedRows{}, NVLinks: []facts.NVLink{}, Fabric: &facts.Fabric{State: "not-supported"}, Processes: []facts.GPUProcess{},
 	}
 	if c.bar > 0 {
 		g.BAR1Bytes = new(c.bar << 30)
 	}
 	if c.cc >= "8" {
-		g.MIG, g.MIGPending = new(false), new(false)
+		g.MIG = new(false)
 	}
 	m.GPUs.Devices = append(m.GPUs.Devices, g)
 	m.nodes(fmt.Sprintf("/dev/nvidia%d", i))
@@ -180,7 +179,7 @@ func (m *model) nvlinked(remote string, links int, joined func(i, j int) bool) *
 	for i := range m.GPUs.Devices {
 		g, c := &m.GPUs.Devices[i], m.cards[i]
 		for l := range c.links {
-			g.NVLinks = append(g.NVLinks, facts.NVLink{Link: l, Active: l < links, Version: 4, RemoteType: remote, SpeedMBps: 26562, ReplayErrors: new(int64(0)), RecoveryErrors: new(int64(0)), CRCErrors: new(int64(0))})
+			g.NVLinks = append(g.NVLinks, facts.NVLink{Link: l, Active: l < links, Version: 4, RemoteType: remote, SpeedMBps: 26562})
 		}
 		if remote == "switch" {
 			g.Fabric = &facts.Fabric{State: "completed", Status: "SUCCESS"}
@@ -208,7 +207,7 @@ func (m *model) switched(switches int) *model {
 	m.GPUs.NVSwitches = new(switches)
 	for i := range switches {
 		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
-			Address: fmt.Sprintf("0000:%02x:00.0", 0x05+i), Class: "0x068000", Vendor: "0x10de", Device: "0x22a3", Kind: "nvswitch", Driver: "nvidia-nvswitch", ConfigBytes: 4096, Extended: true,
+			Address: fmt.Sprintf("0000:%02x:00.0", 0x05+i), Class: "0x068000", Vendor: "0x10de", Device: "0x22a3", Kind: "nvswitch", Driver: "nvidia-nvswitch", Extended: true,
 		})
 	}
 	m.GPUs.Driver.FabricManager = &facts.FabricManager{Running: new(true), Version: driver}
@@ -227,7 +226,7 @@ func (m *model) refused(status string) *model {
 func (m *model) guest() *model {
 	m.Host.Virtualization = &facts.Virtualization{Kind: "kvm", Guest: true, PassthroughHost: new(false), Source: "DMI"}
 	m.IOMMU = &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"}
-	m.NUMA = &facts.NUMAFacts{Balancing: new(0), Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), Distances: []int{10}}}}
+	m.NUMA = &facts.NUMAFacts{Balancing: new(0), Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-63", AllowedCPUs: new(64)}}}
 	m.PCI.Devices = slices.DeleteFunc(m.PCI.Devices, func(d facts.PCIDevice) bool { return d.Kind == "bridge" || d.Kind == "nvswitch" })
 	for i := range m.PCI.Devices {
 		m.PCI.Devices[i].Ancestors, m.PCI.Devices[i].NUMANode, m.PCI.Devices[i].Extended = nil, nil, false
@@ -248,14 +247,13 @@ func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 	c := m.Container
 	c.Inside, c.Runtime, c.SHM = new(true), runtime, shm(shmBytes)
 	c.Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
-	c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "filter", "EPERM", new(true), new(true)
+	c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "EPERM", new(true), new(true)
 	c.DeviceNodes = slices.DeleteFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
 		var minor int
 		read, _ := fmt.Sscanf(n.Path, "/dev/nvidia%d", &minor)
 		return read == 1 && minor >= count
 	})
 	for i := count; i < len(m.cards); i++ {
-		c.MissingNodes = append(c.MissingNodes, fmt.Sprintf("/dev/nvidia%d", i))
 		m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 	}
 	m.Links.Pairs = slices.DeleteFunc(m.Links.Pairs, func(p facts.Pair) bool { return m.number(p.B) >= count })
@@ -302,7 +300,7 @@ func (m *model) unprivileged() *model {
 	m.Host.Root = new(false)
 	for i := range m.PCI.Devices {
 		d := &m.PCI.Devices[i]
-		d.ConfigBytes, d.Extended, d.PortType, d.ACS, d.ATS, d.ResizableBARs, d.MaxPayloadBytes = min(d.ConfigBytes, 64), false, "", nil, nil, nil, 0
+		d.Extended, d.PortType, d.ACS, d.ATS, d.ResizableBARs = false, "", nil, nil, nil
 		if d.Link != nil {
 			d.Link.Source = "sysfs"
 		}
@@ -343,7 +341,7 @@ var healthy = map[string]func() *model{
 	"GH200": func() *model {
 		m := machine(gh200)
 		m.Host.Arch, m.IOMMU.Vendor = "arm64", "arm"
-		m.NUMA.Nodes = append(m.NUMA.Nodes[:1], facts.NUMANode{ID: 1, CPUs: "", Distances: []int{80, 10}})
+		m.NUMA.Nodes = append(m.NUMA.Nodes[:1], facts.NUMANode{ID: 1, CPUs: ""})
 		return m
 	},
 	"4 x A100 PCIe, NVLink bridges on pairs": func() *model {
@@ -353,13 +351,13 @@ var healthy = map[string]func() *model{
 	"8 x H100, all with MIG": func() *model {
 		m := hgx().refused("not-supported")
 		for i := range m.GPUs.Devices {
-			m.GPUs.Devices[i].MIG, m.GPUs.Devices[i].MIGPending = new(true), new(true)
+			m.GPUs.Devices[i].MIG = new(true)
 		}
 		return m
 	},
 	"H100 with MIG": func() *model {
 		m := machine(h100)
-		m.GPUs.Devices[0].MIG, m.GPUs.Devices[0].MIGPending = new(true), new(true)
+		m.GPUs.Devices[0].MIG = new(true)
 		return m.env("CUDA_VISIBLE_DEVICES=MIG-00000000-0000-0000-0000-000000000001")
 	},
 	"T4 and L4": func() *model {
@@ -389,7 +387,7 @@ var healthy = map[string]func() *model{
 		m := machine(rtx4060m)
 		m.NUMA.Nodes = m.NUMA.Nodes[:1]
 		m.IOMMU.Mode, m.IOMMU.Groups[0].Type = "translated", "DMA-FQ"
-		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:00:02.0", Class: "0x030000", Vendor: "0x8086", Device: "0x46a6", Kind: "display", Driver: "i915", ConfigBytes: 4096, Extended: true})
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:00:02.0", Class: "0x030000", Vendor: "0x8086", Device: "0x46a6", Kind: "display", Driver: "i915", Extended: true})
 		g := &m.GPUs.Devices[0]
 		g.ECC, g.RemappedRows, g.Persistence, g.PCIe.Width = nil, nil, new(false), 8
 		m.PCI.Devices[0].Link.MaxWidth, m.PCI.Devices[0].Link.Width = 8, 8
@@ -408,7 +406,7 @@ var healthy = map[string]func() *model{
 		m := machine(rtx4090)
 		m.Host.Virtualization = &facts.Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"}
 		m.Host.Kernel = "6.6.87.2-microsoft-standard-WSL2"
-		m.PCI.Devices = []facts.PCIDevice{{Address: "0001:00:00.0", Class: "0x030200", Vendor: "0x1414", Device: "0x008e", Kind: "display", Driver: "dxgkrnl", ConfigBytes: 256}}
+		m.PCI.Devices = []facts.PCIDevice{{Address: "0001:00:00.0", Class: "0x030200", Vendor: "0x1414", Device: "0x008e", Kind: "display", Driver: "dxgkrnl"}}
 		m.GPUs.Devices[0].InPCI, m.GPUs.Devices[0].Fabric = false, nil
 		m.GPUs.Driver.KernelVersion, m.GPUs.Driver.Version = "", "581.29"
 		m.GPUs.NVSwitches, m.IOMMU = nil, &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"}
@@ -439,7 +437,7 @@ var healthy = map[string]func() *model{
 		m.GPUs = &facts.GPUFacts{NVML: "not-found", NVSwitches: new(0)}
 		for i := range 8 {
 			m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
-				Address: gpu(i), Class: "0x120000", Vendor: "0x1002", Device: "0x74a1", Kind: "gpu", Driver: "amdgpu", NUMANode: new(i / 4), Ancestors: []string{port(i)}, ConfigBytes: 4096, Extended: true,
+				Address: gpu(i), Class: "0x120000", Vendor: "0x1002", Device: "0x74a1", Kind: "gpu", Driver: "amdgpu", NUMANode: new(i / 4), Ancestors: []string{port(i)}, Extended: true,
 				Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
 				BARs: []facts.BAR{{Index: 0, SizeBytes: 256 << 30}},
 			})
@@ -471,7 +469,7 @@ var healthy = map[string]func() *model{
 	"enroot under Slurm": func() *model {
 		m := hgx().inside("enroot", 8, 512<<30).env("NVIDIA_VISIBLE_DEVICES=all", driverParts, "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "SLURM_NTASKS_PER_NODE=8")
 		c := m.Container
-		c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "none", "ok", new(false), new(false)
+		c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "ok", new(false), new(false)
 		c.Capabilities, c.MemlockSoftBytes, c.MemlockHardBytes = []string{}, new(int64(-1)), new(int64(-1))
 		return m.nodes("/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm")
 	},
@@ -480,7 +478,7 @@ var healthy = map[string]func() *model{
 	},
 	"CUDA image under build on a machine with GPUs": func() *model {
 		m := machine(h100, h100).inside("docker", 0, 64<<20).env(cudaImage...)
-		m.Container.DeviceNodes, m.Container.MissingNodes = []facts.DeviceNode{}, nil
+		m.Container.DeviceNodes = []facts.DeviceNode{}
 		m.GPUs.NVML, m.GPUs.Driver = "not-found", facts.GPUDriver{KernelVersion: driver}
 		m.Env.Variables = slices.DeleteFunc(m.Env.Variables, func(v facts.Variable) bool { return v.Name == "NVIDIA_VISIBLE_DEVICES" })
 		m.env("NVIDIA_VISIBLE_DEVICES=void")
@@ -541,11 +539,11 @@ var healthy = map[string]func() *model{
 	"programs have failed": func() *model {
 		m := machine(h100, h100).switched(4)
 		m.KernelLog.Events = []facts.KernelEvent{
-			{Kind: "xid", Code: new(31), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 31, pid=4711, MMU Fault", Count: 3},
-			{Kind: "xid", Code: new(43), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 43, pid=4711", Count: 1},
-			{Kind: "xid", Code: new(45), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 45, pid=4711", Count: 8},
-			{Kind: "xid", Code: new(63), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 63, Row Remapper: New row marked for remapping", Count: 1},
-			{Kind: "sxid", Code: new(20012), Fatal: new(false), Message: "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20012, Non-fatal, Link 12", Count: 1},
+			{ID: "kernel-xid", Kind: "xid", Code: new(31), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 31, pid=4711, MMU Fault", Count: 3},
+			{ID: "kernel-xid", Kind: "xid", Code: new(43), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 43, pid=4711", Count: 1},
+			{ID: "kernel-xid", Kind: "xid", Code: new(45), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 45, pid=4711", Count: 8},
+			{ID: "kernel-xid", Kind: "xid", Code: new(63), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 63, Row Remapper: New row marked for remapping", Count: 1},
+			{ID: "kernel-sxid", Kind: "sxid", Code: new(20012), Fatal: new(false), Message: "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20012, Non-fatal, Link 12", Count: 1},
 		}
 		return m
 	},
@@ -560,7 +558,7 @@ var healthy = map[string]func() *model{
 			"NVSHMEM_BOOTSTRAP=PMI", "CUDA_MODULE_LOADING=LAZY", "CUDA_CACHE_PATH=/tmp/cache", "NVTE_FLASH_ATTN=1",
 		)
 		m.Container.MemlockSoftBytes = new(int64(-1))
-		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:c1:00.0", Class: "0x020700", Vendor: "0x15b3", Device: "0x1021", Kind: "nic", Driver: "mlx5_core", ConfigBytes: 4096, Extended: true})
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:c1:00.0", Class: "0x020700", Vendor: "0x15b3", Device: "0x1021", Kind: "nic", Driver: "mlx5_core", Extended: true})
 		return m
 	},
 }

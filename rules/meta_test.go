@@ -20,7 +20,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -363,7 +362,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 	var faults []string
 	for _, c := range cases {
 		judged := *c.Facts
-		judged.KernelLog, judged.Logs = kernellog.Identify(judged.KernelLog), withOwnLog(judged.Logs, judged.Collectives)
+		judged.Logs = withOwnLog(judged.Logs, judged.Collectives)
 		judged.Logs = withJob(&judged)
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)

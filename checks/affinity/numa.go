@@ -19,13 +19,7 @@ import (
 
 // Check is the check of the section "numa".
 var Check = &gather.Check{
-	Name: "numa",
-	Doc: `The memory topology.
-
-Reads the CPUs, memory and distances of each node in
-/sys/devices/system/node, automatic balancing from
-/proc/sys/kernel/numa_balancing, and the CPUs and nodes that this process may
-use from /proc/self/status.`,
+	Name:   "numa",
 	Gather: collect,
 }
 
@@ -40,7 +34,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 	}
 	var allowed *big.Int
 	if status, err := g.Host.Text("/proc/self/status"); err == nil {
-		f.AllowedCPUs, f.AllowedNodes = host.Value(status, "Cpus_allowed_list"), host.Value(status, "Mems_allowed_list")
+		f.AllowedCPUs = host.Value(status, "Cpus_allowed_list")
 		if allowed, err = parseCPUList(f.AllowedCPUs); err != nil {
 			f.AllowedCPUs = ""
 		}
@@ -90,26 +84,7 @@ func readNode(g *gather.Gathering, id int, allowed *big.Int) facts.NUMANode {
 	} else {
 		node.MemoryBytes = host.KiB(host.Value(text, fmt.Sprintf("Node %d MemTotal", id)))
 	}
-	if text, err := g.Host.Text(dir + "/distance"); err != nil {
-		missing("distances", err)
-	} else {
-		node.Distances = parseDistances(text)
-	}
 	return node
-}
-
-// parseDistances reads a node's distance: "10 21". A list that is not all
-// numbers is not known.
-func parseDistances(s string) []int {
-	distances := []int{}
-	for field := range strings.FieldsSeq(s) {
-		n, err := strconv.Atoi(field)
-		if err != nil || n < 0 {
-			return nil
-		}
-		distances = append(distances, n)
-	}
-	return distances
 }
 
 // maxCPU bounds the numbers in a CPU list: the kernel itself stops at 8192

@@ -13,26 +13,25 @@ func TestNUMA(t *testing.T) {
 	m := &host.Memory{}
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("1\n"))
 	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t8-11,40-43\nMems_allowed:\t1\nMems_allowed_list:\t0-1\n"))
-	for name, files := range map[string][3]string{
-		"node0": {"0-15,32-47\n", "Node 0 MemTotal:       1024 kB\nNode 0 MemFree: 1 kB\n", "10 21 80\n"},
-		"node1": {"16-31,48-63\n", "Node 1 MemTotal:       2048 kB\n", "21 10 80\n"},
+	for name, files := range map[string][2]string{
+		"node0": {"0-15,32-47\n", "Node 0 MemTotal:       1024 kB\nNode 0 MemFree: 1 kB\n"},
+		"node1": {"16-31,48-63\n", "Node 1 MemTotal:       2048 kB\n"},
 		// A GPU's memory as a node, as on Grace Hopper.
-		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n", "80 80 10\n"},
+		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n"},
 	} {
 		m.AddFile(nodesFolder+"/"+name+"/cpulist", []byte(files[0]))
 		m.AddFile(nodesFolder+"/"+name+"/meminfo", []byte(files[1]))
-		m.AddFile(nodesFolder+"/"+name+"/distance", []byte(files[2]))
 	}
 	m.AddFile(nodesFolder+"/has_cpu", []byte("0-1\n"))
 	g := checktest.On(m, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
 	want := &facts.NUMAFacts{
 		Nodes: []facts.NUMANode{
-			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
-			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
-			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
+			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20},
+			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20},
+			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20},
 		},
-		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
+		Balancing: new(1), AllowedCPUs: "8-11,40-43",
 	}
 	expect.NoDiff(t, want, g.Facts.NUMA, "section")
 	expect.That(t, g.Unknowns() == nil, "unknown = %v, want none", g.Unknowns())
@@ -51,7 +50,6 @@ func TestNUMAMissing(t *testing.T) {
 		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
 		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",
 		`nodes.cpus: read /sys/devices/system/node/node0/cpulist: not a list of CPUs: "0-zwei"`,
-		"nodes.distances: read /sys/devices/system/node/node0/distance: no such file or directory",
 	}
 	expect.NoDiff(t, want, got, "unknown")
 

@@ -70,10 +70,7 @@ func (f *Function) extended(b []byte) {
 		id    uint32
 		write func(at int)
 	}
-	list := []capability{{0x0001, func(at int) {
-		put32(b, at+0x04, f.UncorrectableStatus)
-		put32(b, at+0x10, f.CorrectableStatus)
-	}}}
+	list := []capability{{0x0001, func(int) {}}} // AER.
 	if f.ACS != nil {
 		list = append(list, capability{0x000d, func(at int) {
 			put16(b, at+0x04, f.ACS.Capability)

@@ -15,8 +15,8 @@ package checktest
 func EightGPU() (t *Tree, gpus, nics []*Function) {
 	t = &Tree{
 		Nodes: []Node{
-			{CPUs: "0-31,64-95", MemoryKiB: 1056411988, Distances: []int{10, 21}},
-			{CPUs: "32-63,96-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
+			{CPUs: "0-31,64-95", MemoryKiB: 1056411988},
+			{CPUs: "32-63,96-127", MemoryKiB: 1056948224},
 		},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro intel_iommu=on iommu=pt",
 		IOMMUUnits:  []string{"dmar0", "dmar1"},
@@ -70,8 +70,8 @@ const amazon = 0x1d0f
 func EightWithEFA() (t *Tree, gpus []*Function) {
 	t = &Tree{
 		Nodes: []Node{
-			{CPUs: "0-47,96-143", MemoryKiB: 1056411988, Distances: []int{10, 32}},
-			{CPUs: "48-95,144-191", MemoryKiB: 1056948224, Distances: []int{32, 10}},
+			{CPUs: "0-47,96-143", MemoryKiB: 1056411988},
+			{CPUs: "48-95,144-191", MemoryKiB: 1056948224},
 		},
 		CommandLine: "BOOT_IMAGE=/boot/vmlinuz root=/dev/nvme0n1p1 ro nvme_core.io_timeout=4294967295",
 	}
@@ -99,7 +99,7 @@ func (b *Bus) bridge(port Port, device int, link Link) *Function {
 // those of a Firecracker guest.
 func FlatVM(count int) (t *Tree, gpus []*Function) {
 	t = &Tree{
-		Nodes:       []Node{{CPUs: "0-31", MemoryKiB: 462 << 20, Distances: []int{10}}},
+		Nodes:       []Node{{CPUs: "0-31", MemoryKiB: 462 << 20}},
 		CommandLine: "console=ttyS0 reboot=k panic=1 pci=realloc",
 	}
 	b := t.Root(0, 0, -1)
@@ -113,7 +113,6 @@ func FlatVM(count int) (t *Tree, gpus []*Function) {
 			Class: 0x030200, Vendor: 0x10de, Device: 0x2335, Driver: "nvidia", Link: Gen(5, 16), Masked: true,
 			BARs: []BAR{{0, 16 << 20, 0x14220c}, {2, 256 << 30, 0x14220c}, {4, 32 << 20, 0x14220c}},
 		}))
-		gpus[i].CorrectableTotal = -1
 	}
 	return t, gpus
 }

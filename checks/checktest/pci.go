@@ -30,8 +30,6 @@ type Node struct {
 	// CPUs is a list as the kernel writes it, empty for a node with only memory.
 	CPUs      string
 	MemoryKiB int64
-	// Distances are to each node.
-	Distances []int
 }
 
 // Bus is a bus on which functions stand.
@@ -100,11 +98,7 @@ type Function struct {
 	Link           Link
 	ACS            *ACS
 	ATS            *bool
-	// UncorrectableStatus and CorrectableStatus are AER's.
-	UncorrectableStatus, CorrectableStatus uint32
-	// CorrectableTotal is the kernel's counter; -1 shows none.
-	CorrectableTotal int
-	BARs             []BAR
+	BARs           []BAR
 	// ResizableLog2MiB is the largest size of the second BAR that the
 	// Resizable BAR capability offers; 0 is no such capability.
 	ResizableLog2MiB int
@@ -138,10 +132,6 @@ func (b *Bus) Add(device, function int, f Function) *Function {
 	f.dir = path.Join(b.dir, f.Address)
 	f.Node = b.node
 	f.Group = len(b.tree.Functions)
-	f.CorrectableTotal = -1
-	if f.Port != NoExpress && f.Class>>8 != 0x0600 {
-		f.CorrectableTotal = 0
-	}
 	if f.Class>>8 == 0x0604 {
 		*b.last++
 		f.Below = &Bus{tree: b.tree, domain: b.domain, number: *b.last, node: b.node, dir: f.dir, last: b.last}
@@ -208,7 +198,6 @@ func (t *Tree) Write(files *host.Memory, privileged bool) {
 		dir := "/sys/devices/system/node/node" + strconv.Itoa(i)
 		files.AddFile(dir+"/cpulist", []byte(n.CPUs+"\n"))
 		files.AddFile(dir+"/meminfo", fmt.Appendf(nil, "Node %d MemTotal:       %d kB\nNode %d MemFree:        0 kB\n", i, n.MemoryKiB, i))
-		files.AddFile(dir+"/distance", []byte(strings.Trim(fmt.Sprint(n.Distances), "[]")+"\n"))
 	}
 	for _, f := range t.Functions {
 		t.write(files, f, privileged)
@@ -248,11 +237,6 @@ func (t *Tree) write(files *host.Memory, f *Function, privileged bool) {
 		text("max_link_speed", "%s", f.speed(f.Link.MaxSpeed))
 		text("current_link_width", "%d", f.Link.Width)
 		text("max_link_width", "%d", f.Link.MaxWidth)
-	}
-	if f.CorrectableTotal >= 0 {
-		text("aer_dev_correctable", "RxErr %d\nBadTLP 0\nTOTAL_ERR_COR %d", f.CorrectableTotal, f.CorrectableTotal)
-		text("aer_dev_nonfatal", "Undefined 0\nTOTAL_ERR_NONFATAL 0")
-		text("aer_dev_fatal", "Undefined 0\nTOTAL_ERR_FATAL 0")
 	}
 }
 

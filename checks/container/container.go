@@ -24,17 +24,7 @@ import (
 
 // Check is the check of the section "container".
 var Check = &gather.Check{
-	Name: "container",
-	Doc: `what surrounds this process: container, limits, devices
-
-Read from /proc/self (mountinfo, status, cgroup, ns), the resource limits, the
-file system at /dev/shm, the nodes below /dev, what the NVIDIA kernel driver
-says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
-container is decided by several signs together; none alone is proof.
-get_mempolicy and mlock are really called, in a child process. With the probe,
-so are set_mempolicy, mbind and move_pages, up to 64 MiB are locked (without
-allocating them), a file of 9 MiB without a name is made in /dev/shm, and a TCP
-connection of the child to itself over the interface that NCCL takes.`,
+	Name:   "container",
 	After:  []string{"pci"},
 	Gather: collect,
 }
@@ -69,8 +59,6 @@ type reader struct {
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*Mount
-	// devices are the names in /dev; nil when they could not be read.
-	devices []string
 }
 
 func (c *reader) unknown(fact string, err error) {
@@ -129,27 +117,14 @@ func (c *reader) readNamespaces() {
 }
 
 func (c *reader) readStatus() {
-	b, err := c.h.Read("/proc/self/status")
+	status, err := c.h.Text("/proc/self/status")
 	if err != nil {
 		c.unknown("capabilities", err)
-		c.unknown("seccomp", err)
 		return
 	}
-	for line := range bytes.Lines(b) {
-		key, value, _ := strings.Cut(string(line), ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "CapEff":
-			if mask, err := strconv.ParseUint(value, 16, 64); err == nil {
-				c.f.Capabilities = CapabilityNames(mask)
-			}
-		case "Seccomp": // SECCOMP_MODE_*, include/uapi/linux/seccomp.h.
-			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 2 {
-				c.f.Seccomp = [...]string{"none", "strict", "filter"}[n]
-			}
-		}
-	}
-	if c.f.Capabilities == nil {
+	if mask, err := strconv.ParseUint(host.Value(status, "CapEff"), 16, 64); err == nil {
+		c.f.Capabilities = CapabilityNames(mask)
+	} else {
 		c.g.Unknown("container", "capabilities", "/proc/self/status does not show CapEff", "")
 	}
 }
@@ -254,7 +229,6 @@ func (c *reader) readNodes(ctx context.Context) {
 		c.unknown("device_nodes", err)
 		return
 	}
-	c.devices = names
 	paths := []string{}
 	for _, name := range names {
 		at := "/dev/" + name
@@ -279,22 +253,11 @@ func (c *reader) readNodes(ctx context.Context) {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
-		var owner host.Owner
-		// The group ID helps only with nodes that a group gives access to.
-		if grouped(p) && c.h.Ask(ctx, host.AskOwner+p, &owner) == nil {
-			nodes[i].GroupID = &owner.GID
-		}
 	}
 	if refused != nil {
 		c.unknown("device_nodes.access", refused) // Once, not for each node.
 	}
 	c.f.DeviceNodes = nodes
-}
-
-// grouped is true for the nodes of AMD's driver, which distributions give to the
-// group render or video; NVIDIA's are open to all.
-func grouped(node string) bool {
-	return node == "/dev/kfd" || strings.HasPrefix(node, "/dev/dri/renderD")
 }
 
 // nodesAt returns a node's path, or those in a folder.
@@ -336,16 +299,8 @@ func (c *reader) readDriver() {
 			continue
 		}
 		d := parseGPUInformation(b)
-		d.Address = cmp.Or(facts.Address(name), d.Address)
-		if d.Address == "" {
-			continue
-		}
-		c.f.DriverDevices = append(c.f.DriverDevices, d)
-		if d.Minor == nil || d.Excluded || c.devices == nil {
-			continue
-		}
-		if node := fmt.Sprintf("nvidia%d", *d.Minor); !slices.Contains(c.devices, node) {
-			c.f.MissingNodes = append(c.f.MissingNodes, "/dev/"+node)
+		if d.Address = cmp.Or(facts.Address(name), d.Address); d.Address != "" {
+			c.f.DriverDevices = append(c.f.DriverDevices, d)
 		}
 	}
 }

@@ -23,13 +23,7 @@ import (
 
 // Check is the check of the section "env".
 var Check = &gather.Check{
-	Name: "env",
-	Doc: `the variables that steer communication
-
-Read from the environment of this process and from the configuration files of
-NCCL ($NCCL_CONF_FILE or ~/.nccl.conf, then /etc/nccl.conf) and RCCL
-(~/.rccl.conf, then /etc/rccl.conf). The environment wins over the files, and
-the first file that sets a variable wins over those after it.`,
+	Name:   "env",
 	Gather: collect,
 }
 

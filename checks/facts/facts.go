@@ -19,41 +19,28 @@ type Facts struct {
 	// Profile is what the facts are judged for, "training" or "image".
 	// It is not a fact: gpudoctor sets it for the rules, and a document that was
 	// gathered has none.
-	Profile string `json:"profile,omitempty"`
-	// Host is the machine, its kernel and its processors.
-	Host *HostFacts `json:"host,omitempty"`
-	// PCI is the tree of PCI devices.
-	PCI *PCIFacts `json:"pci,omitempty"`
-	// IOMMU is the mode of DMA translation in force.
-	IOMMU *IOMMUFacts `json:"iommu,omitempty"`
-	// NUMA is the memory topology.
-	NUMA *NUMAFacts `json:"numa,omitempty"`
-	// GPUs is what the vendor's management library reports for each GPU.
-	GPUs *GPUFacts `json:"gpus,omitempty"`
-	// Links is the path between each pair of GPUs and NICs.
-	Links *LinkFacts `json:"links,omitempty"`
-	// Container is the environment of this process: limits, capabilities, mounts.
+	Profile   string          `json:"profile,omitempty"`
+	Host      *HostFacts      `json:"host,omitempty"`
+	PCI       *PCIFacts       `json:"pci,omitempty"`
+	IOMMU     *IOMMUFacts     `json:"iommu,omitempty"`
+	NUMA      *NUMAFacts      `json:"numa,omitempty"`
+	GPUs      *GPUFacts       `json:"gpus,omitempty"`
+	Links     *LinkFacts      `json:"links,omitempty"`
 	Container *ContainerFacts `json:"container,omitempty"`
-	// Env is every communication variable, from the environment or a file.
-	Env *EnvFacts `json:"env,omitempty"`
-	// Libraries is every GPU library that a program here could load.
-	Libraries *LibraryFacts `json:"libraries,omitempty"`
+	Env       *EnvFacts       `json:"env,omitempty"`
+	Libraries *LibraryFacts   `json:"libraries,omitempty"`
 	// Image is what a container image says about itself, where one is examined.
 	Image *ImageFacts `json:"image,omitempty"`
 	// Target is the machine that an image is meant for, if it was named.
-	Target *TargetFacts `json:"target,omitempty"`
-	// KernelLog is every event of the kernel log that affects GPUs or PCIe.
+	Target    *TargetFacts    `json:"target,omitempty"`
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
-	Transfers *probe.Report `json:"transfers,omitempty"`
-	// GPUDirect is what NICs and drives reach of the GPUs' memory.
+	Transfers *probe.Report   `json:"transfers,omitempty"`
 	GPUDirect *GPUDirectFacts `json:"gpudirect,omitempty"`
 	// Collectives is what collectives of NCCL or RCCL did; nil if they were not requested.
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
-	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
-	NICs *NICFacts `json:"nics,omitempty"`
-	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.
-	Storage *StorageFacts `json:"storage,omitempty"`
+	NICs        *NICFacts          `json:"nics,omitempty"`
+	Storage     *StorageFacts      `json:"storage,omitempty"`
 	// Launches, Software, Benchmarks and Logs are read from texts that users give.
 	Launches   []Launch    `json:"launches,omitempty"`
 	Software   []Package   `json:"software,omitempty"`
@@ -113,12 +100,6 @@ type HostFacts struct {
 	CommandLine []string `json:"command_line,omitempty"`
 	// Virtualization is what this kernel runs on; nil if undecided.
 	Virtualization *Virtualization `json:"virtualization,omitempty"`
-	// Vendor and Product are DMI's sys_vendor and product_name
-	// (/sys/class/dmi/id).
-	Vendor  string `json:"vendor,omitempty"`
-	Product string `json:"product,omitempty"`
-	// Board is DMI's board_vendor and board_name.
-	Board string `json:"board,omitempty"`
 	// BIOS is DMI's bios_vendor, bios_version and bios_date.
 	BIOS string `json:"bios,omitempty"`
 	// CPU is the processor, from /proc/cpuinfo.
@@ -137,8 +118,6 @@ type HostFacts struct {
 type Clock struct {
 	// Synchronized is true if a program (chronyd, ntpd, phc2sys) has told the kernel that it keeps the clock right.
 	Synchronized bool `json:"synchronized"`
-	// MaxErrorUS is the largest error that this program, or the kernel since it last heard of it, allows for.
-	MaxErrorUS int64 `json:"max_error_us"`
 }
 
 // Virtualization is the hypervisor below this kernel, or none.
@@ -162,13 +141,8 @@ type CPU struct {
 	Vendor string `json:"vendor,omitempty"`
 	// Model is "model name".
 	Model string `json:"model,omitempty"`
-	// Family and ModelNumber are "cpu family" and "model".
-	Family      int `json:"family,omitempty"`
-	ModelNumber int `json:"model_number,omitempty"`
 	// Sockets counts the distinct "physical id"s.
 	Sockets int `json:"sockets,omitempty"`
-	// Threads counts the processors.
-	Threads int `json:"threads,omitempty"`
 }
 
 // PCIFacts is the tree of PCI devices.
@@ -236,24 +210,13 @@ type PCIDevice struct {
 	// OffBus is true when config space reads as all ones: the device has
 	// fallen off the bus or has no power. Its ids are those that the kernel remembers.
 	OffBus bool `json:"off_bus,omitempty"`
-	// ConfigBytes is how much of config space could be read: 64 without
-	// root, 256 without extended space, 4096 whole, 0 none. Config space,
-	// link and BARs are read for GPUs, NICs, NVSwitches, NVMe drives and
-	// bridges only.
-	ConfigBytes int `json:"config_bytes"`
 	// PortType is the PCIe capability's port type: "endpoint",
 	// "legacy-endpoint", "root-port", "upstream-port", "downstream-port",
 	// "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector".
+	// It, the link, the BARs and the capabilities are read for GPUs, NICs, NVSwitches, NVMe drives and bridges only.
 	PortType string `json:"port_type,omitempty"`
 	// Link is the PCIe link at this function, its current and its maximum rate.
 	Link *PCIeLink `json:"link,omitempty"`
-	// MaxPayloadBytes is Device Control's MPS, MaxPayloadSupportedBytes is
-	// Device Capabilities'; ReadRequestBytes is MRRS.
-	MaxPayloadBytes          int `json:"max_payload_bytes,omitempty"`
-	MaxPayloadSupportedBytes int `json:"max_payload_supported_bytes,omitempty"`
-	ReadRequestBytes         int `json:"read_request_bytes,omitempty"`
-	// RelaxedOrdering is Device Control bit 4.
-	RelaxedOrdering *bool `json:"relaxed_ordering,omitempty"`
 	// Extended is true when the whole list of extended capabilities was
 	// read and a hypervisor hides none of them, so that a capability that is missing is
 	// really missing.
@@ -264,8 +227,6 @@ type PCIDevice struct {
 	ATS *ATS `json:"ats,omitempty"`
 	// ResizableBARs is the Resizable BAR capability (0x0015).
 	ResizableBARs []ResizableBAR `json:"resizable_bars,omitempty"`
-	// AER is the Advanced Error Reporting capability (0x0001).
-	AER *AER `json:"aer,omitempty"`
 	// BARs are the memory and I/O windows, from resource.
 	BARs []BAR `json:"bars,omitempty"`
 }
@@ -285,13 +246,10 @@ type PCIeLink struct {
 	Source string `json:"source"`
 }
 
-// ACS is the Access Control Services capability. Each list holds the names
-// lspci uses: "SrcValid", "TransBlk", "ReqRedir", "CmpltRedir",
-// "UpstreamFwd", "EgressCtrl", "DirectTrans".
+// ACS is the Access Control Services capability.
 type ACS struct {
-	// Capability lists the controls that the port implements.
-	Capability []string `json:"capability"`
-	// Control lists the controls that are switched on.
+	// Control lists the controls that are switched on, by the names lspci uses: "SrcValid", "TransBlk", "ReqRedir",
+	// "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans".
 	Control []string `json:"control"`
 }
 
@@ -308,19 +266,6 @@ type ResizableBAR struct {
 	// SizeBytes is the size in force, MaxBytes the largest supported.
 	SizeBytes int64 `json:"size_bytes"`
 	MaxBytes  int64 `json:"max_bytes"`
-}
-
-// AER is the Advanced Error Reporting capability's status.
-type AER struct {
-	// Uncorrectable and Correctable name the bits that are set now, as
-	// lspci does ("CmpltTO"); nil if config space does not show them.
-	Uncorrectable []string `json:"uncorrectable"`
-	Correctable   []string `json:"correctable"`
-	// TotalCorrectable, TotalFatal and TotalNonFatal are the kernel's
-	// counters since boot (aer_dev_correctable and so on).
-	TotalCorrectable *int64 `json:"total_correctable,omitempty"`
-	TotalFatal       *int64 `json:"total_fatal,omitempty"`
-	TotalNonFatal    *int64 `json:"total_non_fatal,omitempty"`
 }
 
 // BAR is one base address register, from the file resource.
@@ -375,10 +320,8 @@ type NUMAFacts struct {
 	// Balancing is /proc/sys/kernel/numa_balancing: 0 off, 1 normal, 2
 	// memory tiering; nil when not shown.
 	Balancing *int `json:"balancing,omitempty"`
-	// AllowedCPUs and AllowedNodes are what this process may use, from
-	// /proc/self/status (Cpus_allowed_list, Mems_allowed_list).
-	AllowedCPUs  string `json:"allowed_cpus,omitempty"`
-	AllowedNodes string `json:"allowed_nodes,omitempty"`
+	// AllowedCPUs are those that this process may use, from Cpus_allowed_list of /proc/self/status.
+	AllowedCPUs string `json:"allowed_cpus,omitempty"`
 }
 
 // NUMANode is one node of /sys/devices/system/node.
@@ -391,8 +334,6 @@ type NUMANode struct {
 	AllowedCPUs *int `json:"allowed_cpus,omitempty"`
 	// MemoryBytes is MemTotal of meminfo.
 	MemoryBytes int64 `json:"memory_bytes"`
-	// Distances are to each node in order of id; 10 is local.
-	Distances []int `json:"distances"`
 }
 
 // GPUFacts is what the vendors' management libraries report about the GPUs.
@@ -412,9 +353,6 @@ type GPUFacts struct {
 	NVML string `json:"nvml"`
 	// NVMLError is the name of the library's error code, if there is one.
 	NVMLError string `json:"nvml_error,omitempty"`
-	// NVMLStage is the step during which it hung, crashed or
-	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
-	NVMLStage string `json:"nvml_stage,omitempty"`
 	// P2P is what NVML reports about peer access for each pair, once; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
@@ -489,8 +427,6 @@ type GPUDriver struct {
 	KernelVersion string `json:"kernel_version,omitempty"`
 	// Open is true for the open kernel modules (same file).
 	Open *bool `json:"open,omitempty"`
-	// NVMLVersion is the library's own version.
-	NVMLVersion string `json:"nvml_version,omitempty"`
 	// CUDAVersion is the newest CUDA that the driver serves, as 13.0.
 	CUDAVersion string `json:"cuda_version,omitempty"`
 	// Parameters are those of /proc/driver/nvidia/params.
@@ -556,15 +492,11 @@ type GPU struct {
 	UtilizationPercent *int `json:"utilization_percent,omitempty"`
 	// Persistence is persistence mode.
 	Persistence *bool `json:"persistence,omitempty"`
-	// ComputeMode is "default", "exclusive-process", "prohibited".
-	ComputeMode string `json:"compute_mode,omitempty"`
 	// VirtualizationMode is "none", "passthrough", "vgpu", "host-vgpu",
 	// "host-vsga".
 	VirtualizationMode string `json:"virtualization_mode,omitempty"`
 	// MIG is true when MIG mode is on now.
 	MIG *bool `json:"mig,omitempty"`
-	// MIGPending is true when MIG mode will be on after a reset.
-	MIGPending *bool `json:"mig_pending,omitempty"`
 	// ECC is the state of memory protection.
 	ECC *ECC `json:"ecc,omitempty"`
 	// RetiredPages counts the memory pages that AMD's driver took out of use;
@@ -583,10 +515,6 @@ type GPU struct {
 	KFD *KFDNode `json:"kfd,omitempty"`
 	// RAS are the error counters of the blocks of an AMD GPU.
 	RAS []RASBlock `json:"ras,omitempty"`
-	// ComputePartition and MemoryPartition are the modes of an Instinct
-	// accelerator that can be divided: "SPX", "CPX"; "NPS1", "NPS4".
-	ComputePartition string `json:"compute_partition,omitempty"`
-	MemoryPartition  string `json:"memory_partition,omitempty"`
 	// VBIOS is the version of the card's firmware.
 	VBIOS string `json:"vbios,omitempty"`
 	// RemappedRows is the state of row remapping (Ampere and newer).
@@ -605,11 +533,8 @@ type GPU struct {
 // KFDNode is a GPU, or a partition of one, in the topology of AMD's compute
 // driver (/sys/class/kfd/kfd/topology/nodes).
 type KFDNode struct {
-	// Node is its number, GPUID the driver's own name for it.
-	Node  int   `json:"node"`
-	GPUID int64 `json:"gpu_id,omitempty"`
-	// Hive names the GPUs that xGMI joins; empty for none.
-	Hive string `json:"hive,omitempty"`
+	// Node is its number.
+	Node int `json:"node"`
 	// Nodes are all nodes of a GPU that is partitioned, this one among them.
 	Nodes []int `json:"nodes,omitempty"`
 }
@@ -620,7 +545,6 @@ type RASBlock struct {
 	// Block is "umc", "gfx", "sdma", "xgmi_wafl", "pcie_bif", ...
 	Block         string `json:"block"`
 	Uncorrectable int64  `json:"uncorrectable"`
-	Correctable   int64  `json:"correctable"`
 	Deferred      int64  `json:"deferred,omitempty"`
 }
 
@@ -630,20 +554,13 @@ type GPULink struct {
 	Width         int `json:"width,omitempty"`
 	MaxGeneration int `json:"max_generation,omitempty"`
 	MaxWidth      int `json:"max_width,omitempty"`
-	// DeviceMaxGeneration is what the GPU alone could do, whatever the slot.
-	DeviceMaxGeneration int `json:"device_max_generation,omitempty"`
-	// Replays counts PCIe replays since the driver was loaded.
-	Replays *int `json:"replays,omitempty"`
 }
 
 // ECC is the state of memory protection. Volatile counts are since the
-// driver was loaded, aggregate counts over the card's life.
+// driver was loaded.
 type ECC struct {
 	Enabled                bool   `json:"enabled"`
-	VolatileCorrected      *int64 `json:"volatile_corrected,omitempty"`
 	VolatileUncorrected    *int64 `json:"volatile_uncorrected,omitempty"`
-	AggregateCorrected     *int64 `json:"aggregate_corrected,omitempty"`
-	AggregateUncorrected   *int64 `json:"aggregate_uncorrected,omitempty"`
 	RetiredPagesPending    *bool  `json:"retired_pages_pending,omitempty"`
 	SRAMThresholdExceeded  *bool  `json:"sram_threshold_exceeded,omitempty"`
 	UnrepairableMemory     *bool  `json:"unrepairable_memory,omitempty"`
@@ -652,10 +569,8 @@ type ECC struct {
 
 // RemappedRows is the state of row remapping.
 type RemappedRows struct {
-	Corrected   int  `json:"corrected"`
-	Uncorrected int  `json:"uncorrected"`
-	Pending     bool `json:"pending"`
-	Failed      bool `json:"failed"`
+	Pending bool `json:"pending"`
+	Failed  bool `json:"failed"`
 }
 
 // NVLink is one NVLink of a GPU.
@@ -671,10 +586,6 @@ type NVLink struct {
 	RemoteAddress string `json:"remote_address,omitempty"`
 	// SpeedMBps is the raw rate of one direction (26562 for NVLink 4).
 	SpeedMBps int `json:"speed_mbps,omitempty"`
-	// ReplayErrors, RecoveryErrors and CRCErrors count since driver load.
-	ReplayErrors   *int64 `json:"replay_errors,omitempty"`
-	RecoveryErrors *int64 `json:"recovery_errors,omitempty"`
-	CRCErrors      *int64 `json:"crc_errors,omitempty"`
 }
 
 // Fabric is a GPU's membership in an NVSwitch fabric.
@@ -683,9 +594,6 @@ type Fabric struct {
 	State string `json:"state"`
 	// Status is the NVML error name once the state is completed; "SUCCESS".
 	Status string `json:"status,omitempty"`
-	// CliqueID and ClusterUUID name the group; the UUID is redacted.
-	CliqueID    int    `json:"clique_id,omitempty"`
-	ClusterUUID string `json:"cluster_uuid,omitempty"`
 	// Unhealthy names the parts of the health mask that are bad:
 	// "degraded-bandwidth", "route-recovery", "route-unhealthy",
 	// "access-timeout-recovery", "incorrect-configuration".
@@ -696,8 +604,7 @@ type Fabric struct {
 type GPUProcess struct {
 	PID int `json:"pid"`
 	// Name is from /proc/PID/comm, empty when not visible.
-	Name      string `json:"name,omitempty"`
-	UsedBytes *int64 `json:"used_bytes,omitempty"`
+	Name string `json:"name,omitempty"`
 }
 
 // LinkFacts is the path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe
@@ -753,11 +660,10 @@ type Pair struct {
 	Weight   *int   `json:"weight,omitempty"`
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
-	// Atomics ("64,32"), DMA and Bidirectional are what amd-smi topology, or AMD's
+	// Atomics ("64,32") and Bidirectional are what amd-smi topology, or AMD's
 	// compute driver itself, reports for the link; nil and empty if neither was
 	// asked.
 	Atomics       string `json:"atomics,omitempty"`
-	DMA           *bool  `json:"dma,omitempty"`
 	Bidirectional *bool  `json:"bidirectional,omitempty"`
 	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
 	// its tools report about peer access between the two.
@@ -847,8 +753,6 @@ type ContainerFacts struct {
 	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff
 	// of /proc/self/status; nil when not shown.
 	Capabilities []string `json:"capabilities"`
-	// Seccomp is "none", "strict" or "filter".
-	Seccomp string `json:"seccomp,omitempty"`
 	// GetMempolicy and Mlock, of one page, are the outcome of really calling
 	// them: "ok" or an errno name ("EPERM", "ENOSYS").
 	GetMempolicy string `json:"get_mempolicy,omitempty"`
@@ -867,10 +771,8 @@ type ContainerFacts struct {
 	// DeviceNodes are the GPU and RDMA nodes below /dev.
 	DeviceNodes []DeviceNode `json:"device_nodes"`
 	// DriverDevices are the GPUs that the loaded kernel driver knows, from
-	// /proc/driver/nvidia/gpus: a node for each should be in /dev. Minor
-	// numbers of missing nodes are listed in MissingNodes.
+	// /proc/driver/nvidia/gpus: a node for each should be in /dev.
 	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
-	MissingNodes  []string       `json:"missing_nodes,omitempty"`
 	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
 	// not the initial one; nil if undecided.
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
@@ -908,10 +810,6 @@ type DeviceNode struct {
 	// Access is "rw", "r", "w" or "none": what this process may do, by
 	// access(2); empty if that could not be tried.
 	Access string `json:"access"`
-	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
-	// /dev/dri/renderD128), by its number: its name is not the same in each
-	// container.
-	GroupID *int `json:"group_id,omitempty"`
 }
 
 // DriverDevice is a GPU that the loaded kernel driver knows.
@@ -1004,10 +902,6 @@ type Library struct {
 	// Empty is true for a file of no bytes: a mount point left over in a
 	// container image.
 	Empty bool `json:"empty,omitempty"`
-	// RPath and RunPath are the folders in which the library has those searched that
-	// it needs (DT_RPATH, DT_RUNPATH), of libtorch_cuda and libtorch_hip.
-	RPath   []string `json:"rpath,omitempty"`
-	RunPath []string `json:"runpath,omitempty"`
 	// Layer is the layer of the image that the file comes from; nil outside of
 	// images, and for images whose layers are not known.
 	Layer *ImageLayer `json:"layer,omitempty"`
@@ -1028,11 +922,8 @@ type ImageFacts struct {
 	Environment string `json:"environment,omitempty"`
 	// User is the user that programs run as, as the configuration has it.
 	User string `json:"user,omitempty"`
-	// Entrypoint and Command are what a container runs.
-	Entrypoint []string `json:"entrypoint,omitempty"`
-	Command    []string `json:"command,omitempty"`
-	// Labels are those of GPU libraries and of the image's maintainer.
-	Labels map[string]string `json:"labels,omitempty"`
+	// Command is what a container runs.
+	Command []string `json:"command,omitempty"`
 	// Layers are the layers from the lowest; a root folder has none.
 	Layers []ImageLayer `json:"layers,omitempty"`
 	// Files counts the files of all layers.
@@ -1076,8 +967,7 @@ type KernelLogFacts struct {
 // KernelEvent is one event of the kernel log.
 type KernelEvent struct {
 	// ID is the row of the catalogue that matches the line (checks/message/kernel.yaml):
-	// "kernel-xid", "amdgpu-reset-failed". Facts of an older gpudoctor lack it; it is
-	// derived before rules are evaluated.
+	// "kernel-xid", "amdgpu-reset-failed".
 	ID string `json:"id,omitempty"`
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
 	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",

@@ -62,8 +62,7 @@ type RDMAPort struct {
 	MTU        int `json:"mtu,omitempty"`
 	MaxMTU     int `json:"max_mtu,omitempty"`
 	AllowedMTU int `json:"allowed_mtu,omitempty"`
-	// LID and SMLID are of InfiniBand, from lid and sm_lid; nil not shown.
-	LID   *int `json:"lid,omitempty"`
+	// SMLID is of InfiniBand, from sm_lid; nil not shown.
 	SMLID *int `json:"sm_lid,omitempty"`
 	// Netdev is the network interface of a RoCE port, from gid_attrs/ndevs or device/net.
 	// NetdevUp is whether ibdev2netdev reports it as up. The interface of an InfiniBand port
@@ -78,9 +77,6 @@ type RDMAPort struct {
 	// GIDs are its addresses, from gids; entries of zeros are left out. Empty means that
 	// all are zero, nil not shown.
 	GIDs []GID `json:"gids,omitzero"`
-	// DefaultRoCE is the GID type that rdma_cm takes ("RoCE v2"), from
-	// cma_roce_mode.
-	DefaultRoCE string `json:"default_roce,omitempty"`
 	// Counters are its counters of errors by name ("out_of_sequence"), from counters and
 	// hw_counters, since the driver was loaded or they were reset; only those of links and of the
 	// transport.
@@ -97,16 +93,12 @@ type GID struct {
 	Type string `json:"type,omitempty"`
 	// Netdev is the interface that it belongs to, from gid_attrs/ndevs.
 	Netdev string `json:"netdev,omitempty"`
-	// IPv4 is the address that it holds.
-	IPv4 string `json:"ipv4,omitempty"`
 }
 
 // QoS is the flow control of an Ethernet interface.
 type QoS struct {
 	Interface string `json:"interface,omitempty"`
 	Host      string `json:"host,omitempty"`
-	// Trust is "pcp" or "dscp": what decides the priority of a packet.
-	Trust string `json:"trust,omitempty"`
 	// PFC are the priorities with priority flow control; empty means none,
 	// nil not shown.
 	PFC []int `json:"pfc,omitzero"`
@@ -131,8 +123,6 @@ type Interface struct {
 	// Kind is "ethernet", "loopback", "infiniband", "bridge", "veth",
 	// "tunnel", "bond", "vlan", "wireless" or "other", from type and uevent.
 	Kind string `json:"kind,omitempty"`
-	// Master is the bond or bridge that it belongs to, from the link master.
-	Master string `json:"master,omitempty"`
 	// Addresses are its IP addresses with prefix length, from RTM_GETADDR of rtnetlink.
 	Addresses []string `json:"addresses,omitempty"`
 	Source    string   `json:"source"`
@@ -148,8 +138,6 @@ type Bond struct {
 	// HashPolicy is how it distributes what it sends over its members: "layer2", "layer3+4",
 	// from xmit_hash_policy.
 	HashPolicy string `json:"hash_policy,omitempty"`
-	// Up is the MII status of the bond, from mii_status.
-	Up *bool `json:"up,omitempty"`
 	// Members are its interfaces, from slaves; Down those without a link, from their
 	// bonding_slave/mii_status.
 	Members []string `json:"members,omitempty"`

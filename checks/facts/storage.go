@@ -11,9 +11,6 @@ type StorageFacts struct {
 	// Mounts are the file systems that hold data, of /proc/self/mountinfo: those on block
 	// devices, and those of file servers. Each is listed once.
 	Mounts []Mount `json:"mounts,omitzero"`
-	// MountsLeft counts the mounts of such file systems that are not listed: those of system
-	// folders, those of single files and folders, and those beyond the number that is read.
-	MountsLeft int `json:"mounts_left,omitempty"`
 	// GDS is GPUDirect Storage.
 	GDS *GDS `json:"gds,omitempty"`
 }
@@ -23,12 +20,9 @@ type StorageFacts struct {
 type NVMeDrive struct {
 	// Name is the controller's ("nvme0").
 	Name string `json:"name"`
-	// Model and Firmware are from model and firmware_rev.
-	Model    string `json:"model,omitempty"`
-	Firmware string `json:"firmware,omitempty"`
-	// Transport is "pcie", "rdma", "tcp", "fc" or "loop", from transport.
-	Transport string `json:"transport,omitempty"`
-	// Address is its PCI address, from address; empty for other transports.
+	// Model is from model.
+	Model string `json:"model,omitempty"`
+	// Address is its PCI address, from address; empty for other transports than pcie.
 	Address string `json:"address,omitempty"`
 	// State is "live", "new", "resetting", "connecting", "deleting" or "dead", from state.
 	State string `json:"state,omitempty"`
@@ -80,10 +74,6 @@ type Mount struct {
 	Type string `json:"type"`
 	// Network is true for the file systems of file servers.
 	Network bool `json:"network,omitempty"`
-	// Export is what such a server exports: "server:/data".
-	Export string `json:"export,omitempty"`
-	// Protocol is "rdma" or "tcp", from the option proto of NFS, or the network of Lustre.
-	Protocol string `json:"protocol,omitempty"`
 	// Device is the block device below ("nvme0n1p1", "md0", "dm-3"), from /sys/dev/block, and
 	// Drives are the NVMe controllers below that: through partitions, and through md and dm as
 	// /sys/class/block/*/slaves shows them. Empty means none, nil not known.

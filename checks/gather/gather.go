@@ -25,8 +25,6 @@ import (
 type Check struct {
 	// Name is the section's name in the document: "pci".
 	Name string
-	// Doc is a title, a blank line, and what is read and from where.
-	Doc string
 	// After names the checks whose sections this one reads.
 	After []string
 	// Patient checks are not bound by Options.Deadline: they have their own.

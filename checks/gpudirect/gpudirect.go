@@ -25,14 +25,7 @@ import (
 
 // Check is the check of the section "gpudirect".
 var Check = &gather.Check{
-	Name: section,
-	Doc: `GPUDirect: whether NICs and drives reach the memory of GPUs.
-
-With the full probe, a child process registers 2 MiB of each GPU's memory with
-its nearest NIC through libibverbs, as DMA-BUF and by its address, and as the
-control memory of its own. Where GPUDirect Storage is set up, cuFile reads a
-temporary file from each file system on NVMe drives into the memory of a GPU,
-and what arrives is compared.`,
+	Name:    section,
 	After:   []string{"pci", "gpus", "links", "nics", "storage", "transfers"},
 	Patient: true,
 	Gather:  collect,

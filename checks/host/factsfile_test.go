@@ -23,11 +23,11 @@ func recordedFacts() *facts.Facts {
 		},
 		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{
 			Address: "0000:3b:00.0", Class: "0x030200", Link: &facts.PCIeLink{SpeedGTs: 32, Source: "config"},
-			ACS: &facts.ACS{Capability: []string{}, Control: []string{"ReqRedir"}},
+			ACS: &facts.ACS{Control: []string{"ReqRedir"}},
 		}}},
 		GPUs: &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", Parameters: map[string]string{"A": "<1>"}}, Devices: []facts.GPU{{
 			Address: "0000:3b:00.0", UUID: "GPU-8f6c1d1e-2222-3333-4444-555566667777",
-			Fabric: &facts.Fabric{State: "completed", ClusterUUID: "0a1b2c3d-2222-3333-4444-555566667777"},
+			Fabric: &facts.Fabric{State: "completed"},
 		}}},
 		Env: &facts.EnvFacts{Variables: []facts.Variable{
 			{Name: "NVIDIA_API_KEY", Value: "nvapi", Source: "environment"},
@@ -95,7 +95,6 @@ func TestFactsRedact(t *testing.T) {
 	want.Host.Hostname = "host-1.example.com"
 	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000001", "ip=240.0.0.1"}
 	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000001"
-	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000002"
 	want.Env.Variables[0].Value = "redacted"
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"

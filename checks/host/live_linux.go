@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,8 +33,7 @@ func clock() (facts.Clock, error) {
 	if err != nil {
 		return facts.Clock{}, fmt.Errorf("adjtimex: %w", err)
 	}
-	synchronized := state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0
-	return facts.Clock{Synchronized: synchronized, MaxErrorUS: int64(t.Maxerror)}, nil //nolint:unconvert // It has 32 bits on some architectures.
+	return facts.Clock{Synchronized: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0}, nil
 }
 
 // fileSystems names the file systems by their magic numbers, as statfs(2) and
@@ -76,19 +74,6 @@ func statfs(name string) (Statfs, error) {
 		AvailBytes: int64(st.Bavail) * unit,
 		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0, //nolint:unconvert // See above.
 	}, nil
-}
-
-// owner returns the owner of a file.
-func owner(name string) (Owner, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return Owner{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return Owner{}, errors.ErrUnsupported
-	}
-	return Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }
 
 // access checks with the effective ids, as open does.

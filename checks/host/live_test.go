@@ -262,9 +262,7 @@ func TestLiveQuestions(t *testing.T) {
 	var ids IDs
 	ask(AskIDs, &ids)
 	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
-	var c facts.Clock
-	ask(AskClock, &c)
-	expect.That(t, c.MaxErrorUS >= 0, "clock: %+v", c)
+	ask(AskClock, &facts.Clock{})
 	var limits map[string]Limit
 	ask(AskLimits, &limits)
 	locked, ok := limits["memlock"]
@@ -275,10 +273,7 @@ func TestLiveQuestions(t *testing.T) {
 	var access string
 	ask(AskAccess+"/dev/null", &access)
 	expect.Equal(t, "rw", access, "access to /dev/null")
-	owner := Owner{UID: -1, GID: -1}
-	ask(AskOwner+"/proc/self/status", &owner)
-	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
-	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
+	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such"} {
 		expect.Fails(l.Ask(t.Context(), question, nil))(t, fs.ErrNotExist, "%s", question)
 	}
 }

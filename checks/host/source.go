@@ -76,8 +76,6 @@ const (
 	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
-	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths, by an image alone.
-	AskLoaderPaths = "loader-paths:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether a process of that name is visible. The list of processes
 	// itself is private, and is not recorded.
@@ -85,8 +83,6 @@ const (
 	// AskKernelConfig is answered with a KernelConfig. The configuration
 	// itself has hundreds of kilobytes, and names the host it was built on.
 	AskKernelConfig = "kernel-config"
-	// AskOwner takes the path of a device node and is answered with an Owner.
-	AskOwner = "owner:"
 	// AskKernelLog is answered with the kernel log's lines that affect
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
 	// message", one per line.
@@ -111,12 +107,6 @@ type IDs struct {
 	UID    int   `json:"uid"`
 	GID    int   `json:"gid"`
 	Groups []int `json:"groups"`
-}
-
-// Owner is the owner of a file.
-type Owner struct {
-	UID int `json:"uid"`
-	GID int `json:"gid"`
 }
 
 // KernelConfig is what the running kernel was built with.

@@ -202,33 +202,16 @@ func commandWords(by string) string {
 	return escape.Printable(strings.Replace(words, "RUN /bin/sh -c ", "RUN ", 1), maxCommand)
 }
 
-// maxLabels bounds the labels that are reported.
-const maxLabels = 64
-
 // facts are what the configuration says.
 func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
-		User:       escape.Printable(c.config.Config.User, maxShown),
-		Entrypoint: shown(c.config.Config.Entrypoint), Command: shown(c.config.Config.Cmd),
+		User: escape.Printable(c.config.Config.User, maxShown), Command: shown(c.config.Config.Cmd),
 	}
 	if c.config.OS != "" || c.config.Architecture != "" {
 		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
 	}
-	for name, value := range c.config.Config.Labels {
-		if isGPULabel(name) && len(f.Labels) < maxLabels {
-			if f.Labels == nil {
-				f.Labels = make(map[string]string)
-			}
-			f.Labels[escape.Printable(name, maxShown)] = escape.Printable(value, maxShown)
-		}
-	}
 	return f
-}
-
-// isGPULabel is true for the labels that NVIDIA's and AMD's images have.
-func isGPULabel(name string) bool {
-	return strings.HasPrefix(name, "com.nvidia.") || strings.HasPrefix(name, "com.amd.") || strings.HasPrefix(name, "com.amdgpu.")
 }
 
 // shown bounds a list of words.

@@ -195,7 +195,7 @@ func TestPlatforms(t *testing.T) {
 	for _, p := range platforms {
 		img := small
 		img.Architecture = p.Architecture
-		img.Labels = map[string]string{"com.nvidia.of": p.Architecture + p.Variant}
+		img.User = p.Architecture + p.Variant
 		images = append(images, img.Build(t))
 	}
 	index := imagetest.Index(platforms, images)
@@ -227,7 +227,7 @@ func TestPlatforms(t *testing.T) {
 			o.Platform, _ = image.ParsePlatform(tt.platform)
 		}
 		img, err := openRemote(t, tt.ref, time.Minute, o)
-		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().Labels["com.nvidia.of"] == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
+		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().User == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
 		if err == nil && img.Facts().Name != tt.ref {
 			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
 		}

@@ -2,7 +2,6 @@ package kernellog
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,15 +40,12 @@ func device(text string) (driver, address string) {
 	return groups[1], facts.Address(groups[2])
 }
 
-// classify finds the form of a message, of those of a kind where one is given, and makes
+// classify finds the form of a message, and makes
 // an event of what it says. form is its id, or what it shares with its twins.
-func classify(text, kind string) (event facts.KernelEvent, form string, ok bool) {
+func classify(text string) (event facts.KernelEvent, form string, ok bool) {
 	var few [8]uint16
 	for _, i := range forms().In([]byte(text), few[:0]) {
 		row := message.KernelForms()[i]
-		if kind != "" && row.Kind != kind {
-			continue
-		}
 		event = facts.KernelEvent{ID: row.ID, Kind: row.Kind}
 		fields, ok := row.Match(text)
 		for name, value := range fields {
@@ -96,25 +92,4 @@ func set(event *facts.KernelEvent, name, value string) bool {
 		event.Fields[name] = value
 	}
 	return true
-}
-
-// Identify classifies events that have no id, as those in facts of an older gpudoctor. It
-// changes no event in place; where each has its id it returns what it was given.
-func Identify(log *facts.KernelLogFacts) *facts.KernelLogFacts {
-	lacksID := func(e facts.KernelEvent) bool { return e.ID == "" }
-	if log == nil || !slices.ContainsFunc(log.Events, lacksID) {
-		return log
-	}
-	identified := *log
-	identified.Events = slices.Clone(log.Events)
-	for i := range identified.Events {
-		e := &identified.Events[i]
-		if !lacksID(*e) {
-			continue
-		}
-		if found, _, ok := classify(e.Message, e.Kind); ok {
-			e.ID, e.Fields = found.ID, found.Fields
-		}
-	}
-	return &identified
 }

@@ -35,11 +35,6 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s: %q gives %+v", row.ID, example, events)
 				continue
 			}
-			old := events[0]
-			old.ID, old.Fields = "", nil
-			log := &facts.KernelLogFacts{Events: []facts.KernelEvent{old}}
-			expect.NoDiff(t, events, Identify(log).Events, "%s: identified from its message", row.ID)
-			expect.That(t, log.Events[0].ID == "", "%s: the facts were changed in place", row.ID)
 			for name := range maps.Keys(events[0].Fields) {
 				filled[name] = true
 			}
@@ -91,14 +86,4 @@ func TestToldApart(t *testing.T) {
 	}
 	expect.NoDiff(t, want, got, "events")
 	expect.Equal(t, 2, events[1].Count, "count")
-}
-
-// TestIdentify checks that events which have ids, or which no form fits, stay as they are.
-func TestIdentify(t *testing.T) {
-	t.Parallel()
-	expect.That(t, Identify(nil) == nil, "no log becomes one")
-	known := &facts.KernelLogFacts{Events: []facts.KernelEvent{{ID: "kernel-xid", Kind: "xid", Message: "Out of memory: Killed process 3"}}}
-	expect.That(t, Identify(known) == known, "a log whose events have ids is copied")
-	other := Identify(&facts.KernelLogFacts{Events: []facts.KernelEvent{{Kind: "xid", Message: "Out of memory: Killed process 3"}, {Kind: "oom", Message: "x"}}})
-	expect.That(t, other.Events[0].ID == "" && other.Events[1].ID == "", "identified by another kind, or by nothing: %+v", other.Events)
 }

@@ -125,7 +125,7 @@ func (l *log) add(message string, at float64) {
 		return
 	}
 	l.severity(message)
-	if event, form, ok := classify(message, ""); ok && l.completes(&event) {
+	if event, form, ok := classify(message); ok && l.completes(&event) {
 		event.Seconds = at
 		l.count(event, form, message)
 		return

@@ -23,15 +23,7 @@ import (
 
 // Check is the check of the section "libraries".
 var Check = &gather.Check{
-	Name: "libraries",
-	Doc: `the GPU libraries that a program here could load
-
-Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
-/etc/ld.so.cache, the default folders), in the folders of the CUDA and ROCm
-toolkits and plugins, and in the site-packages of Python. Versions come from
-file names and from the metadata of Python packages; one NCCL or RCCL of which
-neither tells (in an image, each of them) is searched for the text that it
-holds.`,
+	Name:   "libraries",
 	Gather: collect,
 }
 
@@ -83,8 +75,6 @@ var libraryKinds = []libraryKind{
 	{name: "libuct", components: 3},
 	{name: "libgdrapi", components: 2},
 	{name: "libcudnn", components: 3},
-	{name: torchCUDA},
-	{name: torchHIP},
 }
 
 // rdmaProvider is a driver of libibverbs for one kind of NIC.
@@ -111,16 +101,6 @@ func versionInText(kind string) bool {
 	return kind == "libnccl" || kind == "librccl" || kind == "nccl-net"
 }
 
-// The libraries of PyTorch that need NCCL or RCCL.
-const (
-	torchCUDA = "libtorch_cuda"
-	torchHIP  = "libtorch_hip"
-)
-
-// NamesFolders reports whether a library of this name is one whose host.LoaderPaths
-// count.
-func NamesFolders(file string) bool { return file == torchCUDA+".so" || file == torchHIP+".so" }
-
 // Reads reports whether the check reads a file as a whole to find libraries.
 func Reads(file string) bool {
 	return file == loaderCache || file == loaderConf || path.Dir(file) == loaderConf+".d"
@@ -133,9 +113,6 @@ var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)
 // splitLibrary returns the kind of a file and the numbers after .so, or false
 // if it is not one of the libraries searched for.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
-	if NamesFolders(file) {
-		return libraryKind{name: strings.TrimSuffix(file, ".so")}, "", true
-	}
 	if strings.Contains(file, "-rdmav") && providerName.MatchString(file) {
 		return libraryKind{name: rdmaProvider}, "", true
 	}
@@ -476,9 +453,6 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		s.f.Truncated = true
 		return
 	}
-	if NamesFolders(path.Base(at)) && !s.g.Options.Image {
-		return // It matters only which copies an image has.
-	}
 	s.seen[key] = true
 	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
@@ -659,8 +633,6 @@ func (s *librarySearch) scan(ctx context.Context) {
 	at := -1
 	for i, lib := range s.f.Files {
 		switch {
-		case lib.Kind == torchCUDA || lib.Kind == torchHIP:
-			s.readFolders(ctx, &s.f.Files[i])
 		case lib.Version != "" || lib.Empty || !versionInText(lib.Kind):
 		case s.g.Options.Image:
 			s.scanText(ctx, &s.f.Files[i])
@@ -684,25 +656,4 @@ func (s *librarySearch) scanText(ctx context.Context, lib *facts.Library) {
 			lib.Version = escape.Printable(version, gather.MaxShown)
 		}
 	}
-}
-
-// readFolders reads the folders in which a library has those searched that it needs.
-func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
-	at := cmp.Or(lib.RealPath, lib.Path)
-	var paths host.LoaderPaths
-	if err := s.h.Ask(ctx, host.AskLoaderPaths+at, &paths); err != nil {
-		s.g.Unknown("libraries", "files.rpath", err.Error(), gather.HintFor(err))
-		return
-	}
-	folders := func(list string) []string {
-		var all []string
-		for _, folder := range s.bounded(strings.Split(list, ":")) {
-			folder = strings.NewReplacer("${ORIGIN}", path.Dir(at), "$ORIGIN", path.Dir(at)).Replace(folder)
-			if path.IsAbs(folder) {
-				all = append(all, escape.Printable(path.Clean(folder), gather.MaxShown))
-			}
-		}
-		return all
-	}
-	lib.RPath, lib.RunPath = folders(paths.RPath), folders(paths.RunPath)
 }

@@ -21,14 +21,7 @@ import (
 
 // Check is the check of the section "nics".
 var Check = &gather.Check{
-	Name: section,
-	Doc: `The network: RDMA ports, interfaces, bonds.
-
-Reads the state, rate, GIDs and error counters of each port in
-/sys/class/infiniband, the state, speed, MTU and bonds of the interfaces in
-/sys/class/net, their addresses from rtnetlink, the priority flow control of
-RoCE ports from their drivers (DCB), and which modules of RDMA are in
-/sys/module. Interfaces without hardware are read up to a number.`,
+	Name:   section,
 	Gather: collect,
 }
 
@@ -170,9 +163,6 @@ func (r *reader) read(name string, hardware bool) facts.Interface {
 			n.SpeedGbps = float64(mbps) / 1000
 		}
 	}
-	if target, err := r.Host.Link(dir + "/master"); err == nil && IsName(path.Base(target)) {
-		n.Master = path.Base(target)
-	}
 	for _, a := range r.addresses[name] {
 		if len(n.Addresses) < maxAddresses {
 			n.Addresses = append(n.Addresses, escape.Printable(a, 64))
@@ -233,9 +223,6 @@ func (r *reader) bond(name string) facts.Bond {
 	b := facts.Bond{Name: name, Source: dir}
 	text := func(file string) string { return r.Text("bonds."+file, dir+"/"+file) }
 	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
-	if status := text("mii_status"); status != "" {
-		b.Up = new(status == "up")
-	}
 	for member := range strings.FieldsSeq(text("slaves")) {
 		if !IsName(member) || len(b.Members) == maxMembers {
 			continue

@@ -140,7 +140,7 @@ func (r *portReader) port(p *facts.RDMAPort) {
 	p.PhysicalState = PhysicalState(text("phys_state"))
 	p.RateGbps = ParseRate(text("rate"))
 	if p.LinkLayer == layerInfiniBand {
-		p.LID, p.SMLID = ParseLID(text("lid")), ParseLID(text("sm_lid"))
+		p.SMLID = ParseLID(text("sm_lid"))
 	}
 	r.readGIDs(p, label)
 	if p.LinkLayer == layerEthernet && p.Netdev == "" {
@@ -179,17 +179,14 @@ func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 			continue
 		}
 		zeros = 0
-		p.GIDs = append(p.GIDs, r.gid(p, i, text, address))
+		p.GIDs = append(p.GIDs, r.gid(p, i, text))
 	}
 }
 
 // gid reads what is known of one entry. The kernel gives EINVAL for the attributes of one
 // that was removed meanwhile.
-func (r *portReader) gid(p *facts.RDMAPort, index int, text string, address netip.Addr) facts.GID {
+func (r *portReader) gid(p *facts.RDMAPort, index int, text string) facts.GID {
 	g := facts.GID{Index: index, GID: text}
-	if address.Is4In6() {
-		g.IPv4 = address.Unmap().String()
-	}
 	switch p.LinkLayer {
 	case layerInfiniBand:
 		g.Type = "IB"

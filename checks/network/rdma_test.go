@@ -52,12 +52,12 @@ func ports(t *testing.T, m *host.Memory) ([]facts.RDMAPort, []string) {
 func TestPorts(t *testing.T) {
 	var m host.Memory
 	device(&m, "mlx5_0", "0000:1c:00.0", map[string]string{
-		"link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x5", "sm_lid": "0x1",
+		"link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "sm_lid": "0x1",
 		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000", "counters/symbol_error": "3",
 		"counters/link_downed": "1", "counters/port_xmit_data": "99", "hw_counters/out_of_sequence": "0", "counters/port_rcv_errors": "N/A (no PMA)",
 	})
 	device(&m, "mlx5_bond_0", "0000:3e:00.0", table(map[string]string{
-		"link_layer": "Ethernet", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec (4X HDR)", "lid": "0x0",
+		"link_layer": "Ethernet", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec (4X HDR)",
 	}, map[int][3]string{
 		0:  {"fe80:0000:0000:0000:0200:00ff:fe00:0001", "IB/RoCE v1", "bond0.7"},
 		3:  {"0000:0000:0000:0000:0000:ffff:0a01:0203", "RoCE v2", "bond0"},
@@ -74,14 +74,14 @@ func TestPorts(t *testing.T) {
 		}
 	}
 	ib, roce, efa, off := base("mlx5_0", "0000:1c:00.0"), base("mlx5_bond_0", "0000:3e:00.0"), base("rdmap16s27", "0000:10:1b.0"), base("mlx5_2", "0000:4e:00.0")
-	ib.LinkLayer, ib.PhysicalState, ib.RateGbps, ib.LID, ib.SMLID = "InfiniBand", "LinkUp", 400, new(5), new(1)
+	ib.LinkLayer, ib.PhysicalState, ib.RateGbps, ib.SMLID = "InfiniBand", "LinkUp", 400, new(1)
 	ib.GIDs = []facts.GID{{GID: "fe80:0000:0000:0000:0200:0000:0000:0001", Type: "IB"}}
 	ib.Counters = map[string]int64{"symbol_error": 3, "link_downed": 1, "out_of_sequence": 0}
 	roce.LinkLayer, roce.PhysicalState, roce.RateGbps, roce.Netdev = "Ethernet", "LinkUp", 200, "bond0"
 	roce.GIDs = []facts.GID{
 		{Index: 0, GID: "fe80:0000:0000:0000:0200:00ff:fe00:0001", Type: "RoCE v1", Netdev: "bond0.7"},
-		{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "bond0", IPv4: "10.1.2.3"},
-		{Index: 31, GID: "0000:0000:0000:0000:0000:ffff:0a01:0204", Type: "RoCE v2", Netdev: "bond0", IPv4: "10.1.2.4"},
+		{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "bond0"},
+		{Index: 31, GID: "0000:0000:0000:0000:0000:ffff:0a01:0204", Type: "RoCE v2", Netdev: "bond0"},
 	}
 	efa.GIDs = []facts.GID{{GID: "fe80:0000:0000:0000:0200:00ff:fe00:0002"}}
 	off.LinkLayer, off.State, off.PhysicalState, off.Netdev, off.GIDs = "Ethernet", "down", "Disabled", "ens9", []facts.GID{}
@@ -138,7 +138,7 @@ func FuzzPorts(f *testing.F) {
 		}
 		var m host.Memory
 		files := map[string]string{
-			"state": state, "phys_state": state, "link_layer": layer, "rate": count, "lid": count, "counters/link_downed": count,
+			"state": state, "phys_state": state, "link_layer": layer, "rate": count, "sm_lid": count, "counters/link_downed": count,
 			"gid_attrs/types/0": state, "gid_attrs/ndevs/0": state,
 		}
 		for i := range 300 {

@@ -21,7 +21,6 @@ const (
 
 	capPCIe = 0x10 // PCI_CAP_ID_EXP.
 
-	extAER   = 0x0001 // PCI_EXT_CAP_ID_ERR.
 	extACS   = 0x000d // PCI_EXT_CAP_ID_ACS.
 	extATS   = 0x000f // PCI_EXT_CAP_ID_ATS.
 	extReBAR = 0x0015 // PCI_EXT_CAP_ID_REBAR.
@@ -68,7 +67,6 @@ func readConfig(d *facts.PCIDevice, config []byte) configState {
 	if state.offBus {
 		return state
 	}
-	d.ConfigBytes = len(c)
 	if state.empty {
 		return state
 	}
@@ -124,16 +122,27 @@ const (
 	PortIntegrated = "integrated-endpoint"
 )
 
-var portTypes = map[int]string{
-	0x0: portEndpoint,
-	0x1: "legacy-endpoint",
-	0x4: PortRoot,
-	0x5: PortUpstream,
-	0x6: PortDownstream,
-	0x7: "pcie-to-pci",
-	0x8: "pci-to-pcie",
-	0x9: PortIntegrated,
-	0xa: "event-collector",
+// portTypes are the words for the port types, and lspci's names of them (ls-caps.c, cap_express).
+var portTypes = map[int]struct{ word, lspci string }{
+	0x0: {portEndpoint, "Endpoint"},
+	0x1: {"legacy-endpoint", "Legacy Endpoint"},
+	0x4: {PortRoot, "Root Port"},
+	0x5: {PortUpstream, "Upstream Port"},
+	0x6: {PortDownstream, "Downstream Port"},
+	0x7: {"pcie-to-pci", "PCI-Express to PCI/PCI-X Bridge"},
+	0x8: {"pci-to-pcie", "PCI/PCI-X to PCI-Express Bridge"},
+	0x9: {PortIntegrated, "Root Complex Integrated Endpoint"},
+	0xa: {"event-collector", "Root Complex Event Collector"},
+}
+
+// PortType is the facts' word for lspci's name of a PCI Express port type.
+func PortType(name string) string {
+	for _, t := range portTypes {
+		if t.lspci == name {
+			return t.word
+		}
+	}
+	return ""
 }
 
 // linkSpeeds are the speed codes of Link Capabilities and Link Status:
@@ -153,15 +162,7 @@ func linkWidth(n int) int {
 // readExpress reads the PCI Express capability at the given place.
 func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	if flags, ok := c.u16(at + 0x02); ok { // PCI_EXP_FLAGS.
-		d.PortType = portTypes[flags>>4&0xf]
-	}
-	if devcap, ok := c.u32(at + 0x04); ok { // PCI_EXP_DEVCAP.
-		d.MaxPayloadSupportedBytes = transferSize(int(devcap) & 7)
-	}
-	if devctl, ok := c.u16(at + 0x08); ok { // PCI_EXP_DEVCTL.
-		d.MaxPayloadBytes = transferSize(devctl >> 5 & 7)
-		d.ReadRequestBytes = transferSize(devctl >> 12 & 7)
-		d.RelaxedOrdering = new(devctl&0x10 != 0) // PCI_EXP_DEVCTL_RELAX_EN.
+		d.PortType = portTypes[flags>>4&0xf].word
 	}
 	lnkcap, ok1 := c.u32(at + 0x0c) // PCI_EXP_LNKCAP.
 	lnksta, ok2 := c.u16(at + 0x12) // PCI_EXP_LNKSTA.
@@ -180,15 +181,6 @@ func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	}
 }
 
-// transferSize is the encoding of Max Payload Size and Max Read Request Size:
-// 128 bytes, doubling, to 4096; the last two codes are reserved.
-func transferSize(code int) int {
-	if code > 5 {
-		return 0
-	}
-	return 128 << code
-}
-
 // readExtended reads the extended capabilities. It reports whether the list
 // is known to be complete, and whether entries are masked.
 func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
@@ -205,10 +197,10 @@ func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 		switch header & 0xffff {
 		case 0:
 			hidden = true
-		case extAER:
-			readAER(d, c, at)
 		case extACS:
-			readACS(d, c, at)
+			if control, ok := c.u16(at + 0x06); ok { // PCI_ACS_CTRL.
+				d.ACS = &facts.ACS{Control: ACSWord(control)}
+			}
 		case extATS:
 			if control, ok := c.u16(at + 0x06); ok { // PCI_ATS_CTRL.
 				d.ATS = &facts.ATS{Enabled: control&0x8000 != 0}
@@ -227,55 +219,18 @@ func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 	}
 }
 
-// acsNames are the bits of the ACS capability and control registers from bit
-// 0, PCI_ACS_SV to PCI_ACS_DT, as lspci names them.
-var acsNames = []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"}
+// ACSNames are the bits of the ACS control register from bit 0, PCI_ACS_SV to PCI_ACS_DT, as lspci names them.
+var ACSNames = []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"}
 
-func readACS(d *facts.PCIDevice, c configSpace, at int) {
-	capability, ok1 := c.u16(at + 0x04) // PCI_ACS_CAP.
-	control, ok2 := c.u16(at + 0x06)    // PCI_ACS_CTRL.
-	if ok1 && ok2 {
-		d.ACS = &facts.ACS{
-			Capability: bitNames(uint32(capability), acsNames),
-			Control:    bitNames(uint32(control), acsNames),
+// ACSWord returns the ACS controls that a control word switches on; the list is never nil.
+func ACSWord(word int) []string {
+	on := []string{}
+	for bit, name := range ACSNames {
+		if word&(1<<bit) != 0 {
+			on = append(on, name)
 		}
 	}
-}
-
-// The bits of the AER status registers from bit 0, PCI_ERR_UNC_DLP and so on,
-// as lspci names them; a bit without a name is reserved.
-var (
-	uncorrectableNames = []string{
-		4: "DLP", 5: "SDES", 12: "TLP", 13: "FCP", 14: "CmpltTO", 15: "CmpltAbrt", 16: "UnxCmplt", 17: "RxOF",
-		18: "MalfTLP", 19: "ECRC", 20: "UnsupReq", 21: "ACSViol", 22: "UncorrIntErr", 23: "BlockedTLP",
-		24: "AtomicOpBlocked", 25: "TLPBlockedErr", 26: "PoisonTLPBlocked",
-	}
-	correctableNames = []string{
-		0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "AdvNonFatalErr",
-		14: "CorrIntErr", 15: "HeaderOF",
-	}
-)
-
-func readAER(d *facts.PCIDevice, c configSpace, at int) {
-	uncorrectable, ok1 := c.u32(at + 0x04) // PCI_ERR_UNCOR_STATUS.
-	correctable, ok2 := c.u32(at + 0x10)   // PCI_ERR_COR_STATUS.
-	if ok1 && ok2 {
-		d.AER = &facts.AER{
-			Uncorrectable: bitNames(uncorrectable, uncorrectableNames),
-			Correctable:   bitNames(correctable, correctableNames),
-		}
-	}
-}
-
-// bitNames names the bits that are set; the list is never nil.
-func bitNames(word uint32, names []string) []string {
-	set := []string{}
-	for bit, name := range names {
-		if word&(1<<bit) != 0 && name != "" {
-			set = append(set, name)
-		}
-	}
-	return set
+	return on
 }
 
 func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
@@ -350,38 +305,21 @@ func parseResource(b []byte) []facts.BAR {
 	return bars
 }
 
-// parseLinkSpeed reads current_link_speed or max_link_speed: "16.0 GT/s PCIe",
-// on older kernels "16 GT/s" or "Unknown speed". 0 is not known.
-func parseLinkSpeed(s string) float64 {
-	number, _, _ := strings.Cut(s, " ")
-	speed, err := facts.ParseFloat(number)
+// LinkSpeed reads a link's speed in GT/s: "32GT/s", "16.0 GT/s PCIe", on older kernels "Unknown speed"; 0 is not known.
+func LinkSpeed(s string) float64 {
+	number, _, _ := strings.Cut(s, "GT/s")
+	speed, err := facts.ParseFloat(strings.TrimSpace(number))
 	if err != nil || !slices.Contains(slices.Collect(maps.Values(linkSpeeds)), speed) {
 		return 0
 	}
 	return speed
 }
 
-// parseLinkWidth reads current_link_width or max_link_width. A device that is
-// gone shows 255 or 63; 0 is not known.
-func parseLinkWidth(s string) int {
-	n, err := strconv.Atoi(s)
+// LinkWidth reads a link's width: "16", "x16". A device that is gone shows 255 or 63; 0 is not known.
+func LinkWidth(s string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(s), "x"))
 	if err != nil {
 		return 0
 	}
 	return linkWidth(n)
-}
-
-// parseAERTotal returns the line TOTAL_ERR_* of aer_dev_correctable,
-// aer_dev_fatal or aer_dev_nonfatal; nil if it is missing.
-func parseAERTotal(b []byte) *int64 {
-	for line := range strings.Lines(string(b)) {
-		name, count, _ := strings.Cut(line, " ")
-		if !strings.HasPrefix(name, "TOTAL_ERR_") {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64); err == nil && n >= 0 {
-			return &n
-		}
-	}
-	return nil
 }

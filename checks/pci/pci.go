@@ -20,14 +20,7 @@ import (
 
 // Check is the check of the section "pci".
 var Check = &gather.Check{
-	Name: "pci",
-	Doc: `The tree of PCI devices.
-
-Reads every function of /sys/bus/pci/devices: its ids, driver, NUMA node,
-IOMMU group and place in the tree; and of GPUs, NICs, NVSwitches, NVMe drives
-and bridges also config space (PCIe, ACS, ATS, AER and resizable BAR
-capabilities), the link's speed and width, the BARs and the kernel's AER
-counters. Config space beyond its header needs root.`,
+	Name:   "pci",
 	Gather: collect,
 }
 
@@ -254,8 +247,7 @@ func integratedGraphics(d *facts.PCIDevice) bool {
 	return err == nil && (id>>12 == 1 || id >= 0x9600 && id <= 0x99ff)
 }
 
-// look reads what needs more than the device's name: config space, link,
-// BARs and error counters.
+// look reads what needs more than the device's name: config space, link and BARs.
 func (r *reader) look(d *facts.PCIDevice, dir string) {
 	state, err := r.config(d, dir)
 	if errors.Is(err, host.ErrSlow) {
@@ -268,9 +260,6 @@ func (r *reader) look(d *facts.PCIDevice, dir string) {
 		d.BARs = parseResource(b)
 	} else {
 		r.gap(d.Address, "devices.bars", fmt.Sprintf("the file resource cannot be read (%s)", gather.Cause(err)), "")
-	}
-	if d.AER != nil || !d.Extended {
-		r.counters(d, dir)
 	}
 }
 
@@ -294,10 +283,10 @@ func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	case len(b) != configLegacy && len(b) != configExtended || !state.whole:
 		r.gap(d.Address, "devices.config", "config space is truncated, or its capability list is invalid", "")
 	case state.hidden:
-		r.gap(d.Address, "devices.extended", "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
+		r.gap(d.Address, "devices.extended", "the hypervisor masks some extended capabilities (ACS, ATS, resizable BAR)",
 			"run gpudoctor on the host of this virtual machine")
 	case state.express && !d.Extended:
-		r.gap(d.Address, "devices.extended", "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
+		r.gap(d.Address, "devices.extended", "extended config space (ACS, ATS, resizable BAR) is not shown",
 			"in a virtual machine, run gpudoctor on the host; otherwise check that the kernel uses MMCONFIG")
 	}
 	return state, nil
@@ -310,33 +299,14 @@ func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 		return s
 	}
 	link := facts.PCIeLink{
-		SpeedGTs:    parseLinkSpeed(text("current_link_speed")),
-		Width:       parseLinkWidth(text("current_link_width")),
-		MaxSpeedGTs: parseLinkSpeed(text("max_link_speed")),
-		MaxWidth:    parseLinkWidth(text("max_link_width")),
+		SpeedGTs:    LinkSpeed(text("current_link_speed")),
+		Width:       LinkWidth(text("current_link_width")),
+		MaxSpeedGTs: LinkSpeed(text("max_link_speed")),
+		MaxWidth:    LinkWidth(text("max_link_width")),
 		Source:      "sysfs",
 	}
 	if link == (facts.PCIeLink{Source: link.Source}) {
 		return nil
 	}
 	return &link
-}
-
-// counters reads the kernel's AER counters, which exist if the kernel
-// owns AER for the device.
-func (r *reader) counters(d *facts.PCIDevice, dir string) {
-	total := func(name string) *int64 {
-		b, _ := r.host.Read(dir + "/" + name) // What cannot be read is not known.
-		return parseAERTotal(b)
-	}
-	correctable := total("aer_dev_correctable")
-	if correctable == nil {
-		return
-	}
-	if d.AER == nil {
-		d.AER = &facts.AER{}
-	}
-	d.AER.TotalCorrectable = correctable
-	d.AER.TotalFatal = total("aer_dev_fatal")
-	d.AER.TotalNonFatal = total("aer_dev_nonfatal")
 }

@@ -27,7 +27,6 @@ func (r *reader) readMounts(f *facts.StorageFacts) {
 	for _, m := range inSight(all) {
 		key := fmt.Sprintf("%d:%d %s", m.Major, m.Minor, m.FSType)
 		if len(f.Mounts) == maxMounts || seen[key] || isSystem(m.Mountpoint) {
-			f.MountsLeft++
 			continue
 		}
 		seen[key] = true
@@ -62,11 +61,9 @@ func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount
 		ReadOnly: m.ReadOnly(),
 	}
 	if o.Network = isNetwork(m.FSType); o.Network {
-		o.Export, o.Protocol = escape.Printable(m.Source, gather.MaxShown), protocol(m)
 		return o
 	}
-	o.Device = r.device(m)
-	if o.Device != "" {
+	if o.Device = r.device(m); o.Device != "" {
 		o.Drives = r.drivesBelow(o.Device, drives)
 	}
 	return o

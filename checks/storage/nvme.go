@@ -30,10 +30,7 @@ func (r *reader) readDrives(f *facts.StorageFacts) {
 func (r *reader) drive(name string) facts.NVMeDrive {
 	dir := path.Join(drives, name)
 	text := func(file string) string { return r.Text("drives."+file, path.Join(dir, file)) }
-	d := facts.NVMeDrive{
-		Name: name, Model: shown(text("model")), Firmware: shown(text("firmware_rev")),
-		Transport: oneWord.FindString(text("transport")), State: oneWord.FindString(text("state")),
-	}
+	d := facts.NVMeDrive{Name: name, Model: shown(text("model")), State: oneWord.FindString(text("state"))}
 	if address := text("address"); pci.IsAddress(address) { // Of fabrics, it is a network's.
 		d.Address = address
 	}

@@ -16,15 +16,7 @@ import (
 
 // Check is the check of the section "storage".
 var Check = &gather.Check{
-	Name: section,
-	Doc: `Storage: NVMe drives, md arrays, mounts, GPUDirect Storage.
-
-Reads the model, state and namespaces of each NVMe drive in /sys/class/nvme,
-the arrays in /sys/block/*/md, the file systems for data in
-/proc/self/mountinfo with the drives below them (/sys/dev/block,
-/sys/class/block/*/slaves), and of GPUDirect Storage the module nvidia_fs and
-/proc/driver/nvidia-fs, the variables CUFILE_* and some settings of
-cufile.json. No file system is asked for its size.`,
+	Name:   section,
 	Gather: collect,
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
@@ -92,38 +91,6 @@ var systemFolders = []string{
 
 func isSystem(at string) bool {
 	return slices.ContainsFunc(systemFolders, func(f string) bool { return at == f || strings.HasPrefix(at, f+"/") })
-}
-
-// option is the value of an option.
-func option(options, name string) string {
-	for o := range strings.SplitSeq(options, ",") {
-		if value, ok := strings.CutPrefix(o, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// protocol is how a client reaches its file server: the option proto of NFS (nfs(5): rdma6 and tcp6 are
-// those over IPv6), and the network in the source of Lustre (o2ib is RDMA).
-func protocol(m *container.Mount) string {
-	switch m.FSType {
-	case "nfs", "nfs4":
-		switch option(m.VFSOptions, "proto") {
-		case "rdma", "rdma6":
-			return "rdma"
-		case "tcp", "tcp6":
-			return "tcp"
-		}
-	case "lustre":
-		switch {
-		case strings.Contains(m.Source, "@o2ib"):
-			return "rdma"
-		case strings.Contains(m.Source, "@tcp"):
-			return "tcp"
-		}
-	}
-	return ""
 }
 
 // gdsDrivers are the drivers that register with nvidia_fs, by the names of its file modules

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -21,13 +20,7 @@ import (
 
 // Check is the check of the section "host".
 var Check = &gather.Check{
-	Name: "host",
-	Doc: `the machine, its kernel and its processors
-
-Read from uname, adjtimex, /proc (version, cmdline, cpuinfo, meminfo, uptime), /etc/os-release
-and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
-hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
-gVisor, WSL and Firecracker give their kernels.`,
+	Name:   "host",
 	Gather: collect,
 }
 
@@ -55,9 +48,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		}
 	}
 	dmi := readDMI(h)
-	f.Vendor, f.Product = dmi["sys_vendor"], dmi["product_name"]
-	f.Board = joinFound(dmi["board_vendor"], dmi["board_name"])
-	f.BIOS = joinFound(dmi["bios_vendor"], dmi["bios_version"], dmi["bios_date"])
+	f.BIOS = strings.Join(strings.Fields(dmi["bios_vendor"]+" "+dmi["bios_version"]+" "+dmi["bios_date"]), " ")
 	var cpu cpuInfo
 	if b, ok := readFact(g, "/proc/cpuinfo", "cpu"); ok {
 		cpu = parseCPUInfo(b)
@@ -74,7 +65,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	} else {
 		f.Root = new(ids.UID == 0)
 	}
-	f.Virtualization = virtualization(h, &f, cpu, strings.Join(f.CommandLine, " "))
+	f.Virtualization = virtualization(h, &f, dmi["sys_vendor"], dmi["product_name"], cpu)
 	if f.Virtualization == nil {
 		g.Unknown("host", "virtualization", "no file shows whether this kernel runs on a hypervisor", "")
 	} else {
@@ -92,9 +83,6 @@ func readClock(ctx context.Context, g *gather.Gathering) *facts.Clock {
 		return nil
 	case err != nil:
 		g.Unknown("host", "clock", err.Error(), "")
-		return nil
-	case c.MaxErrorUS < 0:
-		g.Unknown("host", "clock", "adjtimex: a negative error", "")
 		return nil
 	}
 	return &c
@@ -176,18 +164,13 @@ func prettyName(text string) (name string) {
 func readDMI(h *host.Host) map[string]string {
 	dmi := make(map[string]string)
 	for _, name := range []string{
-		"sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date",
+		"sys_vendor", "product_name", "bios_vendor", "bios_version", "bios_date",
 	} {
 		if s, err := h.Text("/sys/class/dmi/id/" + name); err == nil {
 			dmi[name] = escape.Printable(s, gather.MaxShown)
 		}
 	}
 	return dmi
-}
-
-// joinFound joins the words that are not empty.
-func joinFound(words ...string) string {
-	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " ")
 }
 
 // cpuInfo is what /proc/cpuinfo says.
@@ -210,20 +193,10 @@ func parseCPUInfo(b []byte) cpuInfo {
 		}
 		value := string(bytes.TrimSpace(rawValue))
 		switch string(bytes.TrimSpace(rawKey)) {
-		case "processor":
-			c.Threads++
 		case "vendor_id":
 			c.Vendor = cmp.Or(c.Vendor, escape.Printable(value, gather.MaxShown))
 		case "model name":
 			c.Model = cmp.Or(c.Model, escape.Printable(value, gather.MaxShown))
-		case "cpu family":
-			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
-				c.Family = cmp.Or(c.Family, int(n))
-			}
-		case "model":
-			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
-				c.ModelNumber = cmp.Or(c.ModelNumber, int(n))
-			}
 		case "physical id":
 			sockets[value] = true
 		case "flags":
@@ -249,7 +222,7 @@ func IsGVisor(h *host.Host) bool {
 
 // virtualization decides what this kernel runs on, from the most specific
 // evidence to the least; nil means that nothing tells.
-func virtualization(h *host.Host, f *facts.HostFacts, cpu cpuInfo, commandLine string) *facts.Virtualization {
+func virtualization(h *host.Host, f *facts.HostFacts, vendor, product string, cpu cpuInfo) *facts.Virtualization {
 	guest := func(kind, source string) *facts.Virtualization {
 		return &facts.Virtualization{Kind: kind, Guest: true, Source: source}
 	}
@@ -265,17 +238,17 @@ func virtualization(h *host.Host, f *facts.HostFacts, cpu cpuInfo, commandLine s
 		control := err == nil && strings.Contains(features, "control_d")
 		return &facts.Virtualization{Kind: "xen", Guest: !control, Source: "/sys/hypervisor/type"}
 	}
-	if kind := kindByDMI(f.Vendor, f.Product); kind != "" {
+	if kind := kindByDMI(vendor, product); kind != "" {
 		return guest(kind, "/sys/class/dmi/id")
 	}
 	switch {
-	case cpu.hypervisor && f.Vendor == "" && isFirecracker(f.Kernel, commandLine):
+	case cpu.hypervisor && vendor == "" && isFirecracker(f.Kernel, strings.Join(f.CommandLine, " ")):
 		return guest("firecracker", "/proc/sys/kernel/osrelease and /proc/cmdline, no DMI")
 	case cpu.hypervisor:
 		return guest(kindByClock(h))
 	case cpu.flags:
 		return &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"}
-	case isBareMetal(f.Vendor, f.Product):
+	case isBareMetal(vendor, product):
 		return &facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"}
 	}
 	if kind, source := kindByClock(h); kind != "other" {

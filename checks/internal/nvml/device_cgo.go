@@ -154,12 +154,10 @@ func (s *subject) used(total, used uint64) {
 
 func (s *subject) pcie() {
 	link := facts.GPULink{
-		Generation:          number(s, "nvmlDeviceGetCurrPcieLinkGeneration", s.gpu.GetCurrPcieLinkGeneration),
-		Width:               number(s, "nvmlDeviceGetCurrPcieLinkWidth", s.gpu.GetCurrPcieLinkWidth),
-		MaxGeneration:       number(s, "nvmlDeviceGetMaxPcieLinkGeneration", s.gpu.GetMaxPcieLinkGeneration),
-		MaxWidth:            number(s, "nvmlDeviceGetMaxPcieLinkWidth", s.gpu.GetMaxPcieLinkWidth),
-		DeviceMaxGeneration: number(s, "nvmlDeviceGetGpuMaxPcieLinkGeneration", s.gpu.GetGpuMaxPcieLinkGeneration),
-		Replays:             learn(s, "nvmlDeviceGetPcieReplayCounter", s.gpu.GetPcieReplayCounter, same),
+		Generation:    number(s, "nvmlDeviceGetCurrPcieLinkGeneration", s.gpu.GetCurrPcieLinkGeneration),
+		Width:         number(s, "nvmlDeviceGetCurrPcieLinkWidth", s.gpu.GetCurrPcieLinkWidth),
+		MaxGeneration: number(s, "nvmlDeviceGetMaxPcieLinkGeneration", s.gpu.GetMaxPcieLinkGeneration),
+		MaxWidth:      number(s, "nvmlDeviceGetMaxPcieLinkWidth", s.gpu.GetMaxPcieLinkWidth),
 	}
 	if link != (facts.GPULink{}) {
 		s.out.PCIe = &link
@@ -172,25 +170,16 @@ func (s *subject) modes() {
 		s.out.PerformanceState = state
 	}
 	s.out.Persistence = learn(s, "nvmlDeviceGetPersistenceMode", s.gpu.GetPersistenceMode, isOn)
-	s.out.ComputeMode = word(s, "nvmlDeviceGetComputeMode", s.gpu.GetComputeMode, func(m nvml.ComputeMode) string {
-		return computeModes[int64(m)]
-	})
 	s.out.VirtualizationMode = word(s, "nvmlDeviceGetVirtualizationMode", s.gpu.GetVirtualizationMode, func(m nvml.GpuVirtualizationMode) string {
 		return virtualizationModes[int64(m)]
 	})
-	if mig := learn(s, "nvmlDeviceGetMigMode", pair(s.gpu.GetMigMode), same); mig != nil {
-		s.out.MIG = new(mig.first == nvml.DEVICE_MIG_ENABLE)
-		s.out.MIGPending = new(mig.second == nvml.DEVICE_MIG_ENABLE)
-	}
+	s.out.MIG = learn(s, "nvmlDeviceGetMigMode", pair(s.gpu.GetMigMode), func(now two[int, int]) bool { return now.first == nvml.DEVICE_MIG_ENABLE })
 }
 
 func (s *subject) ecc() {
 	mode := learn(s, "nvmlDeviceGetEccMode", pair(s.gpu.GetEccMode), same)
 	if mode == nil {
 		return
-	}
-	count := func(kind nvml.MemoryErrorType, since nvml.EccCounterType) *int64 {
-		return known(learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) { return s.gpu.GetTotalEccErrors(kind, since) }, bytesOf))
 	}
 	e := &facts.ECC{Enabled: isOn(mode.first)}
 	s.out.ECC = e
@@ -204,10 +193,9 @@ func (s *subject) ecc() {
 	if !e.Enabled {
 		return // Nothing is counted.
 	}
-	e.VolatileCorrected = count(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC)
-	e.VolatileUncorrected = count(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
-	e.AggregateCorrected = count(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.AGGREGATE_ECC)
-	e.AggregateUncorrected = count(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.AGGREGATE_ECC)
+	e.VolatileUncorrected = known(learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
+		return s.gpu.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	}, bytesOf))
 	e.SRAMThresholdExceeded = learn(s, "nvmlDeviceGetSramEccErrorStatus", s.gpu.GetSramEccErrorStatus, func(st nvml.EccSramErrorStatus) bool {
 		return st.BThresholdExceeded != 0
 	})
@@ -215,8 +203,8 @@ func (s *subject) ecc() {
 
 func (s *subject) rows() {
 	s.out.RemappedRows = learn(s, "nvmlDeviceGetRemappedRows", func() (facts.RemappedRows, nvml.Return) {
-		corrected, uncorrected, pending, failed, ret := s.gpu.GetRemappedRows()
-		return facts.RemappedRows{Corrected: corrected, Uncorrected: uncorrected, Pending: pending, Failed: failed}, ret
+		_, _, pending, failed, ret := s.gpu.GetRemappedRows()
+		return facts.RemappedRows{Pending: pending, Failed: failed}, ret
 	}, same)
 }
 
@@ -225,13 +213,13 @@ func (s *subject) fabric() {
 	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, fabricOf)
 	if s.out.Fabric == nil {
 		s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) facts.Fabric {
-			return fabricOf(nvml.GpuFabricInfo_v2{State: i.State, Status: i.Status, CliqueId: i.CliqueId, ClusterUuid: i.ClusterUuid})
+			return fabricOf(nvml.GpuFabricInfo_v2{State: i.State, Status: i.Status})
 		})
 	}
 }
 
 func fabricOf(i nvml.GpuFabricInfo_v2) facts.Fabric {
-	f := facts.Fabric{State: fabricStates[int64(i.State)], CliqueID: int(i.CliqueId), ClusterUUID: clusterUUID(i.ClusterUuid), Unhealthy: unhealthy(i.HealthMask)}
+	f := facts.Fabric{State: fabricStates[int64(i.State)], Unhealthy: unhealthy(i.HealthMask)}
 	if f.State == "completed" {
 		f.Status = errorName(i.Status)
 	}
@@ -245,7 +233,7 @@ func (s *subject) processes() {
 	}
 	s.out.Processes = []facts.GPUProcess{}
 	for _, p := range *list {
-		s.out.Processes = append(s.out.Processes, facts.GPUProcess{PID: int(p.Pid), UsedBytes: bytesOf(p.UsedGpuMemory)})
+		s.out.Processes = append(s.out.Processes, facts.GPUProcess{PID: int(p.Pid)})
 	}
 }
 

@@ -38,10 +38,6 @@ var linkFields = []uint32{
 	nvml.FI_DEV_NVLINK_GET_STATE,
 	nvml.FI_DEV_NVLINK_GET_VERSION,
 	nvml.FI_DEV_NVLINK_GET_SPEED,
-	nvml.FI_DEV_NVLINK_ERROR_DL_REPLAY,
-	nvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY,
-	nvml.FI_DEV_NVLINK_ERROR_DL_CRC,
-	nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, // NVLink 5 counts here.
 }
 
 // nvlinks queries every NVLink. If their count is not known, they are
@@ -79,8 +75,6 @@ func (s *subject) nvlinks(count int64, counted bool) {
 type links struct {
 	*subject
 	fields map[field]int64
-	// noCounters is true once the function for error counters returned nothing.
-	noCounters bool
 }
 
 // link returns what is known about one NVLink; false means that it does not exist.
@@ -99,7 +93,6 @@ func (l *links) link(i int) (facts.NVLink, bool) {
 		return int64(version), ret
 	})
 	out.Version = linkGenerations[version]
-	l.errors(&out)
 	if !out.Active || l.lost {
 		return out, true
 	}
@@ -119,30 +112,6 @@ func (l *links) number(id uint32, link int, function string, f func() (int64, nv
 	}
 	n := learn(l.subject, function, f, same)
 	return known(n), n != nil
-}
-
-// errors fills in the counters.
-func (l *links) errors(out *facts.NVLink) {
-	counter := func(id uint32, kind nvml.NvLinkErrorCounter) *int64 {
-		if n, ok := l.fields[field{id, uint32(out.Link)}]; ok {
-			return &n
-		}
-		if l.noCounters {
-			return nil
-		}
-		n := learn(l.subject, "nvmlDeviceGetNvLinkErrorCounter", func() (uint64, nvml.Return) {
-			return l.gpu.GetNvLinkErrorCounter(out.Link, kind)
-		}, bytesOf)
-		l.noCounters = n == nil
-		return known(n)
-	}
-	if n, ok := l.fields[field{nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, uint32(out.Link)}]; ok {
-		out.RecoveryErrors = &n
-	} else {
-		out.RecoveryErrors = counter(nvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY, nvml.NVLINK_ERROR_DL_RECOVERY)
-	}
-	out.ReplayErrors = counter(nvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, nvml.NVLINK_ERROR_DL_REPLAY)
-	out.CRCErrors = counter(nvml.FI_DEV_NVLINK_ERROR_DL_CRC, nvml.NVLINK_ERROR_DL_CRC_FLIT)
 }
 
 // remote fills in what is at the other end.

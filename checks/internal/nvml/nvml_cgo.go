@@ -96,8 +96,6 @@ func (q *interviewer) run() (end, error) {
 		return loadError(err), nil //nolint:nilerr // The answer says it.
 	}
 	var driver facts.GPUDriver
-	// This one needs no initialization and is most useful when that fails.
-	driver.NVMLVersion, _ = get(q, "nvmlSystemGetNVMLVersion", q.lib.SystemGetNVMLVersion)
 	if err := q.send(piece{Driver: &driver}); err != nil {
 		return end{}, err
 	}

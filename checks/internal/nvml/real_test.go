@@ -21,7 +21,7 @@ func TestRealLibrary(t *testing.T) {
 	}
 	text := expect.Value(json.Marshal(a))(t)
 	t.Logf("in %s: %s", took, text)
-	expect.That(t, a.Driver.Version != "" && a.Driver.NVMLVersion != "" && a.Driver.CUDAVersion != "", "driver %+v, want all versions", a.Driver)
+	expect.That(t, a.Driver.Version != "" && a.Driver.CUDAVersion != "", "driver %+v, want all versions", a.Driver)
 	answering := 0
 	for _, d := range a.Devices {
 		if d.Error != "" {

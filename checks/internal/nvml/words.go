@@ -17,9 +17,6 @@ var architectures = map[int64]string{
 	8: "ada", 9: "hopper", 10: "blackwell", 13: "rubin",
 }
 
-// computeModes are nvmlComputeMode_t. 1, exclusive to a thread, is gone.
-var computeModes = map[int64]string{0: "default", 2: "prohibited", 3: "exclusive-process"}
-
 // virtualizationModes are nvmlGpuVirtualizationMode_t.
 var virtualizationModes = map[int64]string{
 	0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga",
@@ -137,14 +134,6 @@ func bytesOf(n uint64) *int64 {
 		return nil
 	}
 	return new(int64(n))
-}
-
-// clusterUUID spells the 16 bytes of a fabric's UUID; all zeros are none.
-func clusterUUID(b [16]byte) string {
-	if b == [16]byte{} {
-		return ""
-	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // cudaVersion spells 13000 as "13.0".

@@ -1,10 +1,8 @@
 package redact
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -231,7 +229,7 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 	switch {
 	case s == "" || at.ours && slices.Contains(known().OurWords, at.key):
 		return s
-	case r.studying && (at.key == "hive" || strings.Contains(at.key, "uuid")):
+	case r.studying && strings.Contains(at.key, "uuid"):
 		return s // No name.
 	case r.secretsOnly:
 		return r.Text(s)
@@ -245,15 +243,8 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		if job := r.job(s); job != s {
 			return job
 		}
-	case at.key == "export": // Mount.Export.
-		return r.export(s)
 	case strings.Contains(at.key, "serial"):
 		return r.serial(s)
-	case at.key == "hive": // KFDNode.Hive, in hexadecimal.
-		if n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64); err == nil {
-			return fmt.Sprintf("%#016x", r.guid(n))
-		}
-		return r.uuid(s)
 	case strings.Contains(at.key, "uuid"):
 		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || noUUID.MatchString(s) {
 			return text

@@ -8,7 +8,7 @@ func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		jsonKind, smiTopologyKind, smiTableKind, smiKind, smiVersionKind,
 		rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
-		rocminfoKind, rocminfoVersionKind, rocmLibraryKind,
-		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
+		rocminfoKind, rocminfoVersionKind,
+		torchDevicesKind,
 	}}
 }

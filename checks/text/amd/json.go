@@ -144,7 +144,6 @@ func (r *jsonReader) link(own string, link *yaml.Node) {
 	p.Weight = cmp.Or(gpuInt(said("weight")), p.Weight)
 	p.Hops = cmp.Or(gpuInt(said("num_hops")), p.Hops)
 	gpuSetAtomics(p, said("atomics"))
-	p.DMA = gpuWorst(p.DMA, said("dma"))
 	p.Bidirectional = gpuWorst(p.Bidirectional, said("bi_dir"))
 }
 

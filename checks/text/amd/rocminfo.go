@@ -165,18 +165,3 @@ var rocminfoVersionKind = &parse.Kind{
 }
 
 var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
-
-// rocmLibraryKind is a file of ROCm whose name bears the release: its third and
-// later digits are major, minor and patch, two each (librccl.so.1.0.70201 is of
-// ROCm 7.2.1).
-var rocmLibraryKind = &parse.Kind{
-	Name: "rocm-library", Title: "ROCm's version, from the name of a library", Command: "ls -l /opt/rocm/lib/librccl.so*", Gives: []string{"software"},
-	Anchors: []string{"librccl.so.1.0.", "libamdhip64.so."},
-	Line: parse.LineLike(rocmLibrary, func(s *parse.Sink, l parse.Line, m []string) bool {
-		n := parse.Number(m[1])
-		s.Package("rocm", strconv.Itoa(n/10000)+"."+strconv.Itoa(n/100%100)+"."+strconv.Itoa(n%100), "", "file", l)
-		return true
-	}),
-}
-
-var rocmLibrary = lazy.New(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)

@@ -132,18 +132,12 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 	"BUS/MAX_PCIE_SPEED": func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
 	"PCIE/WIDTH":         func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
 	"PCIE/SPEED":         func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
-	"PCIE/REPLAY_COUNT": func(g *facts.GPU, v string) {
-		if n := gpuInt(v); n != nil { // Else it says nothing of the link.
-			smiLink(g).Replays = n
-		}
-	},
 	"VRAM/SIZE": func(g *facts.GPU, v string) {
 		if mb, ok := gpuNumber(v); ok && g.MemoryBytes == 0 {
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
 	},
-	"ECC/TOTAL_CORRECTABLE_COUNT":              func(g *facts.GPU, v string) { smiErrors(g, false, v) },
-	"ECC/TOTAL_UNCORRECTABLE_COUNT":            func(g *facts.GPU, v string) { smiErrors(g, true, v) },
+	"ECC/TOTAL_UNCORRECTABLE_COUNT":            smiErrors,
 	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { g.XGMIErrors = cmp.Or(gpuInt(v), g.XGMIErrors) },
 	"XGMI_ERR": func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
@@ -163,18 +157,12 @@ func smiLink(g *facts.GPU) *facts.GPULink {
 	return g.PCIe
 }
 
-// smiErrors notes errors of the memory. amd-smi counts zero for cards
+// smiErrors notes uncorrectable errors of the memory. amd-smi counts zero for cards
 // without ECC as well, so that zero says nothing.
-func smiErrors(g *facts.GPU, uncorrected bool, value string) {
-	v, ok := gpuNumber(value)
-	if !ok || v == 0 {
-		return
-	}
-	g.ECC = cmp.Or(g.ECC, &facts.ECC{Enabled: true})
-	if uncorrected {
+func smiErrors(g *facts.GPU, value string) {
+	if v, ok := gpuNumber(value); ok && v > 0 {
+		g.ECC = cmp.Or(g.ECC, &facts.ECC{Enabled: true})
 		g.ECC.VolatileUncorrected = new(int64(v))
-	} else {
-		g.ECC.VolatileCorrected = new(int64(v))
 	}
 }
 
@@ -269,7 +257,7 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 			g = s.GPU(facts.Address(m[1]), l)
 			g.Vendor = gpuVendor
 			gpuSetName(g, m[2])
-			smiErrors(g, true, m[3])
+			smiErrors(g, m[3])
 		} else if m := smiSecond.FindStringSubmatch(l.Text); m != nil && g != nil {
 			gpuSetIndex(s, g, parse.Number(m[1]))
 			g = nil

@@ -57,7 +57,6 @@ func TestAMDSMIMetricAndBadPages(t *testing.T) {
     PCIE:
         WIDTH: 8
         SPEED: 16 GT/s
-        REPLAY_COUNT: 3
     ECC:
         TOTAL_CORRECTABLE_COUNT: 0
         TOTAL_UNCORRECTABLE_COUNT: 2
@@ -76,8 +75,8 @@ GPU: 1
     XGMI_ERR: NO_ERRORS
 `)
 	g := testGPU(t, f, "GPU0")
-	expect.That(t, g.PCIe != nil && g.PCIe.Width == 8 && g.PCIe.Generation == 4 && g.PCIe.Replays != nil && *g.PCIe.Replays == 3, "link: got %+v", g.PCIe)
-	expect.That(t, g.ECC != nil && g.ECC.VolatileUncorrected != nil && *g.ECC.VolatileUncorrected == 2 && g.ECC.VolatileCorrected == nil, "ecc: got %+v", g.ECC)
+	expect.That(t, g.PCIe != nil && g.PCIe.Width == 8 && g.PCIe.Generation == 4, "link: got %+v", g.PCIe)
+	expect.That(t, g.ECC != nil && g.ECC.VolatileUncorrected != nil && *g.ECC.VolatileUncorrected == 2, "ecc: got %+v", g.ECC)
 	expect.That(t, g.XGMIErrors != nil && *g.XGMIErrors == 1 && g.RetiredPages != nil && *g.RetiredPages == 1, "got %+v", g)
 	g = testGPU(t, f, "GPU1")
 	expect.That(t, g.RetiredPages != nil && *g.RetiredPages == 0 && g.XGMIErrors != nil && *g.XGMIErrors == 0 && g.ECC == nil, "got %+v", g)
@@ -214,7 +213,7 @@ func FuzzTexts(f *testing.F) {
 	for _, seed := range []string{
 		smiStaticText, smiTopologyText, "| AMD-SMI 1\n| 0000:05:00.0 x | 0 % 3 4 1/2 W |\n| 0 0 0 S |\n",
 		"[\n{\n\"gpu\": 0,\n\"bdf\": \"0000:03:00.0\",\n\"links\": [{\"gpu\": 1}]\n}]\n", `{"card0": {"a": [[[[`, "\"gpu\": 1, \"bdf\": \"\\", "AMDSMI Tool: | ROCm version: 6",
-		rocminfoText, "$ rocminfo | grep gfx\n  Name:     gfx1100\n", "$ cat /opt/rocm/.info/version\n6.2.0-66\n", rocmBandwidthText, transferBenchText,
+		rocminfoText, "$ rocminfo | grep gfx\n  Name:     gfx1100\n", "$ cat /opt/rocm/.info/version\n6.2.0-66\n",
 		rocmSMITopologyText, "= Concise Info =\n0 1 0x738c, 5 1W\n", "GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n",
 		">>> torch.cuda.is_available()\nFalse\n", "$ python -c 'torch.cuda.device_count()'\n3\n",
 	} {

@@ -78,8 +78,6 @@ func setCell(p *facts.Pair, table, cell string) {
 		gpuSetLink(p, cell)
 	case "atomics":
 		gpuSetAtomics(p, cell)
-	case "dma":
-		p.DMA = gpuWorst(p.DMA, cell)
 	case "directional":
 		p.Bidirectional = gpuWorst(p.Bidirectional, cell)
 	}

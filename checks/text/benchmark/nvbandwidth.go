@@ -1,42 +1,33 @@
 package benchmark
 
 import (
-	"cmp"
-	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp and json_output.cpp of
-// v0.4 to v0.8).
+// nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp of v0.4 to v0.8).
 var nvbandwidthKind = &parse.Kind{
 	Name:    "nvbandwidth",
 	Title:   "bandwidth between GPUs and to the host, from NVIDIA's nvbandwidth",
 	Command: "./nvbandwidth",
 	Gives:   []string{"benchmarks"},
-	Anchors: []string{"bandwidth (GB/s)", "latency (ns)", `"bandwidth_matrix"`, `"nvbandwidth"`},
-	Begins: parse.BeginsWith(func(text string) bool {
-		return nvbandwidthTitle.MatchString(text) || strings.Contains(text, `"nvbandwidth"`)
-	}),
-	Read: readNVBandwidth,
+	Anchors: []string{"bandwidth (GB/s)", "latency (ns)"},
+	Begins:  parse.BeginsLike(nvbandwidthTitle),
+	Read:    readNVBandwidth,
 }
 
 // nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
 var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
 
 func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
-	l, _ := in.Peek()
-	if strings.Contains(l.Text, `"nvbandwidth"`) {
-		readNVBandwidthJSON(s, in)
-		return
+	l, _ := in.Next()
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: strings.TrimSpace(l.Text), What: nvbandwidthWhat("", l.Text), Source: s.Source(), Line: l.Number}
+	if strings.Contains(l.Text, "GPU(row)") {
+		b.P2P = new(true) // It makes peer access or leaves the pair out (N/A).
 	}
-	in.Next()
-	b := nvbandwidthBenchmark(s, l.Text, "", l)
 	matrix(in, func(row, column string, value float64, at parse.Line) { nvbandwidthPoint(&b, row, column, value, at) })
 	for _, next := range in.Ahead(4) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(next.Text), "SUM "); ok {
@@ -48,14 +39,6 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 		}
 	}
 	Add(s, b)
-}
-
-func nvbandwidthBenchmark(s *parse.Sink, title, name string, l parse.Line) facts.Benchmark {
-	b := facts.Benchmark{Tool: "nvbandwidth", Test: cmp.Or(name, strings.TrimSpace(title)), What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
-	if strings.Contains(title, "GPU(row)") {
-		b.P2P = new(true) // It makes peer access or leaves the pair out (N/A).
-	}
-	return b
 }
 
 // nvbandwidthWhat says in the terms of gpudoctor what a test measures.
@@ -97,27 +80,5 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 	} else {
 		p.GBps = &value
 	}
-	AddPoint(b, p)
-}
-
-func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
-	at := func(n *yaml.Node) parse.Line { return parse.Line{Number: in.First().Number + n.Line - 1} }
-	cases := parse.YAMLBelow(parse.JSONNodes(parse.JSONDocument(in)), "nvbandwidth", "testcases")
-	for _, n := range parse.YAMLItems(cases) {
-		test := parse.YAMLMapping(n)
-		matrix := test["bandwidth_matrix"]
-		if matrix == nil {
-			continue
-		}
-		b := nvbandwidthBenchmark(s, parse.YAMLText(test["bandwidth_description"]), parse.YAMLText(test["name"]), at(n))
-		b.Complete = parse.YAMLText(test["status"]) == "Passed"
-		for i, row := range matrix.Content {
-			for j, cell := range row.Content {
-				if value := Amount(parse.YAMLText(cell), 1); value != nil { // It may be "N/A".
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), *value, at(cell))
-				}
-			}
-		}
-		Add(s, b)
-	}
+	addPoint(b, p)
 }

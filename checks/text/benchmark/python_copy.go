@@ -23,12 +23,6 @@ func pythonCopyKind(t *pythonCopy) *parse.Kind {
 var (
 	pythonCopyTensor = lazy.New(`\btensor\(([\[\]0-9eE., +-]+),\s+device='cuda:(\d{1,2})'`)
 	pythonCopyNumber = lazy.New(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
-	// pythonCopyOpened and pythonCopyClosed are the first and the last line of a
-	// tensor of several rows.
-	pythonCopyOpened = lazy.New(`\btensor\((\[[\[\]0-9eE., +-]+),$`)
-	pythonCopyClosed = lazy.New(`^\s+(\[[\[\]0-9eE., +-]+\]), device='cuda:(\d{1,2})'`)
-	// pythonCopyEnded is the last line of one whose device stands alone.
-	pythonCopyEnded = lazy.New(`^\s+device='cuda:(\d{1,2})'`)
 	// pythonCopyMade is the call by which a program makes a tensor: with the
 	// values, or of ones.
 	pythonCopyMade = lazy.New(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
@@ -41,12 +35,6 @@ type pythonCopy struct {
 	source, device string
 	numbers        []float64
 	line           int
-	// open are the numbers of the rows of a tensor whose end has not come.
-	open []float64
-	// doubted is what was printed elsewhere with other values. It was a bad copy
-	// if the same text then shows the first values on that GPU, as they arrive by
-	// way of the host.
-	doubted *pythonCopy
 }
 
 const (
@@ -75,25 +63,6 @@ func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
 	if m := pythonCopyTensor.FindStringSubmatch(l.Text); m != nil {
 		return pythonCopyShown(s, t, l, pythonCopyValues(m[1]), m[2])
 	}
-	if row := pythonCopyOpened.First(l.Text); row != "" {
-		t.open = pythonCopyValues(row)
-		return true
-	}
-	if m := pythonCopyEnded.FindStringSubmatch(l.Text); m != nil && len(t.open) > 0 {
-		values := t.open
-		t.open = nil
-		return pythonCopyShown(s, t, l, values, m[1])
-	}
-	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(t.open) > 0 {
-		// The first row alone tells the shape: rows between are not always
-		// printed, nor does the last always stand with the device.
-		values, last := t.open, pythonCopyValues(m[1])
-		t.open = nil
-		if !isZero(last) && isZero(values) {
-			return false
-		}
-		return len(values) <= pythonCopyMost && pythonCopyShown(s, t, l, values, m[2])
-	}
 	if strings.Contains(l.Text, "torch.zeros(") {
 		*t = pythonCopy{} // What is printed next may be these zeros.
 		return false
@@ -120,21 +89,14 @@ func isZero(values []float64) bool {
 
 // pythonCopyShown takes a tensor that was printed on a GPU.
 func pythonCopyShown(s *parse.Sink, t *pythonCopy, l parse.Line, values []float64, device string) bool {
-	before := *t
+	before, zero := *t, isZero(values)
 	near := before.source == s.Source() && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
-	zero := isZero(values)
 	now := pythonCopy{source: s.Source(), device: device, numbers: values, line: l.Number}
 	switch {
 	case near && before.device != device && zero && !strings.Contains(l.Text, "zeros"):
 		return pythonCopyWrong(s, before, now)
 	case zero:
 		return false
-	case near && before.device != device && !slices.Equal(before.numbers, values) && before.doubted == nil:
-		t.doubted = &now
-		return true
-	case near && before.doubted != nil && before.doubted.device == device && slices.Equal(before.numbers, values):
-		t.doubted = nil
-		return pythonCopyWrong(s, before, *before.doubted)
 	}
 	*t = now
 	return true

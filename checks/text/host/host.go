@@ -13,8 +13,8 @@ func New(s *parse.Sink) parse.Family {
 	return parse.Family{
 		Kinds: []*parse.Kind{
 			lspciKind(t), lspciTreeKind(t), setpciKind,
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, dmidecodeKind, sysfsKind(groups), sysfsCatKind(groups), iommuUnitsKind,
-			xmlKind, kernelConfigKind,
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
+			kernelConfigKind,
 		},
 		Finish: func() {
 			t.place(s)
@@ -28,7 +28,7 @@ func New(s *parse.Sink) parse.Family {
 // NewSoftware makes the kinds that show which software is installed, and what Python programs report about themselves.
 func NewSoftware(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
-		packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
+		packagesFrozen, packagesTable, packagesSystemLists, packagesImages, packagesStated, packagesPrinted,
 		collectEnvKind, collectEnvGPUs, osReleaseKind,
 	}}
 }

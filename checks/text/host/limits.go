@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -194,11 +195,10 @@ func shmSet(s *parse.Sink, l parse.Line, source string, fs *facts.FileSystem) {
 	}
 }
 
-// processKind takes lines of /proc/PID/status and capsh, and the memory that
-// free shows.
+// processKind takes lines of /proc/PID/status, /proc/meminfo and capsh.
 var processKind = &parse.Kind{
-	Name: "process", Title: "Capabilities, seccomp and memory", Command: "grep -E 'CapEff|Seccomp' /proc/self/status", Gives: []string{"container", "host"},
-	Anchors: []string{"CapEff:", "Seccomp:", "Current: ", "MemTotal:", "Mem:  "},
+	Name: "process", Title: "Capabilities and memory", Command: "grep CapEff /proc/self/status", Gives: []string{"container", "host"},
+	Anchors: []string{"CapEff:", "Current: ", "MemTotal:"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		if mask, err := strconv.ParseUint(processCapEff.First(l.Text), 16, 64); err == nil {
 			return processCapabilities(s, l, container.CapabilityNames(mask))
@@ -211,29 +211,9 @@ var processKind = &parse.Kind{
 			}
 			return processCapabilities(s, l, slices.DeleteFunc(list, func(name string) bool { return name == "" }))
 		}
-		if mode := processSeccomp.First(l.Text); mode != "" {
-			// Documentation/filesystems/proc.rst: 0, 1 and 2.
-			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[mode]
-			s.Told("container.seccomp", s.Container().Seccomp, l)
-			return true
-		}
-		if m := processMemory.FindStringSubmatch(l.Text); m != nil && s.HostFacts().MemoryBytes == 0 {
-			text, unit := m[1]+m[2], int64(1)
-			if text == "" {
-				text, unit = m[3], 1024
-			}
-			size := parse.ByteSize(text)
-			if size == nil || *size > 1<<62/1024 {
-				return false
-			}
-			if unit == 1 && m[2] == "" { // free without -h counts KiB, with -b bytes, with -g GiB.
-				unit = 1024
-				if f := processFree.FindStringSubmatch(s.Prompt().Command); f != nil {
-					unit = map[string]int64{"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[f[1]]
-				}
-			}
-			s.HostFacts().MemoryBytes = *size * unit
-			s.Told("host.memory_bytes", s.HostFacts().MemoryBytes, l)
+		if size := host.KiB(processMemory.First(l.Text)); size > 0 && s.HostFacts().MemoryBytes == 0 {
+			s.HostFacts().MemoryBytes = size
+			s.Told("host.memory_bytes", size, l)
 			return true
 		}
 		return false
@@ -241,11 +221,9 @@ var processKind = &parse.Kind{
 }
 
 var (
-	processCapEff  = lazy.New(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
-	processCapsh   = lazy.New(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
-	processSeccomp = lazy.New(`^\s*Seccomp:\s*([012])\s*$`)
-	processMemory  = lazy.New(`^\s*(?:Mem:\s+(\d{1,15}(?:\.\d+)?)([KMGT]i?)?\s+[\d.]+|MemTotal:\s+(\d{1,15}) kB)`)
-	processFree    = lazy.New(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
+	processCapEff = lazy.New(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
+	processCapsh  = lazy.New(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
+	processMemory = lazy.New(`^\s*MemTotal:\s+(\d{1,12} kB)`)
 )
 
 // processCapabilities notes capabilities, and reports whether they are the first.

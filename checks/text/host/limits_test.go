@@ -28,7 +28,6 @@ func TestLimits(t *testing.T) {
 		"Max stack size            8388608              unlimited            bytes     ",
 		"$ grep -E 'CapEff|Seccomp' /proc/self/status",
 		"CapEff:\t00000000a80425fb",
-		"Seccomp:\t2",
 		"$ df -h",
 		"Filesystem      Size  Used Avail Use% Mounted on",
 		"overlay         1.8T  1.1T  640G  63% /",
@@ -37,9 +36,7 @@ func TestLimits(t *testing.T) {
 		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 /dev/nvidia0",
 		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 /dev/nvidiactl",
 		"$ ls /dev/infiniband",
-		"$ free -g",
-		"               total        used        free      shared  buff/cache   available",
-		"Mem:             503          20         400           1          83         480",
+		"MemTotal:       527433728 kB",
 	}, "\n")
 	f := texttest.Parse("x.txt", text)
 	c := f.Container
@@ -51,11 +48,11 @@ func TestLimits(t *testing.T) {
 		"shm size":     {c.SHM.SizeBytes, 64 << 20},
 		"shm free":     {c.SHM.FreeBytes, 52 << 20},
 		"capabilities": {int64(len(c.Capabilities)), 14},
-		"memory":       {f.Host.MemoryBytes, 503 << 30},
+		"memory":       {f.Host.MemoryBytes, 527433728 << 10},
 	} {
 		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
-	expect.That(t, c.Seccomp == "filter" && c.Inside != nil && *c.Inside, "got seccomp %q, inside %v", c.Seccomp, c.Inside)
+	expect.That(t, c.Inside != nil && *c.Inside, "got inside %v", c.Inside)
 	expect.NoDiff(t, []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}, c.DeviceNodes, "it")
 }
 

@@ -123,32 +123,13 @@ func lspciLoose(line string) bool {
 
 func lspciBegins(in *parse.Lines) bool {
 	_, _, _, head := lspciHeadOf(in.First().Text)
-	return head || lspciLoose(lspciUnnumbered(in.First().Text)) || lspciAsked(in) != "" && lspciLink.MatchString(in.First().Text)
+	return head || lspciLoose(in.First().Text)
 }
-
-// lspciOne is the option by which lspci is asked for one function.
-var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
-
-// lspciAsked is the address of the one function of which a command shows details
-// and grep has left out the head, or nothing.
-func lspciAsked(in *parse.Lines) string {
-	if !in.After("lspci") || !strings.Contains(in.Prompt().Command, "grep") {
-		return ""
-	}
-	return lspciOne.First(in.Prompt().Command)
-}
-
-// lspciUnnumbered takes off the number of a line that grep -n has put before it.
-func lspciUnnumbered(line string) string { return lspciNumber.ReplaceAllString(line, "") }
-
-var lspciNumber = lazy.New(`^\d{1,7}[:-]\s*`)
 
 // lspciDevice is a function under way.
 type lspciDevice struct {
 	*facts.PCIDevice
 	head parse.Line
-	// hex is its config space as a dump shows it.
-	hex []byte
 	// secondary and subordinate are the buses below a bridge, -1 where not
 	// told.
 	secondary, subordinate int
@@ -165,10 +146,6 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
-	if address := lspciAsked(in); address != "" && lspciDetail(in.First().Text) {
-		current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), in.First()), head: in.First(), secondary: -1, subordinate: -1}
-		devices = append(devices, current)
-	}
 	in.While(func(l parse.Line) bool {
 		if address, class, rest, head := lspciHeadOf(l.Text); head {
 			current = nil
@@ -178,16 +155,13 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 			}
 			return true
 		}
-		text := lspciUnnumbered(l.Text)
 		switch {
-		case lspciLoose(text) && (current == nil || lspciHas(current, text)):
-			if controls, found := strings.CutPrefix(strings.TrimSpace(text), "ACSCtl:"); found {
+		case lspciLoose(l.Text) && (current == nil || lspciHas(current)):
+			if controls, found := strings.CutPrefix(strings.TrimSpace(l.Text), "ACSCtl:"); found {
 				lspciPortless(s, l, lspciSet(controls))
 			}
-		case current != nil && lspciDump.MatchString(l.Text):
-			current.dump(l.Text)
-		case current != nil && (lspciDetail(l.Text) || lspciLoose(text)):
-			current.detail(s, l, strings.TrimSpace(text))
+		case current != nil && (lspciDetail(l.Text) || lspciLoose(l.Text)):
+			current.detail(s, l, strings.TrimSpace(l.Text))
 		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
 		default:
 			return false
@@ -210,17 +184,9 @@ func lspciGoesOn(in *parse.Lines) bool {
 	return false
 }
 
-// lspciHas reports whether a function has what the line says already: then the
+// lspciHas reports whether a function has its ACS controls already: then the
 // line belongs to another one, whose head grep has left out.
-func lspciHas(d *lspciDevice, text string) bool {
-	if d.control || d.ACS == nil {
-		return false
-	}
-	if strings.HasPrefix(text, "ACSCap:") {
-		return d.ACS.Capability != nil || d.ACS.Control != nil
-	}
-	return d.ACS.Control != nil
-}
+func lspciHas(d *lspciDevice) bool { return !d.control && d.ACS != nil }
 
 // lspciPortless notes the ACS controls of a port that the text does not name; nil says nothing of them.
 func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
@@ -245,7 +211,7 @@ func lspciSet(text string) []string {
 	var on []string
 	for word := range strings.FieldsSeq(text) {
 		name, sign := word[:len(word)-1], word[len(word)-1]
-		if !slices.Contains(pci.ACSNames(), name) {
+		if !slices.Contains(pci.ACSNames, name) {
 			continue
 		}
 		if on == nil {
@@ -314,13 +280,10 @@ func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) 
 }
 
 var (
-	lspciDump    = lazy.New(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
 	lspciBus     = lazy.New(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
 	lspciCap     = lazy.New(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
 	lspciLink    = lazy.New(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
 	lspciRegion  = lazy.New(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
-	lspciPayload = lazy.New(`MaxPayload (\d+) bytes`)
-	lspciRead1   = lazy.New(`MaxReadReq (\d+) bytes`)
 	lspciExpress = lazy.New(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
 	lspciNUMA    = lazy.New(`^NUMA node: (\d{1,4})`)
 	lspciGroup   = lazy.New(`^IOMMU group: (\d{1,6})`)
@@ -347,16 +310,12 @@ func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
 		}
 	case "Capabilities":
 		d.capabilities(text)
-	case "DevCap":
-		d.MaxPayloadSupportedBytes = cmp.Or(d.MaxPayloadSupportedBytes, lspciTransfer(lspciPayload.First(value)))
-	case "DevCtl":
-		if strings.Contains(value, "RlxdOrd") {
-			d.RelaxedOrdering = new(strings.Contains(value, "RlxdOrd+"))
-		}
 	case "LnkCap", "LnkSta":
 		d.link(s, l, name, value)
-	case "ACSCap", "ACSCtl":
-		d.acs(name, value)
+	case "ACSCtl":
+		if on := lspciSet(value); on != nil {
+			d.ACS = &facts.ACS{Control: on}
+		}
 	case "ATSCtl":
 		d.ATS = &facts.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
@@ -375,22 +334,8 @@ func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
 			d.region("Region " + strconv.Itoa(d.nextBAR) + ": " + text)
 		case strings.HasPrefix(text, "BAR "):
 			d.resizable(text)
-		case strings.HasPrefix(text, "MaxPayload "):
-			d.MaxPayloadBytes = cmp.Or(lspciTransfer(lspciPayload.First(text)), d.MaxPayloadBytes)
-			d.ReadRequestBytes = cmp.Or(lspciTransfer(lspciRead1.First(text)), d.ReadRequestBytes)
-		case strings.HasPrefix(text, "RlxdOrd"):
-			d.RelaxedOrdering = new(strings.HasPrefix(text, "RlxdOrd+"))
 		}
 	}
-}
-
-// lspciTransfer reads a size of Max Payload Size or Max Read Request Size.
-func lspciTransfer(text string) int {
-	n := parse.Number(text)
-	if n < 128 || n > 4096 || n&(n-1) != 0 {
-		return 0
-	}
-	return n
 }
 
 func (d *lspciDevice) capabilities(text string) {
@@ -424,18 +369,6 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
 // "(strange)", "(overdriven)".
 var lspciRemark = lazy.New(` \([a-z]+\)`)
-
-func (d *lspciDevice) acs(name, value string) {
-	set := lspciSet(value)
-	if set == nil {
-		return
-	}
-	if d.ACS = cmp.Or(d.ACS, &facts.ACS{}); name == "ACSCap" {
-		d.ACS.Capability = set
-	} else {
-		d.ACS.Control = set
-	}
-}
 
 func (d *lspciDevice) region(text string) {
 	m := lspciRegion.FindStringSubmatch(text)
@@ -491,47 +424,16 @@ func (d *lspciDevice) resizable(text string) {
 	d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: parse.Number(m[1]), SizeBytes: size, MaxBytes: largest})
 }
 
-// dump takes a line of a hexadecimal dump, "10: 00 00 ...", which must go on
-// where the one before ended.
-func (d *lspciDevice) dump(line string) {
-	offset, bytes, _ := strings.Cut(line, ": ")
-	at, err := strconv.ParseUint(offset, 16, 16)
-	if err != nil || int(at) != len(d.hex) {
-		return
-	}
-	for word := range strings.FieldsSeq(bytes) {
-		if b, err := strconv.ParseUint(word, 16, 8); err == nil && len(d.hex) < 4096 {
-			d.hex = append(d.hex, byte(b))
-		}
-	}
-}
-
 // lspciFinish notes what the block as a whole tells: how much of config space
 // was shown, and the place of the functions in the tree.
 func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) {
 	verbose := 0
 	s.Settle()
 	for _, d := range devices {
-		if len(d.hex) >= 64 {
-			d.decode()
-		}
-		switch {
-		case d.denied:
-			d.ConfigBytes = 64
-		case d.far && d.control && d.status:
-			// All capabilities are there, and the last ones among them.
-			d.ConfigBytes, d.Extended = 4096, true
-		case d.far:
-			d.ConfigBytes = 4096
-		}
+		// With an extended one, all capabilities are there.
+		d.Extended = d.Extended || d.far && d.control && d.status && !d.denied
 		if d.control || d.details > 3 {
 			verbose++
-		}
-		if d.ACS != nil && d.ACS.Capability == nil {
-			d.ACS.Capability = slices.Clone(d.ACS.Control)
-		}
-		if d.ACS != nil && d.ACS.Control == nil {
-			d.ACS = nil
 		}
 		if d.secondary > 0 && d.secondary <= d.subordinate && strings.HasPrefix(d.Class, "0x0604") {
 			t.below(d)
@@ -540,21 +442,6 @@ func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) 
 	if lspciWhole(devices, prompt, verbose) {
 		s.WholePCI()
 		t.whole = t.whole || verbose == len(devices)
-	}
-}
-
-// decode reads a dump of config space.
-func (d *lspciDevice) decode() {
-	pci.ReadConfig(d.PCIDevice, d.hex)
-	if len(d.hex) < 64 || d.OffBus {
-		return
-	}
-	if header := d.hex[0x0e] &^ 0x80; header == 1 { // A bridge: its buses (PCI_SECONDARY_BUS, PCI_SUBORDINATE_BUS).
-		d.secondary, d.subordinate = int(d.hex[0x19]), int(d.hex[0x1a])
-	}
-	if d.Vendor == "" {
-		d.Vendor = fmt.Sprintf("0x%02x%02x", d.hex[1], d.hex[0])
-		d.Device = fmt.Sprintf("0x%02x%02x", d.hex[3], d.hex[2])
 	}
 }
 

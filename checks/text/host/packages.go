@@ -95,27 +95,6 @@ var packagesTable = &parse.Kind{
 	),
 }
 
-// packagesShown takes what pip show prints of one package, in two lines.
-var packagesShown = &parse.Kind{
-	Name: "pip-show", Title: "a Python package, from pip show", Command: "pip show torch", Gives: []string{"software"},
-	Anchors: []string{"Name: "},
-	Begins: func(in *parse.Lines) bool {
-		ahead := in.Ahead(2)
-		return len(ahead) == 2 && packageShownName.MatchString(ahead[0].Text) && packageShownVersion.MatchString(ahead[1].Text)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		name, _ := in.Next()
-		version, _ := in.Next()
-		version.Text = strings.TrimSpace(name.Text[len("Name: "):]) + "==" + version.Text[len("Version: "):]
-		packagesFrozen.Line(s, version)
-	},
-}
-
-var (
-	packageShownName    = lazy.New(`^Name: ` + pythonName + `\s*$`)
-	packageShownVersion = lazy.New(`^Version: ` + packageVersion + `\s*$`)
-)
-
 // packagesSystemLists takes the lines of dpkg -l, apt list and rpm -qa: the wanted and the real state, which is not
 // that only the configuration is left, the name, with the architecture where two are installed, and the version;
 // "libnccl2/now 2.27.7-1+cuda12.9 amd64 [installed,local]"; name-version-release.architecture.
@@ -129,31 +108,6 @@ var packagesSystemLists = &parse.Kind{
 		form{manager: "dpkg", among: packagesSystem, like: lazy.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ ` + packageVersion + ` \S+ \[installed[^\]]*\]\s*$`)},
 		form{manager: "rpm", among: packagesSystem, like: lazy.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)},
 	),
-}
-
-// packageUpgraded is one package of the line "Upgrade:" or "Install:" of
-// /var/log/apt/history.log, with the version before and the one after, and
-// packageLogged a line of /var/log/dpkg.log.
-var (
-	packageUpgraded = lazy.New(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:[\w.+:~-]+, )?` + packageVersion + `(?:, automatic)?\)`)
-	packageLogged   = lazy.New(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|[\w.+:~-]+) ` + packageVersion + `\s*$`)
-)
-
-// packagesHistory takes what apt and dpkg write of what they installed. An
-// unattended update of the driver shows there.
-var packagesHistory = &parse.Kind{
-	Name: "apt-history", Title: "installed packages, from apt's history or dpkg's log", Command: "grep -h nvidia /var/log/apt/history.log", Gives: []string{"software"},
-	Anchors: []string{"Upgrade: ", "Install: ", " upgrade ", " install "},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		taken := false
-		for _, m := range append(packageUpgraded.FindAllStringSubmatch(l.Text, parse.MaxEntries), packageLogged.FindAllStringSubmatch(l.Text, 1)...) {
-			if packagesSystem.MatchString(m[1]) {
-				s.Package(m[1], m[2], "", "apt-history", l)
-				taken = true
-			}
-		}
-		return taken
-	},
 }
 
 // packagesImages takes the version from the tag of a framework's image.

@@ -35,17 +35,11 @@ func TestPackages(t *testing.T) {
 			"# Name                    Version                   Build  Channel\nnccl                      2.19.3.1             h6103f9b_0    conda-forge\npytorch                   2.1.0           py3.10_cuda11.8_cudnn8.7.0_0    pytorch\n",
 			[]string{"nccl 2.19.3.1 conda", "pytorch 2.1.0 conda"},
 		},
-		"show": {"$ pip show torch\nName: torch\nVersion: 2.5.1\nSummary: Tensors\n", []string{"torch 2.5.1 pip"}},
 		"dpkg": {
 			"ii  libnccl2        2.27.7-1+cuda12.9   amd64   NVIDIA Collective Communication Library\nii  libibverbs1:amd64  39.0-1  amd64  Library\nrc  nvidia-fabricmanager-535  535.104.05-1  amd64  Fabric\nii  bash  5.1-6ubuntu1  amd64  shell\n",
 			[]string{"libnccl2 2.27.7-1+cuda12.9 dpkg", "libibverbs1 39.0-1 dpkg"},
 		},
-		"apt": {"libnccl2/unknown,now 2.18.3-1+cuda12.1 amd64 [installed,upgradable to: 2.27.7]\n", []string{"libnccl2 2.18.3-1+cuda12.1 dpkg"}},
-		"apt history": {
-			"Start-Date: 2021-04-24  06:50:54\nUpgrade: libnvidia-compute-460:amd64 (460.56-0ubuntu0.20.04.1, 460.73.01-0ubuntu0.20.04.1), bash:amd64 (5.0, 5.1)\nInstall: libnccl2:amd64 (2.27.7-1+cuda12.9, automatic)\n",
-			[]string{"libnvidia-compute-460 460.73.01-0ubuntu0.20.04.1 apt-history", "libnccl2 2.27.7-1+cuda12.9 apt-history"},
-		},
-		"dpkg log":    {"2026-01-03 06:12:01 upgrade libnvidia-compute-570:amd64 570.86.10-0ubuntu1 570.124.06-0ubuntu1\n", []string{"libnvidia-compute-570 570.124.06-0ubuntu1 apt-history"}},
+		"apt":         {"libnccl2/unknown,now 2.18.3-1+cuda12.1 amd64 [installed,upgradable to: 2.27.7]\n", []string{"libnccl2 2.18.3-1+cuda12.1 dpkg"}},
 		"rpm":         {"libnccl-2.21.5-1+cuda12.4.x86_64\nnvidia-fabric-manager-550.90.07-1.x86_64\nbash-5.1.8-6.el9.x86_64\n", []string{"libnccl 2.21.5-1+cuda12.4 rpm", "nvidia-fabric-manager 550.90.07-1 rpm"}},
 		"vllm":        {"(Worker_TP0 pid=381) INFO 04-21 09:13:02 [pynccl.py:111] vLLM is using nccl==2.27.7\nINFO [api_server.py:1892] vLLM API server version 0.19.1\nINFO llm_engine.py:161] Initializing an LLM engine (v0.4.3) with config: model='x'\n", []string{"nccl 2.27.7 log", "vllm 0.19.1 log", "vllm 0.4.3 log"}},
 		"torch":       {"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1275, internal error, NCCL version 2.14.3\n", []string{"nccl 2.14.3 log"}},

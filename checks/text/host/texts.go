@@ -67,12 +67,12 @@ func cmdlineRead(s *parse.Sink, in *parse.Lines, first *string) {
 var lscpuKind = &parse.Kind{
 	Name: "lscpu", Title: "processors, from lscpu", Command: "lscpu", Gives: []string{"host", "numa"},
 	Anchors: []string{
-		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "CPU family:", "Socket(s):", "Flags:", "BIOS Vendor ID:", "CPU(s):", "Model:",
+		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "Socket(s):", "Flags:",
 	},
 	Line: parse.LineLike(lscpuField, lscpuLine),
 }
 
-var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
+var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|Socket\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
 
 func lscpuLine(s *parse.Sink, l parse.Line, m []string) bool {
 	if m[3] == "" || m[3] == "-" {
@@ -92,14 +92,8 @@ func lscpuLine(s *parse.Sink, l parse.Line, m []string) bool {
 		cpu.Vendor = cmp.Or(cpu.Vendor, value)
 	case "Model name":
 		cpu.Model = cmp.Or(cpu.Model, value)
-	case "CPU family":
-		cpu.Family = cmp.Or(cpu.Family, parse.Number(value))
-	case "Model":
-		cpu.ModelNumber = cmp.Or(cpu.ModelNumber, parse.Number(value))
 	case "Socket(s)":
 		cpu.Sockets = cmp.Or(cpu.Sockets, parse.Number(value))
-	case "CPU(s)":
-		cpu.Threads = cmp.Or(cpu.Threads, parse.Number(value))
 	case "Hypervisor vendor":
 		noteGuest(s, lscpuHypervisors[strings.ToLower(value)], true, l)
 	case "Flags":
@@ -147,29 +141,21 @@ var numactlKind = &parse.Kind{
 var (
 	numactlFirst    = lazy.New(`^available: \d{1,4} nodes? \(`)
 	numactlNode     = lazy.New(`^node +(\d{1,4}) (cpus|size|free): ?(.*)$`)
-	numactlDistance = lazy.New(`^ *(\d{1,4}): +(\d[\d ]*)$`)
+	numactlDistance = lazy.New(`^(?:node distances:|node  .*|node 0 .*| *\d{1,4}: +\d[\d ]*)$`)
 )
 
 func numactlRead(s *parse.Sink, in *parse.Lines) {
 	in.Next()
 	in.While(func(l parse.Line) bool {
-		if m := numactlNode.FindStringSubmatch(l.Text); m != nil {
-			switch m[2] {
-			case "cpus":
-				s.NUMANode(parse.Number(m[1]), numactlList(m[3]), l)
-			case "size":
-				n := s.NUMANode(parse.Number(m[1]), "", l)
-				n.MemoryBytes = cmp.Or(n.MemoryBytes, int64(parse.Number(strings.TrimSuffix(m[3], " MB")))<<20)
-			}
-		} else if m := numactlDistance.FindStringSubmatch(l.Text); m != nil {
+		m := numactlNode.FindStringSubmatch(l.Text)
+		switch {
+		case m == nil:
+			return numactlDistance.MatchString(l.Text)
+		case m[2] == "cpus":
+			s.NUMANode(parse.Number(m[1]), numactlList(m[3]), l)
+		case m[2] == "size":
 			n := s.NUMANode(parse.Number(m[1]), "", l)
-			if len(n.Distances) == 0 {
-				for word := range strings.FieldsSeq(m[2]) {
-					n.Distances = append(n.Distances, parse.Number(word))
-				}
-			}
-		} else if text := strings.TrimSpace(l.Text); text != "node distances:" && !strings.HasPrefix(text, "node  ") && !strings.HasPrefix(text, "node 0 ") {
-			return false
+			n.MemoryBytes = cmp.Or(n.MemoryBytes, int64(parse.Number(strings.TrimSuffix(m[3], " MB")))<<20)
 		}
 		return true
 	})
@@ -222,59 +208,6 @@ var (
 	unameForm = lazy.New(`\bLinux (\S+) (\d+\.\d+\S*) .*\b(x86_64|aarch64|ppc64le)(?: \S+)* GNU/Linux`)
 	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 )
-
-// dmidecodeKind is what dmidecode says about the machine, its board and its
-// firmware, whole or picked by grep.
-var dmidecodeKind = &parse.Kind{
-	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
-	Anchors: []string{"BIOS Information", "System Information", "Base Board Information"}, Commands: []string{"dmidecode"},
-	Begins: func(in *parse.Lines) bool {
-		section := strings.TrimSpace(in.First().Text)
-		return section == "BIOS Information" || section == "System Information" || section == "Base Board Information" ||
-			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(in.First().Text))
-	},
-	Read: dmidecodeRead,
-}
-
-var dmidecodeField = lazy.New(`^\s*(Vendor|Version|Release Date|Manufacturer|Product Name): (.+?)\s*$`)
-
-func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
-	section := ""
-	switch command := in.Prompt().Command; {
-	case strings.Contains(command, "baseboard"), strings.Contains(command, "-t 2"):
-		section = "Base Board Information"
-	case strings.Contains(command, "bios"), strings.Contains(command, "-t 0"):
-		section = "BIOS Information"
-	case strings.Contains(command, "system"), strings.Contains(command, "-t 1"):
-		section = "System Information"
-	}
-	host := s.HostFacts()
-	join := func(have *string, word string) { *have = escape.Printable(strings.TrimSpace(*have+" "+word), 256) }
-	board, bios := "", ""
-	in.While(func(l parse.Line) bool {
-		text := strings.TrimSpace(l.Text)
-		m := dmidecodeField.FindStringSubmatch(l.Text)
-		switch {
-		case strings.HasSuffix(text, " Information") || strings.HasPrefix(l.Text, "Handle 0x"):
-			section = text
-		case m == nil:
-			return text == "" || l.Text[0] == '\t' || l.Text[0] == ' ' || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "Getting ") ||
-				strings.HasPrefix(text, "SMBIOS ")
-		case section == "Base Board Information" && (m[1] == "Manufacturer" || m[1] == "Product Name"):
-			join(&board, m[2])
-		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
-			join(&bios, m[2])
-		case section == "System Information" && m[1] == "Manufacturer":
-			host.Vendor = cmp.Or(host.Vendor, escape.Printable(m[2], 256))
-			s.Told("host.vendor", host.Vendor, l)
-		case section == "System Information" && m[1] == "Product Name":
-			host.Product = cmp.Or(host.Product, escape.Printable(m[2], 256))
-			s.Told("host.product", host.Product, l)
-		}
-		return true
-	})
-	host.Board, host.BIOS = cmp.Or(host.Board, board), cmp.Or(host.BIOS, bios)
-}
 
 // sysfsKind are files of /sys/bus/pci, /sys/kernel/iommu_groups and
 // /proc/sys with their values, as grep prints several files: "path:value".
@@ -344,84 +277,3 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 	}
 	return true
 }
-
-// sysfsCatKind are the values of such files behind the prompt that names them, one
-// line for each: "$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width".
-func sysfsCatKind(groups iommuGroups) *parse.Kind {
-	return &parse.Kind{
-		Name: "sysfs-cat", Title: "values of files in /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
-		Commands: []string{"cat"},
-		Begins: func(in *parse.Lines) bool {
-			return in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(in.First().Text)
-		},
-		Read: func(s *parse.Sink, in *parse.Lines) {
-			for _, path := range sysfsNamed(in) {
-				l, ok := in.Peek()
-				if !ok || !sysfsPlain.MatchString(l.Text) {
-					return // An error of cat, and nobody knows of which file.
-				}
-				in.Next()
-				sysfsValue(s, groups, l, path, strings.TrimSpace(l.Text))
-			}
-		},
-	}
-}
-
-var (
-	sysfsPlain = lazy.New(`^\s*-?[0-9A-Za-z.][\w./ -]{0,40}\s*$`)
-	sysfsPath  = lazy.New(`^/(?:sys/bus/pci/devices|sys/kernel/iommu_groups|proc/sys/kernel/numa_balancing)[\w.:/-]*$`)
-)
-
-// sysfsNamed are the files that the prompt's command names; none where a pattern
-// stands among them, whose files are not known.
-func sysfsNamed(in *parse.Lines) []string {
-	command, _, _ := strings.Cut(in.Prompt().Command, "|")
-	_, words, _ := strings.Cut(command, "cat ")
-	paths := strings.Fields(words)
-	if len(paths) > 64 || slices.ContainsFunc(paths, func(p string) bool { return !sysfsPath.MatchString(p) }) {
-		return nil
-	}
-	return paths
-}
-
-// iommuUnitsKind are the units of the IOMMU, as ls lists them: names in one line or
-// one per line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
-// The folder is empty if no IOMMU is on.
-var iommuUnitsKind = &parse.Kind{
-	Name: "iommu-units", Title: "IOMMU units", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
-	Commands: []string{"ls"},
-	Begins: func(in *parse.Lines) bool {
-		return in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(in.First().Text) || iommuUnitsTotal.MatchString(in.First().Text))
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		f := s.IOMMU()
-		var last parse.Line
-		in.While(func(l parse.Line) bool {
-			if len(f.Units) >= parse.MaxDevices || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
-				return false
-			}
-			last = l
-			if f.Units == nil {
-				f.Units = []string{}
-				s.Told("iommu.units", f.Units, l)
-			}
-			s.Watch("iommu", f, l)
-			for _, name := range iommuUnitsName.FindAllString(strings.Split(l.Text, " -> ")[0], 64) {
-				if !slices.Contains(f.Units, name) {
-					f.Units = append(f.Units, name)
-				}
-			}
-			return true
-		})
-		s.Settle()
-		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
-		s.Told("iommu.vendor", f.Vendor, last)
-	},
-}
-
-var (
-	iommuUnitsListed = lazy.New(`ls (?:-\w+ )*/sys/class/iommu/?\s*$`)
-	iommuUnitsForm   = lazy.New(`^(?:l[rwx-]{9}\S* .* )?(?:(?:dmar|ivhd)\d{1,3}|(?:arm-)?smmu\S{1,40}|virtio-iommu\S{0,20})(?:[ \t]+(?:dmar|ivhd)\d{1,3})*(?: -> \S+)?\s*$`)
-	iommuUnitsTotal  = lazy.New(`^total 0\s*$`)
-	iommuUnitsName   = lazy.New(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
-)

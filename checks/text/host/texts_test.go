@@ -88,12 +88,6 @@ func TestKernelIOMMU(t *testing.T) {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
 			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
-		"units": {"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n", facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"}},
-		"units in the long form": {
-			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
-			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
-		},
-		"no units":               {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
 		"command line":           {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}}},
 		"command lines of hosts": {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on iommu=pt\n$ ssh node8 cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz ro amd_iommu=on\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on"}}},
 		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
@@ -108,11 +102,8 @@ func TestHostTexts(t *testing.T) {
 	f := texttest.Parse("host.txt", `Linux node7 5.15.0-91-generic #101-Ubuntu SMP Tue Nov 14 13:30:08 UTC 2023 x86_64 x86_64 x86_64 GNU/Linux
 $ lscpu
 Architecture:                       x86_64
-CPU(s):                             128
 Vendor ID:                          AuthenticAMD
 Model name:                         AMD EPYC 7543 32-Core Processor
-CPU family:                         25
-Model:                              1
 Socket(s):                          2
 Flags:                              fpu vme de pse
 NUMA node0 CPU(s):                  0-31,64-95
@@ -128,19 +119,16 @@ node distances:
 node   0   1
   0:  10  32
   1:  32  10
-# dmidecode -t baseboard | grep -e Manufacturer -e 'Product Name'
-	Manufacturer: ASRockRack
-	Product Name: ROMED8-2T
 kernel.numa_balancing = 1
 `)
 	expect.NoDiff(t, &facts.HostFacts{
-		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
-		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
-		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
+		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64",
+		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:7"},
+		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Sockets: 2},
 	}, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
-		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
-		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
+		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20},
+		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20},
 	}}
 	expect.NoDiff(t, numa, f.NUMA, "NUMA")
 }
@@ -182,35 +170,6 @@ func TestSetpci(t *testing.T) {
 	}
 }
 
-func TestSetpciLoop(t *testing.T) {
-	const loop = "(base) [alice@ax08 ~]$ for p in $(lspci | grep -i plx | awk '{print $1}'); do sudo setpci -s ${p} f2a.w; done\n"
-	for text, want := range map[string]map[int]int{ // How often each number of controls.
-		loop + "0000\n001d\n001d\n":                                        {0: 1, 4: 2},
-		loop + "[sudo] password for alice: \n0000\n001d\n":                 {0: 1, 4: 1},
-		loop + "[sudo] password for alice: \n":                             nil,
-		loop + "ffff\n":                                                    nil,
-		"$ for p in a b; do setpci -s \"$p\" ECAP_ACS+0x6.w; done\n001f\n": {5: 1},
-		"$ for p in a b; do setpci -s $p ECAP_ACS+6.w=0; done\n0000\n":     nil,
-		"$ for i in 1 2; do echo $i; done\n0000\n":                         nil,
-	} {
-		got := map[int]int{}
-		for _, u := range texttest.Sections("x", text).PCI.UnnamedACS {
-			got[len(u.Control)] = u.Count
-		}
-		expect.That(t, maps.Equal(want, got), "%q: got %v, want %v", text, got, want)
-	}
-	for _, text := range []string{
-		"$ for d in $(lspci -d ::604 | cut -d' ' -f1); do echo $d; sudo setpci -s $d ECAP_ACS+0x6.w; done\n16:00.0\n001d\n17:00.0\n17:01.0\n0000\n",
-		"$ for d in 16:00.0 17:01.0; do echo \"$d $(sudo setpci -s $d ECAP_ACS+0x6.w)\"; done\n16:00.0 001d\n17:01.0 0000\n",
-		"$ for d in 15:01.0 16:00.0 17:01.0; do printf '%s  ' $d; sudo setpci -s $d ECAP_ACS+0x6.w 2>&1; done\n15:01.0  setpci: 0000:15:01.0: Instance #0 of Extended Capability 000d not found.\n16:00.0  001d\n17:01.0  0000\n",
-	} {
-		f := texttest.Parse("x", text)
-		on, off := texttest.PCIDevice(t, f, "0000:16:00.0"), texttest.PCIDevice(t, f, "0000:17:01.0")
-		expect.That(t, on.ACS != nil && len(on.ACS.Control) == 4 && off.ACS != nil && len(off.ACS.Control) == 0, "%q: got %+v and %+v", text, on, off)
-		expect.That(t, len(f.PCI.Devices) == 2 && f.PCI.UnnamedACS == nil, "%q: got %+v", text, f.PCI)
-	}
-}
-
 func TestSysfs(t *testing.T) {
 	f := texttest.Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
@@ -223,28 +182,6 @@ func TestSysfs(t *testing.T) {
 	expect.That(t, d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1 && !d.NoNUMANode && cmp.Equal(want, d.Link), "got %+v, link %+v", d, d.Link)
 }
 
-func TestHostXML(t *testing.T) {
-	const nccl = `<system version="1">
-  <cpu numaid="1" affinity="00000001,ffff0000" arch="x86_64" vendor="AuthenticAMD" familyid="25" modelid="1">
-    <pci busid="0000:41:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
-      <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:61:00.0" count="4" tclass="0x030200"/></gpu>
-    </pci>
-    <pci busid="0000:61:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
-      <gpu dev="1" sm="80" rank="1" gdr="1"><nvlink target="0000:41:00.0" count="4" tclass="0x030200"/></gpu>
-    </pci>
-  </cpu>
-</system>
-`
-	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
-	expect.Must(t, len(f.GPUs.Devices) == 2 && *f.GPUs.Devices[1].Index == 1 && f.GPUs.Devices[0].ComputeCapability == "8.0", "GPUs are %+v", f.GPUs.Devices)
-	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
-	expect.That(t, p != nil && p.NVLinks != nil && *p.NVLinks == 4 && !p.NVSwitch, "the pair is %+v", p)
-	n := f.NUMA.Nodes
-	expect.That(t, len(n) == 1 && n[0].ID == 1 && n[0].CPUs == "16-32", "NUMA nodes are %+v", n)
-	d := texttest.PCIDevice(t, f, "0000:41:00.0")
-	expect.That(t, d.NUMANode != nil && *d.NUMANode == 1 && d.RootBus == "" && d.Link.MaxSpeedGTs == 16, "the GPU is %+v", d)
-}
-
 func TestPythonCopy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text  string
@@ -253,9 +190,7 @@ func TestPythonCopy(t *testing.T) {
 		"made with values":   {">>> a = torch.tensor([1])\n>>> a = a.to(\"cuda:0\")\n>>> a.to(\"cuda:1\")\n>> tensor([0], device='cuda:1')\n", true},
 		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
 		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
-		"by way of the host": {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\ntensor([[1., 2.],\n        [3., 4.]], device='cuda:1')\n", true},
 		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
-		"another tensor":     {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\n", false},
 		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
 		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},
 		"the values arrive":  {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([3., 7.], device='cuda:1')\n", false},
@@ -270,28 +205,6 @@ func TestPythonCopy(t *testing.T) {
 		got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0
 		expect.That(t, got == tt.wrong && len(f.Benchmarks) <= 1, "%s: got %+v", name, f.Benchmarks)
 	}
-}
-
-func TestSysfsCat(t *testing.T) {
-	f := texttest.Parse("x.txt", `$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width
-8
-$ cat /sys/bus/pci/devices/0000:3b:00.0/{max_link_width,numa_node}
-16
-1
-$ sudo cat /sys/bus/pci/devices/0000:3b:00.0/max_link_width /sys/bus/pci/devices/0000:3b:00.0/max_link_speed
-16
-32.0 GT/s PCIe
-$ cat /sys/bus/pci/devices/0000:3c:00.0/max_link_width
-cat: /sys/bus/pci/devices/0000:3c:00.0/max_link_width: No such file or directory
-$ cat /sys/kernel/iommu_groups/14/type
-DMA-FQ
-$ cat /proc/sys/kernel/numa_balancing
-1
-`)
-	expect.Must(t, len(f.PCI.Devices) == 1, "got %+v", f.PCI.Devices)
-	d := f.PCI.Devices[0]
-	expect.That(t, d.Address == "0000:3b:00.0" && d.Link.Width == 8 && d.Link.MaxWidth == 16 && d.Link.MaxSpeedGTs == 32 && d.NUMANode == nil, "got %+v", d)
-	expect.That(t, len(f.IOMMU.Groups) == 1 && f.IOMMU.Groups[0].Type == "DMA-FQ" && *f.NUMA.Balancing == 1, "got %+v, %+v", f.IOMMU, f.NUMA)
 }
 
 func TestIdentity(t *testing.T) {

@@ -77,18 +77,15 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 				member = value
 				bond.Members = append(bond.Members, value)
 				n := interfaceNamed(s, value, l)
-				n.Master = name
 				n.Kind = cmp.Or(n.Kind, network.KindOfName(value))
 			}
 		case "MII Status":
-			up := new(value == "up")
-			if member == "" && len(bond.Members) == 0 {
-				bond.Up = cmp.Or(bond.Up, up)
-			} else if member != "" {
-				interfaceNamed(s, member, l).Carrier = up
-				if !*up {
-					bond.Down = append(bond.Down, member)
-				}
+			if member == "" {
+				break // The bond itself.
+			}
+			up := value == "up"
+			if interfaceNamed(s, member, l).Carrier = &up; !up {
+				bond.Down = append(bond.Down, member)
 			}
 		}
 		return true

@@ -36,9 +36,8 @@ Speed: Unknown
 `
 
 func TestBonding(t *testing.T) {
-	up := true
 	want := facts.Bond{
-		Mode: "802.3ad", HashPolicy: "layer3+4", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"},
+		Mode: "802.3ad", HashPolicy: "layer3+4", Members: []string{"eth2", "eth3"}, Down: []string{"eth3"},
 		Partner: "02:00:00:00:00:07", Aggregated: new(1), Source: "x.txt", Line: 1,
 	}
 	for name, tt := range map[string]struct {

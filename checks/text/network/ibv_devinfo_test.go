@@ -51,12 +51,12 @@ func TestIBVDevinfo(t *testing.T) {
 	want(t, ibvDevinfoSample, []facts.RDMAPort{
 		{
 			Device: "mlx5_2", Port: 1, LinkLayer: "InfiniBand", State: "init", PhysicalState: "LinkUp", RateGbps: 400, MTU: 4096, MaxMTU: 4096,
-			LID: new(65535), SMLID: new(0), Firmware: "28.39.1002", Model: "MT4129",
+			SMLID: new(0), Firmware: "28.39.1002", Model: "MT4129",
 			GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:aaaa:bbbb:0000:0001", Type: "IB"}},
 		},
 		{
 			Device: "mlx5_3", Port: 1, LinkLayer: "Ethernet", State: "active", MTU: 1024, Model: "MT4125",
-			GIDs: []facts.GID{{Index: 0, GID: "fe80::1", Type: "RoCE v1"}, {Index: 3, GID: "::ffff:10.1.2.3", Type: "RoCE v2", IPv4: "10.1.2.3"}},
+			GIDs: []facts.GID{{Index: 0, GID: "fe80::1", Type: "RoCE v1"}, {Index: 3, GID: "::ffff:10.1.2.3", Type: "RoCE v2"}},
 		},
 	})
 }

@@ -39,10 +39,9 @@ var (
 	// ipAddrPeer is a point-to-point address: "inet 10.8.0.2 peer 10.8.0.1/32".
 	ipAddrPeer = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+) peer `)
 	// ipAddrLink is the line of the hardware address.
-	ipAddrLink   = lazy.New(`(?:^|\\)\s*link/(\S+)`)
-	ipAddrMTU    = lazy.New(`\bmtu (\d{2,6})\b`)
-	ipAddrDown   = lazy.New(`\bstate (?:DOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)\b`)
-	ipAddrMaster = lazy.New(`\bmaster (\S+)`)
+	ipAddrLink = lazy.New(`(?:^|\\)\s*link/(\S+)`)
+	ipAddrMTU  = lazy.New(`\bmtu (\d{2,6})\b`)
+	ipAddrDown = lazy.New(`\bstate (?:DOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)\b`)
 	// ipAddrDetail are the lines of -d and of -s that belong to an interface.
 	ipAddrDetail = lazy.New(`^\s+(?:valid_lft|altname|link/|inet|vf \d+|bridge|bridge_slave|bond |bond_slave|veth|vxlan|vlan |tun |macvlan|ipvlan|dummy|ipip|sit|gre|RX:|TX:|alias|promiscuity|permaddr|parent(?:bus|dev)|\d+\s+\d+)`)
 )
@@ -101,9 +100,6 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	readFlags(n, flags, "LOWER_UP")
 	n.MTU = cmp.Or(parse.Number(ipAddrMTU.First(rest)), n.MTU)
-	if master := ipAddrMaster.First(rest); network.IsName(master) {
-		n.Master = master
-	}
 	// The operational state (RFC 2863) says more than the will; UNKNOWN is
 	// that of interfaces without one, which work (lo, tunnels).
 	if ipAddrDown.MatchString(rest) {
@@ -183,33 +179,3 @@ func ipBriefPlausible(line string) bool {
 	}
 	return ipBriefAddress.MatchString(words[2]) || ipBriefHardware.MatchString(words[2])
 }
-
-// ipRouteKind is the output of "ip route": it tells which interfaces are there
-// and with which address they send.
-var ipRouteKind = &parse.Kind{
-	Name: "ip-route", Title: "Routes, from ip route", Command: "ip route", Gives: []string{"nics"},
-	Anchors:  []string{" dev "},
-	Commands: []string{"ip r", "ip route", "ip ro"},
-	Begins:   parse.BeginsLike(ipRouteLine),
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		for _, l := range in.While(func(l parse.Line) bool { return ipRouteLine.MatchString(l.Text) }) {
-			m := ipRouteLine.FindStringSubmatch(l.Text)
-			n := interfaceNamed(s, m[2], l)
-			n.Kind = cmp.Or(n.Kind, network.KindOfName(m[2]))
-			src := ipRouteSource.FindStringSubmatch(m[3])
-			if _, length, ok := strings.Cut(m[1], "/"); ok && src != nil && strings.Contains(m[3], "proto kernel") {
-				addAddress(n, src[1]+"/"+length)
-			}
-			if strings.Contains(m[3], " linkdown") {
-				n.Carrier = new(false)
-			}
-		}
-	},
-}
-
-var (
-	// ipRouteLine is a route: a destination, perhaps a gateway, the device
-	// and what iproute2 prints behind it.
-	ipRouteLine   = lazy.New(`^\s*(default|\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?) (?:via [0-9a-f.:]+ )?dev ([A-Za-z][\w.-]{0,14})((?: .*)?)$`)
-	ipRouteSource = lazy.New(`\bsrc (\d{1,3}(?:\.\d{1,3}){3})\b`)
-)

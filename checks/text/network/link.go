@@ -1,6 +1,7 @@
 package network
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -47,7 +48,7 @@ func linkRead(s *parse.Sink, l parse.Line) bool {
 	if !known {
 		return false
 	}
-	if p.LinkLayer == "" && p.LID == nil && p.Netdev != "" {
+	if p.LinkLayer == "" && p.Netdev != "" && !slices.Contains(words, "lid") {
 		p.LinkLayer = "Ethernet"
 	}
 	Merge(s, p, l)

@@ -190,8 +190,6 @@ func setField(p *facts.RDMAPort, name, value string) bool {
 		p.PhysicalState = network.PhysicalState(value)
 	case "rate":
 		p.RateGbps = network.ParseRate(value)
-	case "base lid", "port lid", "lid":
-		p.LID = network.ParseLID(value)
 	case "sm lid":
 		p.SMLID = network.ParseLID(value)
 	case "link layer":

@@ -47,11 +47,6 @@ func mlnxQoSRead(s *parse.Sink, in *parse.Lines) {
 			if q.Line != l.Number { // The next interface.
 				return false
 			}
-		case "Priority trust state":
-			if q.Trust != "" {
-				return false
-			}
-			q.Trust = strings.ToLower(value)
 		case "PFC configuration":
 			if q.PFC != nil {
 				return false
@@ -76,10 +71,8 @@ func mlnxQoSRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return true
 	})
-	if nics := s.NICs(); (q.Trust != "" || q.PFC != nil) && len(nics.QoS) < parse.MaxEntries {
+	if nics := s.NICs(); q.PFC != nil && len(nics.QoS) < parse.MaxEntries {
 		nics.QoS = append(nics.QoS, q)
-		if q.PFC != nil {
-			s.Told("nics.qos["+q.Interface+"].pfc", q.PFC, pfcAt)
-		}
+		s.Told("nics.qos["+q.Interface+"].pfc", q.PFC, pfcAt)
 	}
 }

@@ -18,14 +18,11 @@ func New(*parse.Sink) parse.Family {
 		ibdev2netdevKind,
 		showGIDsKind,
 		linkKind,
-		ibSysfsKind,
-		ibSysfsCatKind,
-		cmaRoCEModeKind,
 		lsmodKind,
 		lsmodPromptKind,
 		mlnxQoSKind,
 		gdscheckKind,
-		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+		ipAddrKind, ipBriefKind, bondingKind, fiInfoKind, ofiLogKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }

@@ -47,7 +47,7 @@ func agree(a, b *facts.RDMAPort) bool {
 	}
 	if contradict(a.LinkLayer, b.LinkLayer) || contradict(a.State, b.State) || contradict(a.PhysicalState, b.PhysicalState) || contradict(a.Netdev, b.Netdev) ||
 		contradict(a.Firmware, b.Firmware) || contradict(a.Address, b.Address) || contradict(a.MTU, b.MTU) ||
-		a.LID != nil && b.LID != nil && *a.LID != *b.LID || a.NetdevUp != nil && b.NetdevUp != nil && *a.NetdevUp != *b.NetdevUp {
+		a.NetdevUp != nil && b.NetdevUp != nil && *a.NetdevUp != *b.NetdevUp {
 		return false
 	}
 	for _, g := range b.GIDs {
@@ -80,17 +80,12 @@ const maxGIDs = 1024
 
 // addGID adds a GID to a port, or what is known about one beyond its index.
 func addGID(p *facts.RDMAPort, g facts.GID) {
-	if a, err := netip.ParseAddr(g.GID); err == nil && a.Is4In6() && g.IPv4 == "" {
-		g.IPv4 = a.Unmap().String()
-	}
 	for i := range p.GIDs {
 		known := &p.GIDs[i]
 		if known.Index != g.Index {
 			continue
 		}
-		if known.GID == "" {
-			known.GID, known.IPv4 = g.GID, g.IPv4
-		}
+		known.GID = cmp.Or(known.GID, g.GID)
 		known.Type = cmp.Or(known.Type, g.Type)
 		known.Netdev = cmp.Or(known.Netdev, g.Netdev)
 		return

@@ -24,7 +24,7 @@ var showGIDsKind = &parse.Kind{
 
 var (
 	showGIDsHead = lazy.New(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
-	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d{1,3})\s+(\d{1,4})\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
+	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d{1,3})\s+(\d{1,4})\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:\d+\.\d+\.\d+\.\d+\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
 	showGIDsRest = lazy.New(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
 )
 
@@ -48,12 +48,12 @@ func showGIDsRead(s *parse.Sink, in *parse.Lines) {
 		number, index := parse.Number(m[2]), parse.Number(m[3])
 		if port.Device != m[1] || port.Port != number {
 			flush()
-			port = facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: netdevLayer(m[7]), Line: l.Number}
+			port = facts.RDMAPort{Device: m[1], Port: number, Netdev: m[6], LinkLayer: netdevLayer(m[6]), Line: l.Number}
 		}
-		if strings.Contains(port.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
-			port.Netdev = m[7]
+		if strings.Contains(port.Netdev, ".") && !strings.Contains(m[6], ".") { // A VLAN's row came first.
+			port.Netdev = m[6]
 		}
-		addGID(&port, facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: network.GIDType(m[6]), Netdev: m[7]})
+		addGID(&port, facts.GID{Index: index, GID: m[4], Type: network.GIDType(m[5]), Netdev: m[6]})
 		return true
 	})
 	flush()

@@ -3,7 +3,6 @@ package nvidia
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -98,62 +97,3 @@ var (
 	nvdriverFile  = lazy.New(`^filename:\s+\S*/nvidia(?:-current)?\.ko`)
 	nvdriverField = lazy.New(`^([a-z_]+):\s+(.*?)\s*$`)
 )
-
-// nvdriverGPUKind is /proc/driver/nvidia/gpus/*/information:
-//
-//	Model:           NVIDIA H100 80GB HBM3
-//	GPU UUID:        GPU-...
-//	Bus Location:    0000:18:00.0
-//	Device Minor:    0
-var nvdriverGPUKind = &parse.Kind{
-	Name:    "nvidia-driver-gpu",
-	Title:   "a GPU, from the NVIDIA kernel module",
-	Command: "cat /proc/driver/nvidia/gpus/*/information",
-	Gives:   []string{"gpus"},
-	Anchors: []string{"Model: \t", "Model:  "},
-	Begins: func(in *parse.Lines) bool {
-		lines := in.Ahead(3)
-		return len(lines) == 3 && strings.HasPrefix(lines[0].Text, "Model:") && strings.HasPrefix(lines[1].Text, "IRQ:") &&
-			strings.HasPrefix(lines[2].Text, "GPU UUID:")
-	},
-	Read: nvdriverGPURead,
-}
-
-var nvdriverGPUField = lazy.New(`^(Model|GPU UUID|Bus Location|IRQ|Video BIOS|Bus Type|DMA Size|DMA Mask|Device Minor|GPU Firmware|GPU Excluded|Blacklisted):\s*(.*?)\s*$`)
-
-func nvdriverGPURead(s *parse.Sink, in *parse.Lines) {
-	models := 0
-	lines := in.While(func(l parse.Line) bool {
-		if strings.HasPrefix(l.Text, "Model:") {
-			models++
-		}
-		return models <= 1 && nvdriverGPUField.MatchString(l.Text)
-	})
-	told, address := &facts.GPU{}, ""
-	field := func(l parse.Line) (name, value string) {
-		m := nvdriverGPUField.FindStringSubmatch(l.Text)
-		return m[1], m[2]
-	}
-	for _, l := range lines { // The address stands below.
-		if name, value := field(l); name == "Bus Location" {
-			address = facts.Address(value)
-		}
-	}
-	if address == "" {
-		return
-	}
-	for _, l := range lines {
-		s.Watch("gpus.devices["+address+"]", told, l)
-		switch name, value := field(l); {
-		case name == "Model" && value != "Unknown":
-			told.Name = value
-		case name == "GPU UUID" && strings.HasPrefix(value, "GPU-") && !strings.Contains(value, "?"):
-			told.UUID = value
-		}
-	}
-	s.Settle()
-	g := s.GPU(address, lines[0])
-	g.Vendor = "nvidia"
-	s.Settle()
-	parse.MergeGPU(g, told)
-}

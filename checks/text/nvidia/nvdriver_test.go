@@ -27,20 +27,12 @@ ResmanDebugLevel: 4294967295
 EnableResizableBar: 1
 RegistryDwords: "RMIntrLockingMode=1"
 
-*** /proc/driver/nvidia/./gpus/0000:18:00.0/information
-*** ls: -r--r--r-- 1 root root 0
-Model: 		 NVIDIA H100 80GB HBM3
-IRQ:   		 345
-GPU UUID: 	 GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77
-Bus Location: 	 0000:18:00.0
-Device Minor: 	 0
 `
 
 func TestNvdriver(t *testing.T) {
 	f := texttest.Parse("nvidia-bug-report.log", nvdriverBugReport)
 	d := f.GPUs.Driver
 	expect.That(t, d.KernelVersion == "570.86.15" && d.Open != nil && *d.Open && d.Parameters["EnableResizableBar"] == "1" && d.Parameters["RegistryDwords"] == "RMIntrLockingMode=1", "got %+v", d)
-	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "NVIDIA H100 80GB HBM3" && f.GPUs.Devices[0].Address == "0000:18:00.0", "got %+v", f.GPUs.Devices)
 	f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n")
 	expect.That(t, f.GPUs != nil && f.GPUs.Driver.KernelVersion == "535.183.01", "got %+v", f.GPUs)
 	f = texttest.Parse("dmesg", "[    9.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n")

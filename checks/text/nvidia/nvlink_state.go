@@ -2,7 +2,6 @@ package nvidia
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -10,14 +9,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvlinkStateKind is what nvidia-smi nvlink says about the links of each GPU: the
-// state (-s), the error counters (-e) and the capabilities (-c).
+// nvlinkStateKind is what nvidia-smi nvlink -s says about the links of each GPU; of -e and -c, that a link is there.
 //
 //	GPU 0: NVIDIA H200 (UUID: GPU-...)
 //		 Link 0: 26.562 GB/s
 //		 Link 1: <inactive>
-//		 Link 0: Replay Errors: 0
-//		 Link 0, P2P is supported: true
 var nvlinkStateKind = &parse.Kind{
 	Name:    "nvidia-smi-nvlink",
 	Title:   "the state of NVLinks, from nvidia-smi nvlink",
@@ -46,7 +42,7 @@ var (
 	nvlinkGPU   = nvsmiListGPU
 	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
 	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
-	nvlinkCount = lazy.New(`^(Replay|Recovery|CRC) Errors: (\d+)`)
+	nvlinkCount = lazy.New(`^(?:Replay|Recovery|CRC) Errors: \d+`)
 	// nvlinkNone is what it prints for a GPU none of whose links is up, which
 	// includes a card without a bridge.
 	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
@@ -78,38 +74,19 @@ func nvlinkEnter(g *facts.GPU, link int, text string) {
 	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
 		return
 	}
-	speed, counter := nvlinkSpeed.FindStringSubmatch(text), nvlinkCount.FindStringSubmatch(text)
-	inactive := strings.HasPrefix(text, "<inactive>")
-	if speed == nil && counter == nil && !inactive {
+	speed, inactive := nvlinkSpeed.First(text), strings.HasPrefix(text, "<inactive>")
+	if speed == "" && !inactive && !nvlinkCount.MatchString(text) {
 		return // A capability, a counter of newer links: nothing of the state.
 	}
 	i := slices.IndexFunc(g.NVLinks, func(n facts.NVLink) bool { return n.Link == link })
 	if i < 0 {
-		// A counter is shown for links that are up.
-		g.NVLinks = append(g.NVLinks, facts.NVLink{Link: link, Active: counter != nil})
+		g.NVLinks = append(g.NVLinks, facts.NVLink{Link: link, Active: true}) // Errors are counted of links that are up.
 		i = len(g.NVLinks) - 1
 	}
 	n := &g.NVLinks[i]
-	switch {
-	case inactive:
-		n.Active = false
-	case speed != nil:
-		n.Active = true
-		if gb, err := facts.ParseFloat(speed[1]); err == nil && gb < 1e4 {
+	if n.Active = n.Active && !inactive || speed != ""; speed != "" {
+		if gb, err := facts.ParseFloat(speed); err == nil && gb < 1e4 {
 			n.SpeedMBps = int(gb*1000 + 0.5)
-		}
-	default:
-		count, err := strconv.ParseInt(counter[2], 10, 64)
-		if err != nil {
-			return
-		}
-		switch counter[1] {
-		case "Replay":
-			n.ReplayErrors = &count
-		case "Recovery":
-			n.RecoveryErrors = &count
-		case "CRC":
-			n.CRCErrors = &count
 		}
 	}
 }

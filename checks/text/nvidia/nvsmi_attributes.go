@@ -2,7 +2,6 @@ package nvidia
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +33,8 @@ var nvsmiAttributes = []nvsmiAttribute{
 	{"GPU UUID|uuid", "uuid|gpu_uuid", func(g *facts.GPU, v *nvsmiValue) { g.UUID = v.text }},
 	{"Persistence Mode", "persistence_mode", func(g *facts.GPU, v *nvsmiValue) { g.Persistence = v.on }},
 	{"MIG Mode/Current|mig_mode/current_mig", "mig.mode.current", func(g *facts.GPU, v *nvsmiValue) { g.MIG = v.on }},
-	{"MIG Mode/Pending|mig_mode/pending_mig", "mig.mode.pending", func(g *facts.GPU, v *nvsmiValue) { g.MIGPending = v.on }},
 	{"GPU Virtualization Mode/Virtualization Mode", "", func(g *facts.GPU, v *nvsmiValue) { g.VirtualizationMode = nvsmiVirtualization[v.word()] }},
 	{"GPU Recovery Action", "gpu_recovery_action", func(g *facts.GPU, v *nvsmiValue) { g.RecoveryAction = nvsmiRecovery[v.word()] }},
-	{"Compute Mode", "compute_mode", func(g *facts.GPU, v *nvsmiValue) { g.ComputeMode = v.word() }},
 	{"Performance State", "pstate", nvsmiPerformance},
 	{"Utilization/Gpu|utilization/gpu_util", "utilization.gpu", nvsmiUtilization},
 	{"FB Memory Usage/Total", "memory.total", nvsmiMemory(func(g *facts.GPU, bytes int64) { g.MemoryBytes = bytes })},
@@ -50,15 +47,11 @@ var nvsmiAttributes = []nvsmiAttribute{
 
 	{nvsmiGeneration + "Max|pci/pci_gpu_link_info/pcie_gen/max_link_gen", "pcie.link.gen.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxGeneration = n })},
 	{nvsmiGeneration + "Current|pci/pci_gpu_link_info/pcie_gen/current_link_gen", "pcie.link.gen.current|pcie.link.gen.gpucurrent", nvsmiLink(func(l *facts.GPULink, n int) { l.Generation = n })},
-	{nvsmiGeneration + "Device Max|pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "pcie.link.gen.gpumax", nvsmiLink(func(l *facts.GPULink, n int) { l.DeviceMaxGeneration = n })},
 	{nvsmiWidth + "Max|pci/pci_gpu_link_info/link_widths/max_link_width", "pcie.link.width.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxWidth = n })},
 	{nvsmiWidth + "Current|pci/pci_gpu_link_info/link_widths/current_link_width", "pcie.link.width.current", nvsmiLink(func(l *facts.GPULink, n int) { l.Width = n })},
-	{"PCI/Replays Since Reset|pci/replay_counter", "", nvsmiLink(func(l *facts.GPULink, n int) { l.Replays = &n })},
 
 	{"Fabric/State", "fabric.state", nvsmiFabricState},
 	{"Fabric/Status", "fabric.status", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.Status = strings.ToUpper(strings.ReplaceAll(v.text, " ", "_")) })},
-	{"Fabric/CliqueId", "", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.CliqueID = int(min(v.number, math.MaxInt32)) })},
-	{"Fabric/ClusterUUID", "", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.ClusterUUID = v.text })},
 	{"Fabric/Health/Bandwidth", "", nvsmiUnhealthy("degraded-bandwidth", func(v *nvsmiValue) bool { return strings.EqualFold(v.text, "degraded") })},
 	{"Fabric/Health/Route Recovery in progress", "", nvsmiUnhealthy("route-recovery", (*nvsmiValue).isOn)},
 	{"Fabric/Health/Route Unhealthy", "", nvsmiUnhealthy("route-unhealthy", (*nvsmiValue).isOn)},
@@ -68,10 +61,7 @@ var nvsmiAttributes = []nvsmiAttribute{
 	})},
 
 	{"ECC Mode/Current|ecc_mode/current_ecc", "ecc.mode.current", nvsmiECC(func(e *facts.ECC, on *bool) { e.Enabled = *cmp.Or(on, &e.Enabled) })},
-	{nvsmiErrors("Volatile", nvsmiCorrected), "ecc.errors.corrected.volatile.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.VolatileCorrected })},
-	{nvsmiErrors("Volatile", nvsmiUncorrected), "ecc.errors.uncorrected.volatile.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.VolatileUncorrected })},
-	{nvsmiErrors("Aggregate", nvsmiCorrected), "ecc.errors.corrected.aggregate.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.AggregateCorrected })},
-	{nvsmiErrors("Aggregate", nvsmiUncorrected), "ecc.errors.uncorrected.aggregate.total", nvsmiCount(func(e *facts.ECC) **int64 { return &e.AggregateUncorrected })},
+	{nvsmiUncorrected, "ecc.errors.uncorrected.volatile.total", nvsmiCount},
 	{"ECC Errors/Aggregate/SRAM Threshold Exceeded|ECC Errors/SRAM Threshold Exceeded", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.SRAMThresholdExceeded = on })},
 	{"ECC Errors/Channel Repair Pending", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.ChannelRepairIsPending = on })},
 	{"ECC Errors/Unrepairable Memory", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.UnrepairableMemory = on })},
@@ -80,10 +70,8 @@ var nvsmiAttributes = []nvsmiAttribute{
 		nvsmiECC(func(e *facts.ECC, on *bool) { e.RetiredPagesPending = on }),
 	},
 
-	{"Remapped Rows/Correctable Error|remapped_rows/remapped_row_corr", "remapped_rows.correctable", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Corrected = n })},
-	{"Remapped Rows/Uncorrectable Error|remapped_rows/remapped_row_unc", "remapped_rows.uncorrectable", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Uncorrected = n })},
-	{"Remapped Rows/Pending|remapped_rows/remapped_row_pending", "remapped_rows.pending", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Pending = n > 0 })},
-	{"Remapped Rows/Remapping Failure Occurred|remapped_rows/remapped_row_failure", "remapped_rows.failure", nvsmiRemapped(func(r *facts.RemappedRows, n int) { r.Failed = n > 0 })},
+	{"Remapped Rows/Pending|remapped_rows/remapped_row_pending", "remapped_rows.pending", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Pending = is })},
+	{"Remapped Rows/Remapping Failure Occurred|remapped_rows/remapped_row_failure", "remapped_rows.failure", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Failed = is })},
 }
 
 // Beginnings of paths. Of what a link tells, grep may have cut off the upper headings: nvsmiByPath finds it without them.
@@ -93,17 +81,9 @@ const (
 	nvsmiWidth      = nvsmiAboveLink + "Link Width/"
 )
 
-// The errors that -q lists one by one since Turing, those of SRAM and of DRAM, and as a sum before.
-var (
-	nvsmiCorrected   = []string{"SRAM Correctable", "DRAM Correctable", "Single Bit/Total"}
-	nvsmiUncorrected = []string{"SRAM Uncorrectable", "DRAM Uncorrectable", "SRAM Uncorrectable Parity", "SRAM Uncorrectable SEC-DED", "Double Bit/Total"}
-)
-
-// nvsmiErrors are the paths of counts of errors.
-func nvsmiErrors(since string, names []string) string {
-	begin := "ECC Errors/" + since + "/"
-	return begin + strings.Join(names, "|"+begin)
-}
+// nvsmiUncorrected are the errors that -q lists one by one since Turing, those of SRAM and of DRAM, and as a sum before.
+const nvsmiUncorrected = "ECC Errors/Volatile/SRAM Uncorrectable|ECC Errors/Volatile/DRAM Uncorrectable|ECC Errors/Volatile/SRAM Uncorrectable Parity|" +
+	"ECC Errors/Volatile/SRAM Uncorrectable SEC-DED|ECC Errors/Volatile/Double Bit/Total"
 
 // nvsmiByPath finds an attribute by its path, as nvsmiPath writes it, and nvsmiByColumn by its column.
 var nvsmiByPath, nvsmiByColumn = nvsmiNames()
@@ -259,18 +239,15 @@ func nvsmiECC(set func(e *facts.ECC, on *bool)) nvsmiSet {
 	}
 }
 
-// nvsmiCount makes the set of a count of errors, to which others may be added.
-func nvsmiCount(count func(e *facts.ECC) **int64) nvsmiSet {
-	return func(g *facts.GPU, v *nvsmiValue) {
-		if !v.isNumber {
-			return
-		}
-		e := nvsmiECCOf(g)
-		e.Enabled = true // It counts.
-		at := count(e)
-		before := *cmp.Or(*at, new(int64))
-		*at, v.added = new(before+v.number), before > 0 && v.number > 0
+// nvsmiCount enters a count of errors, to which others may be added.
+func nvsmiCount(g *facts.GPU, v *nvsmiValue) {
+	if !v.isNumber {
+		return
 	}
+	e := nvsmiECCOf(g)
+	e.Enabled = true // It counts.
+	before := *cmp.Or(e.VolatileUncorrected, new(int64))
+	e.VolatileUncorrected, v.added = new(before+v.number), before > 0 && v.number > 0
 }
 
 func nvsmiECCOf(g *facts.GPU) *facts.ECC {
@@ -278,17 +255,13 @@ func nvsmiECCOf(g *facts.GPU) *facts.ECC {
 	return g.ECC
 }
 
-// nvsmiRemapped makes the set of a number of remapped rows; "Yes" is 1.
-func nvsmiRemapped(set func(r *facts.RemappedRows, n int)) nvsmiSet {
+// nvsmiRemapped makes the set of a state of remapped rows: "Yes", or their number.
+func nvsmiRemapped(set func(r *facts.RemappedRows, is bool)) nvsmiSet {
 	return func(g *facts.GPU, v *nvsmiValue) {
-		if !v.isNumber && v.on == nil || v.number >= 1<<30 {
-			return
+		if v.isNumber || v.on != nil {
+			g.RemappedRows = cmp.Or(g.RemappedRows, &facts.RemappedRows{})
+			set(g.RemappedRows, v.isOn() || v.number > 0)
 		}
-		g.RemappedRows = cmp.Or(g.RemappedRows, &facts.RemappedRows{})
-		if v.isOn() {
-			v.number = 1
-		}
-		set(g.RemappedRows, int(v.number))
 	}
 }
 

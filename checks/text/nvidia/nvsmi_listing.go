@@ -91,10 +91,6 @@ func (r *nvsmiListing) process(path, text string) {
 		if last >= 0 {
 			r.gpu.Processes[last].Name = nvsmiProgram(text)
 		}
-	case "processes/usedgpumemory", "processes/processinfo/usedmemory":
-		if n, ok := nvsmiValueOf(text).bytes(); ok && last >= 0 {
-			r.gpu.Processes[last].UsedBytes = &n
-		}
 	}
 }
 

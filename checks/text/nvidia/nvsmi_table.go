@@ -40,10 +40,10 @@ var (
 	nvsmiTableGPU = lazy.New(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
 	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power,
 	// memory, load, compute mode.
-	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
+	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+\S+(?: \S+)?\s*\|`)
 	// nvsmiTableProcess is a line of the second table, with the columns GI and
 	// CI since driver 450.
-	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
+	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(?:\d+MiB|N/A)\s*\|`)
 	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
 	// device, memory, counts of its units.
 	nvsmiTableInstance = lazy.New(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
@@ -132,11 +132,6 @@ func nvsmiTableFirst(g *facts.GPU, m []string) {
 	}
 }
 
-// nvsmiTableModes are the compute modes as the table cuts them.
-var nvsmiTableModes = map[string]string{
-	"Default": "default", "E. Process": "exclusive-process", "E. Thread": "exclusive-thread", "Prohibited": "prohibited",
-}
-
 func nvsmiTableSecond(g *facts.GPU, m []string) {
 	nvsmiPerformance(g, nvsmiValueOf(m[1]))
 	if n, ok := nvsmiValueOf(m[2]).bytes(); ok {
@@ -148,15 +143,12 @@ func nvsmiTableSecond(g *facts.GPU, m []string) {
 	if g.PCIe == nil || g.PCIe.Generation == 0 { // Else it would be of another moment: parse.MergeGPU.
 		nvsmiUtilization(g, nvsmiValueOf(m[4]))
 	}
-	g.ComputeMode = cmp.Or(nvsmiTableModes[m[5]], g.ComputeMode)
 }
 
-// nvsmiTableMIG reads the mode of MIG; a star says that the other one waits for
-// a reset.
+// nvsmiTableMIG reads the mode of MIG, behind which a star says that the other one waits for a reset.
 func nvsmiTableMIG(g *facts.GPU, cell string) {
-	word, pending := strings.CutSuffix(cell, "*")
-	if on := nvsmiValueOf(word).on; on != nil {
-		g.MIG, g.MIGPending = on, new(*on != pending)
+	if on := nvsmiValueOf(strings.TrimSuffix(cell, "*")).on; on != nil {
+		g.MIG = on
 	}
 }
 
@@ -168,9 +160,5 @@ func nvsmiTableUser(s *parse.Sink, m []string, l parse.Line) {
 	if pid == 0 || len(g.Processes) >= parse.MaxEntries || slices.ContainsFunc(g.Processes, func(p facts.GPUProcess) bool { return p.PID == pid }) {
 		return
 	}
-	p := facts.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])}
-	if n, ok := nvsmiValueOf(m[5]).bytes(); ok {
-		p.UsedBytes = &n
-	}
-	g.Processes = append(g.Processes, p)
+	g.Processes = append(g.Processes, facts.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])})
 }

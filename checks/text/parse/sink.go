@@ -287,7 +287,7 @@ func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {
 		if len(f.Nodes) >= 1024 {
 			return &facts.NUMANode{}
 		}
-		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
+		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id})
 	}
 	n := &f.Nodes[i]
 	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)

@@ -141,7 +141,7 @@ func TestWatch(t *testing.T) {
 	s.Watch("gpus.devices[0000:01:00.0]", g, Line{Number: 3})
 	g.Architecture = "in line 3"
 	s.Device("0000:02:00.0", Line{Number: 4})
-	g.ComputeMode = "too late as well"
+	g.RecoveryAction = "too late as well"
 	s.ledger.close()
 	s.join()
 	got := map[string]int{}
