@@ -70,8 +70,8 @@ const (
 	// takes a second at most. After one that hangs, another child tries the rest; Attempts bounds all.
 	Attempt  = 3 * time.Second
 	Attempts = 8 * time.Second
-	// Direct bounds each call by which a child registers memory of a GPU with a NIC, or has cuFile read into it:
-	// starting the driver for one GPU takes a second or two. DirectAll bounds all of each kind.
+	// Direct bounds each call by which a child registers memory of a GPU with a NIC: starting the driver for one GPU
+	// takes a second or two. DirectAll bounds all of them.
 	Direct    = 10 * time.Second
 	DirectAll = 30 * time.Second
 	// Kill is how long a child may take to exit once it was killed or its task has

@@ -74,7 +74,7 @@ func table() []row {
 		{"the first message of a child", Spawn, "outcome hang"},
 		{"a call that is tried in a child: shared memory, a connection to itself", Attempt, "its outcome is unknown; the next is tried"},
 		{"all such calls", Attempts, "the outcome of the rest is unknown"},
-		{"registering memory of a GPU with a NIC, or a read by cuFile (`--probe full`)", Direct, "its outcome is unknown; another child tries the rest"},
+		{"registering memory of a GPU with a NIC (`--probe full`)", Direct, "its outcome is unknown; another child tries the rest"},
 		{"all registrations, and all reads of a mount", DirectAll, "the outcome of the rest is unknown"},
 		{"the exit of a killed child", Kill, "it is left behind, and the report says so"},
 		{"compiling the rules of a policy (processor time)", Compile, "an error"},

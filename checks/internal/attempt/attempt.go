@@ -44,8 +44,6 @@ const (
 	OK      = "ok"
 	Refused = "refused"
 	Unknown = "unknown"
-	// Corrupt is that of a transfer that succeeded and brought other data.
-	Corrupt = "corrupt"
 )
 
 // Answer is what the attempts showed, by name.

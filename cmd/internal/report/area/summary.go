@@ -34,7 +34,7 @@ func summary(f *facts.Facts, area rules.Area) string {
 	case rules.AreaNetwork:
 		return networkSummary(f.NICs) + registrationSummary(f.GPUDirect)
 	case rules.AreaStorage:
-		return storageSummary(f.Storage) + readSummary(f.GPUDirect)
+		return storageSummary(f.Storage)
 	case rules.AreaKernelLog:
 		return kernelLogSummary(f.KernelLog)
 	case rules.AreaJob:
@@ -225,18 +225,6 @@ func registrationSummary(d *facts.GPUDirectFacts) string {
 		words += " (" + strings.Join(all, ", ") + ")"
 	}
 	return words
-}
-
-// readSummary tells from how many mounts cuFile read directly.
-func readSummary(d *facts.GPUDirectFacts) string {
-	if d == nil {
-		return ""
-	}
-	n := len(lines.Filter(d.Reads, func(r facts.DirectRead) bool { return r.Direct != nil && r.Direct.Outcome == "ok" }))
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", cuFile reads directly from %d of %s", n, lines.Count(len(d.Reads), "mount"))
 }
 
 func kernelLogSummary(k *facts.KernelLogFacts) string {
