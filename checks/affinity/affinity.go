@@ -84,7 +84,6 @@ func nearer(have []Near, n Near) []Near {
 	return have
 }
 
-// machine is what the facts say of devices, by address.
 type machine struct {
 	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
 	// and name of one that can carry the traffic of GPUs.
@@ -110,7 +109,6 @@ func newMachine(f *facts.Facts) *machine {
 // devices are known, only these can.
 func (m *machine) carries(nic string) bool { return len(m.carrying) == 0 || m.carrying[nic] }
 
-// gpu finds a GPU, and adds it where it is not there yet.
 func (m *machine) gpu(address string) *GPU {
 	g := m.gpus[address]
 	if g == nil {
@@ -203,7 +201,6 @@ func inDomains(devices []facts.GPU, tail string) []string {
 	return found
 }
 
-// nicNames are the names of an RDMA device in pairs.
 func nicNames(f *facts.Facts, device string) []string {
 	names := []string{device}
 	for _, p := range f.NICs.Ports() {
@@ -240,7 +237,6 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 	return gbps, basis
 }
 
-// bondOf is the bond of that name, if it has several links.
 func bondOf(f *facts.Facts, name string) *facts.Bond {
 	for i := range f.NICs.Bonds {
 		if b := &f.NICs.Bonds[i]; name != "" && b.Name == name && len(b.Members) > 1 && b.Mode != "active-backup" {

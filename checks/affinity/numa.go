@@ -142,7 +142,6 @@ func parseCPUList(s string) (*big.Int, error) {
 	return set, nil
 }
 
-// common counts the CPUs that are in both sets.
 func common(a, b *big.Int) int {
 	n := 0
 	for _, word := range new(big.Int).And(a, b).Bits() {

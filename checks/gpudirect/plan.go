@@ -33,7 +33,6 @@ func gpusOf(f *facts.Facts) []string {
 // nic is an RDMA device with an active port, and its PCI address.
 type nic struct{ name, address string }
 
-// nicsOf are the RDMA devices of this machine that have an active port.
 func nicsOf(f *facts.Facts) []nic {
 	var list []nic
 	for _, p := range f.NICs.Ports() {
@@ -45,7 +44,6 @@ func nicsOf(f *facts.Facts) []nic {
 	return list
 }
 
-// distance is how far a device is from a GPU.
 func distance(f *facts.Facts, gpu, address string) int {
 	p := f.Links.Between(gpu, address)
 	if p == nil {

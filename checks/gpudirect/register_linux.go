@@ -153,7 +153,6 @@ func outcome(call string, err error) attempt.Result {
 	return r
 }
 
-// startCUDA starts the driver.
 func (r *registrar) startCUDA() error {
 	var f *drive.Failure
 	if r.driver, f = drive.Start(drive.CUDA, func(string, *drive.Library) {}); f != nil {

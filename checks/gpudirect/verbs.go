@@ -44,7 +44,6 @@ const maxDevices = 1 << 10
 
 var errNoErrno = errors.New("it failed without an error")
 
-// loadVerbs loads the library.
 func loadVerbs() (*verbs, error) {
 	handle, err := gpudriver.Open(verbsLibrary)
 	if err != nil {

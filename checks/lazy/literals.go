@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// literals are those that a match needs.
 func (r *Regexp) literals() []literals {
 	r.parse.Do(func() {
 		if tree, err := syntax.Parse(r.expression, syntax.Perl); err == nil {
@@ -39,7 +38,6 @@ const (
 // literals are texts of which a match holds at least one.
 type literals []string
 
-// shortest is the length of the shortest of them.
 func (l literals) shortest() int {
 	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
 }
@@ -91,7 +89,6 @@ func oneOfEach(alternatives []*syntax.Regexp) literals {
 	return all
 }
 
-// containsAny reports whether a text holds one of several literals.
 func containsAny(s string, literals []string) bool {
 	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
 }

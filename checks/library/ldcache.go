@@ -7,7 +7,6 @@ import (
 	"fmt"
 )
 
-// cacheEntry is one library that the loader's cache names.
 type cacheEntry struct {
 	// name is what programs ask for: "libcuda.so.1".
 	name string
@@ -84,7 +83,6 @@ func parseLdCache(b []byte) ([]cacheEntry, error) {
 	return entries, nil
 }
 
-// cacheString returns the string at an offset.
 func cacheString(b []byte, offset uint32) (string, bool) {
 	const maxPath = 4096 // PATH_MAX, include/uapi/linux/limits.h.
 	if uint64(offset) >= uint64(len(b)) {

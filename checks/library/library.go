@@ -208,7 +208,6 @@ var imageFolders = []string{
 	"/opt/amazon/efa/lib*", "/opt/hpcx/ucx/lib", "/usr/lib/*-linux-gnu/libibverbs", "/usr/lib64/libibverbs",
 }
 
-// siteFolders are where Python looks for packages.
 var siteFolders = []string{
 	"/usr/lib/python3*/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages",
 	"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/local/lib64/python3*/site-packages",
@@ -328,7 +327,6 @@ func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string)
 	}
 }
 
-// bounded truncates a list of folders.
 func (s *librarySearch) bounded(list []string) []string {
 	if len(list) > maxPathList {
 		s.f.Truncated = true
@@ -494,7 +492,6 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	s.f.Files = append(s.f.Files, lib)
 }
 
-// rename sets the path of a library and what it leads to.
 func rename(l *facts.Library, at, realPath string) {
 	l.Path, l.RealPath = at, ""
 	if realPath != at {
@@ -528,12 +525,10 @@ func (s *librarySearch) is32Bit(at string) bool {
 	return err == nil && len(head) == 5 && string(head[:4]) == "\x7fELF" && head[4] == 1
 }
 
-// hasFolder reports whether a path leads through a folder of this name.
 func hasFolder(at, folder string) bool {
 	return strings.Contains(path.Dir(at)+"/", "/"+folder+"/")
 }
 
-// versionOfName returns the version that a file name holds.
 func versionOfName(kind libraryKind, file string) string {
 	_, numbers, ok := splitLibrary(file)
 	if !ok || kind.components == 0 || strings.Count(numbers, ".")+1 < kind.components {
@@ -542,7 +537,6 @@ func versionOfName(kind libraryKind, file string) string {
 	return numbers
 }
 
-// lookInPython adds the libraries that Python packages contain.
 func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string) {
 	var patterns []string
 	for _, prefix := range []string{env["VIRTUAL_ENV"], env["CONDA_PREFIX"]} {
@@ -603,7 +597,6 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	}
 }
 
-// maxPackages bounds the packages that are reported.
 const maxPackages = 512
 
 // distInfo splits the name of a folder with the metadata of a Python package: torch-2.9.1.dist-info. The name of the
@@ -614,7 +607,6 @@ func distInfo(folder string) (pack, version string, ok bool) {
 	return strings.ReplaceAll(strings.ToLower(pack), "_", "-"), escape.Printable(version, gather.MaxShown), ok && isInfo
 }
 
-// addPackages adds the packages of a folder that matter.
 func (s *librarySearch) addPackages(site string, names []string) {
 	for _, name := range names {
 		pack, version, ok := distInfo(name)

@@ -22,7 +22,6 @@ var variableProperties = map[string]string{
 	"CUFILE_USE_PCIP2PDMA":     "properties.use_pci_p2pdma",
 }
 
-// properties are the settings of a cufile.json that are read.
 type properties struct {
 	AllowCompat *bool  `json:"allow_compat_mode"`
 	ForceCompat *bool  `json:"force_compat_mode"`

@@ -37,7 +37,6 @@ type Settings struct {
 	Properties map[string]string `json:"properties"`
 }
 
-// readGDS reads what is known of GPUDirect Storage.
 func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 	d := &facts.GDS{Source: nvidiaFS}
 	names, err := r.Host.Dir(modules)

@@ -55,7 +55,6 @@ func inSight(all []*container.Mount) []*container.Mount {
 	return append(roots, parts...)
 }
 
-// mount describes one mount.
 func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount {
 	o := facts.Mount{
 		Path: escape.Printable(m.Mountpoint, gather.MaxShown), Type: escape.Printable(m.FSType, gather.MaxShown),

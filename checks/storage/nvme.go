@@ -26,7 +26,6 @@ func (r *reader) readDrives(f *facts.StorageFacts) {
 	}
 }
 
-// drive reads one controller.
 func (r *reader) drive(name string) facts.NVMeDrive {
 	dir := path.Join(drives, name)
 	text := func(file string) string { return r.Text("drives."+file, path.Join(dir, file)) }

@@ -74,7 +74,6 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// reader reads the section part by part.
 type reader struct{ gather.Section }
 
 // matching are those of some names that a function accepts, at most so many.

@@ -33,7 +33,6 @@ func plainNamespace(name string) string { return namespace.ReplaceAllString(name
 // wholeDevice is the device that a partition belongs to.
 func wholeDevice(name string) string { return partition.ReplaceAllString(name, "$1") }
 
-// shown is a name that a device gives itself.
 func shown(s string) string {
 	return escape.Printable(strings.Join(strings.Fields(s), " "), gather.MaxShown)
 }
@@ -46,7 +45,6 @@ func bytesOf(sectors int64) int64 {
 	return sectors * 512
 }
 
-// smallNumber reads a count of devices.
 func smallNumber(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 4096 {
@@ -94,7 +92,6 @@ func isSystem(at string) bool {
 	return slices.ContainsFunc(systemFolders, func(f string) bool { return at == f || strings.HasPrefix(at, f+"/") })
 }
 
-// option is the value of an option.
 func option(options, name string) string {
 	for o := range strings.SplitSeq(options, ",") {
 		if value, ok := strings.CutPrefix(o, name+"="); ok {

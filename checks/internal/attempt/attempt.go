@@ -78,7 +78,6 @@ func (r Result) Fact() (a *facts.Attempt, why string) {
 	return a, ""
 }
 
-// maxShown bounds a text of a child, in bytes.
 const maxShown = 256
 
 const task = "try what the kernel allows"
@@ -97,7 +96,6 @@ type Sizes struct {
 	Locked int64 `json:"locked"`
 }
 
-// try is one attempt.
 type try struct {
 	Name  string `json:"name"`
 	Sizes Sizes  `json:"sizes"`
@@ -131,7 +129,6 @@ func runAll(ctx context.Context, names []string, sizes Sizes) (map[string]Result
 	return results, err
 }
 
-// filtered is the result of an attempt for which a seccomp filter ended the child.
 func filtered(t try) Result {
 	return Result{Outcome: Refused, Call: cmp.Or(calls[t.Name], t.Name), Errno: "SIGSYS"}
 }

@@ -72,7 +72,6 @@ func Of(call string, err error) Result {
 	return Result{Outcome: Refused, Call: call, Errno: name}
 }
 
-// onPages calls f with anonymous memory.
 func onPages(size int, f func(memory []byte) Result) Result {
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -186,7 +185,6 @@ func tooLittle(fd int, size int64) string {
 	return ""
 }
 
-// room is how much memory is left: of the machine, and in the control group.
 func room() (left int64, ok bool) {
 	read := func(name string) (string, error) {
 		b, err := os.ReadFile(name)
@@ -205,7 +203,6 @@ func room() (left int64, ok bool) {
 	return left, ok
 }
 
-// touch maps a file and writes its first and last page.
 func touch(fd int, size int64) Result {
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

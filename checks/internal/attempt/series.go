@@ -126,7 +126,6 @@ func (r *Result) checked() Result {
 	return *r
 }
 
-// ending says in words how a child ended before its work did.
 func ending(r *child.Result, step time.Duration) string {
 	call := "it"
 	if len(r.Inside) > 0 {

@@ -1,9 +1,6 @@
 package child
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // Stream is one of the pipes on which a child writes.
 type Stream string
@@ -29,30 +26,13 @@ const maxMessageBytes = 64 << 20
 // included.
 const maxMessages = 1 << 17
 
-// errFlood is what bounded returns if its limit is exceeded.
-var errFlood = errors.New("more than any healthy child writes")
-
-// bounded reads a number of bytes from r, and returns errFlood past them.
-type bounded struct {
-	r    io.Reader
-	left int64
-}
-
-// Read reads at most one byte past the bound.
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, errFlood
-	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
-	if b.left -= int64(n); b.left < 0 {
-		return n, errFlood
-	}
-	return n, err
-}
+// bounded reads a number of bytes from r and one more, which shows that there are too many.
+func bounded(r io.Reader, most int64) *io.LimitedReader { return &io.LimitedReader{R: r, N: most + 1} }
 
 // drainInto reads r to its end, or to its bound, and reports whether that was
-// passed. Another error loses only the end of the noise.
+// passed. An error loses only the end of the noise.
 func drainInto(w io.Writer, r io.Reader, most int64) (flooded bool) {
-	_, err := io.CopyBuffer(w, &bounded{r, most}, make([]byte, 64<<10)) // A pipe holds as much (pipe(7)).
-	return errors.Is(err, errFlood)
+	from := bounded(r, most)
+	_, _ = io.CopyBuffer(w, from, make([]byte, 64<<10)) // A pipe holds as much (pipe(7)).
+	return from.N == 0
 }

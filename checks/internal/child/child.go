@@ -136,7 +136,6 @@ type envelope struct {
 	Failure string          `json:"failure,omitempty"`
 }
 
-// whole is true for an envelope that holds one thing.
 func (e *envelope) whole() bool {
 	things := 0
 	for _, is := range []bool{e.Message != nil, e.Unsent != "", e.Done} {
@@ -229,7 +228,6 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	return r, nil
 }
 
-// feed sends what comes from input to the child.
 func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 	for {
 		select {
@@ -276,7 +274,6 @@ func await(
 	}
 }
 
-// silence is for how long the child may send nothing from now on.
 func (s *Spec) silence() time.Duration {
 	if s.Silence == nil {
 		return math.MaxInt64
@@ -457,7 +454,6 @@ func environment(base, unset, extra []string) []string {
 	})...)
 }
 
-// pipe is a pipe of which the child gets one end.
 type pipe struct{ ours, theirs *os.File }
 
 // pipes are those of a child, and the memory for its record, nil if it has no record.
@@ -487,7 +483,6 @@ func openPipes() (*pipes, error) {
 
 func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.lifeline} }
 
-// close closes what is still open; closing twice is harmless.
 func (p *pipes) close() {
 	p.closeTheirs()
 	for _, one := range p.all() {
@@ -548,7 +543,8 @@ func newInbox(r *Result, receive func(json.RawMessage)) *inbox {
 // reports. What cannot be understood, such as the noise of a library that writes
 // to a descriptor that is not its own, is counted and skipped.
 func (in *inbox) read(r io.Reader) (flooded bool) {
-	lines := bufio.NewScanner(&bounded{r, in.bytes})
+	from := bounded(r, in.bytes)
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, in.longest)
 	for n := 0; lines.Scan(); n++ {
 		if n == in.most {
@@ -556,7 +552,7 @@ func (in *inbox) read(r io.Reader) (flooded bool) {
 		}
 		in.take(lines.Bytes())
 	}
-	return errors.Is(lines.Err(), errFlood) || errors.Is(lines.Err(), bufio.ErrTooLong)
+	return from.N == 0 || errors.Is(lines.Err(), bufio.ErrTooLong)
 }
 
 func (in *inbox) take(line []byte) {
@@ -578,7 +574,6 @@ func (in *inbox) take(line []byte) {
 // words returns the first maxWords bytes of s, without a partial character.
 func words(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxWords)], "") }
 
-// tail keeps the last max bytes that were written to it.
 type tail struct {
 	max int
 	buf []byte

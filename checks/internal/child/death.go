@@ -32,13 +32,10 @@ const (
 // All others come from outside.
 var crashSignals = []string{"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"}
 
-// A resource is what a process can run short of.
 type resource struct {
 	// pattern is what the Go runtime, its C part or the system says.
 	pattern *lazy.Regexp
 	words   string
-	// limit is the number of the limit on it, or -1.
-	limit limit
 }
 
 // resources are distinguished by the runtime's own messages: runtime/os_linux.go
@@ -47,9 +44,9 @@ type resource struct {
 // (descriptors). They are searched for only if something other than these messages shows
 // that the runtime died.
 var resources = []resource{
-	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
-	{lazy.New(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened", limitFiles},
-	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
+	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created (ulimit -u)"},
+	{lazy.New(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened (ulimit -n)"},
+	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out (ulimit -v)"},
 }
 
 // shortOf returns what a dying runtime ran out of, in words; empty if it
@@ -57,34 +54,8 @@ var resources = []resource{
 func shortOf(said string) string {
 	for _, r := range resources {
 		if r.pattern.MatchString(said) {
-			return r.words + r.limit.words()
+			return r.words
 		}
-	}
-	return ""
-}
-
-// limit is one of the limits of a process.
-type limit int
-
-const (
-	limitProcesses limit = iota
-	limitFiles
-	limitMemory
-)
-
-// words name the limit if one is set.
-func (l limit) words() string {
-	n, set := l.get()
-	if !set {
-		return ""
-	}
-	switch l {
-	case limitProcesses:
-		return fmt.Sprintf("; the limit on processes (ulimit -u) is %d", n)
-	case limitFiles:
-		return fmt.Sprintf("; the limit on open files (ulimit -n) is %d", n)
-	case limitMemory:
-		return fmt.Sprintf("; the limit on address space (ulimit -v) is %d MiB", n>>20)
 	}
 	return ""
 }
@@ -154,14 +125,12 @@ func (r *Result) judge(rec record) {
 	}
 }
 
-// library blames a library if the condition holds.
 func (r *Result) library(is bool) {
 	if is {
 		r.Death, r.Why = DeathByLibrary, ""
 	}
 }
 
-// firstLine is the first line of a report, bounded.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.ToValidUTF8(line[:min(len(line), 200)], "?")

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweeping serializes sweeps.
 var sweeping sync.Mutex
 
 // adoptOrphans makes this process the parent of its descendants that lose their
@@ -65,7 +64,7 @@ func endAll(list func() []int) {
 
 // noChildren reports whether this process certainly has no children.
 func noChildren() bool {
-	err := waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
 	return errors.Is(err, unix.ECHILD)
 }
 

@@ -42,9 +42,6 @@ func kill(proc *os.Process) {
 	}
 }
 
-// waitid is replaced by tests.
-var waitid = unix.Waitid
-
 // awaitExit waits until the child has ended, and ends what it left in its
 // process group. The child is not reaped before that, so that the number of
 // the group is certainly still its own, and is not signaled later. If the system does not
@@ -52,33 +49,17 @@ var waitid = unix.Waitid
 // left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
-		err := waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case err == nil, awaitByHandle(proc.Pid):
+		case err == nil:
 			kill(proc)
 			family.Lock()
 			family.pids[proc.Pid] = false
 			family.Unlock()
 		}
 		return
-	}
-}
-
-// awaitByHandle waits for the same by a file descriptor of the process, and reports
-// whether one was available. A filter may deny only waitid.
-func awaitByHandle(pid int) bool {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd) //nolint:errcheck // Nothing was written to it.
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-		if !errors.Is(err, unix.EINTR) {
-			return err == nil && n == 1
-		}
 	}
 }
 
@@ -132,7 +113,6 @@ func reap(proc *os.Process) *ending {
 	return &ending{exited: true, code: status.ExitStatus()}
 }
 
-// parentOf returns the id of a process's parent, or 0.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -141,7 +121,6 @@ func parentOf(pid int) int {
 	return parentIn(stat)
 }
 
-// settle prepares the process to run as a child.
 func settle() {
 	adoptOrphans()
 	// A parent that has died already has closed the lifeline.

@@ -46,7 +46,6 @@ var ledger = struct {
 	calls map[string]Call
 }{page: alignedBytes(recordBytes), calls: make(map[string]Call)}
 
-// alignedBytes returns n bytes that hold aligned words.
 func alignedBytes(n int) []byte {
 	words := make([]uint64, n/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
@@ -101,7 +100,6 @@ func (c Call) Do(f func()) {
 	u.End()
 }
 
-// record is what a parent reads from a child's record.
 type record struct {
 	// known is true if there is a record; otherwise the other fields are meaningless.
 	known bool

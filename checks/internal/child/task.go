@@ -17,7 +17,6 @@ import (
 // messages as it goes; an error that it returns becomes Result.Failure.
 type task func(ctx context.Context, args json.RawMessage, send func(message any) error) error
 
-// tasks are the registered tasks, by name.
 var tasks = map[string]task{}
 
 // Register names a task, which gets the arguments of its Spec. Call it before Main, from an init

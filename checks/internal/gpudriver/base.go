@@ -74,7 +74,6 @@ const (
 	streamNonBlocking = 1
 )
 
-// except drops an error that does no harm.
 func except(err, harmless error) error {
 	if errors.Is(err, harmless) {
 		return nil
@@ -277,7 +276,6 @@ func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...ui
 	return b.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil)
 }
 
-// addresses are those of a kernel's parameters, as a launch expects them.
 func addresses(params []uint64) unsafe.Pointer {
 	at := make([]unsafe.Pointer, len(params))
 	for i := range params {

@@ -99,7 +99,6 @@ func LoadCUDA() (Driver, error) {
 	return Driver{&d.Base, d}, nil
 }
 
-// describe returns the name and the description of a result.
 func (d *CUDA) describe(r Result) (name, text string) {
 	name = cudaNames[r]
 	var s uintptr

@@ -82,7 +82,6 @@ var (
 	ErrLoad = errors.New("load a library")
 )
 
-// loadError is an error of the loader.
 type loadError struct{ error }
 
 // Is makes it an ErrLoad.
@@ -244,7 +243,6 @@ func BindAll(handle uintptr, api string, functions any, fail func(call string, c
 	return missing
 }
 
-// bindError binds a field that returns an error to a function that returns a code.
 func bindError(handle uintptr, name string, field reflect.Value, fail func(call string, code int32) error) (found bool) {
 	var in []reflect.Type
 	for t := range field.Type().Ins() {

@@ -67,7 +67,6 @@ type HIP struct {
 // (hip_runtime_api.h).
 const hipLazyPeerAccess = 1
 
-// newHIP binds the library of a name.
 func newHIP(handle uintptr, name string) *HIP {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
@@ -119,7 +118,6 @@ func LoadHIP() (Driver, error) {
 	return Driver{}, fmt.Errorf("load libamdhip64: %w", first)
 }
 
-// describe returns the name and the description of a result.
 func (d *HIP) describe(r Result) (name, text string) {
 	if d.c.GetErrorName != nil {
 		name = Text(d.c.GetErrorName(r))
@@ -176,7 +174,6 @@ func (d *HIP) Retain(dev Device) (Context, error) {
 	return Context(dev) + 1, nil
 }
 
-// hipDevice is the device of a context.
 func hipDevice(c Context) int32 { return int32(c) - 1 }
 
 // SetCurrent makes a device current on this thread, which the caller must have
@@ -223,7 +220,6 @@ func (d *HIP) LoadModule(source string) (Module, error) {
 	return d.load(source, func() ([]byte, error) { return d.compile(source) })
 }
 
-// compile makes code of a source for the current device.
 func (d *HIP) compile(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
@@ -258,7 +254,6 @@ const (
 	maxLog  = 1 << 20
 )
 
-// log is the first line of the compiler's messages.
 func (d *HIP) log(program uintptr) string {
 	var n uint64
 	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {

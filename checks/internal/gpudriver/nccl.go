@@ -12,12 +12,10 @@ const (
 	ncclInProgress = 7
 )
 
-// ncclNames are those of the header.
 var ncclNames = []string{
 	"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError", "ncclInProgress",
 }
 
-// ncclName is the name of a result in the header.
 func ncclName(r int32) string {
 	if r >= 0 && int(r) < len(ncclNames) {
 		return ncclNames[r]
@@ -107,7 +105,6 @@ func ncclVersion(v int32) string {
 // functions used here.
 func ncclSupported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 && v < 30000 }
 
-// fail is the error of a call with a result other than success.
 func (l *NCCL) fail(call string, code int32) error {
 	e := &Error{Call: call, Result: Result(code), Name: ncclName(code), Collective: true}
 	if l.calls.GetErrorString != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// subject is one GPU that is being queried.
 type subject struct {
 	*interviewer
 	gpu nvml.Device
@@ -22,7 +21,6 @@ type subject struct {
 // maxLinks bounds the NVLinks of a GPU (NVML_NVLINK_MAX_LINKS, nvml.h 13).
 const maxLinks = 36
 
-// all queries everything about the GPU.
 func (s *subject) all() {
 	s.identity()
 	s.memory()
@@ -84,19 +82,10 @@ func number[T ~int | ~uint32](s *subject, function string, f func() (T, nvml.Ret
 	return known(learn(s, function, f, func(v T) int { return int(v) }))
 }
 
-// known is what a pointer leads to, if anything.
-func known[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 func same[T any](v T) T { return v }
 
 func isOn(state nvml.EnableState) bool { return state == nvml.FEATURE_ENABLED }
 
-// pair combines the two results of a function into one value.
 func pair[A, B any](f func() (A, B, nvml.Return)) func() (two[A, B], nvml.Return) {
 	return func() (two[A, B], nvml.Return) {
 		a, b, ret := f()

@@ -39,7 +39,6 @@ func interview(_ context.Context, _ json.RawMessage, send func(any) error) error
 	return send(piece{End: &outcome})
 }
 
-// interviewer queries the library.
 type interviewer struct {
 	lib  nvml.Interface
 	file *dl.DynamicLibrary
@@ -162,7 +161,6 @@ func failure(ret nvml.Return) end { return end{Outcome: Failed, ErrorName: nameO
 
 func nameOf(ret nvml.Return) string { return errorName(uint32(ret)) }
 
-// get calls a function that returns a value.
 func get[T any](q *interviewer, function string, f func() (T, nvml.Return)) (T, nvml.Return) {
 	var v T
 	ret := q.call(function, func() (ret nvml.Return) {

@@ -101,33 +101,25 @@ func address(busID string) string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3])
 }
 
-// fieldNumber reads the value of a field (nvmlValue_t, a union) by its type
-// (nvmlValueType_t).
+// fieldNumber reads the value of a field (nvmlValue_t, a union) by its type (nvmlValueType_t). The fields that are
+// queried are unsigned.
 func fieldNumber(kind uint32, value [8]byte) (int64, bool) {
-	word := binary.NativeEndian.Uint32(value[:4])
-	long := binary.NativeEndian.Uint64(value[:])
 	switch kind {
-	case 0: // double
-		f := math.Float64frombits(long)
-		if f != f || math.Abs(f) > 1<<53 {
-			return 0, false
-		}
-		return int64(f), true
 	case 1: // unsigned int
-		return int64(word), true
+		return int64(binary.NativeEndian.Uint32(value[:4])), true
 	case 2, 3: // unsigned long, unsigned long long
-		if long > math.MaxInt64 {
-			return 0, false // All ones stands for a value that is not available.
-		}
-		return int64(long), true
-	case 4: // signed long long
-		return int64(long), true
-	case 5: // signed int
-		return int64(int32(word)), true
-	case 6: // unsigned short
-		return int64(binary.NativeEndian.Uint16(value[:2])), true
+		n := bytesOf(binary.NativeEndian.Uint64(value[:]))
+		return known(n), n != nil
 	}
 	return 0, false
+}
+
+// known is what a pointer leads to, if anything.
+func known[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // bytesOf returns a size, or nil for the value that stands for "not

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// arm is a run of the collectives in one environment.
 type arm struct {
 	name string
 	// set are the variables that it sets.
@@ -118,7 +117,6 @@ func (a arm) withoutAlgorithms(env map[string]string) arm {
 	return a
 }
 
-// changes reports whether the arm differs from the environment.
 func (a arm) changes(env map[string]string, failed bool) bool {
 	if a.cleans {
 		return len(leftovers(env, failed)) > 0
@@ -134,7 +132,6 @@ func (a arm) changes(env map[string]string, failed bool) bool {
 	return false
 }
 
-// applies reports whether the arm is worth a run after the first one.
 func (a arm) applies(env map[string]string, ranks int, first *probe.Arm) bool {
 	switch {
 	case !a.changes(env, first.Outcome.Failed()):
@@ -182,7 +179,6 @@ var (
 	}
 )
 
-// largest is the largest buffer of a plan.
 func (p plan) largest() int64 {
 	most := int64(0)
 	for _, step := range p {

@@ -33,7 +33,6 @@ const (
 // stages are the stages in their order; a collective is between stageInit and stageDestroy.
 var stages = []string{"", stageDriver, stageLibrary, stageMemory, stageID, stageInit, probe.AllReduce, probe.SendReceive, probe.AllToAll, stageDestroy, stageEnd}
 
-// order is what a process is asked to do.
 type order struct {
 	// API is "cuda" or "hip"; empty means CUDA, and HIP where there is no GPU for it.
 	API string `json:"api,omitempty"`
@@ -102,13 +101,11 @@ type survey struct {
 	Version string   `json:"version"`
 }
 
-// ready is a rank whose GPU is ready.
 type ready struct {
 	GPU   string `json:"gpu"`
 	Bytes int64  `json:"bytes"` // Of each of its buffers.
 }
 
-// result is what became of a collective at a rank.
 type result struct {
 	// Seconds is the time of one; 0 if the driver's timer gave none.
 	Seconds  float64 `json:"seconds"`
@@ -147,7 +144,6 @@ func (p *process) tell(m message) {
 	_ = p.send(m)
 }
 
-// tellAll tells the same of every rank.
 func (p *process) tellAll(m message) {
 	for _, at := range p.order.Mine {
 		m.Rank = at.Rank
@@ -309,7 +305,6 @@ func (r *rank) run(inbox <-chan command) {
 	}
 }
 
-// prepare makes the GPU ready.
 func (r *rank) prepare() error {
 	r.say(message{Stage: stageMemory})
 	if r.GPU != "" {
@@ -349,7 +344,6 @@ func (r *rank) prepare() error {
 // leastBytes is the smallest buffer with which the probe is worth while.
 const leastBytes = 64 << 10
 
-// hostBytes is the largest buffer that is compared in host memory.
 const hostBytes = 8 << 20
 
 // allocate takes memory, less on a GPU that is nearly full.
@@ -409,7 +403,6 @@ func (r *rank) wait() error {
 	})
 }
 
-// layout is what a rank sends and what it receives.
 func (r *rank) layout(t *task) (sent, received []drive.Area) {
 	n, bytes := r.order.Ranks, uint64(t.Bytes)
 	part := func(at gpudriver.Pointer, pattern, ranks int) drive.Area {
@@ -430,7 +423,6 @@ func (r *rank) layout(t *task) (sent, received []drive.Area) {
 	return sent, received
 }
 
-// enqueue puts the collective into the stream.
 func (r *rank) enqueue(t *task, sent, received []drive.Area) error {
 	if t.Name == probe.AllReduce {
 		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)

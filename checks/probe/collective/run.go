@@ -71,7 +71,6 @@ type Log struct {
 // The names by which programs load the libraries.
 var libraryNames = map[string]string{"nccl": "libnccl.so.2", "rccl": "librccl.so.1"}
 
-// session is one run of the probe.
 type session struct {
 	options Options
 	report  *probe.Collectives
@@ -171,7 +170,6 @@ func (s *session) spent() bool {
 	return used > limit+time.Duration(max(0, len(s.places)-2))*briefPerGPU
 }
 
-// environment is this process's with changes, by name.
 func environment(changes []string) map[string]string {
 	env := map[string]string{}
 	for _, s := range append(os.Environ(), changes...) {
@@ -181,7 +179,6 @@ func environment(changes []string) map[string]string {
 	return env
 }
 
-// takes reports whether an arm after the first is to be run.
 func (s *session) takes(a arm) bool {
 	if len(s.options.Arms) > 0 && !slices.Contains(s.options.Arms, a.name) {
 		return false
@@ -216,12 +213,10 @@ func (s *session) mayNeedMore() bool {
 	return (first == probe.Error || first == probe.Hang) && !cured
 }
 
-// anyWorks reports whether an arm works.
 func (s *session) anyWorks() bool {
 	return slices.ContainsFunc(s.report.Arms, func(a probe.Arm) bool { return a.Outcome == probe.OK })
 }
 
-// armNamed is the first arm of a name that was run; nil if none was.
 func (s *session) armNamed(name string) *probe.Arm {
 	i := slices.IndexFunc(s.report.Arms, func(a probe.Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -280,7 +275,6 @@ func (s *session) survey(ctx context.Context) bool {
 // maxRanks bounds the ranks: the largest machine has 72 GPUs.
 const maxRanks = 72
 
-// leaveBusy leaves out GPUs that others use.
 func (s *session) leaveBusy(ctx context.Context) {
 	if s.options.Busy == nil {
 		return
@@ -301,7 +295,6 @@ func (s *session) leaveBusy(ctx context.Context) {
 // logLevel makes the library log what the reader reads, to its stdout: to a file it writes line by line.
 var logLevel = []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET", "NCCL_DEBUG_FILE=/proc/self/fd/1"}
 
-// run runs one arm.
 func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	first := len(s.report.Arms) == 0
 	if a.cleans {
@@ -381,7 +374,6 @@ func (s *session) environmentOf(a arm) (set, unset []string) {
 	return set, unset
 }
 
-// join is how long a communicator may take to be made.
 func (s *session) join() time.Duration {
 	if s.hung {
 		return s.options.Join / 2
@@ -389,15 +381,12 @@ func (s *session) join() time.Duration {
 	return s.options.Join
 }
 
-// maxWords bounds a text that a library gives.
 const maxWords = 300
 
 func printable(s string) string { return escape.Printable(s, maxWords) }
 
-// roundTo rounds to 1/parts.
 func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
-// decode reads a message of a rank; false if it is malformed.
 func decode(raw json.RawMessage) (m message, ok bool) {
 	const maxMessage = 16 << 10
 	if len(raw) > maxMessage || json.Unmarshal(raw, &m) != nil {

@@ -69,7 +69,6 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	return d, first
 }
 
-// amdDriver is true if AMD's kernel driver is loaded.
 func amdDriver() bool {
 	_, err := os.Stat("/sys/module/amdgpu")
 	return err == nil

@@ -14,7 +14,6 @@ import (
 // the memory is worth nothing.
 var ErrBroken = errors.New("the check itself does not work here")
 
-// broken says why.
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
@@ -35,10 +34,8 @@ type Comparison struct {
 	Word uint64
 }
 
-// resultWords are the words that a kernel reports.
 const resultWords = 10
 
-// result reads what a kernel reported.
 func result(b []byte) (c Comparison) {
 	for i, field := range []*uint64{&c.signature, &c.compared, &c.read, &c.expected, &c.Bad, &c.First, &c.Last, &c.Poison, &c.Zero, &c.Spilled} {
 		*field = word(b, uint64(i))
@@ -225,7 +222,6 @@ func (j *Judge) lookAndPlant() error {
 	return j.Driver.CopyToDevice(j.area.address(p.index), j.pinned[plantAt:plantAt+8], j.Stream)
 }
 
-// compare enqueues comparing the area on the GPU.
 func (j *Judge) compare() error {
 	a := j.area
 	return j.launch(j.verify, uint64(a.At), a.words(), a.Guard/8, a.Seed, a.Ranks, Poison)
@@ -360,7 +356,6 @@ func (j *Judge) spilled() error {
 	return broken("the GPU found changed data around the buffer, and the host reads none")
 }
 
-// read reads back bytes of the GPU's memory into the pinned window.
 func (j *Judge) read(at gpudriver.Pointer, n uint64) error {
 	clear(j.pinned[:n])
 	if err := j.Driver.CopyToHost(j.pinned[:n], at, j.Stream); err != nil {
@@ -393,7 +388,6 @@ func (j *Judge) endOnHost() (Comparison, error) {
 	return c, nil
 }
 
-// allocate allocates the pinned memory.
 func (j *Judge) allocate() (err error) {
 	if j.pinned == nil {
 		j.pinned, err = j.Driver.AllocHost(pinnedBytes)

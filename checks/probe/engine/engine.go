@@ -359,7 +359,6 @@ func (e *engine) ambiguous(address string) *drive.Failure {
 	return &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: reason + ", so it is not known which is which"}
 }
 
-// queryPeers asks the driver about every ordered pair.
 func (e *engine) queryPeers() {
 	for i, a := range e.gpus {
 		for j, b := range e.gpus {
@@ -478,7 +477,6 @@ func (e *engine) forAll(step func(*gpu) error) {
 	wg.Wait()
 }
 
-// lose notes why a GPU does not take part.
 func (g *gpu) lose(err error) {
 	f := failOnGPU(err)
 	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
@@ -521,7 +519,6 @@ func (e *engine) allocate(g *gpu) error {
 	return nil
 }
 
-// enablePeers enables peer access to every GPU that is ready.
 func (e *engine) enablePeers(g *gpu) error {
 	for _, j := range slices.Sorted(maps.Keys(g.peers)) {
 		if e.gpus[j].context == 0 {
@@ -592,7 +589,6 @@ func (e *engine) release() {
 	}
 }
 
-// on makes calls with a GPU's context current, until one fails.
 func (e *engine) on(g *gpu, calls ...func() error) error {
 	err := e.d.SetCurrent(g.context)
 	for i := 0; err == nil && i < len(calls); i++ {
@@ -601,7 +597,6 @@ func (e *engine) on(g *gpu, calls ...func() error) error {
 	return err
 }
 
-// wait waits for the end of a GPU's stream.
 func (e *engine) wait(g *gpu) error {
 	return e.on(g, func() error { return g.Wait(e.order.Patience, nil) })
 }

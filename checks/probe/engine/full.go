@@ -118,7 +118,6 @@ func (e *engine) allAtOnce() {
 	}
 }
 
-// alive are the GPUs that take part.
 func (e *engine) alive() []*gpu {
 	return slices.DeleteFunc(slices.Clone(e.gpus), func(g *gpu) bool { return g.Outcome != probe.OK })
 }
@@ -150,7 +149,6 @@ func (e *engine) lanes() ([]*lane, uint64) {
 	return lanes, n
 }
 
-// race runs all lanes and verifies each.
 func (e *engine) race(lanes []*lane, n uint64) error {
 	for _, l := range lanes {
 		if err := e.prepareLane(l, n); err != nil {
@@ -186,7 +184,6 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 	return nil
 }
 
-// prepareLane fills and poisons a lane's parts and creates its stream.
 func (e *engine) prepareLane(l *lane, n uint64) error {
 	if err := e.fill(l.a, l.out, n, l.seed); err != nil {
 		return err
@@ -211,7 +208,6 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 	return nil
 }
 
-// words reads words of 8 bytes from a GPU's memory.
 func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error) {
 	b := g.pinned[:8*count]
 	if err := e.on(g, func() error { return e.d.CopyToHost(b, p, g.Stream) }, func() error { return e.wait(g) }); err != nil {
@@ -319,7 +315,6 @@ func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, ap
 	return first, second, apart, err
 }
 
-// shaken reads what the kernel of a GPU reported.
 func (e *engine) shaken(g *gpu) (shaken, error) {
 	words, err := e.words(g, g.result, 3)
 	if err != nil {
@@ -458,7 +453,6 @@ func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudri
 	)
 }
 
-// allocateStaging allocates pinned memory for two chunks, once.
 func (e *engine) allocateStaging() (err error) {
 	if e.staging == nil {
 		e.staging, err = e.d.AllocHost(2 * stageBytes)

@@ -63,7 +63,6 @@ func init() {
 	})
 }
 
-// own is the owner's side.
 func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	if f := e.prepare(); f != nil {
 		send(ownerMessage{Failed: f.Reason})
@@ -137,7 +136,6 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 	return s, p, fd, err
 }
 
-// ownerProcess is the owner as seen from this process.
 type ownerProcess struct {
 	demands chan any
 	answers chan ownerMessage
@@ -151,7 +149,6 @@ type ownerProcess struct {
 // driver: that says nothing about the transfer.
 var errOwner = errors.New("the second process was ended")
 
-// lost is the error of a transfer whose owner ended.
 func (o *ownerProcess) lost() error {
 	if o.end.Death == child.DeathByLibrary {
 		return fmt.Errorf("the driver ended the second process: %s", o.end.End())
@@ -272,7 +269,6 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	return nil
 }
 
-// startOwner starts the process that owns the memory.
 func (e *engine) startOwner() (*ownerProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -303,7 +299,6 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	return o, nil
 }
 
-// out are the GPUs that do not take part.
 func (e *engine) out() []string {
 	var out []string
 	for _, g := range e.gpus {
@@ -315,7 +310,6 @@ func (e *engine) out() []string {
 	return out
 }
 
-// next waits for the owner's next message.
 func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	select {
 	case m := <-o.answers:
@@ -327,7 +321,6 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	}
 }
 
-// ask sends a demand to the owner.
 func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, error) {
 	select {
 	case o.demands <- d:
@@ -344,7 +337,6 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 	return m.Transfer, nil
 }
 
-// close ends the owner and waits until it has exited.
 func (o *ownerProcess) close() {
 	o.stop()
 	<-o.ended

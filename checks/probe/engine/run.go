@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// probeTask is the task of the child that drives the GPUs.
 const probeTask = "probe"
 
 func init() {
@@ -130,7 +129,6 @@ func newSession(o Options) *session {
 	}
 }
 
-// left is the time that is left for the whole.
 func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
 
 // session is one run of the probe: one child, or several when a transfer made
@@ -172,7 +170,6 @@ type session struct {
 	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
 }
 
-// child runs one child and reports whether another one should continue.
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
@@ -255,7 +252,6 @@ func (s *session) full(m *message) bool {
 		m.Transfer != nil && len(r.Transfers) >= maxTransfers || m.Stage != "" && len(r.Stages) >= maxDevices
 }
 
-// receive takes one message of the child.
 func (s *session) receive(raw json.RawMessage) {
 	var m message
 	s.kept += len(raw)
@@ -286,7 +282,6 @@ func (m *message) known() bool {
 		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != probe.OK)
 }
 
-// take keeps what a message says.
 func (s *session) take(m message) {
 	r := s.report
 	s.asking, s.asked = m.Await || m.Judge, s.asked || m.Await
@@ -373,7 +368,6 @@ func (s *session) enter(stage string) {
 	s.stage, s.since, s.steps = stage, now, nil
 }
 
-// record keeps the outcome of a transfer.
 func (s *session) record(t probe.Transfer) {
 	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return sameTransfer(&u, &t) })
 	if i, known := s.at[transferKey(&t)]; known {
@@ -434,7 +428,6 @@ func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	return keysOf(slow)
 }
 
-// keysOf are the keys of transfers.
 func keysOf(all []probe.Transfer) []string {
 	keys := make([]string, 0, len(all))
 	for i := range all {
@@ -443,7 +436,6 @@ func keysOf(all []probe.Transfer) []string {
 	return keys
 }
 
-// look notes who uses the GPUs at this moment.
 func (s *session) look() {
 	if s.options.Users == nil {
 		return
@@ -474,7 +466,6 @@ func (s *session) excuse(ctx context.Context) {
 	}
 }
 
-// fail notes what stopped the probe as a whole.
 func (s *session) fail(f drive.Failure) {
 	r := s.report
 	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
@@ -619,7 +610,6 @@ func (s *session) giveUp(stage string) {
 	}
 }
 
-// order puts the transfers in order of test and pair.
 func (s *session) order() {
 	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
@@ -629,7 +619,6 @@ func (s *session) order() {
 	})
 }
 
-// reportOrder is the order of the tests in a report.
 var reportOrder = []string{
 	probe.TestCopy, probe.TestStore, probe.TestLoad, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestAtomics,
 	probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// part is one part of a probe.
 type part struct {
 	stage string
 	run   func(*engine)
@@ -55,7 +54,6 @@ func setError(t *probe.Transfer, err error) {
 	setFailure(t, failOnGPU(err))
 }
 
-// setFailure notes a failure as the outcome of a transfer.
 func setFailure(t *probe.Transfer, f *drive.Failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
@@ -70,7 +68,6 @@ func (e *engine) report(t *probe.Transfer) {
 	e.send(message{Transfer: t})
 }
 
-// test is one test of pairs.
 type test struct {
 	name string
 	// kernels is true when it needs the probe's kernels, both when it needs
@@ -86,7 +83,6 @@ type test struct {
 // comes from the driver, or is drive.ErrHang.
 type run = func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error
 
-// eachPair runs a test for every pair.
 func (e *engine) eachPair(x test) {
 	if x.kernels && e.noSM != "" {
 		return // Said once for all.
@@ -143,7 +139,6 @@ func (g *gpu) access(peer int) access {
 	return noAccess
 }
 
-// whyNot says why one of two GPUs does not take part.
 func whyNot(gpus ...*gpu) string {
 	for _, g := range gpus {
 		if g.Outcome != probe.OK {
@@ -217,7 +212,6 @@ func (e *engine) usable(err error, gpus ...*gpu) error {
 	return nil
 }
 
-// fill writes the pattern over n bytes at p.
 func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.beginFill(g, p, n, seed); err != nil {
 		return err
@@ -229,7 +223,6 @@ func (e *engine) beginFill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	return e.on(g, func() error { return g.judge.Fill(p, n, seed) })
 }
 
-// filled waits for beginFill.
 func (e *engine) filled(g *gpu) error { return e.trusted(g, g.judge.Filled()) }
 
 // trusted passes on an error of a GPU's judge. One that does not work is used no more, and what it
@@ -298,7 +291,6 @@ func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 	return nil
 }
 
-// noteWrong notes what was found in n bytes.
 func noteWrong(t *probe.Transfer, n uint64, c drive.Comparison, found string) {
 	t.Outcome, t.Cause, t.GBps, t.Found = probe.Corrupt, "", nil, found
 	t.BadBytes = int64(8 * max(c.Bad, c.Spilled))
@@ -425,7 +417,6 @@ func (e *engine) timed(g *gpu, times int, put func(time uint64, s gpudriver.Stre
 	return e.end(g)
 }
 
-// usableTime reports whether a driver's timer gave a time that can be one.
 func usableTime(seconds float64) bool {
 	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
 }
@@ -562,12 +553,10 @@ func (e *engine) another(seed uint64) uint64 {
 	return s
 }
 
-// copyWrite has the copy engine of a write to b.
 func (e *engine) copyWrite(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.move(t, a, a, b, seed, e.engineCopy(a, b))
 }
 
-// copyRead has the copy engine of b read from a.
 func (e *engine) copyRead(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.move(t, b, a, b, seed, e.engineCopy(a, b))
 }
@@ -579,12 +568,10 @@ func (e *engine) engineCopy(a, b *gpu) func(at, n uint64, s gpudriver.Stream) er
 	}
 }
 
-// smStore has the SMs of a store to b.
 func (e *engine) smStore(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.smCopy(t, a, a, b, seed)
 }
 
-// smLoad has the SMs of b load from a.
 func (e *engine) smLoad(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.smCopy(t, b, a, b, seed)
 }

@@ -58,7 +58,6 @@ func (b *bisection) grow(ctx context.Context, seed []string) (group, rejected []
 	return group, rejected
 }
 
-// works runs a group, once.
 func (b *bisection) works(ctx context.Context, group []string) bool {
 	run, is := b.known[key(group)]
 	if !is {

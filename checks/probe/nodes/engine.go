@@ -156,7 +156,6 @@ func Expand(list string, most int) []string {
 // maxBrackets bounds the ranges of one name; Slurm's names have up to five dimensions (HIGHEST_DIMENSIONS).
 const maxBrackets = 8
 
-// expandWord expands one name with several brackets.
 func expandWord(word string, most int) []string {
 	if strings.Count(word, "[") > maxBrackets {
 		return nil

@@ -26,7 +26,6 @@ type Options struct {
 	Progress func(string)
 }
 
-// examination is one run of the probe.
 type examination struct {
 	Options
 	cluster Cluster
@@ -52,14 +51,12 @@ func Examine(ctx context.Context, c Cluster, r *Report, o Options) {
 	x.conclude()
 }
 
-// run runs the collectives between nodes.
 func (x *examination) run(ctx context.Context, nodes []string, only string) Run {
 	run := x.cluster.Run(ctx, nodes, only)
 	run.Nodes, run.Only = nodes, only
 	return run
 }
 
-// note keeps what a run tells of its nodes.
 func (x *examination) note(run Run) {
 	for i := range x.report.Nodes {
 		n := &x.report.Nodes[i]
@@ -227,7 +224,6 @@ func (x *examination) blame(ctx context.Context) {
 	}
 }
 
-// rate is the bandwidth of a run in words.
 func rate(r Run) string {
 	if r.BusGBps == nil {
 		return ""
