@@ -52,7 +52,7 @@ type Facts struct {
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
 	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
 	NICs *NICFacts `json:"nics,omitempty"`
-	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.
+	// Storage is the NVMe drives and arrays, and GPUDirect Storage.
 	Storage *StorageFacts `json:"storage,omitempty"`
 	// Launches, Software, Benchmarks and Logs are read from texts that users give.
 	Launches   []Launch    `json:"launches,omitempty"`

@@ -49,7 +49,7 @@ func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 		r.readModule(d)
 	}
 	r.readSettings(ctx, d)
-	if d.Properties["properties.use_pci_p2pdma"] == "true" {
+	if d.Properties[useP2PDMA] == "true" {
 		r.readKernel(ctx, d)
 	}
 	return d
@@ -92,7 +92,7 @@ func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
 	}
 	d.Config, d.Properties = escape.Printable(s.Path, gather.MaxShown), map[string]string{}
 	for name, value := range s.Properties {
-		if slices.Contains(propertyNames, name) {
+		if name == forceCompat || name == useP2PDMA {
 			d.Properties[name] = escape.Printable(value, gather.MaxShown)
 		}
 	}

@@ -107,11 +107,8 @@ var forPeople = map[string]string{
 	"facts.RDMAPort.DefaultRoCE":               setting,
 	"facts.RemappedRows.Corrected":             health,
 	"facts.RemappedRows.Uncorrected":           health,
-	"facts.StorageFacts.MountsLeft":            extent,
 	"facts.NVMeDrive.Firmware":                 identity,
 	"facts.NVMeDrive.Transport":                identity,
-	"facts.Mount.Export":                       identity,
-	"facts.Mount.Protocol":                     setting,
 }
 
 // TestFactsAreRead checks that each field of the facts is read: by a rule, by Go code other than that which sets it, by

@@ -202,9 +202,6 @@ func Text(p uintptr) string {
 // holds no string.
 func String(b []byte) string { return string(b[:max(0, bytes.IndexByte(b, 0))]) }
 
-// Missing is the error of a call to a function that the library lacks.
-func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
-
 // Open loads a library. Every library except NVML is loaded here: a crash in the
 // library's constructors is attributed to it.
 func Open(name string) (handle uintptr, err error) {
@@ -253,7 +250,7 @@ func bindError(handle uintptr, name string, field reflect.Value, fail func(call 
 	field.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
 		var err error
 		if !found {
-			err = Missing(name)
+			err = fmt.Errorf("%s: %w", name, ErrMissing)
 		} else if code := function.Elem().Call(args)[0].Int(); code != 0 {
 			err = fail(name, int32(code))
 		}

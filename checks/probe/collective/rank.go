@@ -371,22 +371,22 @@ func (r *rank) identify() error {
 		return nil
 	}
 	r.say(message{Stage: stageID})
-	id, err := r.library.UniqueID()
-	if err != nil {
+	var id gpudriver.NCCLUniqueID
+	if err := r.library.GetUniqueID(&id); err != nil {
 		return err
 	}
 	r.say(message{ID: id.Internal[:]})
 	return nil
 }
 
-func (r *rank) join(raw []byte) (err error) {
+func (r *rank) join(raw []byte) error {
 	var id gpudriver.NCCLUniqueID
 	if len(raw) != len(id.Internal) {
 		return fmt.Errorf("%d bytes are no unique id", len(raw))
 	}
 	copy(id.Internal[:], raw)
 	r.say(message{Stage: stageInit})
-	if r.comm, err = r.library.Init(r.order.Ranks, id, r.Rank); err != nil {
+	if err := r.library.CommInitRank(&r.comm, int32(r.order.Ranks), id, int32(r.Rank)); err != nil {
 		return err
 	}
 	r.say(message{Joined: true})
