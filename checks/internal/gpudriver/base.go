@@ -14,8 +14,8 @@ type Base struct {
 	Calls
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
-	// FirstPeerAttribute is the number of the first attribute of a pair.
-	FirstPeerAttribute int32
+	// NativeAtomicsAttribute is the number of that attribute of a pair.
+	NativeAtomicsAttribute int32
 	// LazyPeerAccess is the flag without which memory of another process is not opened:
 	// it enables peer access where the memory needs it.
 	LazyPeerAccess uint32
@@ -163,11 +163,11 @@ func (b *Base) CanAccessPeer(dev, peer Device) (bool, error) {
 	return can != 0, err
 }
 
-// PeerAttribute returns an attribute of an ordered pair.
-func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
+// NativeAtomics reports whether src does atomics of its own on the memory of dst, as far as the driver says.
+func (b *Base) NativeAtomics(src, dst Device) bool {
 	var v int32
-	err := b.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst)
-	return int(v), err
+	err := b.DeviceGetP2PAttribute(&v, b.NativeAtomicsAttribute, src, dst)
+	return err != nil || v != 0
 }
 
 // Current returns the device that is current on this thread.

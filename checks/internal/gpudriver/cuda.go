@@ -71,16 +71,16 @@ type CUDA struct {
 	c cudaCalls
 }
 
-// cudaFirstPeerAttribute is the first CUdevice_P2PAttribute, lazyPeerAccess is
+// cudaNativeAtomics is a CUdevice_P2PAttribute, lazyPeerAccess is
 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS (cuda.h).
 const (
-	cudaFirstPeerAttribute = 1
-	cudaLazyPeerAccess     = 1
+	cudaNativeAtomics  = 3
+	cudaLazyPeerAccess = 1
 )
 
 func newCUDA(handle uintptr) *CUDA {
 	names := Names{API: "cuda", Library: cudaLibrary, Init: "cuInit", Query: "cuStreamQuery", IPC: "cudaIpc"}
-	d := &CUDA{Base: Base{Names: names, FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
+	d := &CUDA{Base: Base{Names: names, NativeAtomicsAttribute: cudaNativeAtomics, LazyPeerAccess: cudaLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d

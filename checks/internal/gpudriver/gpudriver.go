@@ -113,17 +113,6 @@ type (
 // IPCHandle is a CUipcMemHandle or a hipIpcMemHandle_t, of 64 bytes either.
 type IPCHandle struct{ Reserved [64]byte }
 
-// PeerAttribute is an attribute of an ordered pair of devices.
-type PeerAttribute int
-
-// The attributes of a pair. CUDA's own numbers start at 1, HIP's at 0.
-const (
-	PeerPerformanceRank PeerAttribute = iota
-	PeerAccess
-	PeerNativeAtomics
-	PeerArrayAccess
-)
-
 // Names are those that a driver API has.
 type Names struct {
 	// API is "cuda" or "hip", Library the file that was loaded.

@@ -63,14 +63,16 @@ type HIP struct {
 	rtc hipCompiler
 }
 
-// hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
-// (hip_runtime_api.h).
-const hipLazyPeerAccess = 1
+// hipNativeAtomics is hipDevP2PAttrNativeAtomicSupported, hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0
+// in HIP 5 and 1 from 6.0 on (hip_runtime_api.h).
+const (
+	hipNativeAtomics  = 2
+	hipLazyPeerAccess = 1
+)
 
 func newHIP(handle uintptr, name string) *HIP {
-	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
-	d := &HIP{Base: Base{Names: names, LazyPeerAccess: hipLazyPeerAccess}}
+	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)

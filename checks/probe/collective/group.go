@@ -287,14 +287,6 @@ func (g *group) gone(m *member, e event) {
 	g.fail(m, f, len(g.failed) == 0 || f.Outcome == probe.Unknown)
 }
 
-// inside is the call of a library that was running.
-func inside(r *child.Result) string {
-	if len(r.Inside) == 0 {
-		return ""
-	}
-	return r.Inside[0]
-}
-
 func (g *group) outcome(i int) probe.Rank {
 	s := g.ranks[i]
 	r := probe.Rank{Rank: i, GPU: s.gpu, Outcome: probe.OK, Stage: s.stage, Signal: s.signal}
@@ -307,7 +299,7 @@ func (g *group) outcome(i int) probe.Rank {
 		r.Outcome, r.Reason, r.Cause = f.Outcome, f.Reason, f.Cause
 		r.ErrorCode, r.ErrorName, r.Call, r.LastError = f.ErrorCode, f.ErrorName, f.Call, f.LastError
 		if r.Outcome == probe.Hang && r.Call == "" {
-			r.Call = inside(&s.member.result)
+			r.Call = drive.Call(s.member.result)
 		}
 		if m := s.member; r.Outcome == probe.Hang && m.gone && !m.result.InLibrary() && s.late {
 			r.Outcome, r.Cause, r.Reason = probe.Unknown, probe.CauseStalled, f.Reason+", outside any call of a library"

@@ -366,32 +366,14 @@ func (e *engine) queryPeers() {
 				continue
 			}
 			p := &probe.Peer{Source: a.Address, Destination: b.Address}
-			can, err := e.d.CanAccessPeer(a.handle, b.handle)
-			switch {
-			case err != nil:
+			if can, err := e.d.CanAccessPeer(a.handle, b.handle); err != nil {
 				a.unasked[j] = err
-			case can:
+			} else if p.Access = &can; can {
 				a.peers[j] = false // Possible, not yet on.
 			}
-			if err == nil {
-				p.Access = &can
-			}
-			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
-				p.PerformanceRank = &v
-			}
-			p.NativeAtomics = e.peerFlag(gpudriver.PeerNativeAtomics, a, b)
-			p.ArrayAccess = e.peerFlag(gpudriver.PeerArrayAccess, a, b)
 			e.send(message{Peer: p})
 		}
 	}
-}
-
-func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
-	v, err := e.d.PeerAttribute(a, src.handle, dst.handle)
-	if err != nil {
-		return nil
-	}
-	return new(v != 0)
 }
 
 // ready initializes every GPU if possible. Each step is done for all GPUs,

@@ -367,7 +367,7 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 
 // atomics has both GPUs add to a counter in the memory of b at once.
 func (e *engine) atomics(t *probe.Transfer, a, b *gpu, _ uint64) error {
-	if v, err := e.d.PeerAttribute(gpudriver.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
+	if !e.d.NativeAtomics(a.handle, b.handle) {
 		t.Outcome, t.Reason = probe.Unsupported, "the driver offers no native atomics for this pair"
 		return nil
 	}

@@ -589,25 +589,23 @@ func (s *session) lateReason() string {
 	return fmt.Sprintf("the time for the probe ran out after %s, at the step %s", roughly(s.options.Whole), cmp.Or(s.stage, "start"))
 }
 
-// outOfTime notes that the rest was not tried, unless worse stopped the probe.
-func (s *session) outOfTime() {
-	if s.report.Outcome == probe.OK {
-		s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, s.stage, probe.CauseDeadline
-		s.report.Reason = s.lateReason() + "; the rest was not tried"
+// stopped notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) stopped(stage string, cause probe.Cause, reason string) {
+	if r := s.report; r.Outcome == probe.OK {
+		r.Outcome, r.Stage, r.Cause, r.Reason = probe.Unknown, stage, cause, reason
 	}
 }
 
-// giveUp notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) outOfTime() {
+	s.stopped(s.stage, probe.CauseDeadline, s.lateReason()+"; the rest was not tried")
+}
+
 func (s *session) giveUp(stage string) {
-	if s.report.Outcome != probe.OK {
+	if s.useless < maxChildren-1 {
+		s.stopped(stage, probe.CauseDeadline, fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless))
 		return
 	}
-	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
-	s.report.Reason = fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless)
-	if s.useless < maxChildren-1 {
-		s.report.Cause = probe.CauseDeadline
-		s.report.Reason = fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless)
-	}
+	s.stopped(stage, probe.CauseGaveUp, fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless))
 }
 
 func (s *session) order() {

@@ -26,13 +26,13 @@ func plan(m probe.Mode) []part {
 		return part{stage: name, rates: true, run: func(e *engine) { e.eachPair(x) }}
 	}
 	parts := []part{
-		pairs(probe.TestCopy, test{}, (*engine).copyWrite),
-		pairs(probe.TestStore, test{kernels: true}, (*engine).smStore),
-		pairs(probe.TestLoad, test{kernels: true, reads: true}, (*engine).smLoad),
+		pairs(probe.TestCopy, test{}, copies(false, false)),
+		pairs(probe.TestStore, test{kernels: true}, copies(true, false)),
+		pairs(probe.TestLoad, test{kernels: true, reads: true}, copies(true, true)),
 	}
 	if m == probe.Full {
 		parts = append(parts,
-			pairs(probe.TestCopyRead, test{reads: true}, (*engine).copyRead),
+			pairs(probe.TestCopyRead, test{reads: true}, copies(false, true)),
 			pairs(probe.TestBidirectional, test{both: true, once: true}, (*engine).bidirectional),
 			part{stage: probe.TestAllAtOnce, run: (*engine).allAtOnce},
 			pairs(probe.TestHandshake, test{kernels: true, both: true, once: true}, (*engine).handshake),
@@ -553,12 +553,20 @@ func (e *engine) another(seed uint64) uint64 {
 	return s
 }
 
-func (e *engine) copyWrite(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, a, a, b, seed, e.engineCopy(a, b))
-}
-
-func (e *engine) copyRead(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, b, a, b, seed, e.engineCopy(a, b))
+// copies has the copy engine or the SMs of one GPU copy: those of the source, or of the destination if it reads.
+func copies(bySM, reads bool) run {
+	return func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error {
+		driver, put := a, e.engineCopy(a, b)
+		if reads {
+			driver = b
+		}
+		if bySM {
+			put = func(at, n uint64, s gpudriver.Stream) error {
+				return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
+			}
+		}
+		return e.move(t, driver, a, b, seed, put)
+	}
 }
 
 // engineCopy copies a part of a's out buffer to the same part of b's in buffer.
@@ -566,18 +574,4 @@ func (e *engine) engineCopy(a, b *gpu) func(at, n uint64, s gpudriver.Stream) er
 	return func(at, n uint64, s gpudriver.Stream) error {
 		return e.d.Copy(b.in+gpudriver.Pointer(at), a.out+gpudriver.Pointer(at), n, s)
 	}
-}
-
-func (e *engine) smStore(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.smCopy(t, a, a, b, seed)
-}
-
-func (e *engine) smLoad(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.smCopy(t, b, a, b, seed)
-}
-
-func (e *engine) smCopy(t *probe.Transfer, driver, a, b *gpu, seed uint64) error {
-	return e.move(t, driver, a, b, seed, func(at, n uint64, s gpudriver.Stream) error {
-		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
-	})
 }
