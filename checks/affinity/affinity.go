@@ -127,8 +127,7 @@ func (m *machine) near(p *facts.Pair) Near {
 	return n
 }
 
-// CPUsOf are the CPUs of the NUMA node of a GPU, as the kernel lists them; empty if they are not
-// known.
+// CPUsOf are the CPUs of the NUMA node of a GPU, as the kernel lists them; empty if not known.
 func CPUsOf(f *facts.Facts, address string) string {
 	node := NodeOf(f, address)
 	if node == nil || f.NUMA == nil {
@@ -153,8 +152,7 @@ func NodeOf(f *facts.Facts, address string) *int {
 	return nil
 }
 
-// PathTo is the path between a GPU, named by its address or as "GPU4", and an RDMA device; nil if
-// it is not known.
+// PathTo is the path between a GPU, named by its address or as "GPU4", and an RDMA device.
 func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
 	if gpu == "" {
 		return nil
@@ -169,8 +167,7 @@ func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
 	return nil
 }
 
-// gpuNames are the names of a GPU in pairs. Of an address without its PCI domain, as perftest
-// prints it, the domain is looked up.
+// gpuNames are the names of a GPU in pairs. perftest prints addresses without the PCI domain.
 func gpuNames(f *facts.Facts, gpu string) []string {
 	names := []string{gpu}
 	if _, tail, ok := strings.Cut(gpu, ":"); ok {
@@ -257,8 +254,7 @@ func slowestMember(f *facts.Facts, b *facts.Bond) float64 {
 	return slowest
 }
 
-// NetworkRate is what the nearest NICs of one GPU carry together in GB/s, of the GPU that has the
-// least, and why; 0 where one of them is not known.
+// NetworkRate is the least that the nearest NICs of one GPU carry together in GB/s, and why; 0 if one is not known.
 func NetworkRate(f *facts.Facts) (gbps float64, basis string) {
 	for _, g := range Of(f) {
 		sum := 0.0
@@ -294,8 +290,7 @@ func UplinkBasis(f *facts.Facts, h *facts.HostPath) string {
 
 const ofSwitch = " uplink of the switch at "
 
-// Uplink is the kind of uplink that all of some bases name: "PCIe 4.0 x8 uplink"; empty where they
-// name different ones, or none.
+// Uplink is the kind of uplink that all of some bases name: "PCIe 4.0 x8 uplink"; empty where they differ.
 func Uplink(bases []string) string {
 	kind := ""
 	for i, basis := range bases {

@@ -98,8 +98,7 @@ func readNode(g *gather.Gathering, id int, allowed *big.Int) facts.NUMANode {
 	return node
 }
 
-// parseDistances reads a node's distance: "10 21". A list that is not all
-// numbers is not known.
+// parseDistances reads a node's distance, "10 21": nil where something is not a number.
 func parseDistances(s string) []int {
 	distances := []int{}
 	for field := range strings.FieldsSeq(s) {
@@ -112,8 +111,7 @@ func parseDistances(s string) []int {
 	return distances
 }
 
-// maxCPU bounds the numbers in a CPU list: the kernel itself stops at 8192
-// (NR_CPUS_RANGE_END, arch/x86/Kconfig).
+// maxCPU bounds the numbers in a CPU list: the kernel stops at 8192 (NR_CPUS_RANGE_END, arch/x86/Kconfig).
 const maxCPU = 1 << 16
 
 var errCPUList = errors.New("not a list of CPUs")
@@ -150,8 +148,7 @@ func common(a, b *big.Int) int {
 	return n
 }
 
-// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
-// where one is not a list.
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79").
 func CommonCPUs(a, b string) (int, bool) {
 	x, err1 := parseCPUList(a)
 	y, err2 := parseCPUList(b)

@@ -11,10 +11,6 @@ type Attempts struct {
 	// limit and allocates none. Bytes is the largest that was locked, up to 64 MiB, or the size
 	// that was refused.
 	LockedMemory *Attempt `json:"locked_memory,omitempty"`
-	// SetMempolicy, Mbind and MovePages are these calls, for the child's own thread and memory.
-	SetMempolicy *Attempt `json:"set_mempolicy,omitempty"`
-	Mbind        *Attempt `json:"mbind,omitempty"`
-	MovePages    *Attempt `json:"move_pages,omitempty"`
 	// Connection is a TCP connection of the child to itself, at the address of the interface that
 	// NCCL takes for its rendezvous (ncclFindInterfaces in src/misc/socket.cc).
 	Connection *Attempt `json:"connection,omitempty"`

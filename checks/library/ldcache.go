@@ -13,12 +13,9 @@ type cacheEntry struct {
 	path string
 }
 
-// The layout of /etc/ld.so.cache (glibc, sysdeps/generic/dl-cache.h): a
-// header of 48 bytes (magic, number of entries, length of the strings, flags,
-// offset of extensions), then entries of 24 bytes (flags, offset of the name,
-// offset of the path, OS version, hardware capabilities), then strings that
-// end in NUL. Offsets count from the header. Systems before glibc 2.32 put a
-// cache of the older format in front of it.
+// The layout of /etc/ld.so.cache (glibc, sysdeps/generic/dl-cache.h): a header of 48 bytes (magic, number of entries, length
+// of the strings, flags), then entries of 24 bytes (flags, offset of the name, offset of the path, OS version, capabilities),
+// then strings that end in NUL. Systems before glibc 2.32 put a cache of the older format in front of it.
 const (
 	cacheMagic      = "glibc-ld.so.cache1.1"
 	cacheHeader     = 48
@@ -27,8 +24,7 @@ const (
 	oldCacheHeader  = 16 // The magic of 11 bytes, padding, the number of entries.
 	oldCacheEntry   = 12
 
-	// cacheBigEndian is the value of the two low bits of the header's flags
-	// in a cache of a big-endian machine.
+	// cacheBigEndian is the low two bits of the header's flags on a big-endian machine.
 	cacheBigEndian = 3
 )
 
@@ -43,8 +39,7 @@ const (
 
 var errNoCache = errors.New("not a cache of the glibc loader")
 
-// parseLdCache parses the loader's cache and returns the libraries of 64 bits
-// that it names, in its order. Entries that point outside it are left out.
+// parseLdCache returns the libraries of 64 bits that the loader's cache names. Entries that point outside it are left out.
 func parseLdCache(b []byte) ([]cacheEntry, error) {
 	if bytes.HasPrefix(b, []byte(oldCacheMagic)) {
 		if len(b) < oldCacheHeader {

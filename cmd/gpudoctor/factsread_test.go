@@ -50,7 +50,6 @@ var forPeople = map[string]string{
 	"facts.Library.RPath":                      setting,
 	"facts.ContainerFacts.PCIVisible":          extent,
 	"facts.ImageLayer.Digest":                  identity,
-	"facts.Attempts.MovePages":                 setting,
 	"facts.NVLink.ReplayErrors":                health,
 	"facts.ContainerFacts.SysMounted":          setting,
 	"facts.ACS.Capability":                     setting,

@@ -20,15 +20,11 @@ import (
 // Question is answered with an Answer.
 const Question = "attempts"
 
-// The attempts, in the order in which they are made. The first two are made whenever facts are
-// gathered, the others only with the probe.
+// The attempts in their order. The first two are always made, the others only with the probe.
 const (
 	GetMempolicy = "get_mempolicy"
 	Mlock        = "mlock"
 
-	SetMempolicy = "set_mempolicy"
-	Mbind        = "mbind"
-	MovePages    = "move_pages"
 	LockedMemory = "locked_memory"
 	SharedMemory = "shared_memory"
 	Connection   = "connection"
@@ -36,7 +32,7 @@ const (
 
 var (
 	basic = []string{GetMempolicy, Mlock}
-	all   = []string{GetMempolicy, Mlock, SetMempolicy, Mbind, MovePages, LockedMemory, SharedMemory, Connection}
+	all   = []string{GetMempolicy, Mlock, LockedMemory, SharedMemory, Connection}
 )
 
 // The outcomes.

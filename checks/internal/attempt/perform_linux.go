@@ -34,16 +34,6 @@ func perform(name string, sizes Sizes) Result {
 		return Of("get_mempolicy", errno)
 	case Mlock:
 		return onPages(os.Getpagesize(), func(memory []byte) Result { return Of("mlock", unix.Mlock(memory)) })
-	case SetMempolicy:
-		_, _, errno := unix.Syscall(unix.SYS_SET_MEMPOLICY, 0, 0, 0) // MPOL_DEFAULT, which a new thread has.
-		return Of("set_mempolicy", errno)
-	case Mbind:
-		return onPages(os.Getpagesize(), func(memory []byte) Result {
-			_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&memory[0])), uintptr(len(memory)), 0, 0, 0, 0)
-			return Of("mbind", errno)
-		})
-	case MovePages:
-		return onPages(os.Getpagesize(), movePages)
 	case LockedMemory:
 		return lockMemory(sizes.Locked)
 	case SharedMemory:
@@ -83,21 +73,11 @@ func onPages(size int, f func(memory []byte) Result) Result {
 	return f(memory)
 }
 
-// movePages asks for the node of a page, which moves nothing.
-func movePages(memory []byte) Result {
-	memory[0] = 1 // Otherwise there is no page.
-	page, status := uintptr(unsafe.Pointer(&memory[0])), int32(0)
-	_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, 0, 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
-	return Of("move_pages", errno)
-}
-
 // lockOnFault is MLOCK_ONFAULT (include/uapi/asm-generic/mman-common.h, since Linux 4.4).
 const lockOnFault = 1
 
-// lockMemory locks memory of increasing size: 64 KiB, which is the default limit of old kernels, 8 MiB, that
-// of newer ones (since 5.16) and of systemd, and the most. None of it is allocated: the whole size counts against the
-// limit when it is locked (apply_vma_lock_flags and do_mlock in mm/mlock.c), and pages follow when they are
-// touched.
+// lockMemory locks 64 KiB, the default limit of old kernels, 8 MiB, that of newer ones (since 5.16) and of systemd, and the
+// most. The whole size counts against the limit (do_mlock in mm/mlock.c), and only pages that are touched are allocated.
 func lockMemory(most int64) Result {
 	r := Result{Outcome: Unknown, Reason: "nothing was tried"}
 	for _, size := range []int64{min(64<<10, most), min(8<<20, most), most} {
@@ -212,8 +192,7 @@ func touch(fd int, size int64) Result {
 	return Of("munmap", unix.Munmap(memory))
 }
 
-// patience bounds a connection of this process to itself, which takes microseconds. The kernel repeats
-// a lost packet after a second.
+// patience bounds a connection of this process to itself. The kernel repeats a lost packet after a second.
 const patience = time.Second
 
 // connect makes a connection of this process to itself, and sends a byte over it.

@@ -42,11 +42,8 @@ func kill(proc *os.Process) {
 	}
 }
 
-// awaitExit waits until the child has ended, and ends what it left in its
-// process group. The child is not reaped before that, so that the number of
-// the group is certainly still its own, and is not signaled later. If the system does not
-// allow such a wait, it returns at once: the caller reaps the child then, and the group is
-// left to sweep.
+// awaitExit waits until the child has ended, and ends what it left in its process group. Until the child is reaped, the
+// number of the group is certainly its own. If the system denies the wait, the caller reaps, and the group is left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
 		err := unix.Waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -69,8 +66,7 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Control, unlike Read, ignores deadlines. The pipe does not block: package
-	// os made it so.
+	// Control, unlike Read, ignores deadlines. The pipe does not block: package os made it so.
 	if e := raw.Control(func(fd uintptr) {
 		for {
 			if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
@@ -89,8 +85,7 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	return 0, err
 }
 
-// reap reaps a child that has ended, and returns how it ended. Package os waits by waitid
-// if it can, and gives up if a filter denies that.
+// reap reaps a child that has ended. Package os waits by waitid, and gives up if a filter denies that.
 func reap(proc *os.Process) *ending {
 	var status syscall.WaitStatus
 	if state, err := proc.Wait(); err == nil {
@@ -129,8 +124,7 @@ func settle() {
 	// No process that a library starts may hold these pipes open.
 	unix.CloseOnExec(messageFD)
 	unix.CloseOnExec(lifelineFD)
-	// A crash must leave no core file. The limit 1, unlike 0, also stops one
-	// that is piped to a program (do_coredump, fs/coredump.c).
+	// A crash must leave no core file. The limit 1 also stops one that is piped to a program (fs/coredump.c).
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil {
 		limit.Cur = min(1, limit.Max)
@@ -139,8 +133,7 @@ func settle() {
 	}
 }
 
-// endChildren ends the children of this process, and what descends from them, unless some
-// may be others'.
+// endChildren ends the children of this process and their descendants, unless some may be others'.
 func endChildren() {
 	if family.adopted {
 		endAll(childrenOf)

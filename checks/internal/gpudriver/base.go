@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// Base is what CUDA and HIP have in common: the functions whose C
-// signatures are the same in both libraries, and the methods that call them.
+// Base is what CUDA and HIP have in common: functions whose C signatures are the same, and methods that call them.
 type Base struct {
 	Calls
 	// Describe returns the name and the description that a library has for a result.
@@ -22,8 +21,7 @@ type Base struct {
 
 	// Names are those of the library.
 	Names Names
-	// Missing are the needed functions that the library lacks, without which the probe
-	// cannot run.
+	// Missing are the functions that the library lacks and without which the probe cannot run.
 	Missing []string
 
 	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes 40 ms
@@ -203,8 +201,7 @@ func (b *Base) UnregisterHost(memory []byte) error {
 	return b.MemHostUnregister(unsafe.Pointer(&memory[0]))
 }
 
-// NewStream creates a stream in the current context that does not wait for
-// the default one.
+// NewStream creates a stream in the current context that does not wait for the default one.
 func (b *Base) NewStream() (s Stream, err error) {
 	err = b.StreamCreate(&s, streamNonBlocking)
 	return s, given(err, s != 0, "stream")
@@ -238,8 +235,7 @@ func (b *Base) Seconds(from, to Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// load compiles the source of kernels for the current device, once for each model of GPU, and loads the code for
-// the current context. The other threads wait meanwhile.
+// load compiles kernels once for each model of GPU, and loads the code for the current context.
 func (b *Base) load(source string, compile func() ([]byte, error)) (m Module, err error) {
 	dev, err := b.Current()
 	if err != nil {
@@ -270,8 +266,7 @@ func (b *Base) Function(m Module, name string) (f Function, err error) {
 	return f, given(err, f != 0, "function")
 }
 
-// Launch enqueues a kernel on a stream. Every parameter of the probe's kernels is 64
-// bits wide.
+// Launch enqueues a kernel on a stream. Every parameter is 64 bits wide.
 func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
 	return b.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil)
 }
@@ -284,8 +279,7 @@ func addresses(params []uint64) unsafe.Pointer {
 	return unsafe.Pointer(&at[0])
 }
 
-// IPCHandle returns the handle by which another process can open memory of
-// Alloc.
+// IPCHandle returns the handle by which another process can open memory of Alloc.
 func (b *Base) IPCHandle(p Pointer) (h IPCHandle, err error) {
 	err = b.IpcGetMemHandle(&h, p)
 	return h, err

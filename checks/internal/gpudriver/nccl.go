@@ -71,8 +71,7 @@ func LoadNCCL(name string) (*NCCL, error) {
 	return l, nil
 }
 
-// Version returns the version, as 2.28.9. The error wraps gpudriver.ErrVersion where the API may be
-// another one.
+// Version returns the version, as 2.28.9. The error wraps ErrVersion where the API may be another one.
 func (l *NCCL) Version() (string, error) {
 	var v int32
 	if err := l.GetVersion(&v); err != nil {

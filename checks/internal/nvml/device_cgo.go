@@ -38,8 +38,7 @@ func (s *subject) all() {
 	s.processes()
 }
 
-// ok checks a result: a GPU that is lost, or that needs a reset, is noted, and
-// so is an error other than that the GPU does not support the query.
+// ok checks a result: a GPU that is lost or needs a reset is noted, and so is another error than "not supported".
 func (s *subject) ok(function string, ret nvml.Return) bool {
 	switch ret {
 	case nvml.SUCCESS:
@@ -59,8 +58,7 @@ func (s *subject) ok(function string, ret nvml.Return) bool {
 	return false
 }
 
-// learn queries a value and converts it to the form of the answer; nil is
-// unknown.
+// learn queries a value and converts it to the form of the answer; nil is unknown.
 func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), form func(T) U) *U {
 	if s.lost {
 		return nil
@@ -121,8 +119,7 @@ func busAddress(pci nvml.PciInfo) string {
 	return address(string(b))
 }
 
-// memory queries the frame buffer, of which the older function counts the
-// driver's own reserve as used, and for the window to it.
+// memory queries the frame buffer, of which the older function counts the driver's reserve as used, and BAR1.
 func (s *subject) memory() {
 	if m := learn(s, "nvmlDeviceGetMemoryInfo_v2", s.gpu.GetMemoryInfo_v2, same); m != nil {
 		s.used(m.Total, m.Used)
@@ -238,11 +235,8 @@ func (s *subject) processes() {
 	}
 }
 
-// peers queries how this GPU can access the memory of each later GPU. The library
-// answers for a pair, not for a direction, and each query takes a
-// millisecond in the driver, during which nothing else starts there: with 8
-// GPUs both orders would take 0.2 s. A failure in only one direction shows in
-// CUDA's answer, and in the probe.
+// peers queries how this GPU can access the memory of each later GPU. The library answers for a pair, and each query takes a
+// millisecond in the driver, during which nothing else starts there: with 8 GPUs both orders would take 0.2 s.
 func (s *subject) peers(all []subject) []facts.GPUPeer {
 	var list []facts.GPUPeer
 	for _, other := range all {

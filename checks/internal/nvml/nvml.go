@@ -131,9 +131,8 @@ func Ask(ctx context.Context, limits Limits) (*Answer, error) {
 	return a, nil
 }
 
-// Bounds of what is kept of a child in which a library may write whatever it likes.
-// The largest machine has 72 GPUs (GB200 NVL72), which MIG does not make more of
-// here, and a GPU with 18 NVLinks takes 6 KiB.
+// Bounds of what is kept of a child in which a library may write whatever it likes. The largest machine has 72 GPUs (GB200
+// NVL72), and a GPU with 18 NVLinks takes 6 KiB.
 const (
 	maxDevices = 256
 	maxPiece   = 256 << 10
@@ -185,8 +184,7 @@ func (a *Answer) conclude(r child.Result) {
 	}
 }
 
-// lastWords is the last line that a library wrote before it ended its own
-// process, at most 200 bytes of it. After a signal the lines are the Go
+// lastWords is the last line that a library wrote before it ended its own process. After a signal the lines are the Go
 // runtime's registers, and the signal's name says enough.
 func lastWords(r child.Result) string {
 	if r.Signal != "" {

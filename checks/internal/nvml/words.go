@@ -36,8 +36,7 @@ var peerStatuses = map[int64]string{
 	4: "disabled-by-regkey", 5: "not-supported", 6: "unknown",
 }
 
-// linkGenerations are the NVLink generations of nvmlNvlinkVersion_t: 2.2
-// counts as 2, 3.1 as 3.
+// linkGenerations are the NVLink generations of nvmlNvlinkVersion_t: 2.2 counts as 2, 3.1 as 3.
 var linkGenerations = map[int64]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5, 8: 6}
 
 // remoteTypes are nvmlIntNvLinkDeviceType_t.
@@ -63,10 +62,8 @@ func errorName(code uint32) string {
 	return cmp.Or(errorNames[int64(code)], fmt.Sprintf("ERROR_%d", code))
 }
 
-// unhealthy names the parts of a fabric's health mask that are bad
-// (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which 1 says
-// that it is bad, 2 that it is not, 0 that it is unknown; the configuration is
-// four bits wide, of which 0 is unknown, 1 is good, more is wrong.
+// unhealthy names the bad parts of a fabric's health mask (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which
+// 1 is bad, 2 good and 0 unknown; the configuration is four bits wide, of which 0 is unknown, 1 good, more wrong.
 func unhealthy(mask uint32) []string {
 	var bad []string
 	for i, part := range []string{"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"} {
@@ -80,9 +77,8 @@ func unhealthy(mask uint32) []string {
 	return bad
 }
 
-// address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form
-// ("0000:3b:00.0"). What is not an address, or the all-zero or all-ones one that
-// stands for a hidden device, becomes "".
+// address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form ("0000:3b:00.0"); "" for what is no address, and
+// for the all-zero or all-ones one of a hidden device.
 func address(busID string) string {
 	parts := strings.FieldsFunc(busID, func(r rune) bool { return r == ':' || r == '.' })
 	if len(parts) != 4 || strings.Count(busID, ":") != 2 {
@@ -122,8 +118,7 @@ func known[T any](p *T) (v T) {
 	return v
 }
 
-// bytesOf returns a size, or nil for the value that stands for "not
-// available" (NVML_VALUE_NOT_AVAILABLE, all ones).
+// bytesOf returns a size, or nil for NVML_VALUE_NOT_AVAILABLE, all ones.
 func bytesOf(n uint64) *int64 {
 	if n > math.MaxInt64 {
 		return nil

@@ -21,9 +21,6 @@ type arm struct {
 	needsNVLS bool
 	// searches is true if it stands for several runs that look for the variables at fault.
 	searches bool
-	// raises is true if it stands for runs that raise soft limits, and raised are those of one.
-	raises bool
-	raised map[string]int64
 	// unset are the variables that a run removes, and todo what it runs; nil for armPlan.
 	unset []string
 	todo  plan
@@ -40,7 +37,6 @@ var arms = []arm{
 	{name: probe.ArmP2PSHMOff, set: map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}},
 	{name: probe.ArmCuMemOff, set: map[string]string{"NCCL_CUMEM_ENABLE": "0"}},
 	{name: probe.ArmNVLSOff, set: map[string]string{"NCCL_NVLS_ENABLE": "0"}, needsNVLS: true},
-	{name: probe.ArmLimits, raises: true},
 	{name: probe.ArmInProcess, inProcess: true},
 }
 
@@ -73,10 +69,8 @@ func Shaped(settings map[string]string) bool {
 	return false
 }
 
-// kept reports whether cleaning leaves a variable: one that keeps NVLS off, directly, with
-// the memory that it needs or by the choice of algorithms (see leftovers), and one that names a file which may do so. What an operator
-// switched off is not switched on unasked: on shared hosts NVLS of one program can put GPUs
-// out of service.
+// kept reports whether cleaning leaves a variable that keeps NVLS off, or may. What an operator switched off is not switched
+// on unasked: on shared hosts NVLS of one program can put GPUs out of service.
 func kept(name, value string) bool {
 	switch name {
 	case "NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_MNNVL_ENABLE":

@@ -162,8 +162,7 @@ func (g *group) tell(c command) {
 // grace is how long other ranks may still say what they met after one has failed.
 const grace = 300 * time.Millisecond
 
-// await waits until done is true of a message of each rank, and returns why that is not so. done
-// is called with each message.
+// await waits until done, which is called with each message, is true of one of each rank, and returns why not.
 func (g *group) await(ctx context.Context, limit time.Duration, done func(m *member, x message) bool) *drive.Failure {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -358,11 +357,9 @@ func (g *group) work(ctx context.Context, todo plan) {
 // mostSeconds is the longest that the runs of one size may take together.
 const mostSeconds = 1.5
 
-// affordable is the size nearest to the one asked for, and how often it can be run for its time, where a
-// smaller size took some seconds once: on a slow path it is run less often, and if even one run and the
-// one before it, which is verified, would take too long, the size is halved, down to the smaller one: then
-// there is nothing more to run. The time is taken to grow as the size does, which it does on no path: the
-// latency is part of it.
+// affordable is the size nearest to the one asked for, and how often it can be run for its time, where a smaller size took
+// some seconds once: on a slow path less often, and if even one run and the verified one before it would take too long, the
+// size is halved, down to the smaller one. The time is taken to grow as the size does, which it does on no path.
 func affordable(asked, smaller int64, seconds float64) (bytes int64, n int) {
 	bytes = asked
 	if smaller == 0 || bytes <= mib {

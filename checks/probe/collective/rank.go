@@ -47,8 +47,8 @@ type order struct {
 	Bytes int64 `json:"bytes"`
 	// Patience bounds one wait for the GPU.
 	Patience time.Duration `json:"patience"`
-	// Limits are those of the process.
-	Limits limits `json:"limits,omitempty"`
+	// Files is the soft limit on open files; 0 leaves it.
+	Files int64 `json:"files,omitempty"`
 }
 
 type place struct {
@@ -157,8 +157,8 @@ func (p *process) tellAll(m message) {
 func (p *process) work(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := p.order.Limits.apply(); err != nil {
-		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
+	if err := limitFiles(p.order.Files); err != nil {
+		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limit on open files: " + err.Error()}})
 		return nil
 	}
 	p.tellAll(message{Stage: stageDriver})
@@ -440,8 +440,7 @@ func (r *rank) enqueue(t *task, sent, received []drive.Area) error {
 	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
 
-// collective runs a collective once, verified, and then as often as asked for its time, again
-// verified.
+// collective runs a collective once, verified, and then as often as asked for its time, again verified.
 func (r *rank) collective(t *task) error {
 	r.say(message{Stage: t.Name})
 	if t.Bytes <= 0 || t.Bytes > r.size {
@@ -490,8 +489,7 @@ func (r *rank) collective(t *task) error {
 	return nil
 }
 
-// timed enqueues work so many times and returns the seconds that it took; 0 where the
-// driver's timer gives none.
+// timed enqueues work so many times and returns the seconds that it took; 0 without a usable time.
 func (r *rank) timed(times int, work func() error) (float64, error) {
 	if err := r.Begin(times, func(uint64, gpudriver.Stream) error { return work() }); err != nil {
 		return 0, err

@@ -132,8 +132,6 @@ func (s *session) runArms(ctx context.Context) {
 			s.report.Untried = append(s.report.Untried, a.name)
 		case a.searches:
 			s.search(ctx, a)
-		case a.raises:
-			s.raise(ctx, a)
 		default:
 			s.run(ctx, a)
 		}
@@ -150,9 +148,8 @@ const (
 	briefFailed = 10 * time.Second
 )
 
-// spent reports whether the short form has used its time. One arm after the first is always begun:
-// without it, a failure would have no cure. Arms that hung do not count: the deadline of the whole bounds
-// those, and the cure of a hang is worth the wait.
+// spent reports whether the short form has used its time. One arm after the first is always begun: without it, a failure
+// would have no cure. Arms that hung do not count: the cure of a hang is worth the wait.
 func (s *session) spent() bool {
 	if !s.options.Brief || len(s.report.Arms) < 2 {
 		return false
@@ -195,22 +192,12 @@ func (s *session) takes(a arm) bool {
 	switch cured := cleaned != nil && cleaned.Outcome == probe.OK; {
 	case a.searches:
 		return cured && len(cleaned.Unset) > 1 && (first.Outcome.Failed() || slower(first, cleaned))
-	case a.raises:
-		return s.mayNeedMore() && len(raisable(s.options.FilesLimit)) > 0
 	case s.options.Brief && !a.cleans && (cured || a.inProcess): // No setting makes a job run in one process.
 		return false
 	case s.options.Brief && first.Outcome == probe.Hang && s.anyWorks(): // Others may take a deadline each.
 		return false
 	}
 	return a.applies(s.env, len(s.places), first)
-}
-
-// mayNeedMore reports whether a limit may be why the collectives fail: none makes data wrong, and what
-// works without a variable, or in the short form without a transport, has found its cause.
-func (s *session) mayNeedMore() bool {
-	first, cleaned := s.report.Arms[0].Outcome, s.armNamed(probe.ArmCleaned)
-	cured := cleaned != nil && cleaned.Outcome == probe.OK || s.options.Brief && s.anyWorks()
-	return (first == probe.Error || first == probe.Hang) && !cured
 }
 
 func (s *session) anyWorks() bool {
@@ -302,10 +289,10 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	}
 	a = a.withoutAlgorithms(s.env)
 	if s.options.Progress != nil {
-		s.options.Progress(a.title())
+		s.options.Progress(strings.TrimSpace(a.name + " " + strings.Join(a.unset, ", ")))
 	}
 	begun := time.Now()
-	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset, Raised: a.raised}
+	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset}
 	set, unset := s.environmentOf(a)
 	todo := a.todo
 	switch {
@@ -324,7 +311,7 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 		}
 	}
 	g := newGroup(s, order{
-		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Limits: limitsOf(a.raised, s.options.FilesLimit),
+		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Files: s.options.FilesLimit,
 	}, set, unset)
 	g.start(ctx, each)
 	g.work(ctx, todo)
@@ -339,17 +326,6 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 		s.report.Outcome, s.report.Reason, s.report.Cause = result.Outcome, result.Reason, result.Cause
 	}
 	return result
-}
-
-// title is the arm's name, with the variables that a search removes.
-func (a arm) title() string {
-	switch {
-	case a.searches:
-		return a.name + " " + strings.Join(a.unset, ", ")
-	case a.raises:
-		return a.name + " " + strings.Join(slices.Sorted(maps.Keys(a.raised)), ", ")
-	}
-	return a.name
 }
 
 // environmentOf returns what an arm sets in the environment of its ranks, and what it removes

@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// ErrBroken is wrapped by the error of a check that did not prove itself: what it says of
-// the memory is worth nothing.
+// ErrBroken is wrapped by the error of a check that did not prove itself.
 var ErrBroken = errors.New("the check itself does not work here")
 
 func broken(format string, args ...any) error {
@@ -57,8 +56,7 @@ func (a Area) word(index uint64) uint64 { return Sum(a.Seed, a.Ranks, index) }
 
 func (a Area) address(index uint64) gpudriver.Pointer { return a.At + gpudriver.Pointer(8*index) }
 
-// compare compares host memory, which holds the area with its guards, with what it should
-// hold.
+// compare compares host memory, which holds the area with its guards, with what it should hold.
 func (a Area) compare(b []byte) Comparison {
 	guard, c := a.Guard/8, Comparison{First: a.words()}
 	for j := range uint64(len(b)) / 8 {
@@ -98,8 +96,7 @@ const (
 	pinnedBytes = afterAt + 8*resultWords
 	// ScratchBytes is the memory that a judge needs on its GPU.
 	ScratchBytes = 8 * resultWords
-	// exactWords is up to how many words the host computes itself what the sum of a
-	// kernel should be.
+	// exactWords is up to how many words the host computes the sum of a kernel itself.
 	exactWords = 1 << 13
 )
 
@@ -159,8 +156,7 @@ func (j *Judge) Load() error {
 	return err
 }
 
-// Fill enqueues writing the pattern of a seed over memory. Filled must be called before the next
-// call of the judge.
+// Fill enqueues writing the pattern of a seed over memory. Filled must be called next.
 func (j *Judge) Fill(at gpudriver.Pointer, bytes, seed uint64) error {
 	j.area = Area{At: at, Bytes: bytes, Seed: seed, Ranks: 1}
 	if !j.OnGPU() {
@@ -306,8 +302,7 @@ func (a Area) sum() (sum uint64) {
 	return sum
 }
 
-// again takes the planted word out and compares once more what is not as it should be: only what the
-// host reads as well counts.
+// again takes the planted word out and compares once more: only what the host reads as well counts.
 func (j *Judge) again() (Comparison, error) {
 	a, p := j.area, j.planted
 	copy(j.pinned[plantAt:beforeAt], j.pinned[8*(p.index-p.from):])

@@ -26,8 +26,7 @@ func (e *engine) hostCopies() {
 	}
 }
 
-// unknownNode records for every GPU that nothing could be tried with the memory
-// of a node.
+// unknownNode records for every GPU that nothing could be tried with the memory of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {
 		for _, t := range []*probe.Transfer{
@@ -40,8 +39,7 @@ func (e *engine) unknownNode(name string, err error) {
 	}
 }
 
-// nodeName is the name of a node's memory in reports; -1 is wherever the
-// kernel puts it.
+// nodeName is the name of a node's memory in reports; -1 is wherever the kernel puts it.
 func nodeName(node int) string {
 	if node < 0 {
 		return "host"
@@ -129,8 +127,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	return nil
 }
 
-// quicker times copies twice and returns the time of the quicker ones: what else the machine does
-// only makes them slower.
+// quicker times copies twice and returns the quicker time: what else the machine does only makes them slower.
 func (e *engine) quicker(g *gpu, put func() error) (float64, error) {
 	time := func() (float64, error) {
 		return e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })

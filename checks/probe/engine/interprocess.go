@@ -16,12 +16,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// ownerTask is the task of the process that owns the memory in the test
-// between two processes.
+// ownerTask is the task of the process that owns the memory in the test between processes.
 const ownerTask = "probe-owner"
 
-// sharedBytes is how much is copied between two processes: the test is whether
-// sharing works, not its speed.
+// sharedBytes is how much is copied: the test is whether sharing works, not its speed.
 const sharedBytes = 16 << 20
 
 // wayVMM shares memory with another process through a file descriptor. NCCL uses it if
@@ -41,8 +39,7 @@ type shared struct {
 	Failed *drive.Failure `json:"failed,omitempty"`
 }
 
-// ownerMessage is what the owner sends: its list of memory, then an answer to
-// each demand.
+// ownerMessage is what the owner sends: its list of memory, then an answer to each demand.
 type ownerMessage struct {
 	Shared   []shared        `json:"shared,omitempty"`
 	Failed   string          `json:"failed,omitempty"`
@@ -122,8 +119,7 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 		return s, 0, -1, err
 	}
 	if way != wayVMM {
-		// The in buffer is a part of one allocation, whose start a handle
-		// refers to: the out buffer.
+		// The in buffer is a part of one allocation, whose start a handle refers to: the out buffer.
 		h, err := e.d.IPCHandle(g.out)
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
@@ -145,8 +141,7 @@ type ownerProcess struct {
 	end     child.Result
 }
 
-// errOwner is wrapped if the second process ended, but not because of the
-// driver: that says nothing about the transfer.
+// errOwner is wrapped if the second process ended, but not because of the driver.
 var errOwner = errors.New("the second process was ended")
 
 func (o *ownerProcess) lost() error {
@@ -156,8 +151,7 @@ func (o *ownerProcess) lost() error {
 	return fmt.Errorf("%w: %s", errOwner, o.end.End())
 }
 
-// interprocess copies from each GPU, driven from here, into memory that
-// another process allocated on each other GPU and that it verifies.
+// interprocess copies from each GPU into memory that another process owns on each other GPU, and verifies.
 func (e *engine) interprocess() {
 	o, err := e.startOwner()
 	if err != nil {
@@ -203,9 +197,7 @@ func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
 	}})
 }
 
-// intoShared copies from every GPU into one memory of the owner. Of the two
-// mechanisms, the better outcome counts for a pair: a library uses the one
-// that works.
+// intoShared copies from every GPU into one memory of the owner.
 func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	j := e.index(s.Address)
 	for i, a := range e.gpus {
