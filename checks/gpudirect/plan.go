@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// maxNICs bounds the RDMA devices that are tried: an adapter may have up to 127 virtual functions. The largest
-	// machines have 18.
+	// maxNICs bounds the RDMA devices that are tried. The largest machines have 18, an adapter up to 127 virtual functions.
 	maxNICs = 32
 	// maxTried bounds what an answer holds: a control for each NIC, and two ways for each GPU and each NIC.
 	maxTried = 1 << 10
@@ -52,9 +51,8 @@ func distance(f *facts.Facts, gpu, address string) int {
 	return data.PathRank(p.Path)
 }
 
-// pairs are the registrations to try: each GPU with its nearest NIC, of several the one with the fewest GPUs,
-// and each NIC left over with its nearest GPU. So every GPU and every NIC takes part, and there are never
-// more of them than GPUs and NICs together.
+// pairs are the registrations to try: each GPU with its nearest NIC, of several the one with the fewest GPUs, and each NIC
+// left over with its nearest GPU: never more than GPUs and NICs together.
 func pairs(f *facts.Facts, gpus []string, nics []nic) map[string][]string {
 	with := make(map[string][]string, len(nics))
 	for _, g := range gpus {

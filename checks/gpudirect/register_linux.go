@@ -13,8 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// registerBytes is the size of the memory that is registered: one large page of a GPU, so that cuMemAlloc
-// gives it pages of its own.
+// registerBytes is one large page of a GPU, so that cuMemAlloc gives it pages of its own.
 const registerBytes = 2 << 20
 
 // registrar registers memory. Everything that it opens is closed when its process ends.

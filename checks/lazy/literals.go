@@ -27,11 +27,9 @@ func (r *Regexp) May(text string) bool {
 }
 
 const (
-	// leastLiteral is the length of the shortest literal that is searched for: most
-	// lines hold shorter ones.
+	// leastLiteral is the length of the shortest literal that is searched for: most lines hold shorter ones.
 	leastLiteral = 3
-	// maxLiterals bounds a list of literals: searching for more of them takes as long
-	// as the regular expression.
+	// maxLiterals bounds a list of literals: searching for more takes as long as the regular expression.
 	maxLiterals = 16
 )
 
@@ -42,8 +40,7 @@ func (l literals) shortest() int {
 	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// needsOf returns the literals that each match of an expression holds, as far as they
-// are known.
+// needsOf returns the literals that each match of an expression holds, as far as they are known.
 func needsOf(e *syntax.Regexp) []literals {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -72,8 +69,7 @@ func needsOf(e *syntax.Regexp) []literals {
 	return nil
 }
 
-// oneOfEach joins the most selective literals of each alternative; nil if one has
-// none.
+// oneOfEach joins the most selective literals of each alternative; nil if one has none.
 func oneOfEach(alternatives []*syntax.Regexp) literals {
 	var all literals
 	for _, a := range alternatives {

@@ -11,8 +11,7 @@ import (
 // maxConfig bounds a cufile.json: the one that NVIDIA ships has 12 KiB, most of it comments.
 const maxConfig = 1 << 20
 
-// fileVariable names the file that cuFile reads, and variableProperties are the properties that other
-// variables set.
+// fileVariable names the file that cuFile reads, and variableProperties are what other variables set.
 const fileVariable = "CUFILE_ENV_PATH_JSON"
 
 var variableProperties = map[string]string{"CUFILE_FORCE_COMPAT_MODE": forceCompat, "CUFILE_USE_PCIP2PDMA": useP2PDMA}
@@ -23,8 +22,7 @@ const (
 	useP2PDMA   = "properties.use_pci_p2pdma"
 )
 
-// parseConfig reads a cufile.json: JSON with comments as C++ has them, and commas before closing
-// brackets. It returns the settings by the names of gdscheck.
+// parseConfig reads a cufile.json, JSON with comments, and returns the settings by the names of gdscheck.
 func parseConfig(b []byte) (map[string]string, error) {
 	if len(b) > maxConfig {
 		return nil, fmt.Errorf("more than %d bytes", maxConfig)

@@ -23,8 +23,7 @@ const (
 	nvidiaFS = "/proc/driver/nvidia-fs"
 )
 
-// AskSettings is answered with the Settings of cuFile. The file itself is not recorded: a variable can
-// name any file.
+// AskSettings is answered with the Settings of cuFile. The file is not recorded: a variable can name any.
 const AskSettings = "cufile"
 
 var errRelative = errors.New("CUFILE_ENV_PATH_JSON is not an absolute path")

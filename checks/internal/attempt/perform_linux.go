@@ -108,8 +108,11 @@ const spare = 16
 // shareMemory makes a file of the size that NCCL's have. It is never made where it would
 // take a good part of what is left there, or of the memory that a control group leaves.
 func shareMemory(dir string, size int64) Result {
-	f, err := openUnnamed(dir)
-	if err != nil {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP): // Of a kernel before 3.11, or of another file system.
+		return NotKnown("no file without a name can be made in " + dir)
+	case err != nil:
 		return Of("open", err)
 	}
 	defer f.Close() //nolint:errcheck // It has no name: its space is released.
@@ -128,19 +131,6 @@ func shareMemory(dir string, size int64) Result {
 	}
 	r.Bytes = size
 	return r
-}
-
-// openUnnamed opens a file without a name. Where that is not possible, its name is deleted at once.
-func openUnnamed(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
-	// EISDIR is the answer of a kernel before 3.11, the other that of a file system without such files.
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return f, err
-	}
-	if f, err = os.CreateTemp(dir, "gpudoctor-"); err == nil {
-		err = os.Remove(f.Name())
-	}
-	return f, err
 }
 
 // tooLittle says why a file of some size is not made, if that could be felt by others. A tmpfs

@@ -84,18 +84,6 @@ func same[T any](v T) T { return v }
 
 func isOn(state nvml.EnableState) bool { return state == nvml.FEATURE_ENABLED }
 
-func pair[A, B any](f func() (A, B, nvml.Return)) func() (two[A, B], nvml.Return) {
-	return func() (two[A, B], nvml.Return) {
-		a, b, ret := f()
-		return two[A, B]{a, b}, ret
-	}
-}
-
-type two[A, B any] struct {
-	first  A
-	second B
-}
-
 func (s *subject) identity() {
 	s.out.Address = word(s, "nvmlDeviceGetPciInfo", s.gpu.GetPciInfo, busAddress)
 	s.out.UUID = word(s, "nvmlDeviceGetUUID", s.gpu.GetUUID, same)
@@ -103,9 +91,10 @@ func (s *subject) identity() {
 	s.out.Architecture = word(s, "nvmlDeviceGetArchitecture", s.gpu.GetArchitecture, func(a nvml.DeviceArchitecture) string {
 		return architectures[int64(a)]
 	})
-	s.out.ComputeCapability = word(s, "nvmlDeviceGetCudaComputeCapability", pair(s.gpu.GetCudaComputeCapability), func(c two[int, int]) string {
-		return fmt.Sprintf("%d.%d", c.first, c.second)
-	})
+	s.out.ComputeCapability = word(s, "nvmlDeviceGetCudaComputeCapability", func() (string, nvml.Return) {
+		major, minor, ret := s.gpu.GetCudaComputeCapability()
+		return fmt.Sprintf("%d.%d", major, minor), ret
+	}, same)
 }
 
 func busAddress(pci nvml.PciInfo) string {
@@ -164,21 +153,26 @@ func (s *subject) modes() {
 	s.out.VirtualizationMode = word(s, "nvmlDeviceGetVirtualizationMode", s.gpu.GetVirtualizationMode, func(m nvml.GpuVirtualizationMode) string {
 		return virtualizationModes[int64(m)]
 	})
-	if mig := learn(s, "nvmlDeviceGetMigMode", pair(s.gpu.GetMigMode), same); mig != nil {
-		s.out.MIG = new(mig.first == nvml.DEVICE_MIG_ENABLE)
-		s.out.MIGPending = new(mig.second == nvml.DEVICE_MIG_ENABLE)
+	if mig := learn(s, "nvmlDeviceGetMigMode", func() ([2]int, nvml.Return) {
+		now, pending, ret := s.gpu.GetMigMode()
+		return [2]int{now, pending}, ret
+	}, same); mig != nil {
+		s.out.MIG, s.out.MIGPending = new(mig[0] == nvml.DEVICE_MIG_ENABLE), new(mig[1] == nvml.DEVICE_MIG_ENABLE)
 	}
 }
 
 func (s *subject) ecc() {
-	mode := learn(s, "nvmlDeviceGetEccMode", pair(s.gpu.GetEccMode), same)
-	if mode == nil {
+	enabled := learn(s, "nvmlDeviceGetEccMode", func() (nvml.EnableState, nvml.Return) {
+		now, _, ret := s.gpu.GetEccMode()
+		return now, ret
+	}, isOn)
+	if enabled == nil {
 		return
 	}
 	count := func(kind nvml.MemoryErrorType, since nvml.EccCounterType) *int64 {
 		return known(learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) { return s.gpu.GetTotalEccErrors(kind, since) }, bytesOf))
 	}
-	e := &facts.ECC{Enabled: isOn(mode.first)}
+	e := &facts.ECC{Enabled: *enabled}
 	s.out.ECC = e
 	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
 	e.UnrepairableMemory = newer(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", unrepairableMemoryStatus{}, func(m unrepairableMemoryStatus) bool {

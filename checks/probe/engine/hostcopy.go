@@ -29,13 +29,17 @@ func (e *engine) hostCopies() {
 // unknownNode records for every GPU that nothing could be tried with the memory of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {
-		for _, t := range []*probe.Transfer{
-			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address},
-			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name},
-		} {
+		for _, t := range bothHostCopies(name, g) {
 			t.Outcome, t.Reason, t.Cause = probe.Unknown, err.Error(), probe.CauseUnavailable
 			e.report(t)
 		}
+	}
+}
+
+func bothHostCopies(name string, g *gpu) []*probe.Transfer {
+	return []*probe.Transfer{
+		{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
+		{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
 	}
 }
 
@@ -58,10 +62,7 @@ func (e *engine) onNode(b []byte, name string) {
 		return
 	}
 	for _, g := range alive {
-		for _, t := range []*probe.Transfer{
-			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
-			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
-		} {
+		for _, t := range bothHostCopies(name, g) {
 			if e.leaves(t) || e.broken != nil {
 				continue
 			}

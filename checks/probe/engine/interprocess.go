@@ -22,9 +22,8 @@ const ownerTask = "probe-owner"
 // sharedBytes is how much is copied: the test is whether sharing works, not its speed.
 const sharedBytes = 16 << 20
 
-// wayVMM shares memory with another process through a file descriptor. NCCL uses it if
-// the driver has it (NCCL_CUMEM_ENABLE), otherwise the driver's IPC handles, whose name
-// the driver gives: "cudaIpc", "hipIpc".
+// wayVMM shares memory through a file descriptor. NCCL uses it if the driver has it (NCCL_CUMEM_ENABLE), otherwise the
+// driver's IPC handles: "cudaIpc", "hipIpc".
 const wayVMM = "cuMem"
 
 // shared is memory of the owner that another process may open.
@@ -32,8 +31,7 @@ type shared struct {
 	Address string `json:"address"` // Of the GPU.
 	Way     string `json:"way"`
 	Size    uint64 `json:"size"`
-	// Handle is cudaIpc's. The file descriptor of cuMem comes over the
-	// socket, in the order of the list.
+	// Handle is cudaIpc's. The file descriptors of cuMem come over the socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
 	// Failed is the driver's error if it offers the mechanism and then failed.
 	Failed *drive.Failure `json:"failed,omitempty"`
@@ -223,8 +221,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	}
 }
 
-// copyShared copies from a GPU into the owner's memory and has the owner
-// verify it.
+// copyShared copies from a GPU into the owner's memory and has the owner verify it.
 func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index int, s shared, fd int, seed uint64) error {
 	n := min(s.Size, a.size, sharedBytes)
 	if a.kernels == nil {

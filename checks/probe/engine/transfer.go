@@ -70,17 +70,15 @@ func (e *engine) report(t *probe.Transfer) {
 
 type test struct {
 	name string
-	// kernels is true when it needs the probe's kernels, both when it needs
-	// peer access in both directions, once when each unordered pair is tried
-	// once. reads is true when the destination drives.
+	// kernels is true when it needs the probe's kernels, both when it needs peer access in both directions, once when each
+	// unordered pair is tried once, and reads when the destination drives.
 	kernels, both, once, reads bool
 	// staged is true when it needs no peer access at all.
 	staged bool
 	run    run
 }
 
-// run tries one transfer from a to b and notes in t what it finds. Its error
-// comes from the driver, or is drive.ErrHang.
+// run tries one transfer from a to b and notes in t what it finds. Its error is the driver's, or drive.ErrHang.
 type run = func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error
 
 func (e *engine) eachPair(x test) {
@@ -148,9 +146,8 @@ func whyNot(gpus ...*gpu) string {
 	return ""
 }
 
-// attempt runs one test on one pair, again if it comes out wrong or at a rate
-// that cannot be, and finds out after an error whether the contexts can still be
-// used.
+// attempt runs one test on one pair, again if it comes out wrong or at a rate that cannot be, and finds out after an error
+// whether the contexts can still be used.
 func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	e.send(message{Begin: t})
 	a, b := e.gpus[i], e.gpus[j]
@@ -190,16 +187,14 @@ func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	}
 }
 
-// seed returns the seed of an attempt and remembers it. The place in the order
-// of reports numbers the tests.
+// seed returns the seed of an attempt and remembers it. The order of reports numbers the tests.
 func (e *engine) seed(test string, i, j, attempt int) uint64 {
 	s := drive.Seed(slices.Index(reportOrder, test), i, j, attempt)
 	e.seeds = append(e.seeds, s)
 	return s
 }
 
-// usable returns nil when both contexts still work after an error. A stream
-// that does not end is not waited for again.
+// usable returns nil when both contexts still work. A stream that does not end is not waited for again.
 func (e *engine) usable(err error, gpus ...*gpu) error {
 	if errors.Is(err, drive.ErrHang) {
 		return err
@@ -225,8 +220,7 @@ func (e *engine) beginFill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 
 func (e *engine) filled(g *gpu) error { return e.trusted(g, g.judge.Filled()) }
 
-// trusted passes on an error of a GPU's judge. One that does not work is used no more, and what it
-// said before counts for nothing.
+// trusted passes on an error of a GPU's judge. What one that does not work said before counts for nothing.
 func (e *engine) trusted(g *gpu, err error) error {
 	if errors.Is(err, drive.ErrBroken) && g.Outcome == probe.OK {
 		g.lose(err)
@@ -345,8 +339,7 @@ func (e *engine) found(c drive.Comparison) string {
 	return foundOther
 }
 
-// selfCheck has a GPU write a pattern that the host reads and compare one that the host wrote. A kernel and a
-// copy each way work then, and so does the comparison.
+// selfCheck has a GPU write a pattern that the host reads, and compare one that the host wrote.
 func (e *engine) selfCheck(g *gpu) error {
 	if g.MemoryBytes < int64(2*g.size) {
 		return fmt.Errorf("%w: the driver gives the size of a memory of which it allocated %d bytes as %d", drive.ErrBroken, 2*g.size, g.MemoryBytes)
@@ -394,14 +387,12 @@ func (e *engine) selfCheck(g *gpu) error {
 	return nil
 }
 
-// begin puts a transfer into the GPU's stream so many times, between two
-// events that take the time. put is told which time it is.
+// begin puts a transfer into the GPU's stream so many times, between two events. put is told which time it is.
 func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stream) error) error {
 	return e.on(g, func() error { return g.Begin(times, put) })
 }
 
-// end waits for what begin began and returns the seconds that it took. They may
-// be no time at all: see rate.
+// end waits for what begin began and returns the seconds that it took, which may be no time at all.
 func (e *engine) end(g *gpu) (float64, error) {
 	if err := e.wait(g); err != nil {
 		return 0, err
@@ -429,9 +420,8 @@ func rate(bytes uint64, seconds float64) float64 {
 	return roundTo(float64(bytes)/seconds/1e9, 100)
 }
 
-// setRate notes the rate at which the bytes of a transfer arrived. Where the
-// driver's timer gave no time, or one in which no link of these GPUs carries as
-// much, what the transfer reached is not known, and it is not said to be good.
+// setRate notes the rate at which the bytes of a transfer arrived. Where the driver's timer gave no time, or one in which no
+// link carries as much, what the transfer reached is not known, and it is not said to be good.
 func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
 	if t.Outcome != probe.OK {
 		return
@@ -464,8 +454,7 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 // roundTo rounds to 1/parts: the clock tells no more.
 func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
-// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and
-// waits for both.
+// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and waits.
 func (e *engine) lay(a, b *gpu, n, seed uint64) error {
 	return e.layAt(a, b, a.out, b.in, n, seed, guardBytes)
 }
@@ -486,11 +475,9 @@ func (e *engine) arrived(t *probe.Transfer, a, b *gpu, n, seed uint64) error {
 	return e.verify(t, areaOf(b, b.in, n, seed, guardBytes), areaOf(a, a.out, n, seed, 0))
 }
 
-// move moves data from a to b, driven by one of the two, has the owner verify
-// every byte, and notes the rate. The first copy wakes the link and tells how
-// much is worth timing. What is timed are copies of different parts of the
-// buffer, into memory that was poisoned before, so that a copy that did not
-// happen cannot hide behind one that did.
+// move moves data from a to b, has the owner verify every byte, and notes the rate. The first copy wakes the link and tells
+// how much is worth timing. What is timed are copies of different parts of the buffer, into memory that was poisoned before:
+// a copy that did not happen cannot hide behind one that did.
 func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put func(at, n uint64, s gpudriver.Stream) error) error {
 	limit := min(a.size, b.size) / copyTimes &^ (partAlign - 1) // One copy of several.
 	n := min(limit, wakeBytes)
@@ -543,8 +530,7 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 	return nil
 }
 
-// another is a second seed of one attempt; it and the next ones, one for each
-// part, are remembered.
+// another is a second seed of one attempt; it and the next ones, one for each part, are remembered.
 func (e *engine) another(seed uint64) uint64 {
 	s := seed ^ 1<<62
 	for i := range uint64(copyTimes) {
