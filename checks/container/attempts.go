@@ -27,7 +27,6 @@ func (c *reader) readAttempts(ctx context.Context) {
 	c.f.Attempts = &facts.Attempts{}
 	for name, field := range map[string]**facts.Attempt{
 		attempt.SharedMemory: &c.f.Attempts.SharedMemory, attempt.LockedMemory: &c.f.Attempts.LockedMemory,
-		attempt.Connection: &c.f.Attempts.Connection,
 	} {
 		*field = c.attempt("attempts."+name, answer.Results[name])
 	}

@@ -20,13 +20,11 @@ func TestAttempts(t *testing.T) {
 		attempt.GetMempolicy: {Outcome: attempt.Refused, Call: "get_mempolicy", Errno: "SIGSYS"}, attempt.Mlock: ok,
 		attempt.LockedMemory: refused,
 		attempt.SharedMemory: {Outcome: attempt.Unknown, Reason: "only 5 KiB are free"},
-		attempt.Connection:   {Outcome: attempt.OK, Interface: "eth0", Address: "10.0.0.5"},
 	}}).build())
 	c := got.Container
 	expect.That(t, c.GetMempolicy == "SIGSYS" && c.Mlock == "ok", "got %q and %q", c.GetMempolicy, c.Mlock)
 	expect.NoDiff(t, &facts.Attempts{
 		LockedMemory: &facts.Attempt{Outcome: "refused", Call: "mlock2", Errno: "EPERM", Bytes: 64 << 10},
-		Connection:   &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
 	}, c.Attempts, "attempts")
 	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
@@ -49,7 +47,6 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 		"no results":           attempt.Answer{Probed: true},
 		"an outcome of no use": attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.LockedMemory: {Outcome: "fine", Errno: "\x1b[2J"}, attempt.GetMempolicy: {Outcome: "refused"}}},
 		"a negative size":      attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.LockedMemory: {Outcome: "ok", Bytes: -1}}},
-		"an odd address":       attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.Connection: {Outcome: "ok", Interface: "eth0\n", Address: "$(reboot)"}}},
 	} {
 		got := checktest.One(t, Check, attempted(answer).build())
 		c := got.Container
@@ -59,7 +56,5 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 			continue
 		}
 		expect.That(t, c.Attempts.LockedMemory == nil && reasonOf(got, "attempts.locked_memory") != "", "%s: got %+v, %v", name, c.Attempts, got.Unknown)
-		a := c.Attempts.Connection
-		expect.That(t, a == nil || a.Address == "" && a.Interface == `eth0\n`, "%s: got %+v", name, a)
 	}
 }

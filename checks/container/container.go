@@ -32,9 +32,8 @@ file system at /dev/shm, the nodes below /dev, what the NVIDIA kernel driver
 says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
 container is decided by several signs together; none alone is proof.
 get_mempolicy and mlock are really called, in a child process. With the probe,
-up to 64 MiB are locked (without allocating them), a file of 9 MiB without a
-name is made in /dev/shm, and a TCP connection of the child to itself over the
-interface that NCCL takes.`,
+up to 64 MiB are locked (without allocating them), and a file of 9 MiB without
+a name is made in /dev/shm.`,
 	After:  []string{"pci"},
 	Gather: collect,
 }

@@ -66,7 +66,7 @@ const (
 	// Spawn bounds the time until a child's first message: no library is involved,
 	// but an overloaded machine takes long.
 	Spawn = 30 * time.Second
-	// Attempt bounds the calls that a child tries (shared memory, a connection to itself), each of which
+	// Attempt bounds the calls that a child tries (shared memory, locked memory), each of which
 	// takes a second at most. After one that hangs, another child tries the rest; Attempts bounds all.
 	Attempt  = 3 * time.Second
 	Attempts = 8 * time.Second

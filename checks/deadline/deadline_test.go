@@ -72,7 +72,7 @@ func table() []row {
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
 		{"the first message of a child", Spawn, "outcome hang"},
-		{"a call that is tried in a child: shared memory, a connection to itself", Attempt, "its outcome is unknown; the next is tried"},
+		{"a call that is tried in a child: shared memory, locked memory", Attempt, "its outcome is unknown; the next is tried"},
 		{"all such calls", Attempts, "the outcome of the rest is unknown"},
 		{"registering memory of a GPU with a NIC (`--probe full`)", Direct, "its outcome is unknown; another child tries the rest"},
 		{"all registrations, and all reads of a mount", DirectAll, "the outcome of the rest is unknown"},

@@ -1,17 +1,13 @@
 package attempt
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,8 +34,6 @@ func perform(name string, sizes Sizes) Result {
 		return lockMemory(sizes.Locked)
 	case SharedMemory:
 		return shareMemory("/dev/shm", sizes.File)
-	case Connection:
-		return connect()
 	}
 	return Result{Outcome: Unknown, Reason: "no such attempt"}
 }
@@ -180,71 +174,4 @@ func touch(fd int, size int64) Result {
 	}
 	memory[0], memory[size-1] = 1, 1
 	return Of("munmap", unix.Munmap(memory))
-}
-
-// patience bounds a connection of this process to itself. The kernel repeats a lost packet after a second.
-const patience = time.Second
-
-// connect makes a connection of this process to itself, and sends a byte over it.
-func connect() Result {
-	list, err := links()
-	if err != nil {
-		return Result{Outcome: Unknown, Reason: "list the network interfaces: " + err.Error()}
-	}
-	name, address, ok := chosen(list, os.Getenv("NCCL_SOCKET_IFNAME"), os.Getenv("NCCL_SOCKET_FAMILY"))
-	if !ok {
-		return Result{Outcome: Refused, Call: "getifaddrs"}
-	}
-	r := exchange(address)
-	r.Interface, r.Address = name, address.WithZone("").String()
-	return r
-}
-
-func exchange(address netip.Addr) Result {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var l net.ListenConfig
-	listener, err := l.Listen(ctx, "tcp", net.JoinHostPort(address.String(), "0"))
-	if err != nil {
-		return Of("listen", err)
-	}
-	defer func() { _ = listener.Close() }() // Nothing is lost.
-	accepted := make(chan error, 1)
-	go func() {
-		c, err := listener.Accept()
-		if err == nil {
-			_, err = c.Write([]byte{1})
-			err = errors.Join(err, c.Close())
-		}
-		accepted <- err
-	}()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", listener.Addr().String())
-	if err != nil {
-		return late("connect", err)
-	}
-	defer func() { _ = c.Close() }() // All that was sent is read.
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline) // Otherwise the process has one of its own.
-	}
-	if _, err := c.Read(make([]byte, 1)); err != nil {
-		select {
-		case other := <-accepted:
-			if other != nil {
-				return Of("accept", other)
-			}
-		default:
-		}
-		return late("recv", err)
-	}
-	return Of("accept", <-accepted)
-}
-
-// late is outcome with a timeout under the name that the kernel has for it.
-func late(call string, err error) Result {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		err = unix.ETIMEDOUT
-	}
-	return Of(call, err)
 }
