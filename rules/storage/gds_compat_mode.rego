@@ -71,6 +71,11 @@ closed := {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/n
 # gdscheck has lines about RDMA libraries among those about storage.
 supported := {name | some name, "supported" in gds.drivers; not regex.match(`(?i)rdma|peerdirect|dynamic ?routing`, name)}
 
+missing contains {"fact": "storage.gds.drivers", "words": "only a part of the list of storage drivers is known"} if {
+	count(object.filter(gds.drivers, ["NVMe", "NFS"])) < 2
+	count(supported) == 0
+}
+
 asks contains "storage.gds.loaded" if gds.line == 0
 asks contains "storage.gds.properties" if gds.line == 0
 asks contains "storage.gds.drivers" if object.get(gds, "loaded", true)
