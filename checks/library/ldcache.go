@@ -23,9 +23,6 @@ const (
 	oldCacheMagic   = "ld.so-1.7.0"
 	oldCacheHeader  = 16 // The magic of 11 bytes, padding, the number of entries.
 	oldCacheEntry   = 12
-
-	// cacheBigEndian is the low two bits of the header's flags on a big-endian machine.
-	cacheBigEndian = 3
 )
 
 // Flags of an entry: the low byte is the kind of library, the next the
@@ -55,9 +52,6 @@ func parseLdCache(b []byte) ([]cacheEntry, error) {
 	}
 	if len(b) < cacheHeader || string(b[:len(cacheMagic)]) != cacheMagic {
 		return nil, errNoCache
-	}
-	if b[28]&3 == cacheBigEndian {
-		return nil, errors.New("a cache of a big-endian machine")
 	}
 	count := uint64(binary.LittleEndian.Uint32(b[20:]))
 	if room := uint64(len(b)-cacheHeader) / cacheEntryBytes; count > room {
