@@ -185,7 +185,7 @@ func (m model) probe() *probe.Report {
 			if i == j {
 				continue
 			}
-			r.Peers = append(r.Peers, probe.Peer{Source: a, Destination: b, Access: new(true), PerformanceRank: new(0), NativeAtomics: new(false), ArrayAccess: new(true)})
+			r.Peers = append(r.Peers, probe.Peer{Source: a, Destination: b, Access: new(true)})
 			for _, test := range []string{probe.TestCopy, probe.TestStore, probe.TestLoad} {
 				r.Transfers = append(r.Transfers, m.transfer(test, i, j))
 			}

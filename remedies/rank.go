@@ -212,9 +212,6 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 		if proof, tried := triedBy(here.Facts, c.apply); tried {
 			c.proof = &proof
 		}
-		if proof, tried := raisedBy(here.Facts, c.remedy); tried {
-			c.proof = &proof
-		}
 		c.cost = costOf(here.Facts, c.apply.Environment)
 		c.edit(here)
 		c.rate()

@@ -67,8 +67,7 @@ type Remedy struct {
 	// Verify says how to see that it worked; gpudoctor's own command first.
 	Verify string `yaml:"verify" json:"verify"`
 	// Proof names the test of the probe whose success proves it: for
-	// nccl-p2p-disable "host-staged"; or the limit whose raising in the probe of
-	// collectives proves it, "limits-raised/nofile".
+	// nccl-p2p-disable "host-staged".
 	Proof string `yaml:"proof,omitempty" json:"-"`
 	// Sources are URLs or documents.
 	Sources []string `yaml:"sources" json:"links"`

@@ -50,30 +50,6 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 	return p, true
 }
 
-// raisedBy says what collectives did with the limit raised that a remedy raises, where they fail without.
-func raisedBy(f *facts.Facts, r Remedy) (p Proof, tried bool) {
-	limit, is := strings.CutPrefix(r.Proof, probe.ArmLimits+"/")
-	if !is || f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || !f.Collectives.Arms[0].Outcome.Failed() {
-		return p, false
-	}
-	first := &f.Collectives.Arms[0]
-	for _, a := range f.Collectives.Arms[1:] {
-		if _, raised := a.Raised[limit]; !raised || !a.Outcome.Correct() {
-			continue
-		}
-		p = Proof{Outcome: Proven, Before: first.Outcome, After: a.Outcome}
-		for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
-			p.Tried = append(p.Tried, "ulimit "+ulimits[name])
-		}
-		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct after %s", strings.ToUpper(f.Collectives.Library), failing[first.Outcome], strings.Join(p.Tried, " and "))
-		return p, true
-	}
-	return p, false
-}
-
-// ulimits are the arguments by which a shell raises a soft limit to the hard one.
-var ulimits = map[string]string{"nofile": "-Sn $(ulimit -Hn)", "memlock": "-Sl $(ulimit -Hl)"}
-
 // armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.
 func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 	if f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || len(a.Environment)+len(a.Unset) == 0 {

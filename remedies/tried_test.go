@@ -139,25 +139,3 @@ func TestProvenByItself(t *testing.T) {
 		}
 	}
 }
-
-// TestRaised checks, for each outcome before and after, and each limit, that only a failure which is gone with
-// that limit raised proves what raises it.
-func TestRaised(t *testing.T) {
-	for _, before := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
-		for _, after := range []probe.Outcome{probe.OK, probe.Hang, probe.Error, probe.Unknown} {
-			for _, raised := range []map[string]int64{nil, {"nofile": 4096}, {"memlock": -1}, {"nofile": 4096, "memlock": -1}} {
-				f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", Arms: []probe.Arm{
-					{Name: probe.ArmConfigured, Outcome: before}, {Name: probe.ArmLimits, Outcome: after, Raised: raised},
-				}}}
-				for _, id := range []string{"raise-process-limits", "raise-memlock", "raise-memlock-limits", "reboot", "nccl-p2p-disable"} {
-					r, ok := builtin(t).Remedy(id)
-					expect.Must(t, ok, "no remedy %s", id)
-					_, is := raised[map[string]string{"raise-process-limits": "nofile", "raise-memlock": "memlock", "raise-memlock-limits": "memlock"}[id]]
-					p, tried := raisedBy(f, r)
-					want := is && before.Failed() && after == probe.OK
-					expect.That(t, tried == want && (!tried || p.Outcome == Proven && len(p.Tried) == len(raised)), "%s, then %s with %v: %s: %t, %+v", before, after, raised, id, tried, p)
-				}
-			}
-		}
-	}
-}

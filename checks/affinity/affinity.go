@@ -84,7 +84,6 @@ func nearer(have []Near, n Near) []Near {
 	return have
 }
 
-// machine is what the facts say of devices, by address.
 type machine struct {
 	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
 	// and name of one that can carry the traffic of GPUs.
@@ -110,7 +109,6 @@ func newMachine(f *facts.Facts) *machine {
 // devices are known, only these can.
 func (m *machine) carries(nic string) bool { return len(m.carrying) == 0 || m.carrying[nic] }
 
-// gpu finds a GPU, and adds it where it is not there yet.
 func (m *machine) gpu(address string) *GPU {
 	g := m.gpus[address]
 	if g == nil {
@@ -129,8 +127,7 @@ func (m *machine) near(p *facts.Pair) Near {
 	return n
 }
 
-// CPUsOf are the CPUs of the NUMA node of a GPU, as the kernel lists them; empty if they are not
-// known.
+// CPUsOf are the CPUs of the NUMA node of a GPU, as the kernel lists them; empty if not known.
 func CPUsOf(f *facts.Facts, address string) string {
 	node := NodeOf(f, address)
 	if node == nil || f.NUMA == nil {
@@ -155,8 +152,7 @@ func NodeOf(f *facts.Facts, address string) *int {
 	return nil
 }
 
-// PathTo is the path between a GPU, named by its address or as "GPU4", and an RDMA device; nil if
-// it is not known.
+// PathTo is the path between a GPU, named by its address or as "GPU4", and an RDMA device.
 func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
 	if gpu == "" {
 		return nil
@@ -171,8 +167,7 @@ func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
 	return nil
 }
 
-// gpuNames are the names of a GPU in pairs. Of an address without its PCI domain, as perftest
-// prints it, the domain is looked up.
+// gpuNames are the names of a GPU in pairs. perftest prints addresses without the PCI domain.
 func gpuNames(f *facts.Facts, gpu string) []string {
 	names := []string{gpu}
 	if _, tail, ok := strings.Cut(gpu, ":"); ok {
@@ -203,7 +198,6 @@ func inDomains(devices []facts.GPU, tail string) []string {
 	return found
 }
 
-// nicNames are the names of an RDMA device in pairs.
 func nicNames(f *facts.Facts, device string) []string {
 	names := []string{device}
 	for _, p := range f.NICs.Ports() {
@@ -240,7 +234,6 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 	return gbps, basis
 }
 
-// bondOf is the bond of that name, if it has several links.
 func bondOf(f *facts.Facts, name string) *facts.Bond {
 	for i := range f.NICs.Bonds {
 		if b := &f.NICs.Bonds[i]; name != "" && b.Name == name && len(b.Members) > 1 && b.Mode != "active-backup" {
@@ -261,8 +254,7 @@ func slowestMember(f *facts.Facts, b *facts.Bond) float64 {
 	return slowest
 }
 
-// NetworkRate is what the nearest NICs of one GPU carry together in GB/s, of the GPU that has the
-// least, and why; 0 where one of them is not known.
+// NetworkRate is the least that the nearest NICs of one GPU carry together in GB/s, and why; 0 if one is not known.
 func NetworkRate(f *facts.Facts) (gbps float64, basis string) {
 	for _, g := range Of(f) {
 		sum := 0.0
@@ -298,8 +290,7 @@ func UplinkBasis(f *facts.Facts, h *facts.HostPath) string {
 
 const ofSwitch = " uplink of the switch at "
 
-// Uplink is the kind of uplink that all of some bases name: "PCIe 4.0 x8 uplink"; empty where they
-// name different ones, or none.
+// Uplink is the kind of uplink that all of some bases name: "PCIe 4.0 x8 uplink"; empty where they differ.
 func Uplink(bases []string) string {
 	kind := ""
 	for i, basis := range bases {

@@ -27,6 +27,7 @@ const nodesFolder = "/sys/devices/system/node"
 
 func collect(_ context.Context, g *gather.Gathering) error {
 	f := &facts.NUMAFacts{}
+	g.Facts.NUMA = f
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
 		f.Balancing = new(int(n))
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
@@ -45,20 +46,16 @@ func collect(_ context.Context, g *gather.Gathering) error {
 	names, err := g.Host.Dir(nodesFolder)
 	if err != nil {
 		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", nodesFolder, gather.Cause(err)), gather.HintFor(err))
-		g.Facts.NUMA = f
 		return nil
 	}
 	f.Nodes = []facts.NUMANode{}
 	for _, name := range names {
 		number, found := strings.CutPrefix(name, "node")
-		id, err := strconv.Atoi(number)
-		if !found || err != nil || id < 0 {
-			continue
+		if id, err := strconv.Atoi(number); found && err == nil && id >= 0 {
+			f.Nodes = append(f.Nodes, readNode(g, id, allowed))
 		}
-		f.Nodes = append(f.Nodes, readNode(g, id, allowed))
 	}
 	slices.SortStableFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
-	g.Facts.NUMA = f
 	return nil
 }
 
@@ -66,29 +63,34 @@ func collect(_ context.Context, g *gather.Gathering) error {
 func readNode(g *gather.Gathering, id int, allowed *big.Int) facts.NUMANode {
 	dir := nodesFolder + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
-	missing := func(fact string, err error) {
-		g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))
+	read := func(fact, file string, take func(text string) error) {
+		text, err := g.Host.Text(dir + file)
+		if err == nil {
+			err = take(text)
+		}
+		if err != nil {
+			g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))
+		}
 	}
-	if text, err := g.Host.Text(dir + "/cpulist"); err != nil {
-		missing("cpus", err)
-	} else if cpus, err := parseCPUList(text); err != nil {
-		missing("cpus", fmt.Errorf("read %s: %w", dir+"/cpulist", err))
-	} else {
+	read("cpus", "/cpulist", func(text string) error {
+		cpus, err := parseCPUList(text)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", dir+"/cpulist", err)
+		}
 		node.CPUs = text
 		if allowed != nil {
 			node.AllowedCPUs = new(common(cpus, allowed))
 		}
-	}
-	if text, err := g.Host.Text(dir + "/meminfo"); err != nil {
-		missing("memory_bytes", err)
-	} else {
+		return nil
+	})
+	read("memory_bytes", "/meminfo", func(text string) error {
 		node.MemoryBytes = host.KiB(host.Value(text, fmt.Sprintf("Node %d MemTotal", id)))
-	}
+		return nil
+	})
 	return node
 }
 
-// maxCPU bounds the numbers in a CPU list: the kernel itself stops at 8192
-// (NR_CPUS_RANGE_END, arch/x86/Kconfig).
+// maxCPU bounds the numbers in a CPU list: the kernel stops at 8192 (NR_CPUS_RANGE_END, arch/x86/Kconfig).
 const maxCPU = 1 << 16
 
 var errCPUList = errors.New("not a list of CPUs")
@@ -117,7 +119,6 @@ func parseCPUList(s string) (*big.Int, error) {
 	return set, nil
 }
 
-// common counts the CPUs that are in both sets.
 func common(a, b *big.Int) int {
 	n := 0
 	for _, word := range new(big.Int).And(a, b).Bits() {
@@ -126,8 +127,7 @@ func common(a, b *big.Int) int {
 	return n
 }
 
-// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
-// where one is not a list.
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79").
 func CommonCPUs(a, b string) (int, bool) {
 	x, err1 := parseCPUList(a)
 	y, err2 := parseCPUList(b)

@@ -24,13 +24,9 @@ func (c *reader) readAttempts(ctx context.Context) {
 		})
 		return
 	}
-	c.f.Attempts = &facts.Attempts{}
-	for name, field := range map[string]**facts.Attempt{
-		attempt.SharedMemory: &c.f.Attempts.SharedMemory, attempt.LockedMemory: &c.f.Attempts.LockedMemory,
-		attempt.SetMempolicy: &c.f.Attempts.SetMempolicy, attempt.Mbind: &c.f.Attempts.Mbind, attempt.MovePages: &c.f.Attempts.MovePages,
-		attempt.Connection: &c.f.Attempts.Connection,
-	} {
-		*field = c.attempt("attempts."+name, answer.Results[name])
+	c.f.Attempts = &facts.Attempts{
+		SharedMemory: c.attempt("attempts.shared_memory", answer.Results[attempt.SharedMemory]),
+		LockedMemory: c.attempt("attempts.locked_memory", answer.Results[attempt.LockedMemory]),
 	}
 }
 

@@ -66,12 +66,12 @@ const (
 	// Spawn bounds the time until a child's first message: no library is involved,
 	// but an overloaded machine takes long.
 	Spawn = 30 * time.Second
-	// Attempt bounds the calls that a child tries (shared memory, a connection to itself), each of which
+	// Attempt bounds the calls that a child tries (shared memory, locked memory), each of which
 	// takes a second at most. After one that hangs, another child tries the rest; Attempts bounds all.
 	Attempt  = 3 * time.Second
 	Attempts = 8 * time.Second
-	// Direct bounds each call by which a child registers memory of a GPU with a NIC, or has cuFile read into it:
-	// starting the driver for one GPU takes a second or two. DirectAll bounds all of each kind.
+	// Direct bounds each call by which a child registers memory of a GPU with a NIC: starting the driver for one GPU
+	// takes a second or two. DirectAll bounds all of them.
 	Direct    = 10 * time.Second
 	DirectAll = 30 * time.Second
 	// Kill is how long a child may take to exit once it was killed or its task has

@@ -11,13 +11,6 @@ type Attempts struct {
 	// limit and allocates none. Bytes is the largest that was locked, up to 64 MiB, or the size
 	// that was refused.
 	LockedMemory *Attempt `json:"locked_memory,omitempty"`
-	// SetMempolicy, Mbind and MovePages are these calls, for the child's own thread and memory.
-	SetMempolicy *Attempt `json:"set_mempolicy,omitempty"`
-	Mbind        *Attempt `json:"mbind,omitempty"`
-	MovePages    *Attempt `json:"move_pages,omitempty"`
-	// Connection is a TCP connection of the child to itself, at the address of the interface that
-	// NCCL takes for its rendezvous (ncclFindInterfaces in src/misc/socket.cc).
-	Connection *Attempt `json:"connection,omitempty"`
 }
 
 // Attempt is the outcome of one of them.
@@ -30,7 +23,4 @@ type Attempt struct {
 	Errno string `json:"errno,omitempty"`
 	// Bytes is the size, of memory.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Interface and Address are those of a connection; Interface is empty if NCCL finds none.
-	Interface string `json:"interface,omitempty"`
-	Address   string `json:"address,omitempty"`
 }

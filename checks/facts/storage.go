@@ -8,9 +8,6 @@ type StorageFacts struct {
 	Drives []NVMeDrive `json:"drives,omitzero"`
 	// Arrays are the arrays of the md driver, of /sys/block/*/md.
 	Arrays []RAIDArray `json:"arrays,omitzero"`
-	// Mounts are the file systems that hold data, of /proc/self/mountinfo: those on block
-	// devices, and those of file servers. Each is listed once.
-	Mounts []Mount `json:"mounts,omitzero"`
 	// GDS is GPUDirect Storage.
 	GDS *GDS `json:"gds,omitempty"`
 }
@@ -26,17 +23,6 @@ type NVMeDrive struct {
 	Address string `json:"address,omitempty"`
 	// State is "live", "new", "resetting", "connecting", "deleting" or "dead", from state.
 	State string `json:"state,omitempty"`
-	// Namespaces are its block devices; nil is not known.
-	Namespaces []NVMeNamespace `json:"namespaces,omitzero"`
-}
-
-// NVMeNamespace is a block device of an NVMe drive.
-type NVMeNamespace struct {
-	// Name is that of the block device: "nvme0n1". With multipath, the controller has
-	// "nvme0c1n1", and programs use "nvme0n1".
-	Name string `json:"name"`
-	// SizeBytes is from size, which counts sectors of 512 bytes.
-	SizeBytes int64 `json:"size_bytes,omitempty"`
 }
 
 // RAIDArray is an array of the md driver. Its files are below /sys/block/NAME/md
@@ -65,22 +51,6 @@ type RAIDMember struct {
 	Device string `json:"device"`
 	// State is "in_sync", "faulty", "spare", ... or several of these with commas, from state.
 	State string `json:"state,omitempty"`
-}
-
-// Mount is a mounted file system.
-type Mount struct {
-	// Path is the mount point, Type the type of the file system ("ext4", "nfs4", "lustre").
-	Path string `json:"path"`
-	Type string `json:"type"`
-	// Network is true for the file systems of file servers.
-	Network bool `json:"network,omitempty"`
-	// Device is the block device below ("nvme0n1p1", "md0", "dm-3"), from /sys/dev/block, and
-	// Drives are the NVMe controllers below that: through partitions, and through md and dm as
-	// /sys/class/block/*/slaves shows them. Empty means none, nil not known.
-	Device string   `json:"device,omitempty"`
-	Drives []string `json:"drives,omitzero"`
-	// ReadOnly is the option ro.
-	ReadOnly bool `json:"read_only,omitempty"`
 }
 
 // GDS is GPUDirect Storage: as the machine shows it, or as gdscheck -p does. Source is the folder or

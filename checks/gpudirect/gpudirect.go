@@ -1,9 +1,7 @@
-// Package gpudirect says whether NICs and drives really reach the memory of GPUs: a child registers memory of
-// each GPU with a NIC through libibverbs (GPUDirect RDMA), and cuFile reads a file into it (GPUDirect Storage).
-// Modules and versions say only what should work.
+// Package gpudirect says whether NICs really reach the memory of GPUs: a child registers memory of each GPU with a
+// NIC through libibverbs (GPUDirect RDMA). Modules and versions say only what should work.
 //
-// Nothing that is tried outlives the child: memory and its registrations are the child's own, and the file
-// that is read has a name only while cuFile opens it.
+// Nothing that is tried outlives the child: memory and its registrations are the child's own.
 package gpudirect
 
 import (
@@ -26,100 +24,128 @@ import (
 // Check is the check of the section "gpudirect".
 var Check = &gather.Check{
 	Name:    section,
-	After:   []string{"pci", "gpus", "links", "nics", "storage", "transfers"},
+	After:   []string{"pci", "gpus", "links", "nics", "transfers"},
 	Patient: true,
 	Gather:  collect,
 }
 
-const section = "gpudirect"
+const (
+	section = "gpudirect"
+	// question is answered with an Answer.
+	question     = "gpudirect-registrations"
+	registerTask = "register with NICs"
+	// maxChildren bounds the children that continue after one that ended: each starts the driver again.
+	maxChildren = 3
+)
+
+// The ways to register memory with an RDMA device.
+const (
+	// wayHost is memory of the process: the control, which needs no GPU.
+	wayHost = "host"
+	// wayDMABuf is memory of a GPU that its driver gives as a DMA-BUF, wayPeermem the same by its address, for
+	// which the module nvidia-peermem gives the pages.
+	wayDMABuf  = "dmabuf"
+	wayPeermem = "peermem"
+)
+
+// Try is one thing to try.
+type Try struct {
+	Way string `json:"way"`
+	// GPU is its PCI address, empty for wayHost, Device the name of an RDMA device.
+	GPU    string `json:"gpu,omitempty"`
+	Device string `json:"device,omitempty"`
+}
+
+// Tried is what came of it.
+type Tried struct {
+	Try
+
+	Result attempt.Result `json:"result"`
+}
+
+// Answer is what was tried, in order.
+type Answer struct {
+	Tried []Tried `json:"tried"`
+}
+
+func init() { attempt.Register(registerTask, newRegistrar) }
 
 func collect(ctx context.Context, g *gather.Gathering) error {
 	f := g.Facts
-	r := &reader{g: g, gpus: gpusOf(f), nics: nicsOf(f), mounts: mountsOf(f)}
-	if t := f.Transfers; t != nil && t.API == "hip" && t.Mode == probe.Full && len(r.nics) > 0 {
+	gpus, nics, t := gpusOf(f), nicsOf(f), f.Transfers
+	if t != nil && t.API == "hip" && t.Mode == probe.Full && len(nics) > 0 {
 		g.Add(facts.Unknown{Section: section, Reason: "it is tried only with CUDA", Kind: facts.NotAsked})
 		return nil
 	}
-	if f.Transfers == nil && !g.Host.Recorded() || len(r.nics)+len(r.mounts) == 0 || len(r.gpus) == 0 {
+	if t == nil && !g.Host.Recorded() || len(nics) == 0 || len(gpus) == 0 {
 		return nil // Nothing can be tried, and no rule misses it.
 	}
-	if !g.Host.Recorded() && f.Transfers.Mode != probe.Full {
+	if !g.Host.Recorded() && t.Mode != probe.Full {
 		g.Add(facts.Unknown{Section: section, Reason: "only the full probe tries it", Hint: "use --probe full", Kind: facts.NotAsked})
 		return nil
 	}
-	d := &facts.GPUDirectFacts{}
-	r.registrations(ctx, d)
-	r.reads(ctx, d)
-	r.gaps.Report(g)
-	if d.NICs != nil || d.Reads != nil {
-		f.GPUDirect = d
+	if len(nics) > maxNICs {
+		g.Unknown(section, "nics", fmt.Sprintf("only the first %d of %d RDMA devices were tried", maxNICs, len(nics)), "")
+		nics = nics[:maxNICs]
+	}
+	g.Options.Progress("registering GPU memory with NICs")
+	a, err := ask(ctx, g, tries(nics, pairs(f, gpus, nics)))
+	switch {
+	case errors.Is(err, host.ErrNotRecorded): // A recording that is older, or made without the full probe, is no failure.
+		g.Add(facts.Unknown{Section: section, Fact: "nics", Reason: "the recording holds no such attempt", Kind: facts.NotRecorded})
+	case err != nil:
+		g.Unknown(section, "nics", gather.Cause(err), gather.HintFor(err))
+	default:
+		f.GPUDirect = &facts.GPUDirectFacts{NICs: registrations(g, a)}
 	}
 	return nil
 }
 
-type reader struct {
-	g      *gather.Gathering
-	gpus   []string
-	nics   []nic
-	mounts []facts.Mount
-	gaps   gather.Gaps
-}
-
 var errLate = errors.New("too little time was left for it")
 
-// ask puts a question that children answer, early enough to end them before the time of the whole is over.
-func (r *reader) ask(ctx context.Context, question string, by func(ctx context.Context, l Limits) (*Answer, error)) (*Answer, error) {
-	end, bounded := ctx.Deadline()
-	end = end.Add(-deadline.Kill - deadline.Judge)
-	l := Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct)}
-	var a Answer
-	err := r.g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) {
-		if !bounded {
-			return by(ctx, l)
+// ask has children make the tries, early enough to end them before the time of the whole is over.
+func ask(ctx context.Context, g *gather.Gathering, tries []Try) (a *Answer, err error) {
+	a = &Answer{}
+	err = g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) {
+		step, all := min(cmp.Or(g.Options.ProbeTimeout, deadline.Direct), deadline.Direct), deadline.DirectAll
+		if end, bounded := ctx.Deadline(); bounded {
+			all = min(all, time.Until(end)-deadline.Kill-deadline.Judge)
 		}
-		if time.Until(end) < deadline.Judge {
+		if all < deadline.Judge {
 			return nil, errLate
 		}
-		ctx, cancel := context.WithDeadline(ctx, end)
-		defer cancel()
-		return by(ctx, l)
-	}, &a)
+		return register(ctx, tries, step, all)
+	}, a)
 	a.Tried = a.Tried[:min(len(a.Tried), maxTried)]
-	return &a, err
+	return a, err
 }
 
-// note says why nothing is known. That a recording is older, or was made without the full probe, is no failure.
-func (r *reader) note(fact string, err error) {
-	if errors.Is(err, host.ErrNotRecorded) {
-		r.g.Add(facts.Unknown{Section: section, Fact: fact, Reason: "the recording holds no such attempt", Kind: facts.NotRecorded})
-		return
-	}
-	r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
-}
-
-// registrations reads what NICs register.
-func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
-	if len(r.nics) == 0 {
-		return
-	}
-	nics := r.nics
-	if len(nics) > maxNICs {
-		r.g.Unknown(section, "nics", fmt.Sprintf("only the first %d of %d RDMA devices were tried", maxNICs, len(nics)), "")
-		nics = nics[:maxNICs]
-	}
-	r.g.Options.Progress("registering GPU memory with NICs")
-	a, err := r.ask(ctx, askRegistrations, func(ctx context.Context, l Limits) (*Answer, error) {
-		return register(ctx, tries(nics, pairs(r.g.Facts, r.gpus, nics)), l)
-	})
+// register makes the tries: each takes as long as step, and all of them as long as all, at most.
+func register(ctx context.Context, tries []Try, step, all time.Duration, env ...string) (*Answer, error) {
+	s := attempt.Series[Try]{Task: registerTask, Env: append([]string{"CUDA_CACHE_DISABLE=1"}, env...), Children: maxChildren, Step: step, All: all}
+	results, err := s.Run(ctx, tries)
 	if err != nil {
-		r.note("nics", err)
-		return
+		return nil, err
 	}
-	d.NICs = []facts.DirectNIC{}
+	a := &Answer{}
+	for i, t := range tries {
+		a.Tried = append(a.Tried, Tried{t, results[i]})
+	}
+	return a, nil
+}
+
+// registrations are an answer as facts. What is not known has no outcome, and a reason.
+func registrations(g *gather.Gathering, a *Answer) []facts.DirectNIC {
+	shown := func(s string) string { return escape.Printable(s, gather.MaxShown) }
+	all := []facts.DirectNIC{}
+	var gaps gather.Gaps
 	for _, t := range a.Tried {
-		outcome := r.outcome("nics", t)
-		device, address := escape.Printable(t.Device, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
-		n := entry(&d.NICs, func(n facts.DirectNIC) bool { return n.Device == device }, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
+		device, address := shown(t.Device), shown(t.GPU)
+		outcome, why := t.Result.Fact()
+		if outcome == nil {
+			gaps.Add(device, section, "nics."+shown(t.Way), why, "")
+		}
+		n := entry(&all, func(n facts.DirectNIC) bool { return n.Device == device }, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
 		switch t.Way {
 		case wayHost:
 			n.Host = outcome
@@ -132,16 +158,8 @@ func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
 			}
 		}
 	}
-}
-
-// outcome is a result as a fact; nil for one that is not known.
-func (r *reader) outcome(fact string, t Tried) *facts.Attempt {
-	a, why := t.Result.Fact()
-	if a == nil {
-		shown := func(s string) string { return escape.Printable(s, gather.MaxShown) }
-		r.gaps.Add(shown(cmp.Or(t.Device, t.Mount)), section, fact+"."+shown(t.Way), why, "")
-	}
-	return a
+	gaps.Report(g)
+	return all
 }
 
 // entry finds an element of a list, and adds it where it is not there yet.
@@ -152,47 +170,4 @@ func entry[T any](list *[]T, is func(T) bool, added T) *T {
 		i = len(*list) - 1
 	}
 	return &(*list)[i]
-}
-
-// reads reads what cuFile reads.
-func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
-	if len(r.mounts) == 0 {
-		return
-	}
-	r.g.Options.Progress("reading with cuFile")
-	a, err := r.ask(ctx, askReads, func(ctx context.Context, l Limits) (*Answer, error) {
-		var all Answer
-		for i := range r.mounts {
-			a := readMount(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
-			all.Tried = append(all.Tried, a.Tried...)
-		}
-		return &all, nil
-	})
-	if err != nil {
-		r.note("reads", err)
-		return
-	}
-	d.Reads = []facts.DirectRead{}
-	for _, t := range a.Tried {
-		mount, gpu := escape.Printable(t.Mount, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
-		o := entry(&d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu }, facts.DirectRead{Mount: mount, GPU: gpu})
-		switch t.Way {
-		case wayDirect:
-			o.Direct = r.read(t)
-		case wayConfigured:
-			o.Configured = r.read(t)
-		}
-	}
-}
-
-// read is the result of a read as a fact; nil for one that is not known.
-func (r *reader) read(t Tried) *facts.CuFileRead {
-	if t.Result.Outcome == attempt.Corrupt {
-		return &facts.CuFileRead{Outcome: attempt.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
-	}
-	a := r.outcome("reads", t)
-	if a == nil {
-		return nil
-	}
-	return &facts.CuFileRead{Outcome: a.Outcome, Call: a.Call, Error: a.Errno, Bytes: a.Bytes}
 }

@@ -12,13 +12,14 @@ import (
 // verbsLibrary is the name by which NCCL and UCX load libibverbs.
 const verbsLibrary = "libibverbs.so.1"
 
-// verbs is libibverbs: its functions have the signatures of the manual pages of rdma-core (ibv_reg_mr(3)).
-// ibv_reg_mr is a macro there as well, which calls the function unless the access flags are unusual.
+// verbs is libibverbs, with the errno of the C library.
 type verbs struct {
+	verbsCalls
 	libc
-	calls verbsCalls
 }
 
+// verbsCalls have the signatures of the manual pages of rdma-core (ibv_reg_mr(3)). ibv_reg_mr is a macro there as
+// well, which calls the function unless the access flags are unusual.
 type verbsCalls struct {
 	GetDeviceList func(n *int32) uintptr                                    `c:"ibv_get_device_list,needed"`
 	GetDeviceName func(device uintptr) uintptr                              `c:"ibv_get_device_name,needed"`
@@ -30,16 +31,9 @@ type verbsCalls struct {
 	DeregMR     func(mr uintptr) int32                                             `c:"ibv_dereg_mr,needed"`
 }
 
-// libc is the C library of this process.
 type libc struct {
 	// ErrnoLocation gives the address of this thread's errno.
 	ErrnoLocation func() uintptr `c:"__errno_location,needed"`
-}
-
-// errno is this thread's errno. The caller has locked its thread.
-func (c *libc) errno() *int32 {
-	at := c.ErrnoLocation()
-	return *(**int32)(unsafe.Pointer(&at))
 }
 
 // access is what NCCL asks for: IBV_ACCESS_LOCAL_WRITE, REMOTE_WRITE and REMOTE_READ (libibverbs/verbs.h).
@@ -50,22 +44,23 @@ const maxDevices = 1 << 10
 
 var errNoErrno = errors.New("it failed without an error")
 
-// load opens a library, which people know by a name, and binds its functions and those of the C library.
-func load(name, library string, functions any, c *libc) error {
-	handle, err := gpudriver.Open(library)
+func loadVerbs() (*verbs, error) {
+	handle, err := gpudriver.Open(verbsLibrary)
 	if err != nil {
-		return fmt.Errorf("load %s: %w", name, err)
+		return nil, fmt.Errorf("load libibverbs: %w", err)
 	}
-	missing := append(gpudriver.BindAll(handle, "c", functions, nil), gpudriver.BindAll(gpudriver.Global, "c", c, nil)...)
+	v := &verbs{}
+	missing := append(gpudriver.BindAll(handle, "c", &v.verbsCalls, nil), gpudriver.BindAll(gpudriver.Global, "c", &v.libc, nil)...)
 	if len(missing) > 0 {
-		return fmt.Errorf("%s: the library lacks %s", library, missing[0])
+		return nil, fmt.Errorf("%s: the library lacks %s", verbsLibrary, missing[0])
 	}
-	return nil
+	return v, nil
 }
 
 // call makes a call that returns 0 when it fails, and then sets errno. The caller has locked its thread.
 func (v *verbs) call(f func() uintptr) (uintptr, error) {
-	errno := v.errno()
+	at := v.ErrnoLocation()
+	errno := *(**int32)(unsafe.Pointer(&at))
 	*errno = 0
 	result := f()
 	switch {
@@ -80,13 +75,13 @@ func (v *verbs) call(f func() uintptr) (uintptr, error) {
 // devices are the devices that the library offers, by name. The list is kept: the devices are gone with it.
 func (v *verbs) devices() (map[string]uintptr, error) {
 	var n int32
-	list, err := v.call(func() uintptr { return v.calls.GetDeviceList(&n) })
+	list, err := v.call(func() uintptr { return v.GetDeviceList(&n) })
 	if err != nil {
 		return nil, fmt.Errorf("ibv_get_device_list: %w", err)
 	}
 	found := make(map[string]uintptr)
 	for _, d := range unsafe.Slice(*(**uintptr)(unsafe.Pointer(&list)), max(0, min(n, maxDevices))) {
-		found[gpudriver.Text(v.calls.GetDeviceName(d))] = d
+		found[gpudriver.Text(v.GetDeviceName(d))] = d
 	}
 	return found, nil
 }

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// Regexp is a regular expression that is compiled on first use. Its methods are some of those of
-// regexp.Regexp, and safe for concurrent use. FindStringSubmatch and MatchString try it only on
-// texts that hold the literals that every match holds: searching for literals is many times faster.
+// Regexp is a regular expression that is compiled on first use, safe for concurrent use. FindStringSubmatch and MatchString
+// try it only on texts that hold the literals that every match holds: searching for literals is many times faster.
 type Regexp struct {
 	expression string
 	once       sync.Once

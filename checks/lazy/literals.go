@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// literals are those that a match needs.
 func (r *Regexp) literals() []literals {
 	r.parse.Do(func() {
 		if tree, err := syntax.Parse(r.expression, syntax.Perl); err == nil {
@@ -28,24 +27,20 @@ func (r *Regexp) May(text string) bool {
 }
 
 const (
-	// leastLiteral is the length of the shortest literal that is searched for: most
-	// lines hold shorter ones.
+	// leastLiteral is the length of the shortest literal that is searched for: most lines hold shorter ones.
 	leastLiteral = 3
-	// maxLiterals bounds a list of literals: searching for more of them takes as long
-	// as the regular expression.
+	// maxLiterals bounds a list of literals: searching for more takes as long as the regular expression.
 	maxLiterals = 16
 )
 
 // literals are texts of which a match holds at least one.
 type literals []string
 
-// shortest is the length of the shortest of them.
 func (l literals) shortest() int {
 	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// needsOf returns the literals that each match of an expression holds, as far as they
-// are known.
+// needsOf returns the literals that each match of an expression holds, as far as they are known.
 func needsOf(e *syntax.Regexp) []literals {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -74,8 +69,7 @@ func needsOf(e *syntax.Regexp) []literals {
 	return nil
 }
 
-// oneOfEach joins the most selective literals of each alternative; nil if one has
-// none.
+// oneOfEach joins the most selective literals of each alternative; nil if one has none.
 func oneOfEach(alternatives []*syntax.Regexp) literals {
 	var all literals
 	for _, a := range alternatives {
@@ -91,7 +85,6 @@ func oneOfEach(alternatives []*syntax.Regexp) literals {
 	return all
 }
 
-// containsAny reports whether a text holds one of several literals.
 func containsAny(s string, literals []string) bool {
 	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
 }

@@ -7,19 +7,15 @@ import (
 	"fmt"
 )
 
-// cacheEntry is one library that the loader's cache names.
 type cacheEntry struct {
 	// name is what programs ask for: "libcuda.so.1".
 	name string
 	path string
 }
 
-// The layout of /etc/ld.so.cache (glibc, sysdeps/generic/dl-cache.h): a
-// header of 48 bytes (magic, number of entries, length of the strings, flags,
-// offset of extensions), then entries of 24 bytes (flags, offset of the name,
-// offset of the path, OS version, hardware capabilities), then strings that
-// end in NUL. Offsets count from the header. Systems before glibc 2.32 put a
-// cache of the older format in front of it.
+// The layout of /etc/ld.so.cache (glibc, sysdeps/generic/dl-cache.h): a header of 48 bytes (magic, number of entries, length
+// of the strings, flags), then entries of 24 bytes (flags, offset of the name, offset of the path, OS version, capabilities),
+// then strings that end in NUL. Systems before glibc 2.32 put a cache of the older format in front of it.
 const (
 	cacheMagic      = "glibc-ld.so.cache1.1"
 	cacheHeader     = 48
@@ -27,10 +23,6 @@ const (
 	oldCacheMagic   = "ld.so-1.7.0"
 	oldCacheHeader  = 16 // The magic of 11 bytes, padding, the number of entries.
 	oldCacheEntry   = 12
-
-	// cacheBigEndian is the value of the two low bits of the header's flags
-	// in a cache of a big-endian machine.
-	cacheBigEndian = 3
 )
 
 // Flags of an entry: the low byte is the kind of library, the next the
@@ -44,8 +36,7 @@ const (
 
 var errNoCache = errors.New("not a cache of the glibc loader")
 
-// parseLdCache parses the loader's cache and returns the libraries of 64 bits
-// that it names, in its order. Entries that point outside it are left out.
+// parseLdCache returns the libraries of 64 bits that the loader's cache names. Entries that point outside it are left out.
 func parseLdCache(b []byte) ([]cacheEntry, error) {
 	if bytes.HasPrefix(b, []byte(oldCacheMagic)) {
 		if len(b) < oldCacheHeader {
@@ -61,9 +52,6 @@ func parseLdCache(b []byte) ([]cacheEntry, error) {
 	}
 	if len(b) < cacheHeader || string(b[:len(cacheMagic)]) != cacheMagic {
 		return nil, errNoCache
-	}
-	if b[28]&3 == cacheBigEndian {
-		return nil, errors.New("a cache of a big-endian machine")
 	}
 	count := uint64(binary.LittleEndian.Uint32(b[20:]))
 	if room := uint64(len(b)-cacheHeader) / cacheEntryBytes; count > room {
@@ -84,7 +72,6 @@ func parseLdCache(b []byte) ([]cacheEntry, error) {
 	return entries, nil
 }
 
-// cacheString returns the string at an offset.
 func cacheString(b []byte, offset uint32) (string, bool) {
 	const maxPath = 4096 // PATH_MAX, include/uapi/linux/limits.h.
 	if uint64(offset) >= uint64(len(b)) {

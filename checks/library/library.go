@@ -38,13 +38,11 @@ const (
 // libraryKind is one library and how its files are named.
 type libraryKind struct {
 	name string
-	// components is how many numbers a file name must contain to state the
-	// version; 0 means that the name never does. A file libcudart.so.11.0
-	// has the version of an interface, not of the library.
+	// components is how many numbers a file name must contain to state the version; 0 means that it never does:
+	// libcudart.so.11.0 has the version of an interface.
 	components int
-	// stubBytes is the size below which a file where a driver library
-	// belongs is a stub: the real libcuda has tens of MB, libnvidia-ml 2,
-	// their stubs some tens of kB.
+	// stubBytes is the size below which a driver library is a stub: the real libcuda has tens of MB, libnvidia-ml 2, their
+	// stubs some tens of kB.
 	stubBytes int64
 }
 
@@ -60,8 +58,7 @@ var libraryKinds = []libraryKind{
 	{name: "libamdhip64", components: 3},
 	{name: "libhiprtc", components: 3},
 	{name: "libhsa-runtime64", components: 3},
-	// These may be missing: the first has been a part of the runtime since ROCm
-	// 6.3, the others serve tools, as RCCL and PyTorch use them.
+	// The first has been a part of the runtime since ROCm 6.3, the others serve tools.
 	{name: "libhsakmt", components: 3},
 	{name: "libamd_smi", components: 3},
 	{name: "librocm_smi64", components: 3},
@@ -106,12 +103,10 @@ func Reads(file string) bool {
 	return file == loaderCache || file == loaderConf || path.Dir(file) == loaderConf+".d"
 }
 
-// libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels
-// rename it) is libcudart with the suffix "12".
+// libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels rename it) is libcudart and "12".
 var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
 
-// splitLibrary returns the kind of a file and the numbers after .so, or false
-// if it is not one of the libraries searched for.
+// splitLibrary returns the kind of a file and the numbers after .so.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	if strings.Contains(file, "-rdmav") && providerName.MatchString(file) {
 		return libraryKind{name: rdmaProvider}, "", true
@@ -135,8 +130,7 @@ func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	return libraryKinds[i], strings.TrimPrefix(groups[2], "."), true
 }
 
-// isPlainName reports whether programs ask the loader for a file of this
-// name: libcuda.so.1, libcudart.so.12, libcudart.so.11.0, libnccl-net.so.
+// isPlainName reports whether programs ask for a file of this name: libcuda.so.1, libcudart.so.11.0, libnccl-net.so.
 func isPlainName(kind libraryKind, file string) bool {
 	if kind.name == "nccl-net" || kind.name == rdmaProvider {
 		return strings.HasSuffix(file, ".so")
@@ -162,16 +156,13 @@ const (
 	loaderConf  = "/etc/ld.so.conf"
 )
 
-// defaultFolders are those that the loader of glibc searches if nothing
-// else has the library, on the distributions of our time (ld.so(8); the
-// multiarch folders are Debian's).
+// defaultFolders are those that the loader of glibc searches if nothing else has the library (ld.so(8)).
 var defaultFolders = []string{
 	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
 }
 
-// toolkitFolders are where toolkits, plugins and container runtimes put
-// libraries; the loader knows them only if configured.
+// toolkitFolders are where toolkits, plugins and container runtimes put libraries.
 var toolkitFolders = []string{
 	"/usr/local/cuda*/lib64", "/usr/local/cuda*/lib64/stubs", "/usr/local/cuda*/targets/*/lib", "/usr/local/cuda*/targets/*/lib/stubs",
 	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
@@ -179,13 +170,11 @@ var toolkitFolders = []string{
 	"/opt/aws-ofi-nccl/lib", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
 }
 
-// imageFolders are more of them, where an image is judged: those of libfabric and UCX, and
-// of the providers of libibverbs.
+// imageFolders are more of them, for an image: those of libfabric, UCX and the providers of libibverbs.
 var imageFolders = []string{
 	"/opt/amazon/efa/lib*", "/opt/hpcx/ucx/lib", "/usr/lib/*-linux-gnu/libibverbs", "/usr/lib64/libibverbs",
 }
 
-// siteFolders are where Python looks for packages.
 var siteFolders = []string{
 	"/usr/lib/python3*/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages",
 	"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/local/lib64/python3*/site-packages",
@@ -239,8 +228,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// anyFolder reports an error if nothing is known of any folder in which libraries are by
-// default, as in a copy of /sys and /proc.
+// anyFolder reports an error if nothing is known of any default folder, as in a copy of /sys and /proc.
 func anyFolder(h *host.Host) error {
 	var err error
 	for _, folder := range defaultFolders {
@@ -251,8 +239,7 @@ func anyFolder(h *host.Host) error {
 	return fmt.Errorf("look for libraries: %w", err)
 }
 
-// librarySearch collects libraries, in the order in which a loader meets
-// them.
+// librarySearch collects libraries, in the order in which a loader meets them.
 type librarySearch struct {
 	g *gather.Gathering
 	h *host.Host
@@ -279,8 +266,7 @@ func (s *librarySearch) readMountPoints() {
 	}
 }
 
-// lookInLoader looks where the loader of a program looks, in its order
-// (ld.so(8)).
+// lookInLoader looks where the loader of a program looks, in its order (ld.so(8)).
 func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string) {
 	preload := func(r rune) bool { return r == ':' || r == ' ' }
 	for _, file := range s.bounded(strings.FieldsFunc(env["LD_PRELOAD"], preload)) {
@@ -305,7 +291,6 @@ func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string)
 	}
 }
 
-// bounded truncates a list of folders.
 func (s *librarySearch) bounded(list []string) []string {
 	if len(list) > maxPathList {
 		s.f.Truncated = true
@@ -314,8 +299,7 @@ func (s *librarySearch) bounded(list []string) []string {
 	return list
 }
 
-// lookInCache adds what the loader's cache names. If there is no cache, it
-// returns the folders that one would be made of.
+// lookInCache adds what the loader's cache names. Without one, it returns the folders that it would be made of.
 func (s *librarySearch) lookInCache() []string {
 	b, err := s.h.Read(loaderCache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -404,9 +388,8 @@ func (s *librarySearch) list(ctx context.Context, folder string) []string {
 	return names
 }
 
-// lookInFolder adds the libraries that lie in a folder. The names that
-// programs ask for come first, so that they stand for the files to which they
-// lead.
+// lookInFolder adds the libraries of a folder. The names that programs ask for come first: they stand for the files to
+// which they lead.
 func (s *librarySearch) lookInFolder(ctx context.Context, folder, foundBy string) {
 	var plain, other []string
 	for _, file := range s.list(ctx, folder) {
@@ -424,8 +407,7 @@ func (s *librarySearch) lookInFolder(ctx context.Context, folder, foundBy string
 	}
 }
 
-// addFile adds one file, if it is one of those looked for and can be opened
-// by its name.
+// addFile adds one file, if it is one of those looked for and can be opened by its name.
 func (s *librarySearch) addFile(at, foundBy string) {
 	kind, _, ok := splitLibrary(path.Base(at))
 	if !ok {
@@ -460,15 +442,13 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
 	lib.Layer = s.h.Layer(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
-	// What someone put first by a variable is his own choice, a small
-	// stand-in for the driver included.
+	// What someone put first by a variable is his own choice, a small stand-in for the driver included.
 	tiny := info.Size > 0 && info.Size < kind.stubBytes && foundBy != byLibraryPath && foundBy != byPreload
 	lib.Stub = hasFolder(at, "stubs") || hasFolder(realPath, "stubs") || tiny
 	lib.Version = versionOfName(kind, path.Base(realPath))
 	s.f.Files = append(s.f.Files, lib)
 }
 
-// rename sets the path of a library and what it leads to.
 func rename(l *facts.Library, at, realPath string) {
 	l.Path, l.RealPath = at, ""
 	if realPath != at {
@@ -476,10 +456,8 @@ func rename(l *facts.Library, at, realPath string) {
 	}
 }
 
-// takes reports whether this is the file that the loader takes for its plain
-// name: the first that it meets, whatever is in it, but for files of another
-// word size. A library that is loaded beforehand stands for its name even
-// when its file bears another.
+// takes reports whether this is the file that the loader takes for its plain name: the first that it meets, but for files of
+// another word size. A library that is loaded beforehand stands for its name even when its file bears another.
 func (s *librarySearch) takes(kind libraryKind, at, foundBy string) bool {
 	name := path.Base(at)
 	switch {
@@ -495,19 +473,16 @@ func (s *librarySearch) takes(kind libraryKind, at, foundBy string) bool {
 	return true
 }
 
-// is32Bit reports whether a file is an ELF file of 32 bits (EI_CLASS,
-// elf(5)).
+// is32Bit reports whether a file is an ELF file of 32 bits (EI_CLASS, elf(5)).
 func (s *librarySearch) is32Bit(at string) bool {
 	head, err := s.h.ReadPart(at, 5)
 	return err == nil && len(head) == 5 && string(head[:4]) == "\x7fELF" && head[4] == 1
 }
 
-// hasFolder reports whether a path leads through a folder of this name.
 func hasFolder(at, folder string) bool {
 	return strings.Contains(path.Dir(at)+"/", "/"+folder+"/")
 }
 
-// versionOfName returns the version that a file name holds.
 func versionOfName(kind libraryKind, file string) string {
 	_, numbers, ok := splitLibrary(file)
 	if !ok || kind.components == 0 || strings.Count(numbers, ".")+1 < kind.components {
@@ -516,7 +491,6 @@ func versionOfName(kind libraryKind, file string) string {
 	return numbers
 }
 
-// lookInPython adds the libraries that Python packages contain.
 func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string) {
 	var patterns []string
 	for _, prefix := range []string{env["VIRTUAL_ENV"], env["CONDA_PREFIX"]} {
@@ -547,9 +521,8 @@ func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string)
 	}
 }
 
-// lookInSite looks into one folder of packages: NVIDIA's packages lie in
-// nvidia/*/lib, AMD's (ROCm/TheRock) in _rocm_sdk_*/lib, PyTorch's own copies in
-// torch/lib.
+// lookInSite looks into one folder of packages: NVIDIA's libraries lie in nvidia/*/lib, AMD's (ROCm/TheRock) in
+// _rocm_sdk_*/lib, PyTorch's own copies in torch/lib.
 func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	names := s.list(ctx, site)
 	if s.g.Options.Image {
@@ -577,7 +550,6 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	}
 }
 
-// maxPackages bounds the packages that are reported.
 const maxPackages = 512
 
 // distInfo splits the name of a folder with the metadata of a Python package: torch-2.9.1.dist-info. The name of the
@@ -588,7 +560,6 @@ func distInfo(folder string) (pack, version string, ok bool) {
 	return strings.ReplaceAll(strings.ToLower(pack), "_", "-"), escape.Printable(version, gather.MaxShown), ok && isInfo
 }
 
-// addPackages adds the packages of a folder that matter.
 func (s *librarySearch) addPackages(site string, names []string) {
 	for _, name := range names {
 		pack, version, ok := distInfo(name)
@@ -607,9 +578,8 @@ func (s *librarySearch) addPackages(site string, names []string) {
 // packages are the names of NVIDIA's Python packages by the library in them; cu12 and its like may follow.
 var packages = map[string]string{"libnccl": "nvidia-nccl", "libcudart": "nvidia-cuda-runtime", "libcudnn": "nvidia-cudnn"}
 
-// packageVersion returns the version of the package that brought a library,
-// from the names in a folder of packages: nvidia_nccl_cu12-2.27.3.dist-info.
-// Two packages that share a folder overwrite each other; then the version is unknown.
+// packageVersion returns the version of the package that brought a library: nvidia_nccl_cu12-2.27.3.dist-info. Two packages
+// that share a folder overwrite each other; then the version is unknown.
 func packageVersion(names []string, kind string) string {
 	found := ""
 	for _, name := range names {
@@ -626,9 +596,8 @@ func packageVersion(names []string, kind string) string {
 	return found
 }
 
-// scan asks for the versions that stand in libraries that nothing else tells: in an image
-// all of them, else one NCCL or RCCL, the one that the loader takes, or else the first.
-// Searching more of them would cost more time than all the rest.
+// scan asks for the versions that stand in libraries that nothing else tells: in an image all of them, else one NCCL or
+// RCCL, the one that the loader takes, or else the first: searching takes long.
 func (s *librarySearch) scan(ctx context.Context) {
 	at := -1
 	for i, lib := range s.f.Files {

@@ -22,8 +22,6 @@ const (
 	// ArmWithout is without some of these variables: where ArmCleaned cures, several such runs
 	// look for those that are to blame. Arm.Unset has them.
 	ArmWithout = "without"
-	// ArmLimits is with soft limits of the process raised to the hard ones. Arm.Raised has them.
-	ArmLimits = "limits-raised"
 	// ArmP2POff, ArmSHMOff and ArmP2PSHMOff are without a transport, or two.
 	ArmP2POff    = "p2p-off"
 	ArmSHMOff    = "shm-off"
@@ -86,15 +84,12 @@ type LeftOut struct {
 
 // Arm is a run of the collectives, and its outcome.
 type Arm struct {
-	// Name is one of the Arm constants. Several arms may be named ArmWithout or ArmLimits.
+	// Name is one of the Arm constants. Several arms may be named ArmWithout.
 	Name string `json:"name"`
 	// Set are the variables that the arm sets, Unset those that it removes: from the
 	// environment, or, by an empty value, those that a file of the library sets.
 	Set   map[string]string `json:"set,omitempty"`
 	Unset []string          `json:"unset,omitempty"`
-	// Raised are the soft limits that it raised to the hard ones, which these are: "nofile"
-	// (RLIMIT_NOFILE) and "memlock" (RLIMIT_MEMLOCK, in bytes); -1 is no limit.
-	Raised map[string]int64 `json:"raised,omitempty"`
 	// Outcome is OK if every value was correct on every rank, and Slow if its all-reduces are
 	// slower than the links allow as well, which only the first arm is judged by. Reason says in
 	// words why it is not OK, Cause as a word for programs.

@@ -270,11 +270,6 @@ type Peer struct {
 	Destination string `json:"destination"`
 	// Access is cuDeviceCanAccessPeer.
 	Access *bool `json:"access,omitempty"`
-	// PerformanceRank, NativeAtomics and ArrayAccess are from
-	// cuDeviceGetP2PAttribute; rank 0 is the best.
-	PerformanceRank *int  `json:"performance_rank,omitempty"`
-	NativeAtomics   *bool `json:"native_atomics,omitempty"`
-	ArrayAccess     *bool `json:"array_access,omitempty"`
 }
 
 // Transfer is one transfer and its outcome.

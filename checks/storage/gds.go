@@ -23,8 +23,7 @@ const (
 	nvidiaFS = "/proc/driver/nvidia-fs"
 )
 
-// AskSettings is answered with the Settings of cuFile. The file itself is not recorded: a variable can
-// name any file.
+// AskSettings is answered with the Settings of cuFile. The file is not recorded: a variable can name any.
 const AskSettings = "cufile"
 
 var errRelative = errors.New("CUFILE_ENV_PATH_JSON is not an absolute path")
@@ -37,7 +36,6 @@ type Settings struct {
 	Properties map[string]string `json:"properties"`
 }
 
-// readGDS reads what is known of GPUDirect Storage.
 func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 	d := &facts.GDS{Source: nvidiaFS}
 	names, err := r.Host.Dir(modules)
@@ -50,7 +48,7 @@ func (r *reader) readGDS(ctx context.Context) *facts.GDS {
 		r.readModule(d)
 	}
 	r.readSettings(ctx, d)
-	if d.Properties["properties.use_pci_p2pdma"] == "true" {
+	if d.Properties[useP2PDMA] == "true" {
 		r.readKernel(ctx, d)
 	}
 	return d
@@ -93,7 +91,7 @@ func (r *reader) readSettings(ctx context.Context, d *facts.GDS) {
 	}
 	d.Config, d.Properties = escape.Printable(s.Path, gather.MaxShown), map[string]string{}
 	for name, value := range s.Properties {
-		if slices.Contains(propertyNames, name) {
+		if name == forceCompat || name == useP2PDMA {
 			d.Properties[name] = escape.Printable(value, gather.MaxShown)
 		}
 	}

@@ -12,11 +12,7 @@ import (
 // readDrives reads the NVMe controllers (drivers/nvme/host/sysfs.c).
 func (r *reader) readDrives(f *facts.StorageFacts) {
 	names, err := r.Host.Dir(drives)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // The driver is not loaded.
-		f.Drives = []facts.NVMeDrive{}
-		return
-	case err != nil:
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Then the driver is not loaded.
 		r.Failed("drives", err)
 		return
 	}
@@ -26,28 +22,12 @@ func (r *reader) readDrives(f *facts.StorageFacts) {
 	}
 }
 
-// drive reads one controller.
 func (r *reader) drive(name string) facts.NVMeDrive {
 	dir := path.Join(drives, name)
 	text := func(file string) string { return r.Text("drives."+file, path.Join(dir, file)) }
 	d := facts.NVMeDrive{Name: name, Model: shown(text("model")), State: oneWord.FindString(text("state"))}
 	if address := text("address"); pci.IsAddress(address) { // Of fabrics, it is a network's.
 		d.Address = address
-	}
-	entries, err := r.Host.Dir(dir)
-	if err != nil {
-		r.Missing("drives.namespaces", err)
-		return d
-	}
-	d.Namespaces = []facts.NVMeNamespace{}
-	for _, entry := range matching(entries, maxNamespaces, namespace.MatchString) {
-		n := facts.NVMeNamespace{Name: plainNamespace(entry)}
-		if sectors, err := r.Host.Int(path.Join(dir, entry, "size")); err != nil {
-			r.Missing("drives.namespaces.size", err)
-		} else {
-			n.SizeBytes = bytesOf(sectors)
-		}
-		d.Namespaces = append(d.Namespaces, n)
 	}
 	return d
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// readArrays reads the arrays among some block devices.
 func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 	f.Arrays = []facts.RAIDArray{}
 	for _, name := range matching(names, maxArrays, arrayName.MatchString) {
@@ -23,7 +22,6 @@ func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
 	}
 }
 
-// array reads one array.
 func (r *reader) array(name, dir, state string) facts.RAIDArray {
 	text := func(file string) string { return r.Text("arrays."+file, path.Join(dir, file)) }
 	a := facts.RAIDArray{Name: name, State: state, Level: oneWord.FindString(text("level")), Sync: oneWord.FindString(text("sync_action"))}
@@ -39,7 +37,6 @@ func (r *reader) array(name, dir, state string) facts.RAIDArray {
 	return a
 }
 
-// members reads the devices of an array.
 func (r *reader) members(dir string) []facts.RAIDMember {
 	entries, err := r.Host.Dir(dir)
 	if err != nil {

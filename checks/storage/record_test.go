@@ -21,13 +21,13 @@ func gathered(t *testing.T, h *host.Host) *facts.StorageFacts {
 	return f.Storage
 }
 
-// A recording holds neither serial numbers nor the names of file servers, and gives the same facts.
+// A recording holds no serial numbers, and gives the same facts.
 func TestRecorded(t *testing.T) {
 	h, recording := host.New(server()).Record()
 	want := gathered(t, h)
 	var snapshot bytes.Buffer
 	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{}))
-	for _, private := range []string{"filer", "S6CKNT0W", "10.0.0", "nqn."} {
+	for _, private := range []string{"S6CKNT0W", "nqn."} {
 		expect.That(t, !strings.Contains(snapshot.String(), private), "%s is in the snapshot", private)
 	}
 	replayed := expect.Value(host.ParseSnapshot("x", snapshot.Bytes()))(t)

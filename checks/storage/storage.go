@@ -1,6 +1,5 @@
-// Package storage reads the storage of a machine: its NVMe drives, md arrays and mounts, and whether
-// GPUDirect Storage (GDS) can be used. Nothing that it does touches a file system that is mounted: the
-// mounts are known from /proc/self/mountinfo, so that a file server which does not answer blocks nothing.
+// Package storage reads the storage of a machine: its NVMe drives and md arrays, and whether GPUDirect Storage (GDS)
+// can be used. No file system that is mounted is touched, so that a file server which does not answer blocks nothing.
 package storage
 
 import (
@@ -24,21 +23,16 @@ const section = "storage"
 
 // The folders of sysfs.
 const (
-	drives  = "/sys/class/nvme"
-	blocks  = "/sys/class/block"
-	disks   = "/sys/block"
-	numbers = "/sys/dev/block"
+	drives = "/sys/class/nvme"
+	disks  = "/sys/block"
 )
 
 // Bounds of what is read. The largest servers have 36 drives; a storage node, which mounts drives of
 // others, has some hundreds of controllers.
 const (
-	maxDrives     = 256
-	maxNamespaces = 64
-	maxArrays     = 64
-	maxMembers    = 64
-	maxMounts     = 64
-	maxBelow      = 256 // Block devices below one mount.
+	maxDrives  = 256
+	maxArrays  = 64
+	maxMembers = 64
 )
 
 var errNoBlocks = errors.New("/sys/block is not visible here")
@@ -60,13 +54,11 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if err == nil {
 		r.readArrays(f, names)
 	}
-	r.readMounts(f)
 	f.GDS = r.readGDS(ctx)
 	g.Facts.Storage = f
 	return nil
 }
 
-// reader reads the section part by part.
 type reader struct{ gather.Section }
 
 // matching are those of some names that a function accepts, at most so many.

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,40 +11,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Names of the kernel: a controller; a namespace, which with multipath names the controller as well
-// (drivers/nvme/host/core.c, nvme_alloc_ns); a partition of a namespace or of an array; a block device.
+// Names of the kernel: a controller, an array, a block device.
 var (
-	controller = lazy.New(`^nvme\d{1,5}$`)
-	namespace  = lazy.New(`^(nvme\d{1,5})(?:c\d{1,5})?(n\d{1,5})$`)
-	partition  = lazy.New(`^(nvme\d{1,5}n\d{1,5}|md\d{1,6}|md_[\w.-]{1,32})p\d{1,3}$`)
-	arrayName  = lazy.New(`^md(?:\d{1,6}|_[\w.-]{1,32})$`)
-	deviceName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.!-]{0,63}$`)
-	// plainDisk is a device that is not made of others.
-	plainDisk    = lazy.New(`^(?:sd|vd|xvd|hd|mmcblk|loop|zram|ram|sr|pmem|nbd)\w*$`)
+	controller   = lazy.New(`^nvme\d{1,5}$`)
+	arrayName    = lazy.New(`^md(?:\d{1,6}|_[\w.-]{1,32})$`)
+	deviceName   = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.!-]{0,63}$`)
 	oneWord      = lazy.New(`^[a-z0-9][a-z0-9_.-]{0,31}$`)
 	memberStates = lazy.New(`^[a-z_]{1,24}(?:,[a-z_]{1,24}){0,7}$`)
 )
 
-// plainNamespace is the name that programs use: without the controller, if it is one way of several.
-func plainNamespace(name string) string { return namespace.ReplaceAllString(name, "$1$2") }
-
-// wholeDevice is the device that a partition belongs to.
-func wholeDevice(name string) string { return partition.ReplaceAllString(name, "$1") }
-
-// shown is a name that a device gives itself.
 func shown(s string) string {
 	return escape.Printable(strings.Join(strings.Fields(s), " "), gather.MaxShown)
 }
 
-// bytesOf turns sectors of sysfs, which have 512 bytes whatever the device has, into bytes.
-func bytesOf(sectors int64) int64 {
-	if sectors < 0 || sectors > 1<<53 {
-		return 0
-	}
-	return sectors * 512
-}
-
-// smallNumber reads a count of devices.
 func smallNumber(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 4096 {
@@ -66,31 +44,6 @@ func progress(s string) (float64, bool) {
 		return 0, false
 	}
 	return float64(int(a/b*1000)) / 10, true
-}
-
-// local and network are the file systems that hold data.
-var (
-	local   = []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "bcachefs", "jfs", "reiserfs", "ocfs2", "gfs2"}
-	network = []string{
-		"nfs", "nfs4", "lustre", "wekafs", "beegfs", "beegfs_nodev", "gpfs", "ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs", "cifs", "smb3",
-		"9p", "virtiofs", "fuse.juicefs", "fuse.JuiceFS", "fuse.gcsfuse", "fuse.s3fs", "fuse.mount-s3", "fuse.mountpoint-s3", "fuse.blobfuse", "fuse.blobfuse2",
-		"fuse.goofys", "fuse.rclone", "fuse.sshfs", "orangefs", "pvfs2", "panfs", "scatefs",
-	}
-)
-
-func holdsData(fsType string) bool { return slices.Contains(local, fsType) || isNetwork(fsType) }
-
-func isNetwork(fsType string) bool { return slices.Contains(network, fsType) }
-
-// systemFolders hold no data of jobs: what is mounted there belongs to the system, or is a part of the
-// host's file system in a container.
-var systemFolders = []string{
-	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/run", "/sbin", "/snap", "/sys", "/usr",
-	"/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/kubelet", "/var/lib/rancher", "/var/snap",
-}
-
-func isSystem(at string) bool {
-	return slices.ContainsFunc(systemFolders, func(f string) bool { return at == f || strings.HasPrefix(at, f+"/") })
 }
 
 // gdsDrivers are the drivers that register with nvidia_fs, by the names of its file modules

@@ -73,7 +73,6 @@
 package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.amd
-import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.library_versions
@@ -220,16 +219,13 @@ findings contains {
 	"grade": numa_grade,
 	"subject": "SYS_NICE",
 	"about": {
-		"blocked": {sprintf("%s: %s", [name, errno]) | some name, errno in denied},
+		"blocked": sprintf("get_mempolicy: %s", [denied]),
 		"versions": {l.version | some l in surroundings.nccl},
 	},
-	"evidence": array.concat(
-		[{"fact": "container.get_mempolicy", "value": input.container.get_mempolicy, "source": "get_mempolicy(2)"}],
-		[attempts.evidence(name) | some name, _ in denied; name != "get_mempolicy"],
-	),
+	"evidence": [{"fact": "container.get_mempolicy", "value": denied, "source": "get_mempolicy(2)"}],
 	"params": {"capability": "SYS_NICE"},
 } if {
-	count(denied) > 0
+	denied
 	not library_versions.cumem_host_off
 }
 
@@ -239,16 +235,12 @@ numa_grade := "numa-nccl" if {
 	count(surroundings.usable) > 1
 } else := "numa" if {
 	count(surroundings.usable) > 0
-	count(denied) > 1
+	input.container.attempts # Without the probe it is not worth a note.
 }
 
-# denied are the calls that NCCL and CUDA make and that a filter answers. ENOSYS is the answer of a kernel without NUMA.
-denied["get_mempolicy"] := input.container.get_mempolicy if input.container.get_mempolicy in denials
-
-denied[name] := attempts.refused[name].errno if {
-	some name in ["set_mempolicy", "mbind"]
-	attempts.refused[name].errno in denials
-}
+# denied is what a filter answers, which denies NCCL's and CUDA's other NUMA calls as well. ENOSYS is the answer of a kernel
+# without NUMA.
+denied := input.container.get_mempolicy if input.container.get_mempolicy in denials
 
 denials := {"EPERM", "EACCES", "SIGSYS"}
 
@@ -285,12 +277,12 @@ findings contains {
 }
 
 asks contains "libraries" if {
-	count(denied) > 0
+	denied
 	count(surroundings.usable) > 1
 }
 
 missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
-	count(denied) > 0
+	denied
 	count(surroundings.usable) > 1
 	some l in input.libraries.files
 	l.kind == "libnccl"

@@ -16,7 +16,6 @@
 package gpudoctor.rules.process_limits
 
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
@@ -48,8 +47,6 @@ findings contains {
 	limited >= 0
 	exhausted := logs.by_id["torch-out-of-memory"]
 }
-
-findings contains object.union({"subject": "network"}, found) if some found in own_connection.limited
 
 findings contains {
 	"subject": "pids.max",

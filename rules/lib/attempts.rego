@@ -6,14 +6,11 @@ refused[name] := a if {
 	a.outcome == "refused"
 }
 
-# reached are those that failed because a limit of the process or of the machine was reached.
-reached := {"EMFILE", "ENFILE", "ENOBUFS", "EADDRNOTAVAIL"}
-
 # told says what was refused: "fallocate gives ENOSPC". SIGSYS is the answer of a seccomp filter that ends a process.
 told(a) := sprintf("%s gives %s", [object.get(a, "call", "a call"), object.get(a, "errno", "an error")])
 
 evidence(name) := {
 	"fact": sprintf("container.attempts.%s", [name]),
-	"value": object.filter(input.container.attempts[name], ["outcome", "call", "errno", "bytes", "interface", "address"]),
+	"value": object.filter(input.container.attempts[name], ["outcome", "call", "errno", "bytes"]),
 	"source": "really tried by gpudoctor",
 }

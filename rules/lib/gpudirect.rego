@@ -1,8 +1,7 @@
-# What NICs and drives really reach of the GPUs' memory. Outcomes of registrations with NICs and of reads by cuFile that
-# children of gpudoctor made with the full probe. Each set is empty if nothing was tried.
+# What NICs really reach of the GPUs' memory: outcomes of registrations that children of gpudoctor made with the full
+# probe. Each set is empty if nothing was tried.
 package gpudoctor.lib.gpudirect
 
-import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.surroundings
 
 pairs contains {"nic": n, "gpu": g} if {
@@ -61,46 +60,6 @@ host_evidence(n) := tried(sprintf("nics[%s].host", [n.device]), n.host, "ibv_reg
 
 tried(fact, attempt, what) := {
 	"fact": sprintf("gpudirect.%s", [fact]),
-	"value": object.filter(attempt, ["outcome", "call", "errno", "error", "bytes"]),
+	"value": object.filter(attempt, ["outcome", "call", "errno", "bytes"]),
 	"source": sprintf("%s, really tried", [what]),
-}
-
-# direct are the mounts from which cuFile reads into the memory of a GPU without the host's.
-direct contains r.mount if {
-	some r in input.gpudirect.reads
-	r.direct.outcome == "ok"
-}
-
-# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the storage or nvidia_fs
-# does not do it (cufile.h, enum CUfileOpError), or does not start without nvidia_fs (the last; measured with 1.15.1).
-staged contains r if {
-	some r in input.gpudirect.reads
-	r.direct.outcome == "refused"
-	r.direct.error in {
-		"CU_FILE_PLATFORM_NOT_SUPPORTED", "CU_FILE_IO_NOT_SUPPORTED", "CU_FILE_DEVICE_NOT_SUPPORTED",
-		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR", "CU_FILE_DRIVER_NOT_INITIALIZED",
-	}
-	r.configured.outcome == "ok"
-}
-
-# unclear are the reads that were refused directly, and not enough is known to tell whether it matters.
-unclear := {r |
-	some r in input.gpudirect.reads
-	r.direct.outcome == "refused"
-	"" in {object.get(r, ["configured", "outcome"], ""), object.get(r, ["direct", "error"], "")}
-}
-
-# told says what refused a read: "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED".
-told(r) := attempts.told({"call": object.get(r.direct, "call", "cuFile"), "errno": object.get(r.direct, "error", "an error")})
-
-# corrupt are the reads that succeeded and brought other data.
-corrupt contains {"read": r, "mount": mount, "way": way} if {
-	some r in input.gpudirect.reads
-	some way in ["direct", "configured"]
-	r[way].outcome == "corrupt"
-	mount := [name | some name in [r.mount, "a mount"]; name != ""][0]
-}
-
-read_evidence(r, way) := tried(place, r[way], sprintf("cuFileRead into the memory of %s", [r.gpu])) if {
-	place := sprintf("reads[%s].%s", [r.mount, way])
 }

@@ -25,7 +25,6 @@ package gpudoctor.rules.firewall
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
-import data.gpudoctor.lib.own_connection
 
 findings contains {
 	"id": id,
@@ -75,5 +74,3 @@ readings := {
 	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
 	"aborted": "The cause may be a firewall, or another service at that address",
 }
-
-findings contains found if some found in own_connection.blocked

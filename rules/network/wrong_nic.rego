@@ -50,7 +50,6 @@ import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
-import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 
@@ -152,8 +151,6 @@ findings contains misled("NCCL_IB_HCA", {
 }
 
 # NCCL finds no interface at all. A variable that names one which does not exist is the cause.
-findings contains misled("NCCL_SOCKET_IFNAME", object.union({"id": "no-interface"}, found)) if some found in own_connection.missing
-
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not input.nics

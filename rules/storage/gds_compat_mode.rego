@@ -11,18 +11,15 @@
 #   confidence: likely
 #   cause: other
 #   needs: [storage.gds]
-#   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, other]
+#   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode]
 #   profiles: [training]
-#   first_of: [forced > impossible > tried]
+#   first_of: [forced > impossible]
 #   since: "0.2"
 #   grades:
 #     forced: "cuFile is set to use host memory for all reads and writes (properties.force_compat_mode)"
 #     impossible: "cuFile reads and writes through host memory: {reasons}"
-#     tried: "cuFile reads from {mounts} only through host memory (compatibility mode): without it, {refusals}"
-#     corrupt: "cuFile reports that it read a file of {subject} into the memory of GPU {gpu}, but other data arrived there"
 package gpudoctor.rules.gds_compat_mode
 
-import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -49,7 +46,7 @@ signs contains {
 	"id": "impossible",
 	"about": {"reasons": [nvidia_fs[0], p2pdma[0]]},
 	"evidence": [nvidia_fs[1], p2pdma[1]],
-} if count(gpudirect.direct) == 0
+}
 
 # nvidia_fs and p2pdma say what these ways lack. Every gdscheck lists NVMe and NFS: a part of its list is not the whole.
 nvidia_fs := ["nvidia_fs is not loaded", shown("loaded")] if {
@@ -74,23 +71,10 @@ closed := {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/n
 # gdscheck has lines about RDMA libraries among those about storage.
 supported := {name | some name, "supported" in gds.drivers; not regex.match(`(?i)rdma|peerdirect|dynamic ?routing`, name)}
 
-signs contains {
-	"id": "tried",
-	"about": {"mounts": {r.mount | some r in gpudirect.staged}, "refusals": {gpudirect.told(r) | some r in gpudirect.staged}},
-	"evidence": [gpudirect.read_evidence(r, way) | some r in gpudirect.staged; some way in ["direct", "configured"]],
-} if count(gpudirect.staged) > 0
-
-signs contains {
-	"id": "corrupt",
-	"subject": c.mount,
-	"about": {"gpu": c.read.gpu},
-	"evidence": [gpudirect.read_evidence(c.read, c.way)],
-	"severity": "high",
-	"confidence": "confirmed",
-	"remedies": ["other"],
-} if some c in gpudirect.corrupt
-
-missing contains {"fact": "gpudirect.reads", "words": "cuFile refused a read, and it is not known why"} if count(gpudirect.unclear) > 0
+missing contains {"fact": "storage.gds.drivers", "words": "only a part of the list of storage drivers is known"} if {
+	count(object.filter(gds.drivers, ["NVMe", "NFS"])) < 2
+	count(supported) == 0
+}
 
 asks contains "storage.gds.loaded" if gds.line == 0
 asks contains "storage.gds.properties" if gds.line == 0

@@ -33,6 +33,5 @@ test_silent if {
 test_unresolvable if {
 	gds_compat_mode.asks == {"storage.gds.loaded", "storage.gds.properties", "storage.gds.drivers"} with input as {"storage": {"gds": {"source": "x", "line": 0}}}
 	gds_compat_mode.asks & {"storage.gds.kernel_p2pdma", "gpus.driver.open"} == set() with input as machine({"loaded": true})
-	reads := [{"mount": "/raid", "gpu": "0000:18:00.0", "direct": {"outcome": "refused"}}]
-	count(gds_compat_mode.missing) == 1 with input as object.union(machine({}), {"gpudirect": {"reads": reads}})
+	count(gds_compat_mode.missing) == 1 with input as text({"drivers": {"NVMe": "unsupported"}})
 }

@@ -12,12 +12,11 @@
 #   symptom: true
 #   own_log: true
 #   needs: [collectives.outcome]
-#   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, raise-process-limits, raise-memlock, raise-memlock-limits, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
+#   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
 #   profiles: [training]
 #   since: "0.4"
 #   grades:
 #     variables: {remedies: [other], text: "{failure}. Without {unset:comma} they work"}
-#     limits: "{failure}. With a higher soft limit ({limits}) they work"
 #     nvls: {remedies: [nccl-nvls-disable, upgrade-driver], text: "{failure}. Without NVLS they work"}
 #     cumem: {remedies: [nccl-cumem-disable, upgrade-nccl, upgrade-driver], text: "{failure}. Without cuMem they work"}
 #     p2p:
@@ -28,13 +27,12 @@
 #     processes: {remedies: [nccl-p2p-disable, upgrade-driver], text: "{failure}. Inside one process they work"}
 #     everywhere:
 #       remedies: [upgrade-nccl, reboot-or-reload-driver, other]
-#       text: "{failure}. No other transport, variable or limit that was tried makes them work"
+#       text: "{failure}. No other transport or variable that was tried makes them work"
 #     fallback: {remedies: [other], text: "The environment as it is configured works, but not with {arms}. {failure}"}
 #     start: {remedies: [upgrade-nccl, reboot-or-reload-driver, other], text: "{failure}"}
 package gpudoctor.rules.collective_failed
 
 import data.gpudoctor.lib.collective_cost
-import data.gpudoctor.lib.facts
 
 # first is the environment as it is configured, others differ from it.
 first := input.collectives.arms[0]
@@ -46,18 +44,18 @@ works := {a.name | some a in others; a.outcome == "ok"} | {"nothing"}
 # part is what fails: the first change with which they work shows it.
 part := [id |
 	some [arm, id] in [
-		["cleaned", "variables"], ["limits-raised", "limits"], ["nvls-off", "nvls"], ["cumem-off", "cumem"], ["p2p-off", "p2p"],
+		["cleaned", "variables"], ["nvls-off", "nvls"], ["cumem-off", "cumem"], ["p2p-off", "p2p"],
 		["shm-off", "shm"], ["p2p-shm-off", "both"], ["in-process", "processes"], ["nothing", "everywhere"],
 	]
 	arm in works
 ][0]
 
-# fewest are the fewest variables or limits whose change makes them work, among the arms of some names.
+# fewest are the fewest variables whose removal makes them work, among the arms of some names.
 fewest(names) := sort([[count(changed), changed] |
 	some a in others
 	a.name in names
 	a.outcome == "ok"
-	changed := sort({name | some name in a.unset} | {name | some name, _ in a.raised})
+	changed := sort(a.unset)
 ])[0][1]
 
 default unset := []
@@ -69,16 +67,6 @@ at_fault if count(unset) == 1
 at_fault if count(fewest({"without"})) > 0
 
 cures["variables"] := ["unset-env"] if at_fault
-
-cures["limits"] := [{"nofile": "raise-process-limits", "memlock": raise_memlock}[limit] | some limit in limits]
-
-default limits := []
-
-limits := fewest({"limits-raised"})
-
-default raise_memlock := "raise-memlock-limits"
-
-raise_memlock := "raise-memlock" if facts.in_container
 
 default params := {}
 
@@ -100,19 +88,19 @@ finding(id, ran, about) := {
 
 arms_evidence(arms) := [{
 	"fact": sprintf("collectives.arms[%s]", [a.name]),
-	"value": object.filter(a, ["outcome", "reason", "stage", "set", "unset", "raised", "warnings"]),
+	"value": object.filter(a, ["outcome", "reason", "stage", "set", "unset", "warnings"]),
 	"source": "probe",
 } |
 	some a in arms
 ]
 
 findings contains object.union_n([
-	finding(part, first, {"unset": unset, "limits": limits}),
+	finding(part, first, {"unset": unset}),
 	{"evidence": arms_evidence(input.collectives.arms), "params": params},
 	{"remedies": remedies | remedies := cures[part]},
 ])
 
-# What the library does without a transport, a limit or a variable fails: a job that lacks these does the same.
+# What the library does without a transport or a variable fails: a job that lacks these does the same.
 findings contains object.union(finding("fallback", failing[0], {"arms": {a.name | some a in failing}}), {
 	"evidence": arms_evidence(failing),
 	"severity": {true: "critical", false: "medium"}["corrupt" in {a.outcome | some a in failing; a.name != "cleaned"}],

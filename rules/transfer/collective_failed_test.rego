@@ -39,27 +39,6 @@ test_culprits if {
 	not one(searched([])).remedies
 }
 
-# raised is a probe that works with one of the limits raised, or with both.
-raised(names) := {"collectives": {"outcome": "error", "gpus": [], "arms": [
-	{"name": "as-configured", "outcome": "error", "reason": "r"},
-	{"name": "limits-raised", "outcome": "error", "raised": {"memlock": -1}},
-	{"name": "limits-raised", "outcome": "ok", "raised": {name: 4096 | some name in names}},
-	{"name": "p2p-off", "outcome": "ok"},
-]}}
-
-test_limits if {
-	files := one(raised(["nofile"]))
-	files.id == "limits"
-	files.remedies == ["raise-process-limits"]
-	files.about.limits == ["nofile"]
-	locked := one(raised(["memlock"]))
-	locked.remedies == ["raise-memlock-limits"]
-	inside := one(object.union(raised(["memlock"]), {"container": {"inside": true}}))
-	inside.remedies == ["raise-memlock"]
-	both := one(raised(["memlock", "nofile"]))
-	both.remedies == ["raise-memlock-limits", "raise-process-limits"]
-}
-
 # What a job loses without its variables is a fallback as well, and no alarm if these avoid wrong data.
 test_fallback if {
 	every row in [["p2p-off", "corrupt", "critical"], ["p2p-off", "hang", "medium"], ["p2p-off", "error", "medium"], ["cleaned", "corrupt", "medium"]] {

@@ -52,8 +52,8 @@ func IsText(at string) bool {
 var keptFolders = []string{
 	"/proc/driver/nvidia", "/proc/driver/nvidia-fs", "/proc/self", "/proc/sys/kernel", "/proc/xen",
 	"/sys/bus/mdev/devices", "/sys/bus/pci/drivers",
-	"/sys/block", "/sys/class/block", "/sys/class/dmi", "/sys/class/infiniband", "/sys/class/iommu", "/sys/class/kfd", "/sys/class/net", "/sys/class/nvme",
-	"/sys/dev/block", "/sys/devices/system/clocksource", "/sys/devices/system/node",
+	"/sys/block", "/sys/class/dmi", "/sys/class/infiniband", "/sys/class/iommu", "/sys/class/kfd", "/sys/class/net", "/sys/class/nvme",
+	"/sys/devices/system/clocksource", "/sys/devices/system/node",
 	"/sys/devices/virtual/block", "/sys/devices/virtual/dmi", "/sys/devices/virtual/iommu", "/sys/devices/virtual/kfd", "/sys/devices/virtual/net",
 	"/sys/devices/virtual/nvme-fabrics", "/sys/devices/virtual/nvme-subsystem",
 	"/sys/hypervisor", "/sys/kernel/iommu_groups",

@@ -1,16 +1,13 @@
-// Package attempt tries, in a child process, what communication libraries ask of the kernel: shared
-// and locked memory, the placement of memory, a TCP connection. Sizes and limits say what should
-// work; only the call itself shows what a seccomp filter, a security module, a quota or a firewall
-// makes of it.
+// Package attempt tries, in a child process, what communication libraries ask of the kernel: shared and locked memory, and
+// the placement of memory. Sizes and limits say what should work; only the call itself shows what a seccomp filter, a
+// security module or a quota makes of it.
 //
-// Nothing that is tried outlives the child: files have no name, memory is the child's own, and a
-// connection never leaves the machine.
+// Nothing that is tried outlives the child: files have no name, and memory is the child's own.
 package attempt
 
 import (
 	"cmp"
 	"context"
-	"net/netip"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -20,23 +17,18 @@ import (
 // Question is answered with an Answer.
 const Question = "attempts"
 
-// The attempts, in the order in which they are made. The first two are made whenever facts are
-// gathered, the others only with the probe.
+// The attempts in their order. The first two are always made, the others only with the probe.
 const (
 	GetMempolicy = "get_mempolicy"
 	Mlock        = "mlock"
 
-	SetMempolicy = "set_mempolicy"
-	Mbind        = "mbind"
-	MovePages    = "move_pages"
 	LockedMemory = "locked_memory"
 	SharedMemory = "shared_memory"
-	Connection   = "connection"
 )
 
 var (
 	basic = []string{GetMempolicy, Mlock}
-	all   = []string{GetMempolicy, Mlock, SetMempolicy, Mbind, MovePages, LockedMemory, SharedMemory, Connection}
+	all   = []string{GetMempolicy, Mlock, LockedMemory, SharedMemory}
 )
 
 // The outcomes.
@@ -44,8 +36,6 @@ const (
 	OK      = "ok"
 	Refused = "refused"
 	Unknown = "unknown"
-	// Corrupt is that of a transfer that succeeded and brought other data.
-	Corrupt = "corrupt"
 )
 
 // Answer is what the attempts showed, by name.
@@ -57,12 +47,10 @@ type Answer struct {
 
 // Result is the outcome of one attempt; its fields are those of facts.Attempt.
 type Result struct {
-	Outcome   string `json:"outcome"`
-	Call      string `json:"call,omitempty"`
-	Errno     string `json:"errno,omitempty"`
-	Bytes     int64  `json:"bytes,omitempty"`
-	Interface string `json:"interface,omitempty"`
-	Address   string `json:"address,omitempty"`
+	Outcome string `json:"outcome"`
+	Call    string `json:"call,omitempty"`
+	Errno   string `json:"errno,omitempty"`
+	Bytes   int64  `json:"bytes,omitempty"`
 	// Reason says why the outcome is unknown.
 	Reason string `json:"reason,omitempty"`
 }
@@ -73,14 +61,9 @@ func (r Result) Fact() (a *facts.Attempt, why string) {
 	if r.Outcome != OK && r.Outcome != Refused || r.Bytes < 0 {
 		return nil, shown(cmp.Or(r.Reason, "it has no outcome"))
 	}
-	a = &facts.Attempt{Outcome: r.Outcome, Call: shown(r.Call), Errno: shown(r.Errno), Bytes: r.Bytes, Interface: shown(r.Interface)}
-	if address, err := netip.ParseAddr(r.Address); err == nil {
-		a.Address = address.String()
-	}
-	return a, ""
+	return &facts.Attempt{Outcome: r.Outcome, Call: shown(r.Call), Errno: shown(r.Errno), Bytes: r.Bytes}, ""
 }
 
-// maxShown bounds a text of a child, in bytes.
 const maxShown = 256
 
 const task = "try what the kernel allows"
@@ -99,7 +82,6 @@ type Sizes struct {
 	Locked int64 `json:"locked"`
 }
 
-// try is one attempt.
 type try struct {
 	Name  string `json:"name"`
 	Sizes Sizes  `json:"sizes"`
@@ -133,10 +115,9 @@ func runAll(ctx context.Context, names []string, sizes Sizes) (map[string]Result
 	return results, err
 }
 
-// filtered is the result of an attempt for which a seccomp filter ended the child.
 func filtered(t try) Result {
 	return Result{Outcome: Refused, Call: cmp.Or(calls[t.Name], t.Name), Errno: "SIGSYS"}
 }
 
 // calls are the calls by which those attempts begin that are not named after it.
-var calls = map[string]string{LockedMemory: "mlock2", SharedMemory: "open", Connection: "socket"}
+var calls = map[string]string{LockedMemory: "mlock2", SharedMemory: "open"}

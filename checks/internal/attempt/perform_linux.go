@@ -1,17 +1,13 @@
 package attempt
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -34,22 +30,10 @@ func perform(name string, sizes Sizes) Result {
 		return Of("get_mempolicy", errno)
 	case Mlock:
 		return onPages(os.Getpagesize(), func(memory []byte) Result { return Of("mlock", unix.Mlock(memory)) })
-	case SetMempolicy:
-		_, _, errno := unix.Syscall(unix.SYS_SET_MEMPOLICY, 0, 0, 0) // MPOL_DEFAULT, which a new thread has.
-		return Of("set_mempolicy", errno)
-	case Mbind:
-		return onPages(os.Getpagesize(), func(memory []byte) Result {
-			_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&memory[0])), uintptr(len(memory)), 0, 0, 0, 0)
-			return Of("mbind", errno)
-		})
-	case MovePages:
-		return onPages(os.Getpagesize(), movePages)
 	case LockedMemory:
 		return lockMemory(sizes.Locked)
 	case SharedMemory:
 		return shareMemory("/dev/shm", sizes.File)
-	case Connection:
-		return connect()
 	}
 	return Result{Outcome: Unknown, Reason: "no such attempt"}
 }
@@ -72,7 +56,6 @@ func Of(call string, err error) Result {
 	return Result{Outcome: Refused, Call: call, Errno: name}
 }
 
-// onPages calls f with anonymous memory.
 func onPages(size int, f func(memory []byte) Result) Result {
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -84,21 +67,11 @@ func onPages(size int, f func(memory []byte) Result) Result {
 	return f(memory)
 }
 
-// movePages asks for the node of a page, which moves nothing.
-func movePages(memory []byte) Result {
-	memory[0] = 1 // Otherwise there is no page.
-	page, status := uintptr(unsafe.Pointer(&memory[0])), int32(0)
-	_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, 0, 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
-	return Of("move_pages", errno)
-}
-
 // lockOnFault is MLOCK_ONFAULT (include/uapi/asm-generic/mman-common.h, since Linux 4.4).
 const lockOnFault = 1
 
-// lockMemory locks memory of increasing size: 64 KiB, which is the default limit of old kernels, 8 MiB, that
-// of newer ones (since 5.16) and of systemd, and the most. None of it is allocated: the whole size counts against the
-// limit when it is locked (apply_vma_lock_flags and do_mlock in mm/mlock.c), and pages follow when they are
-// touched.
+// lockMemory locks 64 KiB, the default limit of old kernels, 8 MiB, that of newer ones (since 5.16) and of systemd, and the
+// most. The whole size counts against the limit (do_mlock in mm/mlock.c), and only pages that are touched are allocated.
 func lockMemory(most int64) Result {
 	r := Result{Outcome: Unknown, Reason: "nothing was tried"}
 	for _, size := range []int64{min(64<<10, most), min(8<<20, most), most} {
@@ -129,8 +102,11 @@ const spare = 16
 // shareMemory makes a file of the size that NCCL's have. It is never made where it would
 // take a good part of what is left there, or of the memory that a control group leaves.
 func shareMemory(dir string, size int64) Result {
-	f, err := openUnnamed(dir)
-	if err != nil {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP): // Of a kernel before 3.11, or of another file system.
+		return NotKnown("no file without a name can be made in " + dir)
+	case err != nil:
 		return Of("open", err)
 	}
 	defer f.Close() //nolint:errcheck // It has no name: its space is released.
@@ -149,19 +125,6 @@ func shareMemory(dir string, size int64) Result {
 	}
 	r.Bytes = size
 	return r
-}
-
-// openUnnamed opens a file without a name. Where that is not possible, its name is deleted at once.
-func openUnnamed(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
-	// EISDIR is the answer of a kernel before 3.11, the other that of a file system without such files.
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return f, err
-	}
-	if f, err = os.CreateTemp(dir, "gpudoctor-"); err == nil {
-		err = os.Remove(f.Name())
-	}
-	return f, err
 }
 
 // tooLittle says why a file of some size is not made, if that could be felt by others. A tmpfs
@@ -186,7 +149,6 @@ func tooLittle(fd int, size int64) string {
 	return ""
 }
 
-// room is how much memory is left: of the machine, and in the control group.
 func room() (left int64, ok bool) {
 	read := func(name string) (string, error) {
 		b, err := os.ReadFile(name)
@@ -205,7 +167,6 @@ func room() (left int64, ok bool) {
 	return left, ok
 }
 
-// touch maps a file and writes its first and last page.
 func touch(fd int, size int64) Result {
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -213,72 +174,4 @@ func touch(fd int, size int64) Result {
 	}
 	memory[0], memory[size-1] = 1, 1
 	return Of("munmap", unix.Munmap(memory))
-}
-
-// patience bounds a connection of this process to itself, which takes microseconds. The kernel repeats
-// a lost packet after a second.
-const patience = time.Second
-
-// connect makes a connection of this process to itself, and sends a byte over it.
-func connect() Result {
-	list, err := links()
-	if err != nil {
-		return Result{Outcome: Unknown, Reason: "list the network interfaces: " + err.Error()}
-	}
-	name, address, ok := chosen(list, os.Getenv("NCCL_SOCKET_IFNAME"), os.Getenv("NCCL_SOCKET_FAMILY"))
-	if !ok {
-		return Result{Outcome: Refused, Call: "getifaddrs"}
-	}
-	r := exchange(address)
-	r.Interface, r.Address = name, address.WithZone("").String()
-	return r
-}
-
-func exchange(address netip.Addr) Result {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var l net.ListenConfig
-	listener, err := l.Listen(ctx, "tcp", net.JoinHostPort(address.String(), "0"))
-	if err != nil {
-		return Of("listen", err)
-	}
-	defer func() { _ = listener.Close() }() // Nothing is lost.
-	accepted := make(chan error, 1)
-	go func() {
-		c, err := listener.Accept()
-		if err == nil {
-			_, err = c.Write([]byte{1})
-			err = errors.Join(err, c.Close())
-		}
-		accepted <- err
-	}()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", listener.Addr().String())
-	if err != nil {
-		return late("connect", err)
-	}
-	defer func() { _ = c.Close() }() // All that was sent is read.
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline) // Otherwise the process has one of its own.
-	}
-	if _, err := c.Read(make([]byte, 1)); err != nil {
-		select {
-		case other := <-accepted:
-			if other != nil {
-				return Of("accept", other)
-			}
-		default:
-		}
-		return late("recv", err)
-	}
-	return Of("accept", <-accepted)
-}
-
-// late is outcome with a timeout under the name that the kernel has for it.
-func late(call string, err error) Result {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		err = unix.ETIMEDOUT
-	}
-	return Of(call, err)
 }

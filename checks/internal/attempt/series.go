@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -121,13 +120,12 @@ func NotKnown(reason string) Result { return Result{Outcome: Unknown, Reason: re
 
 // checked is a result that a child sent, with nothing but what a result may be.
 func (r *Result) checked() Result {
-	if !slices.Contains([]string{OK, Refused, Corrupt}, r.Outcome) {
+	if r.Outcome != OK && r.Outcome != Refused {
 		return NotKnown(cmp.Or(r.Reason, "the process that tried it gave no answer"))
 	}
 	return *r
 }
 
-// ending says in words how a child ended before its work did.
 func ending(r *child.Result, step time.Duration) string {
 	call := "it"
 	if len(r.Inside) > 0 {

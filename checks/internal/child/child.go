@@ -36,16 +36,14 @@ import (
 const (
 	// mark is the hidden first argument that makes this binary a child.
 	mark = "__child"
-	// messageFD and lifelineFD are the numbers, in the child, of the pipe for
-	// messages and of the one that ends with the parent.
+	// messageFD and lifelineFD are the numbers, in the child, of its pipes.
 	messageFD  = 3
 	lifelineFD = 4
 	// recordFD is the number, in the child, of the memory that holds its record.
 	recordFD = 5
 	// firstFile is the number of the first of Spec.Files.
 	firstFile = 6
-	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
-	// is below 100 kB.
+	// maxMessage bounds one message: the answer of 16 GPUs is below 100 kB.
 	maxMessage = 8 << 20
 	// maxOutput bounds what is kept of a child's stdout and stderr each, unless more is asked for.
 	maxOutput = 64 << 10
@@ -127,8 +125,7 @@ type Result struct {
 	UnsentReason string
 }
 
-// envelope is one line on the message pipe: a message, why it is missing, or the
-// end.
+// envelope is one line on the message pipe: a message, why it is missing, or the end.
 type envelope struct {
 	Message json.RawMessage `json:"message,omitempty"`
 	Unsent  string          `json:"unsent,omitempty"`
@@ -136,7 +133,6 @@ type envelope struct {
 	Failure string          `json:"failure,omitempty"`
 }
 
-// whole is true for an envelope that holds one thing.
 func (e *envelope) whole() bool {
 	things := 0
 	for _, is := range []bool{e.Message != nil, e.Unsent != "", e.Done} {
@@ -147,10 +143,8 @@ func (e *envelope) whole() bool {
 	return things == 1
 }
 
-// Run runs a task in a child and waits for its end, at most until the
-// deadline and 2 s more. A child that writes without end is ended before. All that
-// it wrote is read. An error means that there was no child; whatever a child did
-// is in the Result.
+// Run runs a task in a child and waits for its end, at most until the deadline and 2 s more. All that it wrote is read. An
+// error means that there was no child; whatever a child did is in the Result.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	if spec.Deadline > 0 {
 		var cancel context.CancelFunc
@@ -229,7 +223,6 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	return r, nil
 }
 
-// feed sends what comes from input to the child.
 func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 	for {
 		select {
@@ -246,8 +239,7 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 	}
 }
 
-// await returns the child's state once it has exited by itself, or nil once it has
-// to be ended.
+// await returns the child's state once it has exited by itself, or nil once it has to be ended.
 func await(
 	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream, heard <-chan time.Duration, limit time.Duration,
 ) *ending {
@@ -276,7 +268,6 @@ func await(
 	}
 }
 
-// silence is for how long the child may send nothing from now on.
 func (s *Spec) silence() time.Duration {
 	if s.Silence == nil {
 		return math.MaxInt64
@@ -284,8 +275,7 @@ func (s *Spec) silence() time.Duration {
 	return s.Silence()
 }
 
-// within waits for the child's end for some time, and returns nil when it
-// does not come.
+// within waits for the child's end for some time.
 func within(d time.Duration, ended <-chan *ending) *ending {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -311,21 +301,18 @@ func (r *Result) conclude(state *ending) {
 	}
 }
 
-// ending is how a process ended: with an exit code, by a signal, or in a way that
-// is unknown.
+// ending is how a process ended: with an exit code, by a signal, or in an unknown way.
 type ending struct {
 	exited bool
 	code   int
 	signal string
 }
 
-// runtimeSignal is how the Go runtime begins its report of a fatal signal:
-// "SIGSEGV: segmentation violation" or "[signal SIGSEGV: ..." (runtime,
-// fatalsignal and printpanics).
+// runtimeSignal is how the Go runtime begins its report of a fatal signal: "SIGSEGV: segmentation violation" or
+// "[signal SIGSEGV: ..." (runtime, fatalsignal and printpanics).
 var runtimeSignal = lazy.New(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
 
-// caughtSignal returns the signal that the Go runtime says ended a program,
-// or "".
+// caughtSignal returns the signal that the Go runtime says ended a program, or "".
 func caughtSignal(stderr []byte) string {
 	if m := runtimeSignal.Get().FindSubmatch(stderr); m != nil {
 		return string(m[1])
@@ -338,13 +325,11 @@ var family struct {
 	sync.Mutex
 	// pids are their numbers. The value is false for one that has ended.
 	pids map[int]bool
-	// adopted is true if each child of this process is one of them, or descends from
-	// one. It is set before the first of them.
+	// adopted is true if each child of this process descends from one of them. It is set before the first.
 	adopted bool
 }
 
-// give starts a child and adds it to the family. Until it belongs to it, no sweep
-// may come across it.
+// give starts a child and adds it to the family, before any sweep may come across it.
 func give(begin func() (*os.Process, error)) (*os.Process, error) {
 	family.Lock()
 	defer family.Unlock()
@@ -359,8 +344,7 @@ func give(begin func() (*os.Process, error)) (*os.Process, error) {
 	return proc, nil
 }
 
-// Own is true for this process, for all children that it has started, and
-// for their living descendants.
+// Own is true for this process, all children that it has started, and their living descendants.
 func Own(pid int) bool {
 	family.Lock()
 	defer family.Unlock()
@@ -377,8 +361,7 @@ func Own(pid int) bool {
 	return false
 }
 
-// parentIn returns the parent's process id from /proc/PID/stat, or 0. The
-// name in parentheses before it may hold anything.
+// parentIn returns the parent's id from /proc/PID/stat, or 0. The name in parentheses may hold anything.
 func parentIn(stat []byte) int {
 	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 	fields := bytes.Fields(rest)
@@ -392,8 +375,7 @@ func parentIn(stat []byte) int {
 	return pid
 }
 
-// start starts the child. The channel gives its state once it has ended and
-// was reaped.
+// start starts the child. The channel gives its state once it was reaped.
 func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, error) {
 	path, err := self()
 	if err != nil {
@@ -416,8 +398,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	begin := make(chan begun, 1)
 	ended := make(chan *ending, 1)
 	go func() {
-		// The kernel ties the child's life to the thread that started it
-		// (PR_SET_PDEATHSIG): keep that thread until the child has ended.
+		// The kernel ties the child's life to the thread that started it (PR_SET_PDEATHSIG).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := give(func() (*os.Process, error) {
@@ -457,7 +438,6 @@ func environment(base, unset, extra []string) []string {
 	})...)
 }
 
-// pipe is a pipe of which the child gets one end.
 type pipe struct{ ours, theirs *os.File }
 
 // pipes are those of a child, and the memory for its record, nil if it has no record.
@@ -487,7 +467,6 @@ func openPipes() (*pipes, error) {
 
 func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.lifeline} }
 
-// close closes what is still open; closing twice is harmless.
 func (p *pipes) close() {
 	p.closeTheirs()
 	for _, one := range p.all() {
@@ -502,12 +481,10 @@ func (p *pipes) closeTheirs() {
 	}
 }
 
-// shut closes a file to which nothing more is to be written, so that an error
-// loses nothing.
+// shut closes a file: nothing more is to be written, so that an error loses nothing.
 func shut(f *os.File) { _ = f.Close() }
 
-// hurry makes the readers stop once a pipe is empty, even if it is still held
-// open: a process that left the child's group may hold it.
+// hurry makes the readers stop once a pipe is empty: a process that left the child's group may hold it open.
 func (p *pipes) hurry() {
 	for _, one := range []pipe{p.stdout, p.stderr, p.message} {
 		if err := one.ours.SetReadDeadline(time.Unix(1, 0)); err != nil {
@@ -516,9 +493,8 @@ func (p *pipes) hurry() {
 	}
 }
 
-// toEmpty reads a pipe to its end. Past the pipe's deadline it reads what is there,
-// however long that takes, and takes an empty pipe for the end. All that a process
-// wrote lies in the pipe by the time that it is dead.
+// toEmpty reads a pipe to its end and, past the pipe's deadline, what is there: all that a process wrote lies in the pipe
+// by the time that it is dead.
 type toEmpty struct{ pipe *os.File }
 
 func (t toEmpty) Read(b []byte) (int, error) {
@@ -534,8 +510,7 @@ type inbox struct {
 	*Result
 	receive func(json.RawMessage)
 	done    chan struct{} // Closed when the task has ended.
-	// bytes, longest and most bound the messages together, each one's length,
-	// and their number.
+	// bytes, longest and most bound the messages together, each one's length, and their number.
 	bytes         int64
 	longest, most int
 }
@@ -544,11 +519,11 @@ func newInbox(r *Result, receive func(json.RawMessage)) *inbox {
 	return &inbox{Result: r, receive: receive, done: make(chan struct{}), bytes: maxMessageBytes, longest: maxMessage, most: maxMessages}
 }
 
-// read takes messages until the end of r, or until a bound is passed, which it
-// reports. What cannot be understood, such as the noise of a library that writes
-// to a descriptor that is not its own, is counted and skipped.
+// read takes messages until the end of r, or until a bound is passed, which it reports. What cannot be understood, such as
+// the noise of a library that writes to a descriptor that is not its own, is counted.
 func (in *inbox) read(r io.Reader) (flooded bool) {
-	lines := bufio.NewScanner(&bounded{r, in.bytes})
+	from := bounded(r, in.bytes)
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, in.longest)
 	for n := 0; lines.Scan(); n++ {
 		if n == in.most {
@@ -556,7 +531,7 @@ func (in *inbox) read(r io.Reader) (flooded bool) {
 		}
 		in.take(lines.Bytes())
 	}
-	return errors.Is(lines.Err(), errFlood) || errors.Is(lines.Err(), bufio.ErrTooLong)
+	return from.N == 0 || errors.Is(lines.Err(), bufio.ErrTooLong)
 }
 
 func (in *inbox) take(line []byte) {
@@ -578,7 +553,6 @@ func (in *inbox) take(line []byte) {
 // words returns the first maxWords bytes of s, without a partial character.
 func words(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxWords)], "") }
 
-// tail keeps the last max bytes that were written to it.
 type tail struct {
 	max int
 	buf []byte

@@ -382,43 +382,15 @@ func TestByHand(t *testing.T) {
 	expect.Equal(t, 2, expect.Value(proc.Wait())(t).ExitCode(), "exit code")
 }
 
-func TestInbox(t *testing.T) {
-	var got []string
-	in := newInbox(&Result{}, func(m json.RawMessage) { got = append(got, string(m)) })
-	in.read(strings.NewReader(`{"message":1}
-noise of a library
-{}
-
-{"message":{"a":[2]}}
-{"message":1,"done":true}
-{"unsent":"NaN"}
-{"unsent":"too long"}
-{"done":true,"failure":"x"}
-{"message":3}
-{"done":true}
-`))
-	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
-	expect.That(t, in.Finished && in.Failure == "x" && in.Malformed == 6, "finished %t, failure %q, malformed %d; want true, x, 6", in.Finished, in.Failure, in.Malformed)
-	expect.That(t, in.Unsent == 2 && in.UnsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.Unsent, in.UnsentReason)
-}
-
 // TestWords checks that an error that a child tells is bounded, and stays UTF-8.
 func TestWords(t *testing.T) {
 	for in, want := range map[string]int{
 		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
 		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
 	} {
-		got := outboxed(t, envelope{Done: true, Failure: in}).Failure
+		got := words(in)
 		expect.That(t, len(got) == want && strings.HasPrefix(in, got), "of %d bytes %d are kept, want %d", len(in), len(got), want)
 	}
-}
-
-func outboxed(t *testing.T, e envelope) *inbox {
-	t.Helper()
-	line := expect.Value(json.Marshal(e))(t)
-	in := newInbox(&Result{}, nil)
-	in.read(bytes.NewReader(line))
-	return in
 }
 
 func TestTail(t *testing.T) {

@@ -29,62 +29,29 @@ const (
 )
 
 // crashSignals are those that a fault in a process's own code raises (signal(7)).
-// All others come from outside.
 var crashSignals = []string{"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"}
 
-// A resource is what a process can run short of.
 type resource struct {
 	// pattern is what the Go runtime, its C part or the system says.
 	pattern *lazy.Regexp
 	words   string
-	// limit is the number of the limit on it, or -1.
-	limit limit
 }
 
-// resources are distinguished by the runtime's own messages: runtime/os_linux.go
-// (newosproc), runtime/cgo/gcc_libinit.c and gcc_fatalf.c (pthread_create),
-// runtime/malloc.go, mem_linux.go and mpagealloc.go (memory), netpoll_epoll.go
-// (descriptors). They are searched for only if something other than these messages shows
-// that the runtime died.
+// resources are distinguished by the runtime's own messages: os_linux.go (newosproc), cgo/gcc_libinit.c and gcc_fatalf.c
+// (pthread_create), malloc.go, mem_linux.go, mpagealloc.go and netpoll_epoll.go. They are searched for only if something
+// else shows that the runtime died.
 var resources = []resource{
-	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
-	{lazy.New(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened", limitFiles},
-	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
+	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created (ulimit -u)"},
+	{lazy.New(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened (ulimit -n)"},
+	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out (ulimit -v)"},
 }
 
-// shortOf returns what a dying runtime ran out of, in words; empty if it
-// does not say.
+// shortOf returns what a dying runtime ran out of; empty if it does not say.
 func shortOf(said string) string {
 	for _, r := range resources {
 		if r.pattern.MatchString(said) {
-			return r.words + r.limit.words()
+			return r.words
 		}
-	}
-	return ""
-}
-
-// limit is one of the limits of a process.
-type limit int
-
-const (
-	limitProcesses limit = iota
-	limitFiles
-	limitMemory
-)
-
-// words name the limit if one is set.
-func (l limit) words() string {
-	n, set := l.get()
-	if !set {
-		return ""
-	}
-	switch l {
-	case limitProcesses:
-		return fmt.Sprintf("; the limit on processes (ulimit -u) is %d", n)
-	case limitFiles:
-		return fmt.Sprintf("; the limit on open files (ulimit -n) is %d", n)
-	case limitMemory:
-		return fmt.Sprintf("; the limit on address space (ulimit -v) is %d MiB", n>>20)
 	}
 	return ""
 }
@@ -93,8 +60,7 @@ func (l limit) words() string {
 // fatalsignal): "SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0".
 var signalReport = lazy.New(`^(SIG[A-Z]{2,6}): .*\nPC=\S+ m=\d+ sigcode=(\d+)`)
 
-// runtimeReport is what the runtime writes to stderr, if its report cannot be read
-// separately.
+// runtimeReport is what the runtime writes to stderr, if its report cannot be read separately.
 var runtimeReport = lazy.New(`(?ms)^(?:SIG[A-Z]{2,6}: |panic: |fatal error: |runtime: ).*`)
 
 const (
@@ -104,8 +70,7 @@ const (
 	userCode = "0"
 )
 
-// judge decides what ended a child, and fills in Death, Signal, Inside
-// and Why.
+// judge decides what ended a child, and fills in Death, Signal, Inside and Why.
 func (r *Result) judge(rec record) {
 	r.Recorded, r.Inside = rec.known, rec.inside
 	if r.Finished || r.TimedOut || r.Canceled || r.Silent || r.Flooded != "" || r.Left {
@@ -146,29 +111,25 @@ func (r *Result) judge(rec record) {
 			r.Death, r.Why = DeathByBug, fatalError(r.Stderr)
 		}
 	case r.Signal != "":
-		// The Go runtime reports a fault of its own threads. This one was in another
-		// thread, or its handler was taken away.
+		// The Go runtime reports a fault of its own threads: this one was in another, or its handler is gone.
 		r.library(within || rec.called)
 	case r.Exited:
 		r.library(within)
 	}
 }
 
-// library blames a library if the condition holds.
 func (r *Result) library(is bool) {
 	if is {
 		r.Death, r.Why = DeathByLibrary, ""
 	}
 }
 
-// firstLine is the first line of a report, bounded.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.ToValidUTF8(line[:min(len(line), 200)], "?")
 }
 
-// fatalError is the runtime's line that says why it ends: "fatal error: all
-// goroutines are asleep".
+// fatalError is why the runtime says that it ends: "fatal error: all goroutines are asleep".
 func fatalError(stderr string) string {
 	if _, rest, ok := strings.Cut("\n"+stderr, "\nfatal error: "); ok {
 		return firstLine(rest)
@@ -176,12 +137,10 @@ func fatalError(stderr string) string {
 	return "for an unknown reason"
 }
 
-// InLibrary is true if a call of a vendor's library was running, or may have
-// been.
+// InLibrary is true if a call of a vendor's library was running, or may have been.
 func (r Result) InLibrary() bool { return len(r.Inside) > 0 || !r.Recorded }
 
-// End describes how a child that did not finish its task ended: "SIGKILL,
-// such as by the kernel's OOM killer".
+// End describes how a child ended early: "SIGKILL, such as by the kernel's OOM killer".
 func (r Result) End() string {
 	how := "it exited early"
 	switch {

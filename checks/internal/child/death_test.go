@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -147,16 +145,6 @@ func TestNothingIsLost(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// TestWaitidDenied checks that a filter that denies the wait for a child is not taken for the child's end.
-func TestWaitidDenied(t *testing.T) {
-	defer func() { waitid = unix.Waitid }()
-	for _, denied := range []error{unix.ENOSYS, unix.EPERM} {
-		waitid = func(int, int, *unix.Siginfo, int, *unix.Rusage) error { return denied }
-		got, _ := run(t.Context(), t, Spec{Task: "echo", Args: 1, Deadline: 2 * time.Minute})
-		expect.NoDiff(t, outcome{`1 "" `, Result{Finished: true, Exited: true}}, got, "%v", denied)
-	}
 }
 
 // FuzzReadRecord checks that no record crashes the parent, or is larger than what it may be.

@@ -13,17 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweeping serializes sweeps.
 var sweeping sync.Mutex
 
-// adoptOrphans makes this process the parent of its descendants that lose their
-// parent, even if they left the group and the session, and reports whether it is.
+// adoptOrphans makes this process the parent of its descendants that lose theirs, even if they left the session.
 func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
 
-// claim has sweeps end all children that this package did not start: they are orphans
-// of those that it did. It claims none if other processes are or may become children of
-// this one: it has some already, from before execve(2), or it is process 1, the parent
-// of everybody's orphans.
+// claim has sweeps end all children that this package did not start: they are orphans of those that it did. It claims none
+// if others may be: some are there already, from before execve(2), or this is process 1, the parent of everybody's orphans.
 func claim() {
 	_, children := unix.Wait4(-1, nil, unix.WNOHANG|unix.WALL, nil)
 	family.adopted = errors.Is(children, unix.ECHILD) && os.Getpid() > 1 && adoptOrphans()
@@ -36,8 +32,7 @@ const (
 	sweepPause = time.Millisecond
 )
 
-// sweep ends and reaps what children that have ended left behind. In a child, processes
-// that its library started may be at work; they end with it.
+// sweep ends what children that have ended left behind; in a child, its library's processes end with it.
 func sweep() {
 	sweeping.Lock()
 	defer sweeping.Unlock()
@@ -46,9 +41,8 @@ func sweep() {
 	}
 }
 
-// endAll ends and reaps the listed children of this process, until none is listed that
-// it may end: whoever is ended leaves its own children to this process. A list may lack a
-// child if another ends meanwhile, so two in a row must be empty.
+// endAll ends and reaps the listed children of this process: whoever is ended leaves its own children to it. A list may
+// lack a child if another ends meanwhile, so two in a row must be empty.
 func endAll(list func() []int) {
 	until := time.Now().Add(sweepTime)
 	for empty := 0; empty < 2 && time.Now().Before(until) && !noChildren(); empty++ {
@@ -65,7 +59,7 @@ func endAll(list func() []int) {
 
 // noChildren reports whether this process certainly has no children.
 func noChildren() bool {
-	err := waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
 	return errors.Is(err, unix.ECHILD)
 }
 
@@ -79,8 +73,7 @@ func strays() []int {
 	})
 }
 
-// childrenOf are this process's children, by the kernel's list of them
-// (proc_tid_children(5)) or, if there is no such list, by every process's parent.
+// childrenOf are this process's children, by the kernel's list (proc_tid_children(5)) or by every process's parent.
 func childrenOf() []int {
 	var all []int
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // The pattern is sound.

@@ -42,21 +42,15 @@ func kill(proc *os.Process) {
 	}
 }
 
-// waitid is replaced by tests.
-var waitid = unix.Waitid
-
-// awaitExit waits until the child has ended, and ends what it left in its
-// process group. The child is not reaped before that, so that the number of
-// the group is certainly still its own, and is not signaled later. If the system does not
-// allow such a wait, it returns at once: the caller reaps the child then, and the group is
-// left to sweep.
+// awaitExit waits until the child has ended, and ends what it left in its process group. Until the child is reaped, the
+// number of the group is certainly its own. If the system denies the wait, the caller reaps, and the group is left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
-		err := waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case err == nil, awaitByHandle(proc.Pid):
+		case err == nil:
 			kill(proc)
 			family.Lock()
 			family.pids[proc.Pid] = false
@@ -66,30 +60,13 @@ func awaitExit(proc *os.Process) {
 	}
 }
 
-// awaitByHandle waits for the same by a file descriptor of the process, and reports
-// whether one was available. A filter may deny only waitid.
-func awaitByHandle(pid int) bool {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd) //nolint:errcheck // Nothing was written to it.
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-		if !errors.Is(err, unix.EINTR) {
-			return err == nil && n == 1
-		}
-	}
-}
-
 // readNow reads what a pipe holds, and takes an empty one for its end.
 func readNow(pipe *os.File, b []byte) (n int, err error) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	// Control, unlike Read, ignores deadlines. The pipe does not block: package
-	// os made it so.
+	// Control, unlike Read, ignores deadlines. The pipe does not block: package os made it so.
 	if e := raw.Control(func(fd uintptr) {
 		for {
 			if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
@@ -108,8 +85,7 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	return 0, err
 }
 
-// reap reaps a child that has ended, and returns how it ended. Package os waits by waitid
-// if it can, and gives up if a filter denies that.
+// reap reaps a child that has ended. Package os waits by waitid, and gives up if a filter denies that.
 func reap(proc *os.Process) *ending {
 	var status syscall.WaitStatus
 	if state, err := proc.Wait(); err == nil {
@@ -132,7 +108,6 @@ func reap(proc *os.Process) *ending {
 	return &ending{exited: true, code: status.ExitStatus()}
 }
 
-// parentOf returns the id of a process's parent, or 0.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -141,7 +116,6 @@ func parentOf(pid int) int {
 	return parentIn(stat)
 }
 
-// settle prepares the process to run as a child.
 func settle() {
 	adoptOrphans()
 	// A parent that has died already has closed the lifeline.
@@ -150,8 +124,7 @@ func settle() {
 	// No process that a library starts may hold these pipes open.
 	unix.CloseOnExec(messageFD)
 	unix.CloseOnExec(lifelineFD)
-	// A crash must leave no core file. The limit 1, unlike 0, also stops one
-	// that is piped to a program (do_coredump, fs/coredump.c).
+	// A crash must leave no core file. The limit 1 also stops one that is piped to a program (fs/coredump.c).
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil {
 		limit.Cur = min(1, limit.Max)
@@ -160,8 +133,7 @@ func settle() {
 	}
 }
 
-// endChildren ends the children of this process, and what descends from them, unless some
-// may be others'.
+// endChildren ends the children of this process and their descendants, unless some may be others'.
 func endChildren() {
 	if family.adopted {
 		endAll(childrenOf)

@@ -10,10 +10,8 @@ import (
 	"unsafe"
 )
 
-// A child keeps a record in memory that its parent shares: which calls of
-// vendors' libraries are running. It outlives the child, whatever ended it, so
-// that a library is blamed only for what happened inside one of its calls. What
-// the Go runtime prints when it dies is written after the record.
+// A child keeps a record in memory that its parent shares: which calls of vendors' libraries are running. It outlives the
+// child, so that a library is blamed only for what happened inside one of its calls. The Go runtime's last words follow it.
 const (
 	recordBytes = 64 << 10
 	reportBytes = 64 << 10 // A report with the stack of one goroutine has 2 to 6 KiB.
@@ -21,39 +19,33 @@ const (
 	startedAt = 0  // Not 0: the task has begun.
 	calledAt  = 4  // Not 0: a library was called, or loaded.
 	slotsAt   = 64 // slots numbers of 4 bytes: 1 + the Call under way, 0 for none.
-	// slots bounds the concurrent calls. The probe makes one for each GPU;
-	// for a 65th, only that it is running is recorded.
+	// slots bounds the concurrent calls: the probe makes one for each GPU.
 	slots   = 64
 	namesAt = 4 << 10
-	// nameBytes bounds the name of a function: NVML's longest has 58. maxCalls
-	// bounds their number: CUDA, HIP and NVML are called by 150 names.
+	// nameBytes bounds a function's name: NVML's longest has 58. CUDA, HIP and NVML are called by 150 names.
 	nameBytes = 96
 	maxCalls  = (recordBytes - namesAt) / nameBytes
 )
 
-// A Call is a function of a vendor's library, or another step that runs a
-// library's code, such as loading it.
+// A Call is a function of a vendor's library, or another step that runs its code, such as loading it.
 type Call uint32
 
 // Under is a running call.
 type Under struct{ slot *uint32 }
 
-// ledger is this process's record. If it is not a child, or the parent could not
-// share memory, it is memory of its own that nobody reads.
+// ledger is this process's record: memory of its own if nobody shares it.
 var ledger = struct {
 	sync.Mutex
 	page  []byte
 	calls map[string]Call
 }{page: alignedBytes(recordBytes), calls: make(map[string]Call)}
 
-// alignedBytes returns n bytes that hold aligned words.
 func alignedBytes(n int) []byte {
 	words := make([]uint64, n/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
 }
 
-// CallOf names a function. Each name is kept once. Above the limit, all others
-// share one name.
+// CallOf names a function. Above the limit, all others share one name.
 func CallOf(function string) Call {
 	ledger.Lock()
 	defer ledger.Unlock()
@@ -101,7 +93,6 @@ func (c Call) Do(f func()) {
 	u.End()
 }
 
-// record is what a parent reads from a child's record.
 type record struct {
 	// known is true if there is a record; otherwise the other fields are meaningless.
 	known bool
@@ -113,8 +104,7 @@ type record struct {
 	report string
 }
 
-// readRecord reads the record of a child that has ended. Its content was
-// written by a process in which a library ran: every number is bounded.
+// readRecord reads the record of a child that has ended. A library may have written to it: every number is bounded.
 func readRecord(r io.ReaderAt) record {
 	b := make([]byte, recordBytes+reportBytes)
 	if n, err := r.ReadAt(b, 0); n < len(b) && err != nil {

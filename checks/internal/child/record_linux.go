@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newRecord makes the memory that a child's record is kept in, or returns nil
-// if the system does not provide it: then less is known about the child's end.
+// newRecord makes the memory of a child's record, or returns nil: then less is known about the child's end.
 func newRecord() *os.File {
 	fd, err := unix.MemfdCreate("gpudoctor-child", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -19,15 +18,13 @@ func newRecord() *os.File {
 		shut(f)
 		return nil
 	}
-	// A child can neither grow nor shrink it. Without seals, the parent reads
-	// the same number of bytes.
+	// A child can neither grow nor shrink it. Without seals, the parent reads the same number of bytes.
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 	return f
 }
 
-// openRecord uses the memory that the parent provided as the ledger of this child,
-// and has the Go runtime write its crash report after it. Without either, the
-// parent knows less about this child's end.
+// openRecord uses the memory that the parent provided as the ledger of this child, and has the Go runtime write its crash
+// report after it.
 func openRecord(fd int) {
 	var stat unix.Stat_t
 	if unix.Fstat(fd, &stat) != nil || stat.Size != recordBytes+reportBytes {

@@ -17,7 +17,6 @@ import (
 // messages as it goes; an error that it returns becomes Result.Failure.
 type task func(ctx context.Context, args json.RawMessage, send func(message any) error) error
 
-// tasks are the registered tasks, by name.
 var tasks = map[string]task{}
 
 // Register names a task, which gets the arguments of its Spec. Call it before Main, from an init
@@ -35,9 +34,8 @@ func Register[T any](task string, f func(ctx context.Context, args T, send func(
 	}
 }
 
-// Root prepares a program that starts processes only by Run. Call it after Main, before any
-// is started: whatever descends from a child then ends with it. Without Root, as in a test,
-// which starts other processes as well, only the child's process group does.
+// Root prepares a program that starts processes only by Run, before any is started: whatever descends from a child then
+// ends with it. Without Root, as in a test, only the child's process group does.
 func Root() error {
 	if err := numbered(); err != nil {
 		return err
@@ -52,8 +50,7 @@ func Exit(code int) {
 	os.Exit(code)
 }
 
-// numbered returns an error if this process does not know its number, by which it is
-// signaled and its children are known.
+// numbered returns an error if this process does not know its number, by which it is signaled.
 func numbered() error {
 	if pid := os.Getpid(); pid < 1 {
 		return fmt.Errorf("the system denies the process its own ID: getpid returns %d", pid)
@@ -61,9 +58,7 @@ func numbered() error {
 	return nil
 }
 
-// Main runs the task if this process is a child, and never returns then. It
-// must be called first in main, and in TestMain of a test that runs
-// children.
+// Main runs the task if this process is a child, and never returns then. It must be called first in main, and in TestMain.
 func Main() {
 	if len(os.Args) < 2 || os.Args[1] != mark {
 		return
@@ -78,8 +73,7 @@ func Main() {
 		os.Exit(2)
 	}
 	settle()
-	// One goroutine shows where a crash was; all of them would push that out
-	// of what is kept.
+	// One goroutine shows where a crash was; all would push that out of what is kept.
 	debug.SetTraceback("single")
 	atomic.StoreUint32(wordAt(startedAt), 1)
 	go hold(lifeline)
@@ -93,8 +87,7 @@ func Main() {
 	if out.write(end) != nil {
 		code = 1
 	}
-	// os.Exit is exit_group(2) at once: no destructor of a vendor library
-	// runs, which may hang.
+	// os.Exit is exit_group(2) at once: no destructor of a vendor library runs, which may hang.
 	os.Exit(code)
 }
 
@@ -106,8 +99,7 @@ func perform(name string, args json.RawMessage, out *outbox) error {
 	return task(context.Background(), args, out.send)
 }
 
-// hold ends this process, and those that it left in its group, when the
-// parent is gone.
+// hold ends this process, and those that it left in its group, when the parent is gone.
 func hold(lifeline *os.File) {
 	lines := bufio.NewScanner(lifeline)
 	lines.Buffer(nil, maxMessage)
@@ -118,8 +110,7 @@ func hold(lifeline *os.File) {
 	os.Exit(1)
 }
 
-// incoming holds what the parent sent but the task has not yet read. A parent
-// sends no more than its tasks read, so it does not fill up.
+// incoming holds what the task has not yet read. A parent sends no more than that: it does not fill up.
 var incoming = make(chan json.RawMessage, 1024)
 
 // Receive waits for the next of the parent's Spec.Input.
@@ -140,8 +131,7 @@ func File(index int) *os.File {
 	return os.NewFile(uintptr(firstFile+index), fmt.Sprintf("file %d", index))
 }
 
-// inherited returns the pipe that the parent gave this process as a
-// descriptor, or nil if it did not.
+// inherited returns the pipe that the parent gave this process as a descriptor, or nil.
 func inherited(fd uintptr) *os.File {
 	f := os.NewFile(fd, "pipe from the parent")
 	if f == nil {
@@ -159,8 +149,7 @@ type outbox struct {
 	pipe *os.File
 }
 
-// send sends a message. It tells the parent if a message cannot be sent,
-// even if the task ignores the error.
+// send sends a message. The parent hears if one cannot be sent, even if the task ignores the error.
 func (o *outbox) send(message any) error {
 	raw, err := json.Marshal(message)
 	if err == nil && len(raw) > maxMessage-envelopeBytes {

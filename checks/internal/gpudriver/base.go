@@ -8,22 +8,20 @@ import (
 	"unsafe"
 )
 
-// Base is what CUDA and HIP have in common: the functions whose C
-// signatures are the same in both libraries, and the methods that call them.
+// Base is what CUDA and HIP have in common: functions whose C signatures are the same, and methods that call them.
 type Base struct {
 	Calls
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
-	// FirstPeerAttribute is the number of the first attribute of a pair.
-	FirstPeerAttribute int32
+	// NativeAtomicsAttribute is the number of that attribute of a pair.
+	NativeAtomicsAttribute int32
 	// LazyPeerAccess is the flag without which memory of another process is not opened:
 	// it enables peer access where the memory needs it.
 	LazyPeerAccess uint32
 
 	// Names are those of the library.
 	Names Names
-	// Missing are the needed functions that the library lacks, without which the probe
-	// cannot run.
+	// Missing are the functions that the library lacks and without which the probe cannot run.
 	Missing []string
 
 	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes 40 ms
@@ -74,7 +72,6 @@ const (
 	streamNonBlocking = 1
 )
 
-// except drops an error that does no harm.
 func except(err, harmless error) error {
 	if errors.Is(err, harmless) {
 		return nil
@@ -164,11 +161,11 @@ func (b *Base) CanAccessPeer(dev, peer Device) (bool, error) {
 	return can != 0, err
 }
 
-// PeerAttribute returns an attribute of an ordered pair.
-func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
+// NativeAtomics reports whether src does atomics of its own on the memory of dst, as far as the driver says.
+func (b *Base) NativeAtomics(src, dst Device) bool {
 	var v int32
-	err := b.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst)
-	return int(v), err
+	err := b.DeviceGetP2PAttribute(&v, b.NativeAtomicsAttribute, src, dst)
+	return err != nil || v != 0
 }
 
 // Current returns the device that is current on this thread.
@@ -204,8 +201,7 @@ func (b *Base) UnregisterHost(memory []byte) error {
 	return b.MemHostUnregister(unsafe.Pointer(&memory[0]))
 }
 
-// NewStream creates a stream in the current context that does not wait for
-// the default one.
+// NewStream creates a stream in the current context that does not wait for the default one.
 func (b *Base) NewStream() (s Stream, err error) {
 	err = b.StreamCreate(&s, streamNonBlocking)
 	return s, given(err, s != 0, "stream")
@@ -239,8 +235,7 @@ func (b *Base) Seconds(from, to Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// load compiles the source of kernels for the current device, once for each model of GPU, and loads the code for
-// the current context. The other threads wait meanwhile.
+// load compiles kernels once for each model of GPU, and loads the code for the current context.
 func (b *Base) load(source string, compile func() ([]byte, error)) (m Module, err error) {
 	dev, err := b.Current()
 	if err != nil {
@@ -271,13 +266,11 @@ func (b *Base) Function(m Module, name string) (f Function, err error) {
 	return f, given(err, f != 0, "function")
 }
 
-// Launch enqueues a kernel on a stream. Every parameter of the probe's kernels is 64
-// bits wide.
+// Launch enqueues a kernel on a stream. Every parameter is 64 bits wide.
 func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
 	return b.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil)
 }
 
-// addresses are those of a kernel's parameters, as a launch expects them.
 func addresses(params []uint64) unsafe.Pointer {
 	at := make([]unsafe.Pointer, len(params))
 	for i := range params {
@@ -286,8 +279,7 @@ func addresses(params []uint64) unsafe.Pointer {
 	return unsafe.Pointer(&at[0])
 }
 
-// IPCHandle returns the handle by which another process can open memory of
-// Alloc.
+// IPCHandle returns the handle by which another process can open memory of Alloc.
 func (b *Base) IPCHandle(p Pointer) (h IPCHandle, err error) {
 	err = b.IpcGetMemHandle(&h, p)
 	return h, err

@@ -71,16 +71,16 @@ type CUDA struct {
 	c cudaCalls
 }
 
-// cudaFirstPeerAttribute is the first CUdevice_P2PAttribute, lazyPeerAccess is
+// cudaNativeAtomics is a CUdevice_P2PAttribute, lazyPeerAccess is
 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS (cuda.h).
 const (
-	cudaFirstPeerAttribute = 1
-	cudaLazyPeerAccess     = 1
+	cudaNativeAtomics  = 3
+	cudaLazyPeerAccess = 1
 )
 
 func newCUDA(handle uintptr) *CUDA {
 	names := Names{API: "cuda", Library: cudaLibrary, Init: "cuInit", Query: "cuStreamQuery", IPC: "cudaIpc"}
-	d := &CUDA{Base: Base{Names: names, FirstPeerAttribute: cudaFirstPeerAttribute, LazyPeerAccess: cudaLazyPeerAccess}}
+	d := &CUDA{Base: Base{Names: names, NativeAtomicsAttribute: cudaNativeAtomics, LazyPeerAccess: cudaLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "cuda", &d.Calls, &d.c)
 	return d
@@ -99,7 +99,6 @@ func LoadCUDA() (Driver, error) {
 	return Driver{&d.Base, d}, nil
 }
 
-// describe returns the name and the description of a result.
 func (d *CUDA) describe(r Result) (name, text string) {
 	name = cudaNames[r]
 	var s uintptr
@@ -155,8 +154,7 @@ func (d *CUDA) Retain(dev Device) (Context, error) {
 	return c, err
 }
 
-// SetCurrent makes a context current on this thread, which the caller must
-// have locked.
+// SetCurrent makes a context current on this thread, which the caller must have locked.
 func (d *CUDA) SetCurrent(c Context) error {
 	return d.c.CtxSetCurrent(c)
 }
@@ -169,8 +167,7 @@ func (d *CUDA) EnablePeer(peer Context) error {
 // AllocShared is Alloc: running kernels can share all device memory.
 func (d *CUDA) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 
-// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
-// must stay until the stream is done, and must not be Go's own.
+// CopyToDevice enqueues a copy from pinned host memory, which stays until the stream is done.
 func (d *CUDA) CopyToDevice(dst Pointer, src []byte, s Stream) error {
 	return d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s)
 }
@@ -204,8 +201,7 @@ const linkPTX = 1
 // maxCUDACode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
 const maxCUDACode = 64 << 20
 
-// compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
-// that gives none.
+// compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if that gives none.
 func (d *CUDA) compile(ptx []byte) ([]byte, error) {
 	var s linker
 	if err := d.c.LinkCreate(0, nil, nil, &s); err != nil {
@@ -232,9 +228,8 @@ func (d *CUDA) CanExport(dev Device) bool {
 	return err == nil && v != 0
 }
 
-// Exportable allocates at least n bytes on a device by the virtual memory
-// calls, mapped for that device, and returns its size and a file descriptor with which
-// another process can import it.
+// Exportable allocates at least n bytes on a device by the virtual memory calls, mapped for that device, and returns their
+// size and a file descriptor with which another process can import them.
 func (d *CUDA) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
 	var granularity uint64
@@ -257,8 +252,7 @@ func (d *CUDA) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int,
 // dmaBuf is CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 const dmaBuf = 1
 
-// DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc on a device. The error is
-// gpudriver.NotSupported if the driver offers no DMA-BUF.
+// DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc; NotSupported if there is none.
 func (d *CUDA) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
 	var out int32
 	err = d.c.MemHandleOfRange(&out, p, n, dmaBuf, 0)

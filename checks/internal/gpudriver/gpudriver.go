@@ -73,8 +73,7 @@ func (e *Error) Is(target error) bool {
 var (
 	// ErrMissing is wrapped by the error of a call of a function that the library lacks.
 	ErrMissing = errors.New("the library lacks this function")
-	// ErrVersion is wrapped if the library has a version for which
-	// doctor does not know the sizes and numbers.
+	// ErrVersion is wrapped if the sizes and numbers of the library's version are not known.
 	ErrVersion = errors.New("version not supported")
 	// ErrStatic is wrapped by the error of loading a library in a static binary.
 	ErrStatic = errors.New("this binary is static and cannot load libraries")
@@ -82,7 +81,6 @@ var (
 	ErrLoad = errors.New("load a library")
 )
 
-// loadError is an error of the loader.
 type loadError struct{ error }
 
 // Is makes it an ErrLoad.
@@ -113,17 +111,6 @@ type (
 
 // IPCHandle is a CUipcMemHandle or a hipIpcMemHandle_t, of 64 bytes either.
 type IPCHandle struct{ Reserved [64]byte }
-
-// PeerAttribute is an attribute of an ordered pair of devices.
-type PeerAttribute int
-
-// The attributes of a pair. CUDA's own numbers start at 1, HIP's at 0.
-const (
-	PeerPerformanceRank PeerAttribute = iota
-	PeerAccess
-	PeerNativeAtomics
-	PeerArrayAccess
-)
 
 // Names are those that a driver API has.
 type Names struct {
@@ -165,15 +152,11 @@ type Vendor interface {
 	CopyToHost(dst []byte, src Pointer, s Stream) error
 	Copy(dst, src Pointer, n uint64, s Stream) error
 
-	// LoadModule compiles the source of kernels with the driver's compiler, for the
-	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
-	// wide.
+	// LoadModule compiles the source of kernels for the current context: PTX, or HIP C++.
 	LoadModule(source string) (Module, error)
 }
 
-// Path returns the file that a library was loaded from, by the maps of this
-// process; empty if they do not show it. name is the file's name up to
-// ".so".
+// Path returns the file that a library was loaded from, by the maps of this process. name is the file's name up to ".so".
 func Path(maps []byte, name string) string {
 	for line := range bytes.Lines(maps) {
 		if i := bytes.IndexByte(line, '/'); i >= 0 && bytes.Contains(line[i:], []byte("/"+name+".so")) {
@@ -199,15 +182,10 @@ func Text(p uintptr) string {
 	return string(text)
 }
 
-// String is the content of a buffer up to its first zero; one without a zero
-// holds no string.
+// String is the content of a buffer up to its first zero; one without a zero holds no string.
 func String(b []byte) string { return string(b[:max(0, bytes.IndexByte(b, 0))]) }
 
-// Missing is the error of a call to a function that the library lacks.
-func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
-
-// Open loads a library. Every library except NVML is loaded here: a crash in the
-// library's constructors is attributed to it.
+// Open loads a library: a crash in its constructors is attributed to it.
 func Open(name string) (handle uintptr, err error) {
 	child.CallOf("loading " + name).Do(func() { handle, err = open(name) })
 	if err != nil {
@@ -216,14 +194,12 @@ func Open(name string) (handle uintptr, err error) {
 	return handle, nil
 }
 
-// Global stands for the libraries that this process has loaded globally
-// (RTLD_GLOBAL), as go-nvml loads NVML.
+// Global stands for the libraries that are loaded globally (RTLD_GLOBAL), as go-nvml loads NVML.
 const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
-// BindAll binds the fields of a struct to the functions of a library that their tags name for an
-// API, as in `cuda:"cuInit,needed"`, and returns the needed ones that the library lacks. Where a
-// field returns an error, the function returns a code, of which fail makes one; a function that
-// the library lacks then gives ErrMissing. All others that it lacks are nil.
+// BindAll binds the fields of a struct to the functions that their tags name for an API, as in `cuda:"cuInit,needed"`, and
+// returns the needed ones that the library lacks. Where a field returns an error, the function returns a code, of which fail
+// makes one, or is missing, which gives ErrMissing. All others that the library lacks are nil.
 func BindAll(handle uintptr, api string, functions any, fail func(call string, code int32) error) (missing []string) {
 	v := reflect.ValueOf(functions).Elem()
 	for i := range v.NumField() {
@@ -244,7 +220,6 @@ func BindAll(handle uintptr, api string, functions any, fail func(call string, c
 	return missing
 }
 
-// bindError binds a field that returns an error to a function that returns a code.
 func bindError(handle uintptr, name string, field reflect.Value, fail func(call string, code int32) error) (found bool) {
 	var in []reflect.Type
 	for t := range field.Type().Ins() {
@@ -255,7 +230,7 @@ func bindError(handle uintptr, name string, field reflect.Value, fail func(call 
 	field.Set(reflect.MakeFunc(field.Type(), func(args []reflect.Value) []reflect.Value {
 		var err error
 		if !found {
-			err = Missing(name)
+			err = fmt.Errorf("%s: %w", name, ErrMissing)
 		} else if code := function.Elem().Call(args)[0].Int(); code != 0 {
 			err = fail(name, int32(code))
 		}
@@ -264,9 +239,8 @@ func bindError(handle uintptr, name string, field reflect.Value, fail func(call 
 	return found
 }
 
-// Bind looks a function up in a library that was loaded, and reports whether it
-// has it. fn points to a variable of the function's type. All calls of all
-// libraries pass here: each is on this process's record while it is running.
+// Bind looks a function up in a library, and reports whether it has it. fn points to a variable of the function's type.
+// All calls of all libraries pass here: each is on this process's record while it is running.
 func Bind(handle uintptr, name string, fn any) bool {
 	address, err := symbol(handle, name)
 	if err != nil {

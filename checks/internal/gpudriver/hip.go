@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// The numbers of hip_runtime_api.h. hipDeviceAttributeWallClockRate came with
-// ROCm 5.3; all others have been the same since 5.2.
+// The numbers of hip_runtime_api.h, the same since ROCm 5.2, but for the clock's, which came with 5.3.
 const (
 	hipMultiprocessors = 63    // hipDeviceAttributeMultiprocessorCount
 	hipWallClockRate   = 10017 // hipDeviceAttributeWallClockRate, in kHz
@@ -63,15 +62,16 @@ type HIP struct {
 	rtc hipCompiler
 }
 
-// hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
-// (hip_runtime_api.h).
-const hipLazyPeerAccess = 1
+// hipNativeAtomics is hipDevP2PAttrNativeAtomicSupported, hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0
+// in HIP 5 and 1 from 6.0 on (hip_runtime_api.h).
+const (
+	hipNativeAtomics  = 2
+	hipLazyPeerAccess = 1
+)
 
-// newHIP binds the library of a name.
 func newHIP(handle uintptr, name string) *HIP {
-	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
-	d := &HIP{Base: Base{Names: names, LazyPeerAccess: hipLazyPeerAccess}}
+	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -94,9 +94,7 @@ func (d *HIP) bindCompiler(handle uintptr) {
 	}
 }
 
-// hipLibraries are the names under which the runtime is looked for: what programs of
-// each major version ask the loader for, and the place where ROCm is installed
-// without telling the loader.
+// hipLibraries are the names that programs of each major version ask the loader for, and the place where ROCm is installed.
 var hipLibraries = []string{
 	"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
 	"/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm/lib/libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so",
@@ -119,7 +117,6 @@ func LoadHIP() (Driver, error) {
 	return Driver{}, fmt.Errorf("load libamdhip64: %w", first)
 }
 
-// describe returns the name and the description of a result.
 func (d *HIP) describe(r Result) (name, text string) {
 	if d.c.GetErrorName != nil {
 		name = Text(d.c.GetErrorName(r))
@@ -164,8 +161,7 @@ func (d *HIP) TimerHz(dev Device) float64 {
 	return hipWallClockHz
 }
 
-// Retain initializes a device. The runtime does that at the first call that needs
-// it, such as freeing a null pointer.
+// Retain initializes a device by the first call that needs it, such as freeing a null pointer.
 func (d *HIP) Retain(dev Device) (Context, error) {
 	if err := d.c.SetDevice(int32(dev)); err != nil {
 		return 0, err
@@ -176,11 +172,9 @@ func (d *HIP) Retain(dev Device) (Context, error) {
 	return Context(dev) + 1, nil
 }
 
-// hipDevice is the device of a context.
 func hipDevice(c Context) int32 { return int32(c) - 1 }
 
-// SetCurrent makes a device current on this thread, which the caller must have
-// locked.
+// SetCurrent makes a device current on this thread, which the caller must have locked.
 func (d *HIP) SetCurrent(c Context) error {
 	return d.c.SetDevice(hipDevice(c))
 }
@@ -190,9 +184,8 @@ func (d *HIP) EnablePeer(peer Context) error {
 	return except(d.c.EnablePeerAccess(hipDevice(peer), 0), PeerAlready)
 }
 
-// AllocShared allocates fine-grained memory: what a peer's kernel stores into
-// memory of the other kind need not be seen before the kernel ends (HIP
-// programming guide, «Coherence controls»).
+// AllocShared allocates fine-grained memory: what a peer's kernel stores into the other kind need not be seen before the
+// kernel ends (HIP programming guide, «Coherence controls»).
 func (d *HIP) AllocShared(n uint64) (p Pointer, err error) {
 	err = d.c.ExtMallocWithFlags(&p, n, hipFineGrained)
 	return p, err
@@ -201,8 +194,7 @@ func (d *HIP) AllocShared(n uint64) (p Pointer, err error) {
 // hipPointer is a device's address in the form that the calls for both kinds of memory take.
 func hipPointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
-// must stay until the stream is done, and must not be Go's own.
+// CopyToDevice enqueues a copy from pinned host memory, which stays until the stream is done.
 func (d *HIP) CopyToDevice(dst Pointer, src []byte, s Stream) error {
 	return d.c.MemcpyAsync(hipPointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hipHostToDevice, s)
 }
@@ -223,7 +215,6 @@ func (d *HIP) LoadModule(source string) (Module, error) {
 	return d.load(source, func() ([]byte, error) { return d.compile(source) })
 }
 
-// compile makes code of a source for the current device.
 func (d *HIP) compile(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
@@ -231,8 +222,7 @@ func (d *HIP) compile(source string) ([]byte, error) {
 		return nil, err
 	}
 	defer c.DestroyProgram(&program) //nolint:errcheck // The process ends soon.
-	// Without an option for it, the compiler takes the current device's
-	// architecture.
+	// Without an option for it, the compiler takes the current device's architecture.
 	if err := c.CompileProgram(program, 0, nil); err != nil {
 		if log := d.log(program); log != "" {
 			err = fmt.Errorf("%w: %s", err, log)
@@ -258,7 +248,6 @@ const (
 	maxLog  = 1 << 20
 )
 
-// log is the first line of the compiler's messages.
 func (d *HIP) log(program uintptr) string {
 	var n uint64
 	if d.rtc.GetLogSize(program, &n) != nil || n == 0 || n > maxLog {
@@ -272,8 +261,7 @@ func (d *HIP) log(program uintptr) string {
 	return line[:min(len(line), 200)]
 }
 
-// hipCompilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum
-// hiprtcResult).
+// hipCompilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum hiprtcResult).
 func hipCompilerError(call string, code int32) error {
 	name := map[int32]string{
 		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",

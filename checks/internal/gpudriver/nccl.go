@@ -12,17 +12,8 @@ const (
 	ncclInProgress = 7
 )
 
-// ncclNames are those of the header.
 var ncclNames = []string{
 	"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError", "ncclInProgress",
-}
-
-// ncclName is the name of a result in the header.
-func ncclName(r int32) string {
-	if r >= 0 && int(r) < len(ncclNames) {
-		return ncclNames[r]
-	}
-	return fmt.Sprintf("ncclResult_t %d", r)
 }
 
 type (
@@ -45,7 +36,7 @@ type ncclCalls struct {
 	CommInitRank      func(c *NCCLComm, ranks int32, id NCCLUniqueID, rank int32) error                 `nccl:"ncclCommInitRank,needed"`
 	CommDestroy       func(c NCCLComm) error                                                            `nccl:"ncclCommDestroy"`
 	CommGetAsyncError func(c NCCLComm, r *int32) error                                                  `nccl:"ncclCommGetAsyncError"`
-	AllReduce         func(send, receive Pointer, n uint64, kind, op int32, c NCCLComm, s Stream) error `nccl:"ncclAllReduce,needed"`
+	Reduce            func(send, receive Pointer, n uint64, kind, op int32, c NCCLComm, s Stream) error `nccl:"ncclAllReduce,needed"`
 	// Send and Recv came with 2.7.
 	Send           func(send Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error    `nccl:"ncclSend"`
 	Recv           func(receive Pointer, n uint64, kind, peer int32, c NCCLComm, s Stream) error `nccl:"ncclRecv"`
@@ -59,8 +50,8 @@ type ncclCalls struct {
 // constants are those of nccl.h (NCCL 2.4 to 2.29) and of rccl.h.
 type NCCL struct {
 	// Path is the file that was loaded; empty if the maps of this process do not show it.
-	Path  string
-	calls ncclCalls
+	Path string
+	ncclCalls
 }
 
 // LoadNCCL loads a library by its path, or by the name by which a program would.
@@ -70,7 +61,7 @@ func LoadNCCL(name string) (*NCCL, error) {
 		return nil, fmt.Errorf("load %s: %w", name, err)
 	}
 	l := &NCCL{}
-	missing := BindAll(handle, "nccl", &l.calls, l.fail)
+	missing := BindAll(handle, "nccl", &l.ncclCalls, l.fail)
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		l.Path = cmp.Or(Path(maps, "libnccl"), Path(maps, "librccl"))
 	}
@@ -80,64 +71,49 @@ func LoadNCCL(name string) (*NCCL, error) {
 	return l, nil
 }
 
-// Version returns the version, as 2.28.9. The error wraps gpudriver.ErrVersion where the API may be
-// another one.
+// Version returns the version, as 2.28.9. The error wraps ErrVersion where the API may be another one.
 func (l *NCCL) Version() (string, error) {
 	var v int32
-	if err := l.calls.GetVersion(&v); err != nil {
+	if err := l.GetVersion(&v); err != nil {
 		return "", err
 	}
-	version := ncclVersion(v)
-	if !ncclSupported(v) {
+	version, supported := ncclVersion(v)
+	if !supported {
 		return version, fmt.Errorf("NCCL %s: %w: the probe knows the API of versions 2.4 to 2.x", version, ErrVersion)
 	}
 	return version, nil
 }
 
-// ncclVersion writes a version as people do: 22809 is 2.28.9, and up to 2.8 2408 is 2.4.8
-// (NCCL_VERSION of nccl.h).
-func ncclVersion(v int32) string {
+// ncclVersion writes a version as people do: 22809 is 2.28.9, and up to 2.8 2408 is 2.4.8 (NCCL_VERSION of nccl.h). Those
+// from 2.4 on, which have the functions used here, are supported.
+func ncclVersion(v int32) (version string, supported bool) {
 	if v < 10000 {
-		return fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)
+		return fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100), v >= 2400 && v < 3000
 	}
-	return fmt.Sprintf("%d.%d.%d", v/10000, v%10000/100, v%100)
+	return fmt.Sprintf("%d.%d.%d", v/10000, v%10000/100, v%100), v >= 20000 && v < 30000
 }
 
-// ncclSupported reports whether a version's API is the one of nccl.h 2: since 2.4 it has the
-// functions used here.
-func ncclSupported(v int32) bool { return v >= 2400 && v < 3000 || v >= 20000 && v < 30000 }
-
-// fail is the error of a call with a result other than success.
 func (l *NCCL) fail(call string, code int32) error {
-	e := &Error{Call: call, Result: Result(code), Name: ncclName(code), Collective: true}
-	if l.calls.GetErrorString != nil {
-		e.Text = Text(l.calls.GetErrorString(code))
+	e := &Error{Call: call, Result: Result(code), Name: fmt.Sprintf("ncclResult_t %d", code), Collective: true}
+	if code >= 0 && int(code) < len(ncclNames) {
+		e.Name = ncclNames[code]
 	}
-	if l.calls.GetLastError != nil {
-		e.Last = Text(l.calls.GetLastError(0)) // It does not depend on the communicator.
+	if l.GetErrorString != nil {
+		e.Text = Text(l.GetErrorString(code))
+	}
+	if l.GetLastError != nil {
+		e.Last = Text(l.GetLastError(0)) // It does not depend on the communicator.
 	}
 	return e
 }
 
-// UniqueID makes the id of a new communicator.
-func (l *NCCL) UniqueID() (id NCCLUniqueID, err error) {
-	err = l.calls.GetUniqueID(&id)
-	return id, err
-}
-
-// Init joins a communicator, with the GPU that is current on this thread.
-func (l *NCCL) Init(ranks int, id NCCLUniqueID, rank int) (c NCCLComm, err error) {
-	err = l.calls.CommInitRank(&c, int32(ranks), id, int32(rank))
-	return c, err
-}
-
 // Destroy leaves a communicator. A library that lacks the call needs none.
-func (l *NCCL) Destroy(c NCCLComm) error { return except(l.calls.CommDestroy(c), ErrMissing) }
+func (l *NCCL) Destroy(c NCCLComm) error { return except(l.CommDestroy(c), ErrMissing) }
 
 // Async returns the error that a communicator met since its last call, if any.
 func (l *NCCL) Async(c NCCLComm) error {
 	var r int32
-	if err := l.calls.CommGetAsyncError(c, &r); err != nil {
+	if err := l.CommGetAsyncError(c, &r); err != nil {
 		return except(err, ErrMissing)
 	}
 	if r == ncclInProgress || r == ncclSuccess {
@@ -148,7 +124,7 @@ func (l *NCCL) Async(c NCCLComm) error {
 
 // AllReduce enqueues the sum of n words of 8 bytes over all ranks.
 func (l *NCCL) AllReduce(c NCCLComm, send, receive Pointer, n uint64, s Stream) error {
-	return l.calls.AllReduce(send, receive, n, ncclUint64, ncclSum, c, s)
+	return l.Reduce(send, receive, n, ncclUint64, ncclSum, c, s)
 }
 
 // NCCLMessage is one message of an exchange between two ranks, in words of 8 bytes.
@@ -160,15 +136,15 @@ type NCCLMessage struct {
 
 // Exchange enqueues messages to and from peers, as one group.
 func (l *NCCL) Exchange(c NCCLComm, sends, receives []NCCLMessage, s Stream) error {
-	if err := l.calls.GroupStart(); err != nil {
+	if err := l.GroupStart(); err != nil {
 		return err
 	}
 	var first error
 	for _, m := range sends {
-		first = cmp.Or(first, l.calls.Send(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
+		first = cmp.Or(first, l.Send(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
 	}
 	for _, m := range receives {
-		first = cmp.Or(first, l.calls.Recv(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
+		first = cmp.Or(first, l.Recv(m.At, m.N, ncclUint64, int32(m.Peer), c, s))
 	}
-	return cmp.Or(first, l.calls.GroupEnd())
+	return cmp.Or(first, l.GroupEnd())
 }

@@ -2,8 +2,7 @@
 
 package gpudriver
 
-// A static binary has no dynamic loader: it reads texts, recordings and the files of
-// the machine, and does not use GPUs.
+// A static binary has no dynamic loader: it does not use GPUs.
 
 func open(string) (uintptr, error) { return 0, ErrStatic }
 

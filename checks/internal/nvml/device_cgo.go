@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// subject is one GPU that is being queried.
 type subject struct {
 	*interviewer
 	gpu nvml.Device
@@ -22,7 +21,6 @@ type subject struct {
 // maxLinks bounds the NVLinks of a GPU (NVML_NVLINK_MAX_LINKS, nvml.h 13).
 const maxLinks = 36
 
-// all queries everything about the GPU.
 func (s *subject) all() {
 	s.identity()
 	s.memory()
@@ -40,8 +38,7 @@ func (s *subject) all() {
 	s.processes()
 }
 
-// ok checks a result: a GPU that is lost, or that needs a reset, is noted, and
-// so is an error other than that the GPU does not support the query.
+// ok checks a result: a GPU that is lost or needs a reset is noted, and so is another error than "not supported".
 func (s *subject) ok(function string, ret nvml.Return) bool {
 	switch ret {
 	case nvml.SUCCESS:
@@ -61,8 +58,7 @@ func (s *subject) ok(function string, ret nvml.Return) bool {
 	return false
 }
 
-// learn queries a value and converts it to the form of the answer; nil is
-// unknown.
+// learn queries a value and converts it to the form of the answer; nil is unknown.
 func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), form func(T) U) *U {
 	if s.lost {
 		return nil
@@ -84,30 +80,9 @@ func number[T ~int | ~uint32](s *subject, function string, f func() (T, nvml.Ret
 	return known(learn(s, function, f, func(v T) int { return int(v) }))
 }
 
-// known is what a pointer leads to, if anything.
-func known[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 func same[T any](v T) T { return v }
 
 func isOn(state nvml.EnableState) bool { return state == nvml.FEATURE_ENABLED }
-
-// pair combines the two results of a function into one value.
-func pair[A, B any](f func() (A, B, nvml.Return)) func() (two[A, B], nvml.Return) {
-	return func() (two[A, B], nvml.Return) {
-		a, b, ret := f()
-		return two[A, B]{a, b}, ret
-	}
-}
-
-type two[A, B any] struct {
-	first  A
-	second B
-}
 
 func (s *subject) identity() {
 	s.out.Address = word(s, "nvmlDeviceGetPciInfo", s.gpu.GetPciInfo, busAddress)
@@ -116,9 +91,10 @@ func (s *subject) identity() {
 	s.out.Architecture = word(s, "nvmlDeviceGetArchitecture", s.gpu.GetArchitecture, func(a nvml.DeviceArchitecture) string {
 		return architectures[int64(a)]
 	})
-	s.out.ComputeCapability = word(s, "nvmlDeviceGetCudaComputeCapability", pair(s.gpu.GetCudaComputeCapability), func(c two[int, int]) string {
-		return fmt.Sprintf("%d.%d", c.first, c.second)
-	})
+	s.out.ComputeCapability = word(s, "nvmlDeviceGetCudaComputeCapability", func() (string, nvml.Return) {
+		major, minor, ret := s.gpu.GetCudaComputeCapability()
+		return fmt.Sprintf("%d.%d", major, minor), ret
+	}, same)
 }
 
 func busAddress(pci nvml.PciInfo) string {
@@ -132,8 +108,7 @@ func busAddress(pci nvml.PciInfo) string {
 	return address(string(b))
 }
 
-// memory queries the frame buffer, of which the older function counts the
-// driver's own reserve as used, and for the window to it.
+// memory queries the frame buffer, of which the older function counts the driver's reserve as used, and BAR1.
 func (s *subject) memory() {
 	if m := learn(s, "nvmlDeviceGetMemoryInfo_v2", s.gpu.GetMemoryInfo_v2, same); m != nil {
 		s.used(m.Total, m.Used)
@@ -173,15 +148,21 @@ func (s *subject) modes() {
 	s.out.VirtualizationMode = word(s, "nvmlDeviceGetVirtualizationMode", s.gpu.GetVirtualizationMode, func(m nvml.GpuVirtualizationMode) string {
 		return virtualizationModes[int64(m)]
 	})
-	s.out.MIG = learn(s, "nvmlDeviceGetMigMode", pair(s.gpu.GetMigMode), func(now two[int, int]) bool { return now.first == nvml.DEVICE_MIG_ENABLE })
+	s.out.MIG = learn(s, "nvmlDeviceGetMigMode", func() (int, nvml.Return) {
+		now, _, ret := s.gpu.GetMigMode()
+		return now, ret
+	}, func(now int) bool { return now == nvml.DEVICE_MIG_ENABLE })
 }
 
 func (s *subject) ecc() {
-	mode := learn(s, "nvmlDeviceGetEccMode", pair(s.gpu.GetEccMode), same)
-	if mode == nil {
+	enabled := learn(s, "nvmlDeviceGetEccMode", func() (nvml.EnableState, nvml.Return) {
+		now, _, ret := s.gpu.GetEccMode()
+		return now, ret
+	}, isOn)
+	if enabled == nil {
 		return
 	}
-	e := &facts.ECC{Enabled: isOn(mode.first)}
+	e := &facts.ECC{Enabled: *enabled}
 	s.out.ECC = e
 	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
 	e.UnrepairableMemory = newer(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", unrepairableMemoryStatus{}, func(m unrepairableMemoryStatus) bool {
@@ -237,11 +218,8 @@ func (s *subject) processes() {
 	}
 }
 
-// peers queries how this GPU can access the memory of each later GPU. The library
-// answers for a pair, not for a direction, and each query takes a
-// millisecond in the driver, during which nothing else starts there: with 8
-// GPUs both orders would take 0.2 s. A failure in only one direction shows in
-// CUDA's answer, and in the probe.
+// peers queries how this GPU can access the memory of each later GPU. The library answers for a pair, and each query takes a
+// millisecond in the driver, during which nothing else starts there: with 8 GPUs both orders would take 0.2 s.
 func (s *subject) peers(all []subject) []facts.GPUPeer {
 	var list []facts.GPUPeer
 	for _, other := range all {

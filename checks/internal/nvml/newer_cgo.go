@@ -11,18 +11,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// go-nvml is kept at v0.12.9, whose header compiles without a warning. The
-// functions that NVML 13 added are called here instead.
+// go-nvml is kept at v0.12.9, whose header compiles without a warning. NVML 13's functions are called here.
 
-// unrepairableMemoryStatus is nvmlUnrepairableMemoryStatus_v1_t (nvml.h 13). It
-// has no version.
+// unrepairableMemoryStatus is nvmlUnrepairableMemoryStatus_v1_t (nvml.h 13), without a version.
 type unrepairableMemoryStatus struct{ unrepairable uint32 }
 
 // repairStatus is nvmlRepairStatus_v1_t (nvml.h 13); the last field is about TPCs.
 type repairStatus struct{ version, channelPending, _ uint32 }
 
-// newer learns from a function that go-nvml does not have, of the form
-// nvmlReturn_t f(nvmlDevice_t, T *answer).
+// newer learns from a function of the form nvmlReturn_t f(nvmlDevice_t, T *answer).
 func newer[T, U any](s *subject, function string, answer T, form func(T) U) *U {
 	return learn(s, function, func() (T, nvml.Return) {
 		var f func(device uintptr, answer unsafe.Pointer) nvml.Return

@@ -81,15 +81,13 @@ type Refusal struct {
 	Error    string `json:"error"`
 }
 
-// piece is one message from the child.
 type piece struct {
 	// Stage is the step that begins now.
 	Stage  string           `json:"stage,omitempty"`
 	Driver *facts.GPUDriver `json:"driver,omitempty"`
 	Device *Device          `json:"device,omitempty"`
 	P2P    []facts.GPUPeer  `json:"p2p,omitempty"`
-	// End is the outcome with its error.
-	End *end `json:"end,omitempty"`
+	End    *end             `json:"end,omitempty"`
 }
 
 type end struct {
@@ -98,7 +96,6 @@ type end struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// task is the name of the child's task.
 const task = "nvml"
 
 // Limits bound how long the library may take: Call for each call, All for all of
@@ -108,103 +105,86 @@ type Limits struct{ Call, All time.Duration }
 // Ask queries everything that Answer holds, within the limits. An error means that the library could not be queried; a
 // library that is missing, hangs, crashes or fails is an answer.
 func Ask(ctx context.Context, limits Limits) (*Answer, error) {
+	if notBuilt != "" {
+		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
+	}
 	call := cmp.Or(limits.Call, deadline.NVMLCall)
 	all := deadline.NVML / deadline.NVMLCall * call
 	if limits.All > 0 {
 		all = min(all, limits.All)
 	}
-	return ask(ctx, min(call, all), all)
-}
-
-func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
-	if notBuilt != "" {
-		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
-	}
-	var a assembly
-	result, err := child.Run(ctx, child.Spec{Task: task, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) { a.take(m) }, Silence: func() time.Duration {
-		if a.answer.Stage == "" {
-			return max(step, min(deadline.Spawn, total))
+	step, spawn := min(call, all), min(deadline.Spawn, all)
+	a := &Answer{}
+	result, err := child.Run(ctx, child.Spec{Task: task, Deadline: spawn + all, Receive: func(m json.RawMessage) { a.take(m) }, Silence: func() time.Duration {
+		if a.Stage == "" {
+			return max(step, spawn)
 		}
 		return step
 	}})
+	if err == nil && result.Canceled {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask NVML: %w", err)
 	}
-	if result.Canceled {
-		return nil, fmt.Errorf("ask NVML: %w", ctx.Err())
-	}
-	return a.conclude(result), nil
+	a.conclude(result)
+	return a, nil
 }
 
-// Bounds of what is kept of a child in which a library may write whatever it likes.
-// The largest machine has 72 GPUs (GB200 NVL72), which MIG does not make more of
-// here, and a GPU with 18 NVLinks takes 6 KiB.
+// Bounds of what is kept of a child in which a library may write whatever it likes. The largest machine has 72 GPUs (GB200
+// NVL72), and a GPU with 18 NVLinks takes 6 KiB.
 const (
 	maxDevices = 256
 	maxPiece   = 256 << 10
 )
 
-// assembly assembles the pieces.
-type assembly struct{ answer Answer }
-
-// take takes one message.
-func (a *assembly) take(message []byte) {
+func (a *Answer) take(message []byte) {
 	var p piece
 	if len(message) > maxPiece || json.Unmarshal(message, &p) != nil {
 		return // The child is of this binary; only a broken one sends such.
 	}
-	if len(a.answer.Devices) == maxDevices && p.Device != nil || len(a.answer.P2P)+len(p.P2P) > maxDevices*maxDevices {
+	if len(a.Devices) == maxDevices && p.Device != nil || len(a.P2P)+len(p.P2P) > maxDevices*maxDevices {
 		return // What is beyond is not kept.
 	}
-	if p.Stage != "" {
-		a.answer.Stage = p.Stage
-	}
+	a.Stage = cmp.Or(p.Stage, a.Stage)
 	if p.Driver != nil {
-		a.answer.Driver = *p.Driver
+		a.Driver = *p.Driver
 	}
-	if p.Device != nil {
-		named := len(p.Device.Processes)
-		p.Device.Processes = others(p.Device.Processes)
-		p.Device.Own = named - len(p.Device.Processes)
-		a.answer.Devices = append(a.answer.Devices, *p.Device)
+	if d := p.Device; d != nil {
+		named := len(d.Processes)
+		d.Processes = slices.DeleteFunc(d.Processes, func(p facts.GPUProcess) bool { return child.Own(p.PID) }) // Its probe runs meanwhile.
+		d.Own = named - len(d.Processes)
+		a.Devices = append(a.Devices, *d)
 	}
-	a.answer.P2P = append(a.answer.P2P, p.P2P...)
+	a.P2P = append(a.P2P, p.P2P...)
 	if p.End != nil {
-		a.answer.Outcome, a.answer.ErrorName, a.answer.Reason = p.End.Outcome, p.End.ErrorName, p.End.Reason
+		a.Outcome, a.ErrorName, a.Reason = p.End.Outcome, p.End.ErrorName, p.End.Reason
 	}
 }
 
-// others removes gpudoctor's own processes: its probe runs meanwhile.
-func others(list []facts.GPUProcess) []facts.GPUProcess {
-	return slices.DeleteFunc(list, func(p facts.GPUProcess) bool { return child.Own(p.PID) })
-}
-
-// conclude returns the answer once the child has exited.
-func (a *assembly) conclude(r child.Result) *Answer {
-	answer := &a.answer
-	answer.Left = r.Left
+// conclude adds how the child ended.
+func (a *Answer) conclude(r child.Result) {
+	a.Left = r.Left
 	switch {
-	case answer.Outcome == OK:
-		answer.Stage = ""
-	case answer.Outcome != "": // The child has said it all.
+	case a.Outcome == OK:
+		a.Stage = ""
+	case a.Outcome != "": // The child has said it all.
 	case (r.TimedOut || r.Silent) && r.InLibrary():
-		answer.Outcome = Hang
+		a.Outcome = Hang
 	case r.TimedOut || r.Silent:
-		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
+		a.Outcome, a.Death, a.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
-		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)
+		a.Outcome, a.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)
 	case r.Finished:
-		answer.Outcome, answer.Reason = Failed, r.Failure
+		a.Outcome, a.Reason = Failed, r.Failure
 	case r.Death == child.DeathByLibrary:
-		answer.Outcome, answer.ErrorName, answer.Reason = Crashed, r.Signal, lastWords(r)
+		a.Outcome, a.ErrorName, a.Reason = Crashed, r.Signal, lastWords(r)
 	default:
-		answer.Outcome, answer.Death, answer.Reason = Ended, r.Death, r.End()
+		a.Outcome, a.Death, a.Reason = Ended, r.Death, r.End()
 	}
-	return answer
 }
 
-// lastWords is the last line that a library wrote before it ended its own
-// process, at most 200 bytes of it. After a signal the lines are the Go
+// lastWords is the last line that a library wrote before it ended its own process. After a signal the lines are the Go
 // runtime's registers, and the signal's name says enough.
 func lastWords(r child.Result) string {
 	if r.Signal != "" {

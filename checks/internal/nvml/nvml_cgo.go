@@ -23,9 +23,8 @@ const library = "libnvidia-ml.so.1"
 
 func init() { child.Register(task, interview) }
 
-// interview makes all queries, in the child, and sends each piece as it comes.
-// It does not call nvmlShutdown: the end of the process releases everything, and a
-// shutdown can hang.
+// interview makes all queries, in the child, and sends each piece as it comes. It does not call nvmlShutdown, which can
+// hang: the end of the process releases everything.
 func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
 	q := &interviewer{
 		lib:  nvml.New(),
@@ -39,7 +38,6 @@ func interview(_ context.Context, _ json.RawMessage, send func(any) error) error
 	return send(piece{End: &outcome})
 }
 
-// interviewer queries the library.
 type interviewer struct {
 	lib  nvml.Interface
 	file *dl.DynamicLibrary
@@ -59,9 +57,8 @@ var versions = map[string][]string{
 	"nvmlDeviceGetComputeRunningProcesses": {"_v3", "_v2"},
 }
 
-// symbol returns the name by which the library has a function, or "".
-// Calling one that it lacks would end the process: go-nvml leaves undefined
-// symbols to the loader.
+// symbol returns the name by which the library has a function, or "". Calling one that it lacks would end the process:
+// go-nvml leaves undefined symbols to the loader.
 func (q *interviewer) symbol(function string) string {
 	for _, suffix := range append(versions[function], "") {
 		if q.file.Lookup(function+suffix) == nil {
@@ -147,8 +144,7 @@ func (q *interviewer) devices() (end, error) {
 
 // loadError distinguishes a missing library from one that does not load.
 func loadError(err error) end {
-	// The message is glibc's or musl's; one about a library that this one
-	// needs names that instead.
+	// The message is glibc's or musl's; one about a library that this one needs names that instead.
 	text := err.Error()
 	if strings.Contains(text, library) && strings.Contains(text, "No such file") {
 		return end{Outcome: NotFound}
@@ -160,7 +156,6 @@ func failure(ret nvml.Return) end { return end{Outcome: Failed, ErrorName: nameO
 
 func nameOf(ret nvml.Return) string { return errorName(uint32(ret)) }
 
-// get calls a function that returns a value.
 func get[T any](q *interviewer, function string, f func() (T, nvml.Return)) (T, nvml.Return) {
 	var v T
 	ret := q.call(function, func() (ret nvml.Return) {

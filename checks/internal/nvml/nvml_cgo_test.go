@@ -38,7 +38,7 @@ func answer(t *testing.T) *Answer {
 	if strings.Contains(os.Getenv("GPUDOCTOR_SIM_NVML_FAULT"), "hang") {
 		patience = 3 * time.Second
 	}
-	return expect.Value(ask(t.Context(), patience, 2*time.Minute))(t)
+	return expect.Value(Ask(t.Context(), Limits{Call: patience, All: 2 * time.Minute}))(t)
 }
 
 // h200 is what a healthy GPU of the simulated machine answers.
@@ -153,9 +153,7 @@ func TestAsk(t *testing.T) {
 				d.MemoryUsedBytes = new(int64(616 << 20)) // With the driver's reserve.
 				d.ECC.SRAMThresholdExceeded, d.ECC.UnrepairableMemory, d.ECC.ChannelRepairIsPending = nil, nil, nil
 				d.RecoveryAction, d.Fabric = "", nil
-				for j := range d.NVLinks {
-					d.NVLinks[j].RemoteType = ""
-				}
+				d.NVLinks = nil
 			}
 		}},
 		// One that lacks only the functions that are looked up by hand.

@@ -33,8 +33,7 @@ var peerStatuses = map[int64]string{
 	4: "disabled-by-regkey", 5: "not-supported", 6: "unknown",
 }
 
-// linkGenerations are the NVLink generations of nvmlNvlinkVersion_t: 2.2
-// counts as 2, 3.1 as 3.
+// linkGenerations are the NVLink generations of nvmlNvlinkVersion_t: 2.2 counts as 2, 3.1 as 3.
 var linkGenerations = map[int64]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5, 8: 6}
 
 // remoteTypes are nvmlIntNvLinkDeviceType_t.
@@ -60,10 +59,8 @@ func errorName(code uint32) string {
 	return cmp.Or(errorNames[int64(code)], fmt.Sprintf("ERROR_%d", code))
 }
 
-// unhealthy names the parts of a fabric's health mask that are bad
-// (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which 1 says
-// that it is bad, 2 that it is not, 0 that it is unknown; the configuration is
-// four bits wide, of which 0 is unknown, 1 is good, more is wrong.
+// unhealthy names the bad parts of a fabric's health mask (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which
+// 1 is bad, 2 good and 0 unknown; the configuration is four bits wide, of which 0 is unknown, 1 good, more wrong.
 func unhealthy(mask uint32) []string {
 	var bad []string
 	for i, part := range []string{"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"} {
@@ -77,9 +74,8 @@ func unhealthy(mask uint32) []string {
 	return bad
 }
 
-// address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form
-// ("0000:3b:00.0"). What is not an address, or the all-zero or all-ones one that
-// stands for a hidden device, becomes "".
+// address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form ("0000:3b:00.0"); "" for what is no address, and
+// for the all-zero or all-ones one of a hidden device.
 func address(busID string) string {
 	parts := strings.FieldsFunc(busID, func(r rune) bool { return r == ':' || r == '.' })
 	if len(parts) != 4 || strings.Count(busID, ":") != 2 {
@@ -98,37 +94,28 @@ func address(busID string) string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3])
 }
 
-// fieldNumber reads the value of a field (nvmlValue_t, a union) by its type
-// (nvmlValueType_t).
+// fieldNumber reads the value of a field (nvmlValue_t, a union) by its type (nvmlValueType_t). The fields that are
+// queried are unsigned.
 func fieldNumber(kind uint32, value [8]byte) (int64, bool) {
-	word := binary.NativeEndian.Uint32(value[:4])
-	long := binary.NativeEndian.Uint64(value[:])
 	switch kind {
-	case 0: // double
-		f := math.Float64frombits(long)
-		if f != f || math.Abs(f) > 1<<53 {
-			return 0, false
-		}
-		return int64(f), true
 	case 1: // unsigned int
-		return int64(word), true
+		return int64(binary.NativeEndian.Uint32(value[:4])), true
 	case 2, 3: // unsigned long, unsigned long long
-		if long > math.MaxInt64 {
-			return 0, false // All ones stands for a value that is not available.
-		}
-		return int64(long), true
-	case 4: // signed long long
-		return int64(long), true
-	case 5: // signed int
-		return int64(int32(word)), true
-	case 6: // unsigned short
-		return int64(binary.NativeEndian.Uint16(value[:2])), true
+		n := bytesOf(binary.NativeEndian.Uint64(value[:]))
+		return known(n), n != nil
 	}
 	return 0, false
 }
 
-// bytesOf returns a size, or nil for the value that stands for "not
-// available" (NVML_VALUE_NOT_AVAILABLE, all ones).
+// known is what a pointer leads to, if anything.
+func known[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// bytesOf returns a size, or nil for NVML_VALUE_NOT_AVAILABLE, all ones.
 func bytesOf(n uint64) *int64 {
 	if n > math.MaxInt64 {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// arm is a run of the collectives in one environment.
 type arm struct {
 	name string
 	// set are the variables that it sets.
@@ -22,9 +21,6 @@ type arm struct {
 	needsNVLS bool
 	// searches is true if it stands for several runs that look for the variables at fault.
 	searches bool
-	// raises is true if it stands for runs that raise soft limits, and raised are those of one.
-	raises bool
-	raised map[string]int64
 	// unset are the variables that a run removes, and todo what it runs; nil for armPlan.
 	unset []string
 	todo  plan
@@ -41,7 +37,6 @@ var arms = []arm{
 	{name: probe.ArmP2PSHMOff, set: map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}},
 	{name: probe.ArmCuMemOff, set: map[string]string{"NCCL_CUMEM_ENABLE": "0"}},
 	{name: probe.ArmNVLSOff, set: map[string]string{"NCCL_NVLS_ENABLE": "0"}, needsNVLS: true},
-	{name: probe.ArmLimits, raises: true},
 	{name: probe.ArmInProcess, inProcess: true},
 }
 
@@ -74,10 +69,8 @@ func Shaped(settings map[string]string) bool {
 	return false
 }
 
-// kept reports whether cleaning leaves a variable: one that keeps NVLS off, directly, with
-// the memory that it needs or by the choice of algorithms (see leftovers), and one that names a file which may do so. What an operator
-// switched off is not switched on unasked: on shared hosts NVLS of one program can put GPUs
-// out of service.
+// kept reports whether cleaning leaves a variable that keeps NVLS off, or may. What an operator switched off is not switched
+// on unasked: on shared hosts NVLS of one program can put GPUs out of service.
 func kept(name, value string) bool {
 	switch name {
 	case "NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_MNNVL_ENABLE":
@@ -118,7 +111,6 @@ func (a arm) withoutAlgorithms(env map[string]string) arm {
 	return a
 }
 
-// changes reports whether the arm differs from the environment.
 func (a arm) changes(env map[string]string, failed bool) bool {
 	if a.cleans {
 		return len(leftovers(env, failed)) > 0
@@ -134,7 +126,6 @@ func (a arm) changes(env map[string]string, failed bool) bool {
 	return false
 }
 
-// applies reports whether the arm is worth a run after the first one.
 func (a arm) applies(env map[string]string, ranks int, first *probe.Arm) bool {
 	switch {
 	case !a.changes(env, first.Outcome.Failed()):
@@ -182,7 +173,6 @@ var (
 	}
 )
 
-// largest is the largest buffer of a plan.
 func (p plan) largest() int64 {
 	most := int64(0)
 	for _, step := range p {

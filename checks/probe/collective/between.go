@@ -120,7 +120,7 @@ func (l Local) Run(ctx context.Context, s Start, input <-chan any, receive func(
 	return child.Run(ctx, child.Spec{
 		Task: rankTask, Input: input, Receive: receive, Unset: neverPassed, Env: env, Stdout: maxFarLog, Deadline: longestRank,
 		Args: order{
-			API: l.API, Library: l.Library, Ranks: s.Ranks, Bytes: s.Bytes, Patience: s.Patience, Limits: limitsOf(nil, l.FilesLimit),
+			API: l.API, Library: l.Library, Ranks: s.Ranks, Bytes: s.Bytes, Patience: s.Patience, Files: l.FilesLimit,
 			Mine: []place{{Rank: s.Rank, GPU: s.GPU}},
 		},
 	})

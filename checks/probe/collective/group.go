@@ -38,7 +38,6 @@ type group struct {
 	log    string
 }
 
-// member is one process.
 type member struct {
 	places  []place
 	input   chan any
@@ -48,7 +47,6 @@ type member struct {
 	result  child.Result
 }
 
-// rankState is a rank as its parent sees it.
 type rankState struct {
 	member   *member
 	gpu      string
@@ -62,7 +60,6 @@ type rankState struct {
 	exit     *int
 }
 
-// event is a message of a process, or its end.
 type event struct {
 	from  *member
 	raw   json.RawMessage
@@ -74,7 +71,6 @@ func newGroup(s *session, o order, env, unset []string) *group {
 	return &group{session: s, order: o, env: env, unset: unset, events: make(chan event, 256)}
 }
 
-// start starts a process for each list of ranks.
 func (g *group) start(ctx context.Context, each [][]place) {
 	ctx, g.stop = context.WithCancel(ctx)
 	for _, places := range each {
@@ -127,12 +123,10 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	})
 }
 
-// isLogVariable reports whether a setting is one of those of logLevel.
 func isLogVariable(s string) bool {
 	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// end ends all processes and waits until they are gone.
 func (g *group) end() {
 	g.stop()
 	go func() {
@@ -153,7 +147,6 @@ const (
 	maxLog  = 512 << 10
 )
 
-// tell tells all processes what to do next.
 func (g *group) tell(c command) {
 	for _, r := range g.ranks {
 		r.answered = false
@@ -169,8 +162,7 @@ func (g *group) tell(c command) {
 // grace is how long other ranks may still say what they met after one has failed.
 const grace = 300 * time.Millisecond
 
-// await waits until done is true of a message of each rank, and returns why that is not so. done
-// is called with each message.
+// await waits until done, which is called with each message, is true of one of each rank, and returns why not.
 func (g *group) await(ctx context.Context, limit time.Duration, done func(m *member, x message) bool) *drive.Failure {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -196,7 +188,6 @@ func (g *group) await(ctx context.Context, limit time.Duration, done func(m *mem
 	return nil
 }
 
-// all reports whether every rank has answered or failed.
 func (g *group) all() bool {
 	return !slices.ContainsFunc(g.ranks, func(r *rankState) bool { return !r.answered && r.failure == nil })
 }
@@ -213,7 +204,6 @@ func (g *group) expire(f *drive.Failure) *drive.Failure {
 	return f
 }
 
-// take takes a message of a process, or its end.
 func (g *group) take(e event, done func(m *member, x message) bool) {
 	m := e.from
 	if e.ended != nil || e.err != nil {
@@ -248,12 +238,10 @@ func (g *group) take(e event, done func(m *member, x message) bool) {
 // maxMessages bounds the messages of one process: a rank sends two for each step.
 const maxMessages = 1 << 14
 
-// owns reports whether a rank is of a process.
 func (g *group) owns(m *member, rank int) bool {
 	return rank >= 0 && rank < len(g.ranks) && g.ranks[rank].member == m
 }
 
-// failRank notes why a rank failed, the first time.
 func (g *group) failRank(i int, f drive.Failure) {
 	if g.ranks[i].failure == nil {
 		g.ranks[i].failure = &f
@@ -273,7 +261,6 @@ func (g *group) fail(m *member, f drive.Failure, first bool) {
 	}
 }
 
-// gone notes how a process ended.
 func (g *group) gone(m *member, e event) {
 	m.gone = true
 	if e.err != nil {
@@ -299,15 +286,6 @@ func (g *group) gone(m *member, e event) {
 	g.fail(m, f, len(g.failed) == 0 || f.Outcome == probe.Unknown)
 }
 
-// inside is the call of a library that was running.
-func inside(r *child.Result) string {
-	if len(r.Inside) == 0 {
-		return ""
-	}
-	return r.Inside[0]
-}
-
-// outcome is a rank's outcome.
 func (g *group) outcome(i int) probe.Rank {
 	s := g.ranks[i]
 	r := probe.Rank{Rank: i, GPU: s.gpu, Outcome: probe.OK, Stage: s.stage, Signal: s.signal}
@@ -320,7 +298,7 @@ func (g *group) outcome(i int) probe.Rank {
 		r.Outcome, r.Reason, r.Cause = f.Outcome, f.Reason, f.Cause
 		r.ErrorCode, r.ErrorName, r.Call, r.LastError = f.ErrorCode, f.ErrorName, f.Call, f.LastError
 		if r.Outcome == probe.Hang && r.Call == "" {
-			r.Call = inside(&s.member.result)
+			r.Call = drive.Call(s.member.result)
 		}
 		if m := s.member; r.Outcome == probe.Hang && m.gone && !m.result.InLibrary() && s.late {
 			r.Outcome, r.Cause, r.Reason = probe.Unknown, probe.CauseStalled, f.Reason+", outside any call of a library"
@@ -336,7 +314,6 @@ func (g *group) outcome(i int) probe.Rank {
 	return r
 }
 
-// work has the ranks do a plan.
 func (g *group) work(ctx context.Context, todo plan) {
 	var id []byte
 	room := g.order.Bytes
@@ -380,11 +357,9 @@ func (g *group) work(ctx context.Context, todo plan) {
 // mostSeconds is the longest that the runs of one size may take together.
 const mostSeconds = 1.5
 
-// affordable is the size nearest to the one asked for, and how often it can be run for its time, where a
-// smaller size took some seconds once: on a slow path it is run less often, and if even one run and the
-// one before it, which is verified, would take too long, the size is halved, down to the smaller one: then
-// there is nothing more to run. The time is taken to grow as the size does, which it does on no path: the
-// latency is part of it.
+// affordable is the size nearest to the one asked for, and how often it can be run for its time, where a smaller size took
+// some seconds once: on a slow path less often, and if even one run and the verified one before it would take too long, the
+// size is halved, down to the smaller one. The time is taken to grow as the size does, which it does on no path.
 func affordable(asked, smaller int64, seconds float64) (bytes int64, n int) {
 	bytes = asked
 	if smaller == 0 || bytes <= mib {
@@ -483,7 +458,6 @@ func found(word string) string {
 	return "other"
 }
 
-// describe writes down what became of the arm.
 func (g *group) describe(a *probe.Arm) {
 	a.Ranks, a.Operations = []probe.Rank{}, g.operations
 	for i := range g.ranks {
@@ -527,7 +501,6 @@ func (g *group) placed(arm string, messages []probe.Message) []probe.Message {
 	return messages
 }
 
-// maxWarnings bounds the warnings of a log that are kept.
 const maxWarnings = 8
 
 // blame says which rank failed, and who waited for it. Of ranks that hang, the one that is

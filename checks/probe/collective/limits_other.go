@@ -2,7 +2,4 @@
 
 package collective
 
-// raisable is empty where there is no driver to run.
-func raisable(int64) map[string]int64 { return nil }
-
-func (l limits) apply() error { return nil }
+func limitFiles(int64) error { return nil }

@@ -33,7 +33,6 @@ const (
 // stages are the stages in their order; a collective is between stageInit and stageDestroy.
 var stages = []string{"", stageDriver, stageLibrary, stageMemory, stageID, stageInit, probe.AllReduce, probe.SendReceive, probe.AllToAll, stageDestroy, stageEnd}
 
-// order is what a process is asked to do.
 type order struct {
 	// API is "cuda" or "hip"; empty means CUDA, and HIP where there is no GPU for it.
 	API string `json:"api,omitempty"`
@@ -48,8 +47,8 @@ type order struct {
 	Bytes int64 `json:"bytes"`
 	// Patience bounds one wait for the GPU.
 	Patience time.Duration `json:"patience"`
-	// Limits are those of the process.
-	Limits limits `json:"limits,omitempty"`
+	// Files is the soft limit on open files; 0 leaves it.
+	Files int64 `json:"files,omitempty"`
 }
 
 type place struct {
@@ -102,13 +101,11 @@ type survey struct {
 	Version string   `json:"version"`
 }
 
-// ready is a rank whose GPU is ready.
 type ready struct {
 	GPU   string `json:"gpu"`
 	Bytes int64  `json:"bytes"` // Of each of its buffers.
 }
 
-// result is what became of a collective at a rank.
 type result struct {
 	// Seconds is the time of one; 0 if the driver's timer gave none.
 	Seconds  float64 `json:"seconds"`
@@ -147,7 +144,6 @@ func (p *process) tell(m message) {
 	_ = p.send(m)
 }
 
-// tellAll tells the same of every rank.
 func (p *process) tellAll(m message) {
 	for _, at := range p.order.Mine {
 		m.Rank = at.Rank
@@ -161,8 +157,8 @@ func (p *process) tellAll(m message) {
 func (p *process) work(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := p.order.Limits.apply(); err != nil {
-		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
+	if err := limitFiles(p.order.Files); err != nil {
+		p.tellAll(message{Failure: &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limit on open files: " + err.Error()}})
 		return nil
 	}
 	p.tellAll(message{Stage: stageDriver})
@@ -309,7 +305,6 @@ func (r *rank) run(inbox <-chan command) {
 	}
 }
 
-// prepare makes the GPU ready.
 func (r *rank) prepare() error {
 	r.say(message{Stage: stageMemory})
 	if r.GPU != "" {
@@ -349,7 +344,6 @@ func (r *rank) prepare() error {
 // leastBytes is the smallest buffer with which the probe is worth while.
 const leastBytes = 64 << 10
 
-// hostBytes is the largest buffer that is compared in host memory.
 const hostBytes = 8 << 20
 
 // allocate takes memory, less on a GPU that is nearly full.
@@ -377,22 +371,22 @@ func (r *rank) identify() error {
 		return nil
 	}
 	r.say(message{Stage: stageID})
-	id, err := r.library.UniqueID()
-	if err != nil {
+	var id gpudriver.NCCLUniqueID
+	if err := r.library.GetUniqueID(&id); err != nil {
 		return err
 	}
 	r.say(message{ID: id.Internal[:]})
 	return nil
 }
 
-func (r *rank) join(raw []byte) (err error) {
+func (r *rank) join(raw []byte) error {
 	var id gpudriver.NCCLUniqueID
 	if len(raw) != len(id.Internal) {
 		return fmt.Errorf("%d bytes are no unique id", len(raw))
 	}
 	copy(id.Internal[:], raw)
 	r.say(message{Stage: stageInit})
-	if r.comm, err = r.library.Init(r.order.Ranks, id, r.Rank); err != nil {
+	if err := r.library.CommInitRank(&r.comm, int32(r.order.Ranks), id, int32(r.Rank)); err != nil {
 		return err
 	}
 	r.say(message{Joined: true})
@@ -409,7 +403,6 @@ func (r *rank) wait() error {
 	})
 }
 
-// layout is what a rank sends and what it receives.
 func (r *rank) layout(t *task) (sent, received []drive.Area) {
 	n, bytes := r.order.Ranks, uint64(t.Bytes)
 	part := func(at gpudriver.Pointer, pattern, ranks int) drive.Area {
@@ -430,7 +423,6 @@ func (r *rank) layout(t *task) (sent, received []drive.Area) {
 	return sent, received
 }
 
-// enqueue puts the collective into the stream.
 func (r *rank) enqueue(t *task, sent, received []drive.Area) error {
 	if t.Name == probe.AllReduce {
 		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.Stream)
@@ -448,8 +440,7 @@ func (r *rank) enqueue(t *task, sent, received []drive.Area) error {
 	return r.library.Exchange(r.comm, sends, receives, r.Stream)
 }
 
-// collective runs a collective once, verified, and then as often as asked for its time, again
-// verified.
+// collective runs a collective once, verified, and then as often as asked for its time, again verified.
 func (r *rank) collective(t *task) error {
 	r.say(message{Stage: t.Name})
 	if t.Bytes <= 0 || t.Bytes > r.size {
@@ -498,8 +489,7 @@ func (r *rank) collective(t *task) error {
 	return nil
 }
 
-// timed enqueues work so many times and returns the seconds that it took; 0 where the
-// driver's timer gives none.
+// timed enqueues work so many times and returns the seconds that it took; 0 without a usable time.
 func (r *rank) timed(times int, work func() error) (float64, error) {
 	if err := r.Begin(times, func(uint64, gpudriver.Stream) error { return work() }); err != nil {
 		return 0, err

@@ -71,7 +71,6 @@ type Log struct {
 // The names by which programs load the libraries.
 var libraryNames = map[string]string{"nccl": "libnccl.so.2", "rccl": "librccl.so.1"}
 
-// session is one run of the probe.
 type session struct {
 	options Options
 	report  *probe.Collectives
@@ -133,8 +132,6 @@ func (s *session) runArms(ctx context.Context) {
 			s.report.Untried = append(s.report.Untried, a.name)
 		case a.searches:
 			s.search(ctx, a)
-		case a.raises:
-			s.raise(ctx, a)
 		default:
 			s.run(ctx, a)
 		}
@@ -151,9 +148,8 @@ const (
 	briefFailed = 10 * time.Second
 )
 
-// spent reports whether the short form has used its time. One arm after the first is always begun:
-// without it, a failure would have no cure. Arms that hung do not count: the deadline of the whole bounds
-// those, and the cure of a hang is worth the wait.
+// spent reports whether the short form has used its time. One arm after the first is always begun: without it, a failure
+// would have no cure. Arms that hung do not count: the cure of a hang is worth the wait.
 func (s *session) spent() bool {
 	if !s.options.Brief || len(s.report.Arms) < 2 {
 		return false
@@ -171,7 +167,6 @@ func (s *session) spent() bool {
 	return used > limit+time.Duration(max(0, len(s.places)-2))*briefPerGPU
 }
 
-// environment is this process's with changes, by name.
 func environment(changes []string) map[string]string {
 	env := map[string]string{}
 	for _, s := range append(os.Environ(), changes...) {
@@ -181,7 +176,6 @@ func environment(changes []string) map[string]string {
 	return env
 }
 
-// takes reports whether an arm after the first is to be run.
 func (s *session) takes(a arm) bool {
 	if len(s.options.Arms) > 0 && !slices.Contains(s.options.Arms, a.name) {
 		return false
@@ -198,8 +192,6 @@ func (s *session) takes(a arm) bool {
 	switch cured := cleaned != nil && cleaned.Outcome == probe.OK; {
 	case a.searches:
 		return cured && len(cleaned.Unset) > 1 && (first.Outcome.Failed() || slower(first, cleaned))
-	case a.raises:
-		return s.mayNeedMore() && len(raisable(s.options.FilesLimit)) > 0
 	case s.options.Brief && !a.cleans && (cured || a.inProcess): // No setting makes a job run in one process.
 		return false
 	case s.options.Brief && first.Outcome == probe.Hang && s.anyWorks(): // Others may take a deadline each.
@@ -208,20 +200,10 @@ func (s *session) takes(a arm) bool {
 	return a.applies(s.env, len(s.places), first)
 }
 
-// mayNeedMore reports whether a limit may be why the collectives fail: none makes data wrong, and what
-// works without a variable, or in the short form without a transport, has found its cause.
-func (s *session) mayNeedMore() bool {
-	first, cleaned := s.report.Arms[0].Outcome, s.armNamed(probe.ArmCleaned)
-	cured := cleaned != nil && cleaned.Outcome == probe.OK || s.options.Brief && s.anyWorks()
-	return (first == probe.Error || first == probe.Hang) && !cured
-}
-
-// anyWorks reports whether an arm works.
 func (s *session) anyWorks() bool {
 	return slices.ContainsFunc(s.report.Arms, func(a probe.Arm) bool { return a.Outcome == probe.OK })
 }
 
-// armNamed is the first arm of a name that was run; nil if none was.
 func (s *session) armNamed(name string) *probe.Arm {
 	i := slices.IndexFunc(s.report.Arms, func(a probe.Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -280,7 +262,6 @@ func (s *session) survey(ctx context.Context) bool {
 // maxRanks bounds the ranks: the largest machine has 72 GPUs.
 const maxRanks = 72
 
-// leaveBusy leaves out GPUs that others use.
 func (s *session) leaveBusy(ctx context.Context) {
 	if s.options.Busy == nil {
 		return
@@ -301,7 +282,6 @@ func (s *session) leaveBusy(ctx context.Context) {
 // logLevel makes the library log what the reader reads, to its stdout: to a file it writes line by line.
 var logLevel = []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET", "NCCL_DEBUG_FILE=/proc/self/fd/1"}
 
-// run runs one arm.
 func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	first := len(s.report.Arms) == 0
 	if a.cleans {
@@ -309,10 +289,10 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	}
 	a = a.withoutAlgorithms(s.env)
 	if s.options.Progress != nil {
-		s.options.Progress(a.title())
+		s.options.Progress(strings.TrimSpace(a.name + " " + strings.Join(a.unset, ", ")))
 	}
 	begun := time.Now()
-	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset, Raised: a.raised}
+	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset}
 	set, unset := s.environmentOf(a)
 	todo := a.todo
 	switch {
@@ -331,7 +311,7 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 		}
 	}
 	g := newGroup(s, order{
-		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Limits: limitsOf(a.raised, s.options.FilesLimit),
+		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Files: s.options.FilesLimit,
 	}, set, unset)
 	g.start(ctx, each)
 	g.work(ctx, todo)
@@ -346,17 +326,6 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 		s.report.Outcome, s.report.Reason, s.report.Cause = result.Outcome, result.Reason, result.Cause
 	}
 	return result
-}
-
-// title is the arm's name, with the variables that a search removes.
-func (a arm) title() string {
-	switch {
-	case a.searches:
-		return a.name + " " + strings.Join(a.unset, ", ")
-	case a.raises:
-		return a.name + " " + strings.Join(slices.Sorted(maps.Keys(a.raised)), ", ")
-	}
-	return a.name
 }
 
 // environmentOf returns what an arm sets in the environment of its ranks, and what it removes
@@ -381,7 +350,6 @@ func (s *session) environmentOf(a arm) (set, unset []string) {
 	return set, unset
 }
 
-// join is how long a communicator may take to be made.
 func (s *session) join() time.Duration {
 	if s.hung {
 		return s.options.Join / 2
@@ -389,15 +357,12 @@ func (s *session) join() time.Duration {
 	return s.options.Join
 }
 
-// maxWords bounds a text that a library gives.
 const maxWords = 300
 
 func printable(s string) string { return escape.Printable(s, maxWords) }
 
-// roundTo rounds to 1/parts.
 func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
-// decode reads a message of a rank; false if it is malformed.
 func decode(raw json.RawMessage) (m message, ok bool) {
 	const maxMessage = 16 << 10
 	if len(raw) > maxMessage || json.Unmarshal(raw, &m) != nil {

@@ -99,8 +99,7 @@ func shortest(failed *probe.Arm) (plan, func(*probe.Arm) bool) {
 	}
 }
 
-// slower reports whether an arm that works is slower than another one by more than runs of one
-// thing differ.
+// slower reports whether an arm that works is slower than another one by more than runs differ.
 func slower(one, than *probe.Arm) bool {
 	limits := data.Thresholds()
 	gbps, thanGBps, _, ok := probe.Compared(one, than, limits.CollectiveLeastBytes)

@@ -112,31 +112,11 @@ func TestShortest(t *testing.T) {
 	}
 }
 
-// TestLimitsRaised checks, for each limit on open files of a job, that the ranks run with it, that it is raised only
-// where they fail and it is below the hard one, and that the cure is seen.
-func TestLimitsRaised(t *testing.T) {
+// TestLimits checks that the ranks run with the limit on open files of a job.
+func TestLimits(t *testing.T) {
 	t.Parallel()
-	if len(raisable(256)) == 0 {
-		t.Skip("the hard limit on open files is as low as 256")
-	}
-	for _, tt := range []struct {
-		files, needs int64
-		want         []probe.Outcome
-	}{
-		{0, 0, []probe.Outcome{probe.OK}},
-		{256, 0, []probe.Outcome{probe.OK}},
-		{256, 257, []probe.Outcome{probe.Error, probe.OK}},
-		{256, 256, []probe.Outcome{probe.OK}},
-	} {
-		r := simulated{mode: probe.Quick, gpus: 2, files: tt.files, arms: []string{probe.ArmLimits}, env: []string{fmt.Sprintf("GPUDOCTOR_SIM_NCCL_FILES=%d", tt.needs)}}.run(t)
-		var got []probe.Outcome
-		for _, a := range r.Arms {
-			if _, locked := a.Raised[limitLocked]; !locked || len(a.Raised) > 1 { // Where this process may lock more, that is tried first.
-				got = append(got, a.Outcome)
-			}
-		}
-		expect.That(t, slices.Equal(got, tt.want), "%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
-		last := r.Arms[len(r.Arms)-1]
-		expect.That(t, len(tt.want) <= 1 || len(last.Raised) == 1 && last.Raised[limitFiles] != 0, "%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
+	for needs, want := range map[int64]probe.Outcome{256: probe.OK, 257: probe.Error} {
+		r := simulated{mode: probe.Quick, gpus: 2, files: 256, arms: []string{probe.ArmConfigured}, env: []string{fmt.Sprintf("GPUDOCTOR_SIM_NCCL_FILES=%d", needs)}}.run(t)
+		expect.Equal(t, want, r.Outcome, "256 files, %d needed: %q", needs, summary(r))
 	}
 }

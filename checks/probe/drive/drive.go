@@ -69,7 +69,6 @@ func Start(api string, tell func(stage string, l *Library)) (gpudriver.Driver, *
 	return d, first
 }
 
-// amdDriver is true if AMD's kernel driver is loaded.
 func amdDriver() bool {
 	_, err := os.Stat("/sys/module/amdgpu")
 	return err == nil
@@ -94,8 +93,7 @@ func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Libra
 			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
 		if d.Names.API == HIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
-			// The runtime for AMD GPUs is also installed on machines without them. HIP
-			// 5.2 then says hipErrorInvalidDevice.
+			// The runtime for AMD GPUs is also on machines without them: HIP 5.2 says hipErrorInvalidDevice then.
 			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
 		}
 		return lib, f
@@ -148,8 +146,7 @@ func (c *Clock) Begin(times int, put func(time uint64, s gpudriver.Stream) error
 // Seconds is the time that the work took. It may be no time at all.
 func (c *Clock) Seconds() (float64, error) { return c.Driver.Seconds(c.From, c.To) }
 
-// Wait waits for the end of the stream, polling so that a hang is detected here. meanwhile, if set,
-// is called now and then.
+// Wait waits for the end of the stream, polling so that a hang is detected, and calls meanwhile now and then.
 func (c *Clock) Wait(patience time.Duration, meanwhile func() error) error {
 	waited, since := time.Duration(0), time.Now()
 	for n := 0; ; n++ {
@@ -170,8 +167,7 @@ func (c *Clock) Wait(patience time.Duration, meanwhile func() error) error {
 		}
 		// A twentieth of the time so far, so that long waits leave the processors to others.
 		time.Sleep(min(max(20*time.Microsecond, waited/20), time.Millisecond))
-		// A process that was not scheduled for a while, or was stopped, has not
-		// waited for the driver: it polls at least ten times.
+		// A process that was not scheduled for a while, or was stopped, has not waited: it polls at least ten times.
 		now := time.Now()
 		waited += min(now.Sub(since), patience/10)
 		since = now

@@ -10,11 +10,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// ErrBroken is wrapped by the error of a check that did not prove itself: what it says of
-// the memory is worth nothing.
+// ErrBroken is wrapped by the error of a check that did not prove itself.
 var ErrBroken = errors.New("the check itself does not work here")
 
-// broken says why.
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
@@ -35,10 +33,8 @@ type Comparison struct {
 	Word uint64
 }
 
-// resultWords are the words that a kernel reports.
 const resultWords = 10
 
-// result reads what a kernel reported.
 func result(b []byte) (c Comparison) {
 	for i, field := range []*uint64{&c.signature, &c.compared, &c.read, &c.expected, &c.Bad, &c.First, &c.Last, &c.Poison, &c.Zero, &c.Spilled} {
 		*field = word(b, uint64(i))
@@ -60,8 +56,7 @@ func (a Area) word(index uint64) uint64 { return Sum(a.Seed, a.Ranks, index) }
 
 func (a Area) address(index uint64) gpudriver.Pointer { return a.At + gpudriver.Pointer(8*index) }
 
-// compare compares host memory, which holds the area with its guards, with what it should
-// hold.
+// compare compares host memory, which holds the area with its guards, with what it should hold.
 func (a Area) compare(b []byte) Comparison {
 	guard, c := a.Guard/8, Comparison{First: a.words()}
 	for j := range uint64(len(b)) / 8 {
@@ -101,8 +96,7 @@ const (
 	pinnedBytes = afterAt + 8*resultWords
 	// ScratchBytes is the memory that a judge needs on its GPU.
 	ScratchBytes = 8 * resultWords
-	// exactWords is up to how many words the host computes itself what the sum of a
-	// kernel should be.
+	// exactWords is up to how many words the host computes the sum of a kernel itself.
 	exactWords = 1 << 13
 )
 
@@ -162,8 +156,7 @@ func (j *Judge) Load() error {
 	return err
 }
 
-// Fill enqueues writing the pattern of a seed over memory. Filled must be called before the next
-// call of the judge.
+// Fill enqueues writing the pattern of a seed over memory. Filled must be called next.
 func (j *Judge) Fill(at gpudriver.Pointer, bytes, seed uint64) error {
 	j.area = Area{At: at, Bytes: bytes, Seed: seed, Ranks: 1}
 	if !j.OnGPU() {
@@ -225,7 +218,6 @@ func (j *Judge) lookAndPlant() error {
 	return j.Driver.CopyToDevice(j.area.address(p.index), j.pinned[plantAt:plantAt+8], j.Stream)
 }
 
-// compare enqueues comparing the area on the GPU.
 func (j *Judge) compare() error {
 	a := j.area
 	return j.launch(j.verify, uint64(a.At), a.words(), a.Guard/8, a.Seed, a.Ranks, Poison)
@@ -310,8 +302,7 @@ func (a Area) sum() (sum uint64) {
 	return sum
 }
 
-// again takes the planted word out and compares once more what is not as it should be: only what the
-// host reads as well counts.
+// again takes the planted word out and compares once more: only what the host reads as well counts.
 func (j *Judge) again() (Comparison, error) {
 	a, p := j.area, j.planted
 	copy(j.pinned[plantAt:beforeAt], j.pinned[8*(p.index-p.from):])
@@ -360,7 +351,6 @@ func (j *Judge) spilled() error {
 	return broken("the GPU found changed data around the buffer, and the host reads none")
 }
 
-// read reads back bytes of the GPU's memory into the pinned window.
 func (j *Judge) read(at gpudriver.Pointer, n uint64) error {
 	clear(j.pinned[:n])
 	if err := j.Driver.CopyToHost(j.pinned[:n], at, j.Stream); err != nil {
@@ -393,7 +383,6 @@ func (j *Judge) endOnHost() (Comparison, error) {
 	return c, nil
 }
 
-// allocate allocates the pinned memory.
 func (j *Judge) allocate() (err error) {
 	if j.pinned == nil {
 		j.pinned, err = j.Driver.AllocHost(pinnedBytes)

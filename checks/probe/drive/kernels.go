@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// The sources of the kernels: PTX, which the driver compiles when it is loaded, and HIP
-// C++ for hiprtc.
+// The sources of the kernels: PTX, which the driver compiles, and HIP C++ for hiprtc.
 var (
 	//go:embed judge.ptx
 	judgePTX string
@@ -29,19 +28,16 @@ func source(api, ptx, hip string) string {
 	return ptx
 }
 
-// Poison is what a destination holds before a transfer: a word that the
-// pattern does not yield for any seed and index in practice, and that is
+// Poison is what a destination holds before a transfer: a word that the pattern does not yield in practice, and that is
 // neither zero nor all ones, which broken platforms often deliver.
 const (
 	Poison32 uint32 = 0xdeadbeef
 	Poison   uint64 = uint64(Poison32)<<32 | uint64(Poison32)
 )
 
-// Seed is unique to a transfer, so that data of another one, of an earlier
-// attempt, or of an earlier process that is still in memory, can be told from its own. The numbers are mixed (by the finalizer of
-// SplitMix64, Steele and others, OOPSLA 2014), since the pattern steps through
-// its words by adding: seeds that lie on such a step would give the same
-// words, shifted.
+// Seed is unique to a transfer, so that data of another one, or of an earlier process, can be told from its own. The numbers
+// are mixed (by the finalizer of SplitMix64, Steele and others, OOPSLA 2014): the pattern steps through its words by adding,
+// and seeds that lie on such a step would give the same words, shifted.
 func Seed(test, source, destination, attempt int) uint64 {
 	x := 1 + uint64(attempt) + 1<<8*uint64(destination) + 1<<20*uint64(source) + 1<<32*uint64(test)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -55,8 +51,7 @@ var process = rand.Uint64()
 // step is between the states of two words of a pattern (the constant of SplitMix64).
 const step uint64 = 0x9e3779b97f4a7c15
 
-// PatternWord is the word at an index of the buffer that a seed fills: the same
-// as gd_fill of judge.ptx.
+// PatternWord is the word at an index of a buffer: the same as gd_fill of judge.ptx.
 func PatternWord(seed, index uint64) uint64 {
 	x := seed + index*step
 	x ^= x >> 32
@@ -70,8 +65,7 @@ func PatternWord(seed, index uint64) uint64 {
 // another's, shifted (the constant of L64X128, Steele and Vigna, OOPSLA 2021).
 const RankStep uint64 = 0xd1b54a32d192ed03
 
-// Sum is the word at an index of the sum, modulo 2^64, of the patterns of so many ranks: the
-// same as gd_verify compares with.
+// Sum is the word at an index of the sum of the patterns of so many ranks: what gd_verify compares with.
 func Sum(seed, ranks, index uint64) uint64 {
 	sum := uint64(0)
 	for r := range ranks {

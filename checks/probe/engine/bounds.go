@@ -24,8 +24,7 @@ const mostGBpsHIP = 538
 // resolution of the timer is about 0.5 µs (cuEventElapsedTime, cuEventRecord).
 const timerSeconds = 1e-6
 
-// most is the rate that no transfer between these GPUs, or between one and the
-// host, can exceed; infinite if the kind of a GPU is not known here.
+// most is the rate that no transfer of these GPUs can exceed; infinite if the kind of a GPU is not known here.
 func most(gpus ...*gpu) float64 {
 	least := math.Inf(1)
 	for _, g := range gpus {

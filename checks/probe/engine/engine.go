@@ -23,21 +23,17 @@ import (
 
 // Sizes and counts of the probe.
 const (
-	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
-	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
-	// H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, 395.6 with
-	// 512 MiB, which is what nvbandwidth takes, and it says 396.4). The quick
-	// probe takes half: with 56 pairs that is 0.2 s less.
+	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at 396 GB/s. Between two copies of a stream lie about 4 µs
+	// (H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, 395.6 with 512 MiB; nvbandwidth says 396.4). The quick probe
+	// takes half.
 	copyBytes = 512 << 20
 	// wakeBytes is the first copy, which wakes the link and measures its rate;
 	// a path slower than fastGBps is timed with the same size.
 	wakeBytes = 64 << 20
 	fastGBps  = 100
-	// smBlocks for each multiprocessor and smThreads are the shape of the SM
-	// copies.
+	// smBlocks for each multiprocessor and smThreads are the shape of the SM copies.
 	smBlocks, smThreads = 4, 512
-	// copyTimes is how many copies are timed together, each of a part of the
-	// buffer of its own. Parts begin at multiples of partAlign.
+	// copyTimes is how many copies are timed together, each of its own part of the buffer.
 	copyTimes, partAlign = 3, 4096
 	// resultBytes is the buffer into which kernels report, flagBytes the one through which they communicate,
 	// and guardBytes what must not change on either side of a destination.
@@ -48,9 +44,7 @@ const (
 	leastBytes = 1 << 20
 	// storeBytes is what the SM tests of the quick probe move.
 	storeBytes = 4 << 20
-	// hostTimes is the same for copies between host memory and a GPU: three take less than
-	// 4 ms, and one rate of six was 2.6 % below nvbandwidth's (H200, PCIe 5.0 x16). So was one
-	// of eight copies that were timed once.
+	// hostTimes is the same for copies with host memory, of which three take less than 4 ms (H200, PCIe 5.0 x16).
 	hostTimes = 8
 	// hostBytes is what is compared on the host if no kernel can run.
 	hostBytes = 8 << 20
@@ -111,11 +105,9 @@ type order struct {
 	API string `json:"api,omitempty"`
 	// Patience bounds one transfer.
 	Patience time.Duration `json:"patience"`
-	// Skip are the transfers that an earlier child has already tried, by
-	// Transfer.key.
+	// Skip are the transfers that an earlier child has already tried, by transferKey.
 	Skip []string `json:"skip,omitempty"`
-	// Await makes the child wait to learn which GPUs are busy before it
-	// touches one.
+	// Await makes the child wait to learn which GPUs are busy before it touches one.
 	Await bool `json:"await,omitempty"`
 	// Leave are GPUs that must be left alone.
 	Leave []string `json:"leave,omitempty"`
@@ -123,8 +115,7 @@ type order struct {
 	Suspects [][2]string `json:"suspects,omitempty"`
 	// Control leaves out all but the control arm for the suspects.
 	Control bool `json:"control,omitempty"`
-	// Judge makes the child ask, once everything was tried, which transfers are slow and
-	// should be timed again.
+	// Judge makes the child ask, at the end, which transfers are slow and should be timed again.
 	Judge bool `json:"judge,omitempty"`
 }
 
@@ -161,8 +152,7 @@ type gpu struct {
 	pinned    []byte // For small answers.
 }
 
-// engine drives the transfers, on one thread. Only making the GPUs ready is
-// done for all of them in parallel.
+// engine drives the transfers, on one thread. Only making the GPUs ready is done in parallel.
 type engine struct {
 	reporting sync.Mutex // Guards what report keeps.
 	retaining sync.Mutex // Lets one context be made after the other: the driver gains nothing by two at once, and the first is ready sooner.
@@ -196,8 +186,7 @@ func setOf(keys []string) map[string]bool {
 	return set
 }
 
-// run does the whole probe and sends what it finds. It reports false when a
-// transfer left a context unusable, so that the rest needs a new process.
+// run does the whole probe. It reports false when a context is lost, so that the rest needs a new process.
 func (e *engine) run() (whole bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -219,8 +208,7 @@ func (e *engine) run() (whole bool) {
 	return true
 }
 
-// try runs parts of the plan, and reports false when a transfer left a context
-// unusable.
+// try runs parts of the plan, and reports false when a context is lost.
 func (e *engine) try(parts []part) bool {
 	for _, p := range parts {
 		if e.again != nil && !p.rates {
@@ -235,9 +223,8 @@ func (e *engine) try(parts []part) bool {
 	return true
 }
 
-// timeSlow times those transfers again that the parent calls slow, until it names
-// none. The parent waits before it answers: other users of the GPUs may
-// be gone by then.
+// timeSlow times those transfers again that the parent calls slow, until it names none. The parent waits before it answers:
+// other users of the GPUs may be gone by then.
 func (e *engine) timeSlow(parts []part) bool {
 	defer func() { e.again = nil }()
 	for e.order.Judge {
@@ -359,7 +346,6 @@ func (e *engine) ambiguous(address string) *drive.Failure {
 	return &drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: reason + ", so it is not known which is which"}
 }
 
-// queryPeers asks the driver about every ordered pair.
 func (e *engine) queryPeers() {
 	for i, a := range e.gpus {
 		for j, b := range e.gpus {
@@ -367,36 +353,17 @@ func (e *engine) queryPeers() {
 				continue
 			}
 			p := &probe.Peer{Source: a.Address, Destination: b.Address}
-			can, err := e.d.CanAccessPeer(a.handle, b.handle)
-			switch {
-			case err != nil:
+			if can, err := e.d.CanAccessPeer(a.handle, b.handle); err != nil {
 				a.unasked[j] = err
-			case can:
+			} else if p.Access = &can; can {
 				a.peers[j] = false // Possible, not yet on.
 			}
-			if err == nil {
-				p.Access = &can
-			}
-			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
-				p.PerformanceRank = &v
-			}
-			p.NativeAtomics = e.peerFlag(gpudriver.PeerNativeAtomics, a, b)
-			p.ArrayAccess = e.peerFlag(gpudriver.PeerArrayAccess, a, b)
 			e.send(message{Peer: p})
 		}
 	}
 }
 
-func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
-	v, err := e.d.PeerAttribute(a, src.handle, dst.handle)
-	if err != nil {
-		return nil
-	}
-	return new(v != 0)
-}
-
-// ready initializes every GPU if possible. Each step is done for all GPUs,
-// in parallel if the driver allows it, before the next one.
+// ready initializes the GPUs: each step for all of them, in parallel, before the next one.
 func (e *engine) ready() {
 	// The kernels are compiled on the first GPU while the next one's context is made.
 	e.several = len(e.alive()) > 1
@@ -418,8 +385,7 @@ func (e *engine) ready() {
 	}
 }
 
-// step tells the parent what is being done for which GPU, so that a call that does
-// not return is blamed on the right one.
+// step tells the parent what is done for which GPU, so that a call that hangs is blamed on the right one.
 func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
 	if g.Outcome != probe.OK || g.failed {
 		return nil
@@ -453,8 +419,7 @@ func (e *engine) retain(g *gpu) (err error) {
 	return nil
 }
 
-// forAll runs a step for each GPU that has not failed, each on a thread of its
-// own, and notes those for which it fails.
+// forAll runs a step for each GPU, each on a thread of its own, and notes those for which it fails.
 func (e *engine) forAll(step func(*gpu) error) {
 	var wg sync.WaitGroup
 	for _, g := range e.gpus {
@@ -478,14 +443,12 @@ func (e *engine) forAll(step func(*gpu) error) {
 	wg.Wait()
 }
 
-// lose notes why a GPU does not take part.
 func (g *gpu) lose(err error) {
 	f := failOnGPU(err)
 	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
-// allocate takes a GPU's memory, streams and events. On a GPU that is nearly
-// full it allocates less.
+// allocate takes a GPU's memory, less on one that is nearly full, its stream and events.
 func (e *engine) allocate(g *gpu) error {
 	var err error
 	g.size = copyTimes * copyBytes
@@ -521,7 +484,6 @@ func (e *engine) allocate(g *gpu) error {
 	return nil
 }
 
-// enablePeers enables peer access to every GPU that is ready.
 func (e *engine) enablePeers(g *gpu) error {
 	for _, j := range slices.Sorted(maps.Keys(g.peers)) {
 		if e.gpus[j].context == 0 {
@@ -538,8 +500,7 @@ func (e *engine) enablePeers(g *gpu) error {
 	return nil
 }
 
-// loadKernels compiles the kernels with the driver's compiler, for one GPU: those that move data
-// only if there is a peer.
+// loadKernels compiles the kernels for one GPU: those that move data only if there is a peer.
 func (e *engine) loadKernels(g *gpu) error {
 	err := g.judge.Load()
 	if err == nil && e.several {
@@ -560,8 +521,7 @@ func (e *engine) loadPairs(g *gpu) error {
 	return err
 }
 
-// agreeOnKernels does without kernels on all GPUs if one cannot run them:
-// then the copies are compared on the host.
+// agreeOnKernels compares on the host for all GPUs if one cannot run kernels.
 func (e *engine) agreeOnKernels() {
 	for _, g := range e.gpus {
 		if g.noKernels != nil {
@@ -579,8 +539,7 @@ func (e *engine) agreeOnKernels() {
 	}
 }
 
-// release frees what was allocated. Whatever it leaves, the end of the
-// process frees.
+// release frees memory; the end of the process frees the rest.
 func (e *engine) release() {
 	for _, g := range e.gpus {
 		if g.context == 0 || e.d.SetCurrent(g.context) != nil {
@@ -592,7 +551,6 @@ func (e *engine) release() {
 	}
 }
 
-// on makes calls with a GPU's context current, until one fails.
 func (e *engine) on(g *gpu, calls ...func() error) error {
 	err := e.d.SetCurrent(g.context)
 	for i := 0; err == nil && i < len(calls); i++ {
@@ -601,7 +559,6 @@ func (e *engine) on(g *gpu, calls ...func() error) error {
 	return err
 }
 
-// wait waits for the end of a GPU's stream.
 func (e *engine) wait(g *gpu) error {
 	return e.on(g, func() error { return g.Wait(e.order.Patience, nil) })
 }

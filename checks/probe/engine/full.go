@@ -14,13 +14,10 @@ import (
 
 // Sizes and counts of the full probe.
 const (
-	// bothTimes is how many copies are timed in each direction: the two directions
-	// start some 10 µs apart, which must not affect the result.
+	// bothTimes is how many copies are timed in each direction: the two start some 10 µs apart.
 	bothTimes = 16
-	// rounds is how often a handshake goes there and back, and shakeBound how
-	// long it may take. A round takes 1.3 µs on H200; if a desktop or
-	// another job takes turns on a GPU it takes some slices of 2 ms, so a
-	// handshake that did not finish is tried again.
+	// rounds is how often a handshake goes there and back, and shakeBound how long it may take. A round takes 1.3 µs on H200; if
+	// a desktop or another job takes turns on a GPU it takes slices of 2 ms, so it is tried again.
 	rounds     = 100
 	shakeBound = 2 * time.Second
 	shakeTries = 2
@@ -28,8 +25,7 @@ const (
 	// every node in a cache line of its own (128 bytes at most).
 	chaseStride = 256
 	chaseNodes  = 8192
-	// atomicBlocks, atomicThreads and atomicAdds are the shape of the test of
-	// atomics.
+	// atomicBlocks, atomicThreads and atomicAdds are the shape of the test of atomics.
 	atomicBlocks, atomicThreads, atomicAdds = 8, 32, 64
 	// stageBytes is one half of the buffer through which staged data goes.
 	stageBytes = 8 << 20
@@ -118,13 +114,11 @@ func (e *engine) allAtOnce() {
 	}
 }
 
-// alive are the GPUs that take part.
 func (e *engine) alive() []*gpu {
 	return slices.DeleteFunc(slices.Clone(e.gpus), func(g *gpu) bool { return g.Outcome != probe.OK })
 }
 
-// lanes divides the buffers so that each ordered pair has a part of its own at
-// either end, and returns its size.
+// lanes gives each ordered pair a part of the buffers at either end, and returns its size.
 func (e *engine) lanes() ([]*lane, uint64) {
 	n := uint64(copyBytes)
 	for _, g := range e.alive() {
@@ -150,7 +144,6 @@ func (e *engine) lanes() ([]*lane, uint64) {
 	return lanes, n
 }
 
-// race runs all lanes and verifies each.
 func (e *engine) race(lanes []*lane, n uint64) error {
 	for _, l := range lanes {
 		if err := e.prepareLane(l, n); err != nil {
@@ -186,7 +179,6 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 	return nil
 }
 
-// prepareLane fills and poisons a lane's parts and creates its stream.
 func (e *engine) prepareLane(l *lane, n uint64) error {
 	if err := e.fill(l.a, l.out, n, l.seed); err != nil {
 		return err
@@ -211,7 +203,6 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 	return nil
 }
 
-// words reads words of 8 bytes from a GPU's memory.
 func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error) {
 	b := g.pinned[:8*count]
 	if err := e.on(g, func() error { return e.d.CopyToHost(b, p, g.Stream) }, func() error { return e.wait(g) }); err != nil {
@@ -230,8 +221,7 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if withoutFlags(t, a, b) {
 		return nil
 	}
-	// A longer time limit for transfers also applies to this one; and the
-	// kernels end before the time limit of their stream.
+	// A longer limit for transfers also applies here; and the kernels end before that of their stream.
 	bound := min(max(shakeBound, e.order.Patience/5), e.order.Patience/2)
 	var first, second shaken
 	apart := time.Duration(0)
@@ -245,9 +235,8 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 			return nil
 		}
 	}
-	// A store is lost if nothing was seen for most of the time. If stores
-	// were seen up to the end, or one kernel finished before the other started,
-	// a process had to wait for a processor.
+	// A store is lost if nothing was seen for most of the time. If stores were seen up to the end, or one kernel finished
+	// before the other started, a process had to wait for a processor.
 	switch lost := bound.Seconds() / 2; {
 	case apart.Seconds() > lost:
 		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
@@ -258,8 +247,7 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		t.Reason = fmt.Sprintf("only round %d of %d was reached within %s; all stores up to then were seen", first.rounds+1, rounds, bound)
 		return nil
 	}
-	// The first side stores the number of a round before it waits, so the
-	// one that is behind shows whose store was not seen.
+	// The first side stores the number of a round before it waits: the one that is behind did not see a store.
 	from, to := a, b
 	if second.rounds > first.rounds {
 		from, to = b, a
@@ -288,8 +276,7 @@ type shaken struct {
 	seconds, silent float64
 }
 
-// shake runs one handshake and returns what each side reports, and how far apart
-// the two were started.
+// shake runs one handshake and returns what each side reports, and how far apart the two were started.
 func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, apart time.Duration, err error) {
 	if err := e.zeroFlags(a, b); err != nil {
 		return first, second, 0, err
@@ -319,7 +306,6 @@ func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, ap
 	return first, second, apart, err
 }
 
-// shaken reads what the kernel of a GPU reported.
 func (e *engine) shaken(g *gpu) (shaken, error) {
 	words, err := e.words(g, g.result, 3)
 	if err != nil {
@@ -372,7 +358,7 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 
 // atomics has both GPUs add to a counter in the memory of b at once.
 func (e *engine) atomics(t *probe.Transfer, a, b *gpu, _ uint64) error {
-	if v, err := e.d.PeerAttribute(gpudriver.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
+	if !e.d.NativeAtomics(a.handle, b.handle) {
 		t.Outcome, t.Reason = probe.Unsupported, "the driver offers no native atomics for this pair"
 		return nil
 	}
@@ -458,7 +444,6 @@ func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudri
 	)
 }
 
-// allocateStaging allocates pinned memory for two chunks, once.
 func (e *engine) allocateStaging() (err error) {
 	if e.staging == nil {
 		e.staging, err = e.d.AllocHost(2 * stageBytes)
@@ -466,8 +451,7 @@ func (e *engine) allocateStaging() (err error) {
 	return err
 }
 
-// control runs the control arm for pairs with wrong data, unless it is run
-// for all.
+// control runs the control arm for pairs with wrong data, unless it is run for all.
 func (e *engine) control() {
 	if e.order.Mode == probe.Full && !e.order.Control {
 		return

@@ -26,22 +26,24 @@ func (e *engine) hostCopies() {
 	}
 }
 
-// unknownNode records for every GPU that nothing could be tried with the memory
-// of a node.
+// unknownNode records for every GPU that nothing could be tried with the memory of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {
-		for _, t := range []*probe.Transfer{
-			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address},
-			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name},
-		} {
+		for _, t := range bothHostCopies(name, g) {
 			t.Outcome, t.Reason, t.Cause = probe.Unknown, err.Error(), probe.CauseUnavailable
 			e.report(t)
 		}
 	}
 }
 
-// nodeName is the name of a node's memory in reports; -1 is wherever the
-// kernel puts it.
+func bothHostCopies(name string, g *gpu) []*probe.Transfer {
+	return []*probe.Transfer{
+		{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
+		{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
+	}
+}
+
+// nodeName is the name of a node's memory in reports; -1 is wherever the kernel puts it.
 func nodeName(node int) string {
 	if node < 0 {
 		return "host"
@@ -60,10 +62,7 @@ func (e *engine) onNode(b []byte, name string) {
 		return
 	}
 	for _, g := range alive {
-		for _, t := range []*probe.Transfer{
-			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
-			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
-		} {
+		for _, t := range bothHostCopies(name, g) {
 			if e.leaves(t) || e.broken != nil {
 				continue
 			}
@@ -129,8 +128,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	return nil
 }
 
-// quicker times copies twice and returns the time of the quicker ones: what else the machine does
-// only makes them slower.
+// quicker times copies twice and returns the quicker time: what else the machine does only makes them slower.
 func (e *engine) quicker(g *gpu, put func() error) (float64, error) {
 	time := func() (float64, error) {
 		return e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })

@@ -16,17 +16,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// ownerTask is the task of the process that owns the memory in the test
-// between two processes.
+// ownerTask is the task of the process that owns the memory in the test between processes.
 const ownerTask = "probe-owner"
 
-// sharedBytes is how much is copied between two processes: the test is whether
-// sharing works, not its speed.
+// sharedBytes is how much is copied: the test is whether sharing works, not its speed.
 const sharedBytes = 16 << 20
 
-// wayVMM shares memory with another process through a file descriptor. NCCL uses it if
-// the driver has it (NCCL_CUMEM_ENABLE), otherwise the driver's IPC handles, whose name
-// the driver gives: "cudaIpc", "hipIpc".
+// wayVMM shares memory through a file descriptor. NCCL uses it if the driver has it (NCCL_CUMEM_ENABLE), otherwise the
+// driver's IPC handles: "cudaIpc", "hipIpc".
 const wayVMM = "cuMem"
 
 // shared is memory of the owner that another process may open.
@@ -34,15 +31,13 @@ type shared struct {
 	Address string `json:"address"` // Of the GPU.
 	Way     string `json:"way"`
 	Size    uint64 `json:"size"`
-	// Handle is cudaIpc's. The file descriptor of cuMem comes over the
-	// socket, in the order of the list.
+	// Handle is cudaIpc's. The file descriptors of cuMem come over the socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
 	// Failed is the driver's error if it offers the mechanism and then failed.
 	Failed *drive.Failure `json:"failed,omitempty"`
 }
 
-// ownerMessage is what the owner sends: its list of memory, then an answer to
-// each demand.
+// ownerMessage is what the owner sends: its list of memory, then an answer to each demand.
 type ownerMessage struct {
 	Shared   []shared        `json:"shared,omitempty"`
 	Failed   string          `json:"failed,omitempty"`
@@ -63,7 +58,6 @@ func init() {
 	})
 }
 
-// own is the owner's side.
 func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	if f := e.prepare(); f != nil {
 		send(ownerMessage{Failed: f.Reason})
@@ -123,8 +117,7 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 		return s, 0, -1, err
 	}
 	if way != wayVMM {
-		// The in buffer is a part of one allocation, whose start a handle
-		// refers to: the out buffer.
+		// The in buffer is a part of one allocation, whose start a handle refers to: the out buffer.
 		h, err := e.d.IPCHandle(g.out)
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
@@ -137,7 +130,6 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 	return s, p, fd, err
 }
 
-// ownerProcess is the owner as seen from this process.
 type ownerProcess struct {
 	demands chan any
 	answers chan ownerMessage
@@ -147,11 +139,9 @@ type ownerProcess struct {
 	end     child.Result
 }
 
-// errOwner is wrapped if the second process ended, but not because of the
-// driver: that says nothing about the transfer.
+// errOwner is wrapped if the second process ended, but not because of the driver.
 var errOwner = errors.New("the second process was ended")
 
-// lost is the error of a transfer whose owner ended.
 func (o *ownerProcess) lost() error {
 	if o.end.Death == child.DeathByLibrary {
 		return fmt.Errorf("the driver ended the second process: %s", o.end.End())
@@ -159,8 +149,7 @@ func (o *ownerProcess) lost() error {
 	return fmt.Errorf("%w: %s", errOwner, o.end.End())
 }
 
-// interprocess copies from each GPU, driven from here, into memory that
-// another process allocated on each other GPU and that it verifies.
+// interprocess copies from each GPU into memory that another process owns on each other GPU, and verifies.
 func (e *engine) interprocess() {
 	o, err := e.startOwner()
 	if err != nil {
@@ -206,9 +195,7 @@ func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
 	}})
 }
 
-// intoShared copies from every GPU into one memory of the owner. Of the two
-// mechanisms, the better outcome counts for a pair: a library uses the one
-// that works.
+// intoShared copies from every GPU into one memory of the owner.
 func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	j := e.index(s.Address)
 	for i, a := range e.gpus {
@@ -234,8 +221,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	}
 }
 
-// copyShared copies from a GPU into the owner's memory and has the owner
-// verify it.
+// copyShared copies from a GPU into the owner's memory and has the owner verify it.
 func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index int, s shared, fd int, seed uint64) error {
 	n := min(s.Size, a.size, sharedBytes)
 	if a.kernels == nil {
@@ -272,7 +258,6 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	return nil
 }
 
-// startOwner starts the process that owns the memory.
 func (e *engine) startOwner() (*ownerProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -303,7 +288,6 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	return o, nil
 }
 
-// out are the GPUs that do not take part.
 func (e *engine) out() []string {
 	var out []string
 	for _, g := range e.gpus {
@@ -315,7 +299,6 @@ func (e *engine) out() []string {
 	return out
 }
 
-// next waits for the owner's next message.
 func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	select {
 	case m := <-o.answers:
@@ -327,7 +310,6 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	}
 }
 
-// ask sends a demand to the owner.
 func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, error) {
 	select {
 	case o.demands <- d:
@@ -344,7 +326,6 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 	return m.Transfer, nil
 }
 
-// close ends the owner and waits until it has exited.
 func (o *ownerProcess) close() {
 	o.stop()
 	<-o.ended

@@ -8,13 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxNodes is how many NUMA nodes are distinguished: the largest machines that
-// hold GPUs have 36 (GB200, most of them without memory of their own).
+// maxNodes is how many NUMA nodes are distinguished: the largest machines that hold GPUs have 36 (GB200).
 const maxNodes = 64
 
-// memoryNodes are the NUMA nodes from which this process may take memory, or
-// only -1 if the kernel does not say (MPOL_F_MEMS_ALLOWED is 4,
-// include/uapi/linux/mempolicy.h).
+// memoryNodes are the NUMA nodes from which this process may take memory, or only -1 if the kernel does not say
+// (MPOL_F_MEMS_ALLOWED is 4, include/uapi/linux/mempolicy.h).
 func memoryNodes() []int {
 	var mask [16]uint64 // get_mempolicy requires room for the kernel's own maximum, 1024 at most.
 	_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, uintptr(unsafe.Pointer(&mask)), uintptr(len(mask)*64), 0, 4, 0)
@@ -28,10 +26,8 @@ func memoryNodes() []int {
 	return nodes
 }
 
-// nodeMemory maps memory of a node. Node -1
-// stands for wherever the kernel puts it. The node is preferred, not bound to:
-// a full node must not trigger the out-of-memory killer (MPOL_PREFERRED is 1,
-// MPOL_F_NODE 1, MPOL_F_ADDR 2).
+// nodeMemory maps memory of a node; -1 is wherever the kernel puts it. The node is preferred, not bound to: a full node must
+// not trigger the out-of-memory killer (MPOL_PREFERRED is 1, MPOL_F_NODE 1, MPOL_F_ADDR 2).
 func nodeMemory(node, n int) (b []byte, free func(), err error) {
 	if b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return nil, nil, fmt.Errorf("map %d bytes: %w", n, err)

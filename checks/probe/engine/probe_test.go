@@ -80,15 +80,14 @@ func outcomes(r *probe.Report) []string {
 	return lines
 }
 
-// TestQuick checks that each fault gives its outcome, and nothing else is blamed. TestSimulated of cmd/gpudoctor has
-// more faults. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
+// TestQuick checks that a fault gives its outcome, and nothing else is blamed. TestSimulated of cmd/gpudoctor has
+// the other faults. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
 func TestQuick(t *testing.T) { eachAPI(t, drive.CUDA, quick) }
 
 func quick(t *testing.T, api string) {
 	t.Helper()
 	start := map[string]string{drive.CUDA: drive.StageInit, drive.HIP: drive.StageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
-	lost := []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
 	for _, c := range []struct {
 		name, faults string
 		outcome      probe.Outcome
@@ -96,26 +95,14 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", probe.OK, "", healthy},
-		{"zeros", "zeros", probe.OK, "", []string{"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok"}},
-		{"refused", "refused", probe.OK, "", []string{"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported"}},
 		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
-		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
-		{"a call hangs", "hang-copy-call@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
-		{"error of enabling", "error-peer=711@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
-		{"a copy crashes", "crash-copy@1>0", probe.OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
 		{"no linker", "error-link-create=801", probe.OK, "", healthy},
 		{"the linker takes no PTX", "error-link-add=218", probe.OK, "", healthy},
 		{"the linker makes nothing", "error-link-complete=1@1", probe.OK, "", healthy},
 		{"a linker that is not left", "error-link-destroy=1", probe.OK, "", healthy},
 		{"neither linker nor kernels", "error-link-add=221,error-module=221", probe.OK, "", []string{"copy: ok ok"}},
-		{"no kernels", "error-module=221", probe.OK, "", []string{"copy: ok ok"}},
-		{"no kernels, zeros", "error-module=221,zeros@0>1", probe.OK, "", []string{"copy: corrupt(zeros) ok", "host-staged: ok"}},
 		{"hang in init", "hang-init", probe.Hang, start, nil},
-		{"crash in init", "crash-init", probe.Error, start, nil},
-		{"system not ready", "error-init=802", probe.Error, start, nil},
-		{"hang in contexts", "hang-contexts", probe.Hang, stageContexts, nil},
 		{"hang in cleanup", "hang-cleanup", probe.Hang, stageCleanup, healthy},
-		{"one GPU lost", "error-context=999@1", probe.OK, "", lost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,31 +135,20 @@ func full(t *testing.T, api string) {
 	between := func(outcomes string) []string {
 		return expect.Map(ways, func(way string) string { return probe.TestInterprocess + "/" + way + ": " + outcomes })
 	}
-	all := func(changed ...string) []string {
-		lines := append([]string{
-			"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
-			"latency: ok ok", "atomics: ok ok", "host-staged: ok ok",
-		}, between("ok ok")...)
-		for i, l := range lines {
-			name, _, _ := strings.Cut(l, ":")
-			for _, c := range changed {
-				if strings.HasPrefix(c, name+":") {
-					lines[i] = c
-				}
-			}
-		}
-		return lines
+	all := append([]string{
+		"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
+		"latency: ok ok", "atomics: ok ok", "host-staged: ok ok",
+	}, between("ok ok")...)
+	changed := func(test string, lines ...string) []string {
+		return append(slices.DeleteFunc(slices.Clone(all), func(l string) bool { return strings.HasPrefix(l, test) }), lines...)
 	}
 	for _, c := range []struct {
 		name, faults string
 		want         []string
 	}{
-		{"healthy", "", all()},
-		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
-		{"flags slowly seen", "slow-flags=50@1>0", all("handshake: unknown")},
-		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
-		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool { return strings.HasPrefix(l, probe.TestInterprocess) }), probe.TestInterprocess+": unsupported unsupported")},
-		{"not between processes", "ipc-dropped", all(between("corrupt(poison) corrupt(poison)")...)},
+		{"healthy", "", all},
+		{"flags slowly seen", "slow-flags=50@1>0", changed("handshake", "handshake: unknown")},
+		{"nothing to share", "no-ipc", changed(probe.TestInterprocess, probe.TestInterprocess+": unsupported unsupported")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,37 +165,6 @@ func full(t *testing.T, api string) {
 			}
 		})
 	}
-}
-
-// TestRates checks that a slow path is given by its rate, when it was timed again too.
-func TestRates(t *testing.T) {
-	t.Parallel()
-	r := simulate(t, "2", "slow=20@0>1")
-	slow, fast := r.Transfers[0], r.Transfers[1]
-	expect.That(t, slow.Test == probe.TestCopy && slow.Source == "0000:06:00.0" && *slow.GBps <= *fast.GBps/10, "%+v on the slow way, %+v on the other", slow, fast)
-}
-
-// TestIntermittent checks that a path that is wrong now and then is not taken
-// for a good one when it was seen to be wrong.
-func TestIntermittent(t *testing.T) {
-	t.Parallel()
-	r := simulate(t, "2", "intermittent")
-	bad := 0
-	for _, x := range r.Transfers {
-		if x.Outcome == probe.Corrupt {
-			bad++
-			expect.That(t, x.Repeats >= 1 && x.Repeats <= attempts, "%d of %d attempts were wrong", x.Repeats, attempts)
-		}
-	}
-	expect.That(t, bad != 0, "nothing was found wrong")
-}
-
-// TestOldDriver checks that a driver that lacks a newer function is probed with what it has.
-func TestOldDriver(t *testing.T) {
-	t.Parallel()
-	r := simulate(t, "2", "", "-DOLD_DRIVER")
-	expect.NoDiff(t, []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r), "transfers")
-	expect.NoDiff(t, nil, r.Peers[0].PerformanceRank, "performance rank from a driver that does not tell it")
 }
 
 // TestHIP checks what is HIP's alone.

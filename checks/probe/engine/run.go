@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// probeTask is the task of the child that drives the GPUs.
 const probeTask = "probe"
 
 func init() {
@@ -31,9 +30,7 @@ func init() {
 	})
 }
 
-// numbered numbers each message. One that cannot be sent leaves a gap:
-// the parent sees that something is missing, and a parent that is gone ends this
-// process.
+// numbered numbers each message. One that cannot be sent leaves a gap, which the parent sees.
 func numbered(send func(any) error) func(message) {
 	var mu sync.Mutex // Messages leave in the order of their numbers.
 	n := 0
@@ -73,18 +70,13 @@ type Options struct {
 	Env []string
 }
 
-// maxChildren bounds how often the probe continues in a new process after a
-// transfer that left the old one unusable. Each start of the driver takes
-// seconds, and when so many pairs fail, more failures add nothing. The last
-// process only runs the control arm: whether data arrives through host memory
-// is what the user needs to know then.
+// maxChildren bounds how often the probe continues in a new process after a transfer that left the old one unusable: each
+// start of the driver takes seconds. The last only runs the control arm, whether data arrives through host memory.
 const maxChildren = 5
 
-// environment is added to gpudoctor's own for the child: nothing must
-// be written to the disk (the compiler's cache), and nothing may serialise
-// what should run at once. Fewer than 8 connections, CUDA's default, which some
-// frameworks ask for, make streams wait for each other. (32 were tried: they
-// make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
+// environment is added to gpudoctor's own for the child: nothing must be written to the disk (the compiler's cache), and
+// nothing may serialise what should run at once: fewer than 8 connections, CUDA's default, make streams wait for each other.
+// (32 were tried: they make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
 func environment() []string {
 	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_LAUNCH_BLOCKING=0", "AMD_COMGR_CACHE=0", "HIP_LAUNCH_BLOCKING=0"}
 	if n, err := strconv.Atoi(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS")); err == nil && n < 8 {
@@ -104,8 +96,7 @@ func Run(ctx context.Context, o Options) (*probe.Report, error) {
 			break
 		}
 		stage := s.stage
-		// The last process is for the control arm, and so is one for which too
-		// little time is left to continue with the rest.
+		// The last process is for the control arm, and so is one for which too little time is left.
 		s.control = n == maxChildren-1 || n > 0 && s.left() < s.options.Whole/3
 		again, err := s.child(ctx, n > 0)
 		if err != nil {
@@ -130,11 +121,9 @@ func newSession(o Options) *session {
 	}
 }
 
-// left is the time that is left for the whole.
 func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
 
-// session is one run of the probe: one child, or several when a transfer made
-// an earlier one unusable.
+// session is one run of the probe: one child, or several when a transfer made one unusable.
 type session struct {
 	options  Options
 	report   *probe.Report
@@ -151,8 +140,7 @@ type session struct {
 	looking sync.Mutex // One such goroutine at a time.
 	judging sync.WaitGroup
 
-	// Of the present child, written by the goroutine that receives its
-	// messages and read once it is gone:
+	// Of the present child, written by the goroutine that receives its messages and read once it is gone:
 	resumed bool
 	control bool // It only runs the control arm.
 	stage   string
@@ -172,7 +160,6 @@ type session struct {
 	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
 }
 
-// child runs one child and reports whether another one should continue.
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
@@ -206,8 +193,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 // late is true for a child that was ended because it was silent for too long, or the time for the whole ran out.
 func late(r child.Result) bool { return r.Silent || r.TimedOut }
 
-// limit is how long the child may be silent in its present stage. Past the
-// start it watches each transfer itself, with several waits in each: here only a
+// limit is how long the child may be silent in its present stage. Past the start it watches each transfer itself: here only a
 // call of the driver that does not return is detected.
 func (s *session) limit() time.Duration {
 	switch {
@@ -231,23 +217,19 @@ func (s *session) preparing() bool {
 	return s.stage != stageCleanup && !slices.Contains(reportOrder, s.stage)
 }
 
-// Bounds of what is kept of the messages: a library in the process may write valid
-// ones without end. One has 300 to 500 bytes, and up to 20 KiB where it holds the
-// words of a compiler; a full probe of 16 GPUs sends 3 MB, and 5 processes do where
-// four become unusable.
+// Bounds of what is kept of the messages, which a library in the process may write without end. One has 300 to 500 bytes, and
+// up to 20 KiB where it holds the words of a compiler; a full probe of 16 GPUs sends 3 MB.
 const (
 	maxMessage = 64 << 10
 	maxKept    = 16 << 20
-	// The largest machine has 72 GPUs (GB200 NVL72): 5112 pairs, of which all are
-	// under way at once in one test, and 12 tests.
+	// The largest machine has 72 GPUs (GB200 NVL72): 5112 pairs, all under way at once in one test.
 	maxDevices   = 256
 	maxPeers     = maxDevices * maxDevices
 	maxUnder     = 1 << 13
 	maxTransfers = 1 << 16
 )
 
-// full reports whether a message is of something of which there is already as much
-// as there can be.
+// full reports whether a message is of something of which there is already as much as there can be.
 func (s *session) full(m *message) bool {
 	r := s.report
 	return m.Device != nil && len(r.Devices) >= maxDevices || m.Peer != nil && len(r.Peers) >= maxPeers ||
@@ -255,7 +237,6 @@ func (s *session) full(m *message) bool {
 		m.Transfer != nil && len(r.Transfers) >= maxTransfers || m.Stage != "" && len(r.Stages) >= maxDevices
 }
 
-// receive takes one message of the child.
 func (s *session) receive(raw json.RawMessage) {
 	var m message
 	s.kept += len(raw)
@@ -270,15 +251,13 @@ func (s *session) receive(raw json.RawMessage) {
 	s.take(m)
 }
 
-// mayAsk is how often a child may ask which transfers are slow: once, and after
-// each time that it timed them again.
+// mayAsk is how often a child may ask which transfers are slow: once, and after each repetition.
 func (s *session) mayAsk() bool {
 	s.judged++
 	return s.options.Slow != nil && s.judged <= maxRounds+1
 }
 
-// known reports whether the outcomes in a message are among those that
-// exist.
+// known reports whether the outcomes in a message are among those that exist.
 func (m *message) known() bool {
 	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
 	return (m.Device == nil || slices.Contains(all, m.Device.Outcome)) &&
@@ -286,7 +265,6 @@ func (m *message) known() bool {
 		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != probe.OK)
 }
 
-// take keeps what a message says.
 func (s *session) take(m message) {
 	r := s.report
 	s.asking, s.asked = m.Await || m.Judge, s.asked || m.Await
@@ -373,7 +351,6 @@ func (s *session) enter(stage string) {
 	s.stage, s.since, s.steps = stage, now, nil
 }
 
-// record keeps the outcome of a transfer.
 func (s *session) record(t probe.Transfer) {
 	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return sameTransfer(&u, &t) })
 	if i, known := s.at[transferKey(&t)]; known {
@@ -387,8 +364,7 @@ func (s *session) record(t probe.Transfer) {
 	}
 }
 
-// better is the result of two tries of one transfer: what went wrong, otherwise the
-// better rate.
+// better is the result of two tries of one transfer: what went wrong, otherwise the better rate.
 func better(first, second probe.Transfer) probe.Transfer {
 	switch {
 	case first.Outcome.Failed():
@@ -401,16 +377,14 @@ func better(first, second probe.Transfer) probe.Transfer {
 	return second
 }
 
-// maxRounds is how often slow transfers are timed again, and pause the time before
-// the first, which doubles: another quick probe moves data for 0.2 s (8 x H200),
-// and a job that loads or saves pauses for longer.
+// maxRounds is how often slow transfers are timed again, and pause the time before the first, which doubles: another quick
+// probe moves data for 0.2 s (8 x H200), and a job pauses for longer.
 const (
 	maxRounds = 3
 	pause     = 250 * time.Millisecond
 )
 
-// slow checks who uses the GPUs if a transfer is slow, waits, and returns the keys
-// of those to time again.
+// slow checks who uses the GPUs if a transfer is slow, waits, and returns the keys of those to time again.
 func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	s.looking.Lock()
 	defer s.looking.Unlock()
@@ -419,8 +393,7 @@ func (s *session) slow(gpus int, all []probe.Transfer) []string {
 		return nil
 	}
 	s.look()
-	// What runs all at once shares the links unfairly, in a new way each time: the best
-	// of several tries of one path would hide a collapse.
+	// What runs all at once shares the links unfairly: the best of several tries would hide a collapse.
 	slow = slices.DeleteFunc(slow, func(t probe.Transfer) bool { return t.Test == probe.TestAllAtOnce })
 	// The remaining time is reserved for what failed.
 	if len(slow) == 0 || s.rounds == maxRounds || s.left() < s.options.Whole/3 {
@@ -434,7 +407,6 @@ func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	return keysOf(slow)
 }
 
-// keysOf are the keys of transfers.
 func keysOf(all []probe.Transfer) []string {
 	keys := make([]string, 0, len(all))
 	for i := range all {
@@ -443,7 +415,6 @@ func keysOf(all []probe.Transfer) []string {
 	return keys
 }
 
-// look notes who uses the GPUs at this moment.
 func (s *session) look() {
 	if s.options.Users == nil {
 		return
@@ -457,8 +428,7 @@ func (s *session) look() {
 	}
 }
 
-// excuse leaves the speed of slow transfers open if others were seen using a
-// GPU of the pair.
+// excuse leaves the speed of slow transfers open if others were seen using a GPU of the pair.
 func (s *session) excuse(ctx context.Context) {
 	if len(s.users) == 0 {
 		return
@@ -474,14 +444,12 @@ func (s *session) excuse(ctx context.Context) {
 	}
 }
 
-// fail notes what stopped the probe as a whole.
 func (s *session) fail(f drive.Failure) {
 	r := s.report
 	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
-// conclude evaluates the end of a child and reports whether
-// another one should continue.
+// conclude evaluates the end of a child and reports whether another one should continue.
 func (s *session) conclude(result child.Result) (again bool) {
 	f := s.ending(result)
 	switch {
@@ -532,10 +500,8 @@ func (s *session) conclude(result child.Result) (again bool) {
 // preparation is the order of the steps that make a GPU ready.
 var preparation = []string{stageContexts, stageMemory, stageKernels, stageCheck, stagePeers}
 
-// blamed is the step of the preparation that failed, and the GPU it was for. Of
-// several running steps, the first that began is the one that hangs. A process that
-// ended could have done so in any of them: then the earliest step of a GPU's
-// preparation is reported for all, and no GPU is named.
+// blamed is the step of the preparation that failed, and its GPU. Of several running steps, the first that began is the one
+// that hangs. A process that ended could have done so in any of them: then it is the earliest step, and no GPU is named.
 func (s *session) blamed(result child.Result) (stage, gpu string) {
 	switch {
 	case len(s.steps) == 0:
@@ -568,8 +534,7 @@ func (s *session) ending(result child.Result) drive.Failure {
 	return drive.Ended(result, "the driver")
 }
 
-// signalOf is the signal that ended a process, but for one that was ended from
-// here.
+// signalOf is the signal that ended a process, but for one that was ended from here.
 func signalOf(r child.Result) string {
 	if late(r) || r.Canceled || r.Flooded != "" {
 		return ""
@@ -577,8 +542,7 @@ func signalOf(r child.Result) string {
 	return r.Signal
 }
 
-// exitCode is the exit code of a process that ended by itself before its work
-// did; nil for any other.
+// exitCode is the exit code of a process that ended by itself before its work did.
 func exitCode(r child.Result) *int {
 	if r.Death != child.DeathByLibrary || r.Signal != "" {
 		return nil
@@ -598,28 +562,25 @@ func (s *session) lateReason() string {
 	return fmt.Sprintf("the time for the probe ran out after %s, at the step %s", roughly(s.options.Whole), cmp.Or(s.stage, "start"))
 }
 
-// outOfTime notes that the rest was not tried, unless worse stopped the probe.
-func (s *session) outOfTime() {
-	if s.report.Outcome == probe.OK {
-		s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, s.stage, probe.CauseDeadline
-		s.report.Reason = s.lateReason() + "; the rest was not tried"
+// stopped notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) stopped(stage string, cause probe.Cause, reason string) {
+	if r := s.report; r.Outcome == probe.OK {
+		r.Outcome, r.Stage, r.Cause, r.Reason = probe.Unknown, stage, cause, reason
 	}
 }
 
-// giveUp notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) outOfTime() {
+	s.stopped(s.stage, probe.CauseDeadline, s.lateReason()+"; the rest was not tried")
+}
+
 func (s *session) giveUp(stage string) {
-	if s.report.Outcome != probe.OK {
+	if s.useless < maxChildren-1 {
+		s.stopped(stage, probe.CauseDeadline, fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless))
 		return
 	}
-	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
-	s.report.Reason = fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless)
-	if s.useless < maxChildren-1 {
-		s.report.Cause = probe.CauseDeadline
-		s.report.Reason = fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless)
-	}
+	s.stopped(stage, probe.CauseGaveUp, fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless))
 }
 
-// order puts the transfers in order of test and pair.
 func (s *session) order() {
 	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
@@ -629,7 +590,6 @@ func (s *session) order() {
 	})
 }
 
-// reportOrder is the order of the tests in a report.
 var reportOrder = []string{
 	probe.TestCopy, probe.TestStore, probe.TestLoad, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestAtomics,
 	probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,

@@ -22,12 +22,10 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// sendFile sends a file descriptor.
 func sendFile(socket *os.File, fd int) error {
 	return unix.Sendmsg(int(socket.Fd()), []byte{0}, unix.UnixRights(fd), nil, 0)
 }
 
-// receiveFile receives one.
 func receiveFile(socket *os.File) (int, error) {
 	oob := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(socket.Fd()), make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)

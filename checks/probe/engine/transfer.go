@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
-// part is one part of a probe.
 type part struct {
 	stage string
 	run   func(*engine)
@@ -27,13 +26,13 @@ func plan(m probe.Mode) []part {
 		return part{stage: name, rates: true, run: func(e *engine) { e.eachPair(x) }}
 	}
 	parts := []part{
-		pairs(probe.TestCopy, test{}, (*engine).copyWrite),
-		pairs(probe.TestStore, test{kernels: true}, (*engine).smStore),
-		pairs(probe.TestLoad, test{kernels: true, reads: true}, (*engine).smLoad),
+		pairs(probe.TestCopy, test{}, copies(false, false)),
+		pairs(probe.TestStore, test{kernels: true}, copies(true, false)),
+		pairs(probe.TestLoad, test{kernels: true, reads: true}, copies(true, true)),
 	}
 	if m == probe.Full {
 		parts = append(parts,
-			pairs(probe.TestCopyRead, test{reads: true}, (*engine).copyRead),
+			pairs(probe.TestCopyRead, test{reads: true}, copies(false, true)),
 			pairs(probe.TestBidirectional, test{both: true, once: true}, (*engine).bidirectional),
 			part{stage: probe.TestAllAtOnce, run: (*engine).allAtOnce},
 			pairs(probe.TestHandshake, test{kernels: true, both: true, once: true}, (*engine).handshake),
@@ -55,7 +54,6 @@ func setError(t *probe.Transfer, err error) {
 	setFailure(t, failOnGPU(err))
 }
 
-// setFailure notes a failure as the outcome of a transfer.
 func setFailure(t *probe.Transfer, f *drive.Failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
@@ -70,23 +68,19 @@ func (e *engine) report(t *probe.Transfer) {
 	e.send(message{Transfer: t})
 }
 
-// test is one test of pairs.
 type test struct {
 	name string
-	// kernels is true when it needs the probe's kernels, both when it needs
-	// peer access in both directions, once when each unordered pair is tried
-	// once. reads is true when the destination drives.
+	// kernels is true when it needs the probe's kernels, both when it needs peer access in both directions, once when each
+	// unordered pair is tried once, and reads when the destination drives.
 	kernels, both, once, reads bool
 	// staged is true when it needs no peer access at all.
 	staged bool
 	run    run
 }
 
-// run tries one transfer from a to b and notes in t what it finds. Its error
-// comes from the driver, or is drive.ErrHang.
+// run tries one transfer from a to b and notes in t what it finds. Its error is the driver's, or drive.ErrHang.
 type run = func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error
 
-// eachPair runs a test for every pair.
 func (e *engine) eachPair(x test) {
 	if x.kernels && e.noSM != "" {
 		return // Said once for all.
@@ -143,7 +137,6 @@ func (g *gpu) access(peer int) access {
 	return noAccess
 }
 
-// whyNot says why one of two GPUs does not take part.
 func whyNot(gpus ...*gpu) string {
 	for _, g := range gpus {
 		if g.Outcome != probe.OK {
@@ -153,9 +146,8 @@ func whyNot(gpus ...*gpu) string {
 	return ""
 }
 
-// attempt runs one test on one pair, again if it comes out wrong or at a rate
-// that cannot be, and finds out after an error whether the contexts can still be
-// used.
+// attempt runs one test on one pair, again if it comes out wrong or at a rate that cannot be, and finds out after an error
+// whether the contexts can still be used.
 func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	e.send(message{Begin: t})
 	a, b := e.gpus[i], e.gpus[j]
@@ -195,16 +187,14 @@ func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	}
 }
 
-// seed returns the seed of an attempt and remembers it. The place in the order
-// of reports numbers the tests.
+// seed returns the seed of an attempt and remembers it. The order of reports numbers the tests.
 func (e *engine) seed(test string, i, j, attempt int) uint64 {
 	s := drive.Seed(slices.Index(reportOrder, test), i, j, attempt)
 	e.seeds = append(e.seeds, s)
 	return s
 }
 
-// usable returns nil when both contexts still work after an error. A stream
-// that does not end is not waited for again.
+// usable returns nil when both contexts still work. A stream that does not end is not waited for again.
 func (e *engine) usable(err error, gpus ...*gpu) error {
 	if errors.Is(err, drive.ErrHang) {
 		return err
@@ -217,7 +207,6 @@ func (e *engine) usable(err error, gpus ...*gpu) error {
 	return nil
 }
 
-// fill writes the pattern over n bytes at p.
 func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.beginFill(g, p, n, seed); err != nil {
 		return err
@@ -229,11 +218,9 @@ func (e *engine) beginFill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	return e.on(g, func() error { return g.judge.Fill(p, n, seed) })
 }
 
-// filled waits for beginFill.
 func (e *engine) filled(g *gpu) error { return e.trusted(g, g.judge.Filled()) }
 
-// trusted passes on an error of a GPU's judge. One that does not work is used no more, and what it
-// said before counts for nothing.
+// trusted passes on an error of a GPU's judge. What one that does not work said before counts for nothing.
 func (e *engine) trusted(g *gpu, err error) error {
 	if errors.Is(err, drive.ErrBroken) && g.Outcome == probe.OK {
 		g.lose(err)
@@ -298,7 +285,6 @@ func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 	return nil
 }
 
-// noteWrong notes what was found in n bytes.
 func noteWrong(t *probe.Transfer, n uint64, c drive.Comparison, found string) {
 	t.Outcome, t.Cause, t.GBps, t.Found = probe.Corrupt, "", nil, found
 	t.BadBytes = int64(8 * max(c.Bad, c.Spilled))
@@ -353,8 +339,7 @@ func (e *engine) found(c drive.Comparison) string {
 	return foundOther
 }
 
-// selfCheck has a GPU write a pattern that the host reads and compare one that the host wrote. A kernel and a
-// copy each way work then, and so does the comparison.
+// selfCheck has a GPU write a pattern that the host reads, and compare one that the host wrote.
 func (e *engine) selfCheck(g *gpu) error {
 	if g.MemoryBytes < int64(2*g.size) {
 		return fmt.Errorf("%w: the driver gives the size of a memory of which it allocated %d bytes as %d", drive.ErrBroken, 2*g.size, g.MemoryBytes)
@@ -402,14 +387,12 @@ func (e *engine) selfCheck(g *gpu) error {
 	return nil
 }
 
-// begin puts a transfer into the GPU's stream so many times, between two
-// events that take the time. put is told which time it is.
+// begin puts a transfer into the GPU's stream so many times, between two events. put is told which time it is.
 func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stream) error) error {
 	return e.on(g, func() error { return g.Begin(times, put) })
 }
 
-// end waits for what begin began and returns the seconds that it took. They may
-// be no time at all: see rate.
+// end waits for what begin began and returns the seconds that it took, which may be no time at all.
 func (e *engine) end(g *gpu) (float64, error) {
 	if err := e.wait(g); err != nil {
 		return 0, err
@@ -425,7 +408,6 @@ func (e *engine) timed(g *gpu, times int, put func(time uint64, s gpudriver.Stre
 	return e.end(g)
 }
 
-// usableTime reports whether a driver's timer gave a time that can be one.
 func usableTime(seconds float64) bool {
 	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
 }
@@ -438,9 +420,8 @@ func rate(bytes uint64, seconds float64) float64 {
 	return roundTo(float64(bytes)/seconds/1e9, 100)
 }
 
-// setRate notes the rate at which the bytes of a transfer arrived. Where the
-// driver's timer gave no time, or one in which no link of these GPUs carries as
-// much, what the transfer reached is not known, and it is not said to be good.
+// setRate notes the rate at which the bytes of a transfer arrived. Where the driver's timer gave no time, or one in which no
+// link carries as much, what the transfer reached is not known, and it is not said to be good.
 func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
 	if t.Outcome != probe.OK {
 		return
@@ -473,8 +454,7 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 // roundTo rounds to 1/parts: the clock tells no more.
 func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
-// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and
-// waits for both.
+// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and waits.
 func (e *engine) lay(a, b *gpu, n, seed uint64) error {
 	return e.layAt(a, b, a.out, b.in, n, seed, guardBytes)
 }
@@ -495,11 +475,9 @@ func (e *engine) arrived(t *probe.Transfer, a, b *gpu, n, seed uint64) error {
 	return e.verify(t, areaOf(b, b.in, n, seed, guardBytes), areaOf(a, a.out, n, seed, 0))
 }
 
-// move moves data from a to b, driven by one of the two, has the owner verify
-// every byte, and notes the rate. The first copy wakes the link and tells how
-// much is worth timing. What is timed are copies of different parts of the
-// buffer, into memory that was poisoned before, so that a copy that did not
-// happen cannot hide behind one that did.
+// move moves data from a to b, has the owner verify every byte, and notes the rate. The first copy wakes the link and tells
+// how much is worth timing. What is timed are copies of different parts of the buffer, into memory that was poisoned before:
+// a copy that did not happen cannot hide behind one that did.
 func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put func(at, n uint64, s gpudriver.Stream) error) error {
 	limit := min(a.size, b.size) / copyTimes &^ (partAlign - 1) // One copy of several.
 	n := min(limit, wakeBytes)
@@ -552,8 +530,7 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 	return nil
 }
 
-// another is a second seed of one attempt; it and the next ones, one for each
-// part, are remembered.
+// another is a second seed of one attempt; it and the next ones, one for each part, are remembered.
 func (e *engine) another(seed uint64) uint64 {
 	s := seed ^ 1<<62
 	for i := range uint64(copyTimes) {
@@ -562,14 +539,20 @@ func (e *engine) another(seed uint64) uint64 {
 	return s
 }
 
-// copyWrite has the copy engine of a write to b.
-func (e *engine) copyWrite(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, a, a, b, seed, e.engineCopy(a, b))
-}
-
-// copyRead has the copy engine of b read from a.
-func (e *engine) copyRead(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, b, a, b, seed, e.engineCopy(a, b))
+// copies has the copy engine or the SMs of one GPU copy: those of the source, or of the destination if it reads.
+func copies(bySM, reads bool) run {
+	return func(e *engine, t *probe.Transfer, a, b *gpu, seed uint64) error {
+		driver, put := a, e.engineCopy(a, b)
+		if reads {
+			driver = b
+		}
+		if bySM {
+			put = func(at, n uint64, s gpudriver.Stream) error {
+				return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
+			}
+		}
+		return e.move(t, driver, a, b, seed, put)
+	}
 }
 
 // engineCopy copies a part of a's out buffer to the same part of b's in buffer.
@@ -577,20 +560,4 @@ func (e *engine) engineCopy(a, b *gpu) func(at, n uint64, s gpudriver.Stream) er
 	return func(at, n uint64, s gpudriver.Stream) error {
 		return e.d.Copy(b.in+gpudriver.Pointer(at), a.out+gpudriver.Pointer(at), n, s)
 	}
-}
-
-// smStore has the SMs of a store to b.
-func (e *engine) smStore(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.smCopy(t, a, a, b, seed)
-}
-
-// smLoad has the SMs of b load from a.
-func (e *engine) smLoad(t *probe.Transfer, a, b *gpu, seed uint64) error {
-	return e.smCopy(t, b, a, b, seed)
-}
-
-func (e *engine) smCopy(t *probe.Transfer, driver, a, b *gpu, seed uint64) error {
-	return e.move(t, driver, a, b, seed, func(at, n uint64, s gpudriver.Stream) error {
-		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
-	})
 }

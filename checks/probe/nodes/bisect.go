@@ -58,7 +58,6 @@ func (b *bisection) grow(ctx context.Context, seed []string) (group, rejected []
 	return group, rejected
 }
 
-// works runs a group, once.
 func (b *bisection) works(ctx context.Context, group []string) bool {
 	run, is := b.known[key(group)]
 	if !is {
@@ -79,8 +78,7 @@ func (b *bisection) works(ctx context.Context, group []string) bool {
 // key names a group whatever the order of its nodes.
 func key(group []string) string { return strings.Join(slices.Sorted(slices.Values(group)), " ") }
 
-// accuse blames the nodes that do not fit into a group. If as many nodes work with one of them instead of another one, it is their
-// number.
+// accuse blames the nodes that do not fit into a group, or the number of nodes, if as many work with one of them.
 func (b *bisection) accuse(ctx context.Context, group, rejected []string) []Blame {
 	var all []Blame
 	last := len(group) - 1

@@ -50,8 +50,7 @@ var engines = []engine{
 // ErrNoEngine means that no variables of an engine were found.
 var ErrNoEngine = errors.New("no variables of srun, mpirun, an indexed Job of Kubernetes or torchrun are set")
 
-// Find finds this process's place by its environment. Count overrides what the engine says; 0 does not. Self is the full name
-// of this host.
+// Find finds this process's place by its environment. A count above 0 overrides the engine's; self is this host's full name.
 func Find(get func(string) string, self string, count int) (Place, error) {
 	for _, e := range engines {
 		p := Place{Engine: e.name, Count: count}
@@ -156,7 +155,6 @@ func Expand(list string, most int) []string {
 // maxBrackets bounds the ranges of one name; Slurm's names have up to five dimensions (HIGHEST_DIMENSIONS).
 const maxBrackets = 8
 
-// expandWord expands one name with several brackets.
 func expandWord(word string, most int) []string {
 	if strings.Count(word, "[") > maxBrackets {
 		return nil

@@ -26,7 +26,6 @@ type Options struct {
 	Progress func(string)
 }
 
-// examination is one run of the probe.
 type examination struct {
 	Options
 	cluster Cluster
@@ -52,14 +51,12 @@ func Examine(ctx context.Context, c Cluster, r *Report, o Options) {
 	x.conclude()
 }
 
-// run runs the collectives between nodes.
 func (x *examination) run(ctx context.Context, nodes []string, only string) Run {
 	run := x.cluster.Run(ctx, nodes, only)
 	run.Nodes, run.Only = nodes, only
 	return run
 }
 
-// note keeps what a run tells of its nodes.
 func (x *examination) note(run Run) {
 	for i := range x.report.Nodes {
 		n := &x.report.Nodes[i]
@@ -138,8 +135,7 @@ func failed(r Run) (is, known bool) {
 	return r.Outcome.Failed(), r.Outcome != probe.Unknown && len(r.Lost) == 0
 }
 
-// again repeats pairs that were slow while others ran, each by itself, and keeps the better run: what shares a switch is no fault of
-// a node.
+// again repeats pairs that were slow while others ran, each by itself, and keeps the better run: they may share a switch.
 func (x *examination) again(ctx context.Context) {
 	const most = 16
 	repeated, usual := 0, x.medians()
@@ -169,8 +165,7 @@ type likeness struct {
 	gpus      int
 }
 
-// medians are the median bandwidths of like pairs that are correct; none of fewer than three, since of two nobody can say which
-// is the usual one.
+// medians are the median bandwidths of like pairs that are correct; none of fewer than three.
 func (x *examination) medians() map[likeness]float64 {
 	all := map[likeness][]float64{}
 	for _, p := range x.report.Pairs {
@@ -210,7 +205,7 @@ func (x *examination) blame(ctx context.Context) {
 			x.bisect(ctx, rest, run)
 		} else if run.Outcome.Correct() {
 			for i := range r.Blames {
-				r.Blames[i].Because = append(r.Blames[i].Because, fmt.Sprintf("the %d nodes without %s work together%s", len(rest), strings.Join(spare, ", "), rate(run)))
+				r.Blames[i].Because = append(r.Blames[i].Because, fmt.Sprintf("the %d nodes without %s work together", len(rest), strings.Join(spare, ", ")))
 			}
 		}
 	}
@@ -225,14 +220,6 @@ func (x *examination) blame(ctx context.Context) {
 		x.rails(ctx, &r.Blames[i])
 		x.explain(&r.Blames[i])
 	}
-}
-
-// rate is the bandwidth of a run in words.
-func rate(r Run) string {
-	if r.BusGBps == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%.3g GB/s)", *r.BusGBps)
 }
 
 // cover are nodes without which nothing that is blamed takes part: of a pair, one.
@@ -325,9 +312,6 @@ func (x *examination) explain(b *Blame) {
 			if v, is := d.Others[n.Name]; is {
 				b.Because = append(b.Because, fmt.Sprintf("%s: %s is %s there, and %s on the others", n.Name, d.Name, cmp.Or(v, "not set"), cmp.Or(d.Common, "not set")))
 			}
-		}
-		if len(n.Interfaces) > 0 {
-			b.Because = append(b.Because, fmt.Sprintf("%s uses %s", n.Name, strings.Join(n.Interfaces, ", ")))
 		}
 	}
 }

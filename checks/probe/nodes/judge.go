@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// graph is which pairs of nodes work, and which do not.
 type graph struct {
 	nodes     []string
 	good, bad map[string][]string // The partners with which a node works, and with which not.
@@ -144,7 +143,6 @@ func (g *graph) within(out map[string]bool) []Blame {
 	return blames
 }
 
-// nodesOf counts nodes.
 func nodesOf(n int) string {
 	if n == 1 {
 		return "1 node"

@@ -124,9 +124,6 @@ func gains(c *probe.Collectives) []string {
 
 func armSettings(a *probe.Arm) string {
 	all := lines.Map(slices.Sorted(maps.Keys(a.Set)), func(name string) string { return name + "=" + a.Set[name] })
-	for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
-		all = append(all, "raised "+name)
-	}
 	if len(a.Unset) > 0 {
 		all = append(all, "without "+strings.Join(a.Unset, ", "))
 	}

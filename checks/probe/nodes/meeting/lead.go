@@ -50,7 +50,6 @@ func Lead(ctx context.Context, o Options) (*nodes.Report, error) {
 	return r, context.Cause(ctx)
 }
 
-// leader is the first rank.
 type leader struct {
 	Options
 	mu      sync.Mutex // Guards all that follows, and what is known of members.
@@ -60,7 +59,6 @@ type leader struct {
 	last    uint64 // The number of the last run.
 }
 
-// member is a node as the leader sees it.
 type member struct {
 	*link
 	rank int
@@ -87,7 +85,6 @@ func (r *farRun) hear(w word) {
 // maxGreetings bounds the connections that have not yet proven anything.
 const maxGreetings = 256
 
-// admit takes connections.
 func (l *leader) admit(listener net.Listener) {
 	places := make(chan struct{}, maxGreetings)
 	for {
@@ -115,7 +112,6 @@ func (l *leader) admit(listener net.Listener) {
 	}
 }
 
-// take takes a node, or says why not.
 func (l *leader) take(m *member, h hello) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +140,6 @@ func (l *leader) drop(m *member) {
 	m.lost = errRefused
 }
 
-// listen hears a node until its connection ends.
 func (m *member) listen(l *leader) {
 	for {
 		var w word
@@ -195,7 +190,6 @@ func (l *leader) await(ctx context.Context) {
 	l.close()
 }
 
-// close lets nobody join any longer.
 func (l *leader) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,7 +237,6 @@ func (l *leader) roll() *nodes.Report {
 	return r
 }
 
-// describe is what a node said about itself.
 func (m *member) describe(n *nodes.Peer) {
 	s := m.survey
 	switch {
@@ -327,7 +320,6 @@ func (l *leader) Run(ctx context.Context, names []string, only string) nodes.Run
 	return r
 }
 
-// launch runs a rank on a node.
 func (l *leader) launch(ctx context.Context, name string, s collective.Start, input <-chan any, receive func(json.RawMessage)) (child.Result, error) {
 	m := l.byName[name]
 	r := &farRun{words: make(chan word, 64), done: make(chan struct{})}
@@ -378,7 +370,6 @@ func (l *leader) launch(ctx context.Context, name string, s collective.Start, in
 	}
 }
 
-// dismiss tells all that it is done.
 func (l *leader) dismiss() {
 	var all sync.WaitGroup
 	for _, m := range l.byName {

@@ -110,7 +110,6 @@ type hello struct {
 	Refused  string `json:"refused,omitempty"`
 }
 
-// prove is the proof of a side.
 func prove(secret, side, ours, theirs string, h hello) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(mac, "%q %q %q %q %d %d %q", protocol, side, ours, theirs, h.Rank, h.Count, h.Host) // It never fails.
@@ -120,7 +119,6 @@ func prove(secret, side, ours, theirs string, h hello) []byte {
 // errRefused is what the leader says no with.
 var errRefused = errors.New("the first rank refuses")
 
-// greet is the node's side.
 func (l *link) greet(secret string, rank, count int, host string) error {
 	_ = l.conn.SetDeadline(time.Now().Add(greeting))
 	defer l.conn.SetDeadline(time.Time{}) //nolint:errcheck // What is sent next shows it.

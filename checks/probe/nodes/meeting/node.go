@@ -98,7 +98,6 @@ func reach(ctx context.Context, o Options) (*link, error) {
 	}
 }
 
-// node is a node as it takes part.
 type node struct {
 	*link
 	mu     sync.Mutex
@@ -106,7 +105,6 @@ type node struct {
 	survey *Survey // Nil until its own check has ended.
 }
 
-// localRun is a rank that runs here.
 type localRun struct {
 	input chan any
 	stop  context.CancelFunc
@@ -159,7 +157,6 @@ func (n *node) work(ctx context.Context, o Options) error {
 	}
 }
 
-// begin starts a rank.
 func (n *node) begin(ctx context.Context, w word, running *sync.WaitGroup) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &localRun{input: make(chan any, 64), stop: stop}
