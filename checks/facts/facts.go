@@ -978,7 +978,7 @@ type Library struct {
 	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
 	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
 	// "rdma-provider" (of libibverbs: libmlx5-rdmav34.so), "libfabric", "libucp",
-	// "libuct", "libgdrapi", "libcudnn", "libtorch_cuda", "libtorch_hip",
+	// "libuct", "libgdrapi", "libcudnn",
 	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
 	Kind string `json:"kind"`
 	// Path is where it was found, RealPath what it leads to.
@@ -1004,10 +1004,6 @@ type Library struct {
 	// Empty is true for a file of no bytes: a mount point left over in a
 	// container image.
 	Empty bool `json:"empty,omitempty"`
-	// RPath and RunPath are the folders in which the library has those searched that
-	// it needs (DT_RPATH, DT_RUNPATH), of libtorch_cuda and libtorch_hip.
-	RPath   []string `json:"rpath,omitempty"`
-	RunPath []string `json:"runpath,omitempty"`
 	// Layer is the layer of the image that the file comes from; nil outside of
 	// images, and for images whose layers are not known.
 	Layer *ImageLayer `json:"layer,omitempty"`

@@ -76,8 +76,6 @@ const (
 	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
-	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths, by an image alone.
-	AskLoaderPaths = "loader-paths:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether a process of that name is visible. The list of processes
 	// itself is private, and is not recorded.

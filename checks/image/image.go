@@ -32,7 +32,6 @@ const (
 	formDocker   = "docker-archive"
 	formFolder   = "root-folder"
 	formTar      = "root-tar"
-	formRegistry = "registry"
 	maxShown     = 256
 	maxUnread    = 64
 	maxLayers    = 512

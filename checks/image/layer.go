@@ -30,10 +30,8 @@ type entry struct {
 	hardLink bool
 	// content is a small file's content, or the first bytes of a library.
 	content []byte
-	// text states the version of a library that holds one, paths are the folders that
-	// one names for those that it needs.
-	text  string
-	paths host.LoaderPaths
+	// text states the version of a library that holds one.
+	text string
 }
 
 // layer is what one layer adds and removes, in the order of its archive.
@@ -245,22 +243,15 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	var text host.TextFinder
-	var paths host.PathFinder
-	var found io.Writer
-	switch {
-	case library.HoldsVersion(base):
-		found = &text
-	case library.NamesFolders(base):
-		found = &paths
-	default:
+	if !library.HoldsVersion(base) {
 		return nil
 	}
-	_, _ = found.Write(e.content) // It never fails.
-	if _, err := io.CopyBuffer(found, r, make([]byte, copyBytes)); err != nil {
+	var text host.TextFinder
+	_, _ = text.Write(e.content) // It never fails.
+	if _, err := io.CopyBuffer(&text, r, make([]byte, copyBytes)); err != nil {
 		return err
 	}
-	e.text, e.paths = text.Text(), paths.Paths()
+	e.text = text.Text()
 	return nil
 }
 

@@ -21,7 +21,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
-	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 )
 
 // store opens the blobs of an image.
@@ -242,38 +241,4 @@ func (s *scanner) member(ctx context.Context, a archiveStore, name string, size 
 	}
 	s.ready[name] = readyLayer{l, err}
 	return nil
-}
-
-// OpenRemote reads an image in a registry. Its layers are read as they come, and written
-// nowhere.
-func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Options, o Options) (*Image, error) {
-	repository, err := registry.Open(ref, how)
-	if err != nil {
-		return nil, err
-	}
-	defer repository.Close()
-	top, raw, err := repository.Resolve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st := func(ctx context.Context, b blob) (io.ReadCloser, error) {
-		switch {
-		case b.Digest == top.Digest:
-			return b.verify(io.NopCloser(bytes.NewReader(raw))), nil
-		case b.MediaType.IsImage() || b.MediaType.IsIndex():
-			raw, err := repository.Manifest(ctx, b.Digest)
-			return io.NopCloser(bytes.NewReader(raw)), err
-		}
-		body, err := repository.Blob(ctx, b.Digest) // Which compares the digest.
-		if err != nil {
-			return nil, err
-		}
-		return &verified{ReadCloser: body, blob: b}, nil
-	}
-	img, err := newScanner(o).indexed(ctx, st, formRegistry, []v1.Descriptor{top})
-	if err != nil {
-		return nil, err
-	}
-	img.facts.Name = ref.String()
-	return img, nil
 }

@@ -155,9 +155,6 @@ func (t *tree) source(layers []facts.ImageLayer) *source {
 			if library.HoldsVersion(base) {
 				s.Answer(host.AskLibraryText+name, n.text)
 			}
-			if library.NamesFolders(base) {
-				s.Answer(host.AskLoaderPaths+name, n.paths)
-			}
 		}
 	}
 	// An image has no mounts of its own.

@@ -83,8 +83,6 @@ var libraryKinds = []libraryKind{
 	{name: "libuct", components: 3},
 	{name: "libgdrapi", components: 2},
 	{name: "libcudnn", components: 3},
-	{name: torchCUDA},
-	{name: torchHIP},
 }
 
 // rdmaProvider is a driver of libibverbs for one kind of NIC.
@@ -111,16 +109,6 @@ func versionInText(kind string) bool {
 	return kind == "libnccl" || kind == "librccl" || kind == "nccl-net"
 }
 
-// The libraries of PyTorch that need NCCL or RCCL.
-const (
-	torchCUDA = "libtorch_cuda"
-	torchHIP  = "libtorch_hip"
-)
-
-// NamesFolders reports whether a library of this name is one whose host.LoaderPaths
-// count.
-func NamesFolders(file string) bool { return file == torchCUDA+".so" || file == torchHIP+".so" }
-
 // Reads reports whether the check reads a file as a whole to find libraries.
 func Reads(file string) bool {
 	return file == loaderCache || file == loaderConf || path.Dir(file) == loaderConf+".d"
@@ -133,9 +121,6 @@ var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)
 // splitLibrary returns the kind of a file and the numbers after .so, or false
 // if it is not one of the libraries searched for.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
-	if NamesFolders(file) {
-		return libraryKind{name: strings.TrimSuffix(file, ".so")}, "", true
-	}
 	if strings.Contains(file, "-rdmav") && providerName.MatchString(file) {
 		return libraryKind{name: rdmaProvider}, "", true
 	}
@@ -476,9 +461,6 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		s.f.Truncated = true
 		return
 	}
-	if NamesFolders(path.Base(at)) && !s.g.Options.Image {
-		return // It matters only which copies an image has.
-	}
 	s.seen[key] = true
 	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
@@ -659,8 +641,6 @@ func (s *librarySearch) scan(ctx context.Context) {
 	at := -1
 	for i, lib := range s.f.Files {
 		switch {
-		case lib.Kind == torchCUDA || lib.Kind == torchHIP:
-			s.readFolders(ctx, &s.f.Files[i])
 		case lib.Version != "" || lib.Empty || !versionInText(lib.Kind):
 		case s.g.Options.Image:
 			s.scanText(ctx, &s.f.Files[i])
@@ -684,25 +664,4 @@ func (s *librarySearch) scanText(ctx context.Context, lib *facts.Library) {
 			lib.Version = escape.Printable(version, gather.MaxShown)
 		}
 	}
-}
-
-// readFolders reads the folders in which a library has those searched that it needs.
-func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
-	at := cmp.Or(lib.RealPath, lib.Path)
-	var paths host.LoaderPaths
-	if err := s.h.Ask(ctx, host.AskLoaderPaths+at, &paths); err != nil {
-		s.g.Unknown("libraries", "files.rpath", err.Error(), gather.HintFor(err))
-		return
-	}
-	folders := func(list string) []string {
-		var all []string
-		for _, folder := range s.bounded(strings.Split(list, ":")) {
-			folder = strings.NewReplacer("${ORIGIN}", path.Dir(at), "$ORIGIN", path.Dir(at)).Replace(folder)
-			if path.IsAbs(folder) {
-				all = append(all, escape.Printable(path.Clean(folder), gather.MaxShown))
-			}
-		}
-		return all
-	}
-	lib.RPath, lib.RunPath = folders(paths.RPath), folders(paths.RunPath)
 }
