@@ -27,15 +27,15 @@ import (
 
 // The forms of an image.
 const (
-	formLayout   = "oci-layout"
-	formOCI      = "oci-archive"
-	formDocker   = "docker-archive"
-	formFolder   = "root-folder"
-	formTar      = "root-tar"
-	maxShown     = 256
-	maxUnread    = 64
-	maxLayers    = 512
-	maxParallel  = 4
+	formLayout  = "oci-layout"
+	formOCI     = "oci-archive"
+	formDocker  = "docker-archive"
+	formFolder  = "root-folder"
+	formTar     = "root-tar"
+	maxShown    = 256
+	maxUnread   = 64
+	maxLayers   = 512
+	maxParallel = 4
 )
 
 // Options say how an image is read.

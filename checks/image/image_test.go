@@ -259,7 +259,7 @@ func TestPlatforms(t *testing.T) {
 	one := imagetest.WriteIndex(t, platforms[:1], images[:1], false)
 	for _, tt := range []struct {
 		at, platform, arch, want string
-		is                        error
+		is                       error
 	}{
 		{several, "", "", "amd64", nil},
 		{nested, "", "", "amd64", nil},

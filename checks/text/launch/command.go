@@ -2,8 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -302,8 +300,6 @@ func readOptions(l *facts.Launch, words []string) {
 			l.CPUOnly = true
 		case "ray": // The ranks of all of Ray's nodes.
 			leaveOpen(l, "of the Ray cluster", "tensor_parallel")
-		case "world info":
-			worldInfo(l, value)
 		case "hosts": // "localhost:0,1,2"
 			if _, list, ok := strings.Cut(value, ":"); !unresolved(l, "processes", value) && ok && !strings.Contains(list, "@") {
 				l.Processes = countDevices(list)
@@ -319,22 +315,6 @@ func readOptions(l *facts.Launch, words []string) {
 	if baseName(words[0]) == "accelerate" { // --num_processes is the whole job's.
 		leaveOpen(l, l.Unknown["nodes"], "processes")
 		l.Processes = onNode(l.Processes, l.Nodes)
-	}
-}
-
-// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64 (deepspeed/launcher/runner.py, encode_world_info).
-func worldInfo(l *facts.Launch, value string) {
-	raw, err := base64.URLEncoding.DecodeString(value)
-	var hosts map[string][]int
-	if err != nil || json.Unmarshal(raw, &hosts) != nil {
-		return
-	}
-	processes := 0
-	for _, gpus := range hosts {
-		processes = max(processes, len(gpus))
-	}
-	if processes > 0 {
-		l.Nodes, l.Processes = new(len(hosts)), &processes
 	}
 }
 

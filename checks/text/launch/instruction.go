@@ -1,11 +1,11 @@
 package launch
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // Dockerfile is one that is read line by line.
@@ -85,53 +85,26 @@ func (f *Dockerfile) goesOn(text string) string {
 type word struct {
 	text string
 	line int
-	// literal is true if single quotes are around its value.
+	// literal is true if nothing in it is replaced.
 	literal bool
 }
 
-// words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
-func (in *instruction) words() []word {
-	var all []word
+// words splits what follows the name of an instruction as a shell does.
+func (in *instruction) words() (all []word) {
 	var b strings.Builder
-	quote, braces := byte(0), 0
-	var w word // The one under way; its line is 0 outside of one.
-	end := func() {
-		if w.line > 0 {
-			w.text = b.String()
-			all = append(all, w)
+	for i, l := range in.lines {
+		if i > 0 {
+			b.WriteString("\\\n")
 		}
-		b.Reset()
-		w = word{}
+		b.WriteString(l.Text)
 	}
-	for _, l := range in.lines {
-		for i := 0; i < len(l.Text); i++ {
-			c := l.Text[i]
-			if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
-				end()
-				continue
-			}
-			w.line = cmp.Or(w.line, l.Number)
-			switch {
-			case c == '\\' && quote != '\'' && i+1 < len(l.Text):
-				i++
-				if l.Text[i] == '$' {
-					b.WriteByte('\\') // No reference: see shell.Expand.
-				}
-				b.WriteByte(l.Text[i])
-			case quote == 0 && (c == '"' || c == '\''):
-				quote, w.literal = c, w.literal || c == '\''
-			case quote != 0 && c == quote:
-				quote = 0
-			default:
-				if c == '{' && i > 0 && l.Text[i-1] == '$' {
-					braces++
-				} else if c == '}' && braces > 0 {
-					braces--
-				}
-				b.WriteByte(c)
-			}
-		}
+	commands := shell.Line(b.String())
+	if len(commands) == 0 {
+		return nil
 	}
-	end()
+	for _, w := range commands[0].Words {
+		above := strings.Count(b.String()[:w.From], "\n")
+		all = append(all, word{w.Value, in.lines[above].Number, w.Literal})
+	}
 	return all
 }

@@ -67,7 +67,6 @@ func TestModels(t *testing.T) {
 		"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: m}\nspec:\n  runtimeRef: {name: torch-distributed}\n  trainer:\n    numNodes: 2\n    resourcesPerNode:\n      limits: {nvidia.com/gpu: 4}\n":                               4,
 		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: m}\nspec:\n  services:\n    Worker:\n      resources: {limits: {gpu: \"8\"}}\n      extraPodSpec:\n        mainContainer: {image: i, args: [-m, x]}\n":                  8,
 		"apiVersion: apps.nvidia.com/v1alpha1\nkind: NIMService\nmetadata: {name: m}\nspec:\n  image: {repository: nvcr.io/nim/x, tag: \"1\"}\n  resources: {limits: {nvidia.com/gpu: 1}}\n":                                                                    1,
-		"name: t\nnum_nodes: 2\nresources:\n  accelerators: H100:8\nrun: |\n  torchrun --nproc-per-node=8 x.py\n":                                                                                                                                               8,
 	} {
 		f := texttest.Parse("x.yaml", text)
 		expect.That(t, len(f.Launches) == 1 && f.Launches[0].GPUs != nil && *f.Launches[0].GPUs == gpus && f.Launches[0].Unknown["shm_bytes"] != "", "%s%+v", text, f.Launches)

@@ -54,7 +54,7 @@ type setting struct {
 // alone are the kinds of launch of which each is a unit of its own: what starts it hands it nothing, or
 // is not in the text.
 var alone = map[string]bool{
-	"kubernetes": true, "compose": true, "ecs": true, "docker-inspect": true, "dockerfile": true, "docker-run": true, "apptainer": true,
+	"kubernetes": true, "compose": true, "docker-inspect": true, "dockerfile": true, "docker-run": true, "apptainer": true,
 }
 
 // isDuplicate reports whether a launch says what an earlier one says that is certain to be the same. Logs

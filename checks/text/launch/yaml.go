@@ -36,8 +36,8 @@ func yamlKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
 		Anchors: []string{
-			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
-			"version:", "hostIPC:", "volumes:", "name: ", ": &",
+			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "version:", "hostIPC:",
+			"volumes:", "name: ", ": &",
 		},
 		Begins: yamlBegins,
 		Read:   func(_ *parse.Sink, in *parse.Lines) { yamlRead(s, in) },
@@ -46,7 +46,7 @@ func yamlKind(s *reading) *parse.Kind {
 
 var (
 	// yamlFirst is how such a description, or a piece of one, begins.
-	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
+	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
 	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
@@ -186,8 +186,6 @@ type yamlContext struct {
 	resources *yaml.Node
 	claims    []string
 	networks  []string
-	// ignored are the rules that annotations accept.
-	ignored []facts.Ignored
 }
 
 // enter goes into a mapping: an object, or a group of replicas with a name.
@@ -199,7 +197,7 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 		c.kind, c.apiVersion, c.object = kind, parse.YAMLText(m["apiVersion"]), ""
 		c.into(kind)
 		c.into(name)
-		c.ignored, c.networks, c.claims = nil, nil, nil
+		c.networks, c.claims = nil, nil
 	} else if m["template"] != nil || m["spec"] != nil {
 		c.into(cmp.Or(parse.YAMLText(m["groupName"]), parse.YAMLText(m["name"])))
 	}
@@ -209,20 +207,9 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	if m["extraPodSpec"] != nil { // A service of Dynamo.
 		c.resources = m["resources"]
 	}
-	for key, n := range parse.YAMLMapping(metadata["annotations"]) {
-		if key == "k8s.v1.cni.cncf.io/networks" {
-			c.networks = w.networks(parse.YAMLText(n))
-		}
-		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
-		switch {
-		case !ok || len(c.ignored) >= maxList:
-		case strings.TrimSpace(parse.YAMLText(n)) == "":
-			w.sink.withoutReason(escape.Printable(rule, 100), w.at(n).Number)
-		default:
-			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(parse.YAMLText(n), 300), Line: w.at(n).Number})
-		}
+	if n := parse.YAMLMapping(metadata["annotations"])["k8s.v1.cni.cncf.io/networks"]; n != nil {
+		c.networks = w.networks(parse.YAMLText(n))
 	}
-	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
@@ -326,10 +313,6 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		w.sink.Variable(name, escape.Printable(parse.YAMLText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
-	case isSequence(m["containerDefinitions"]):
-		for _, container := range w.list(m["containerDefinitions"]) {
-			w.task(n, container)
-		}
 	case isSequence(m["containers"]):
 		w.pod(m, c)
 	case isServices(m["services"]):
@@ -337,28 +320,13 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
 			w.service(services[i], services[i+1], c)
 		}
-	case m["image"] != nil && w.pasted(c) && isComposeService(m):
-		w.service(nil, n, c)
-	case m["run"] != nil && parse.YAMLMapping(m["resources"])["accelerators"] != nil:
-		w.sky(n, m)
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 	default:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			child := c.below(n.Content[i].Value)
-			if w.pasted(c) && isCompose(parse.YAMLMapping(n.Content[i+1])) { // A service without the line "services:".
-				w.service(n.Content[i], n.Content[i+1], child)
-			} else {
-				w.visit(n.Content[i+1], child)
-			}
+			w.visit(n.Content[i+1], c.below(n.Content[i].Value))
 		}
 	}
-}
-
-// pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
-// of YAML, where it belongs to a chart's shell.
-func (w *yamlWalk) pasted(c yamlContext) bool {
-	return c.apiVersion == "" && !IsManifest(w.sink.Source(), "")
 }
 
 // count takes the number of nodes.
@@ -393,23 +361,11 @@ func isSequence(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceN
 
 func isServices(n *yaml.Node) bool {
 	for _, service := range parse.YAMLMapping(n) {
-		if m := parse.YAMLMapping(service); m["image"] != nil || m["build"] != nil || isCompose(m) {
+		if hasAny(parse.YAMLMapping(service), "image", "build", "shm_size") {
 			return true
 		}
 	}
 	return false
-}
-
-// isCompose is true for a mapping with keys that only a service of compose has.
-func isCompose(m map[string]*yaml.Node) bool {
-	deploy := parse.YAMLMapping(m["deploy"])
-	return m["shm_size"] != nil || parse.YAMLMapping(deploy["resources"])["reservations"] != nil ||
-		m["image"] != nil && isComposeService(m)
-}
-
-func isComposeService(m map[string]*yaml.Node) bool {
-	return hasAny(m, "shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
-		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt")
 }
 
 func hasAny(m map[string]*yaml.Node, keys ...string) bool {
@@ -480,7 +436,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	}
 	l := &facts.Launch{
 		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: imageOf(m["image"]),
-		Command: append(w.texts(m["command"]), w.texts(m["args"])...), Ignored: slices.Clone(c.ignored),
+		Command: append(w.texts(m["command"]), w.texts(m["args"])...),
 	}
 	c.into(parse.YAMLText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
@@ -533,33 +489,6 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	w.stands(l, part, n)
 	set(l, part, parse.YAMLText(n))
-}
-
-// sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
-// (https://docs.skypilot.co/en/latest/reference/yaml-spec.html).
-func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
-	l := &facts.Launch{Kind: "kubernetes", Name: parse.YAMLText(m["name"]), Object: "task", Command: []string{"bash", "-c", parse.YAMLText(m["run"])}, Lines: map[string]int{}}
-	if l.Name != "" {
-		l.Object += "/" + escape.Printable(l.Name, 100)
-	}
-	l.Nodes = new(1)
-	w.set(l, "nodes", m["num_nodes"])
-	w.environment(l, m["envs"])
-	accelerators := parse.YAMLMapping(m["resources"])["accelerators"]
-	w.stands(l, "gpus", accelerators)
-	text := parse.YAMLText(accelerators)
-	_, count, ok := strings.Cut(text, ":") // "H100:8"
-	switch {
-	case unresolved(l, "gpus", text):
-	case text == "" || strings.HasPrefix(text, "tpu"):
-		leaveOpen(l, "any of several accelerators", "gpus")
-	case ok:
-		l.GPUs = parseCount(count)
-	default:
-		l.GPUs = new(1)
-	}
-	leaveRestOpen(l, "set by SkyPilot", ofContainer)
-	w.keep(l, n, n)
 }
 
 // imageOf is an image as one word, or as the values of a chart give it.
@@ -659,19 +588,16 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 	addMount(l, source, target)
 }
 
-// service reads one service; key is its name, with which it begins, or nil.
+// service reads one service; key is its name, with which it begins.
 func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	m := parse.YAMLMapping(n)
 	if m == nil {
 		return
 	}
-	name, begin := parse.YAMLText(key), n
-	if key != nil {
-		begin = key
-	}
+	name := parse.YAMLText(key)
 	l := &facts.Launch{
-		Kind: "compose", Name: cmp.Or(parse.YAMLText(m["container_name"]), name, c.name), Image: parse.YAMLText(m["image"]), Lines: map[string]int{},
-		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, parse.YAMLText(m["container_name"])), "/"), 200),
+		Kind: "compose", Name: cmp.Or(parse.YAMLText(m["container_name"]), name), Image: parse.YAMLText(m["image"]), Lines: map[string]int{},
+		Object: escape.Printable("service/"+name, 200),
 	}
 	set(l, "nodes", c.nodes)
 	w.fields(l, n, serviceFields...)
@@ -685,7 +611,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		l.Command = append(l.Command, words...)
 	}
 	w.reservations(l, m["deploy"])
-	w.keep(l, begin, n)
+	w.keep(l, key, n)
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
