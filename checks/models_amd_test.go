@@ -100,9 +100,6 @@ func (a amdMachine) build() *host.Memory {
 		}
 		m.AddInfo(node, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
 		m.Answer(host.AskAccess+node, "rw")
-		if a.told {
-			m.Answer(host.AskOwner+node, host.Owner{GID: 993})
-		}
 	}
 	m.AddFile("/proc/cpuinfo", []byte(a.cpu))
 	m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})

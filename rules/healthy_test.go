@@ -255,7 +255,6 @@ func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 		return read == 1 && minor >= count
 	})
 	for i := count; i < len(m.cards); i++ {
-		c.MissingNodes = append(c.MissingNodes, fmt.Sprintf("/dev/nvidia%d", i))
 		m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 	}
 	m.Links.Pairs = slices.DeleteFunc(m.Links.Pairs, func(p facts.Pair) bool { return m.number(p.B) >= count })
@@ -480,7 +479,7 @@ var healthy = map[string]func() *model{
 	},
 	"CUDA image under build on a machine with GPUs": func() *model {
 		m := machine(h100, h100).inside("docker", 0, 64<<20).env(cudaImage...)
-		m.Container.DeviceNodes, m.Container.MissingNodes = []facts.DeviceNode{}, nil
+		m.Container.DeviceNodes = []facts.DeviceNode{}
 		m.GPUs.NVML, m.GPUs.Driver = "not-found", facts.GPUDriver{KernelVersion: driver}
 		m.Env.Variables = slices.DeleteFunc(m.Env.Variables, func(v facts.Variable) bool { return v.Name == "NVIDIA_VISIBLE_DEVICES" })
 		m.env("NVIDIA_VISIBLE_DEVICES=void")

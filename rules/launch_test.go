@@ -151,7 +151,6 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 		fields:     map[string]openField{"capabilities": {"all", "compute", "job-runtime"}},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
-
 }
 
 // all are the fields whose places are in the text.

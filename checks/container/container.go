@@ -69,8 +69,6 @@ type reader struct {
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*Mount
-	// devices are the names in /dev; nil when they could not be read.
-	devices []string
 }
 
 func (c *reader) unknown(fact string, err error) {
@@ -254,7 +252,6 @@ func (c *reader) readNodes(ctx context.Context) {
 		c.unknown("device_nodes", err)
 		return
 	}
-	c.devices = names
 	paths := []string{}
 	for _, name := range names {
 		at := "/dev/" + name
@@ -279,22 +276,11 @@ func (c *reader) readNodes(ctx context.Context) {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
-		var owner host.Owner
-		// The group ID helps only with nodes that a group gives access to.
-		if grouped(p) && c.h.Ask(ctx, host.AskOwner+p, &owner) == nil {
-			nodes[i].GroupID = &owner.GID
-		}
 	}
 	if refused != nil {
 		c.unknown("device_nodes.access", refused) // Once, not for each node.
 	}
 	c.f.DeviceNodes = nodes
-}
-
-// grouped is true for the nodes of AMD's driver, which distributions give to the
-// group render or video; NVIDIA's are open to all.
-func grouped(node string) bool {
-	return node == "/dev/kfd" || strings.HasPrefix(node, "/dev/dri/renderD")
 }
 
 // nodesAt returns a node's path, or those in a folder.
@@ -341,12 +327,6 @@ func (c *reader) readDriver() {
 			continue
 		}
 		c.f.DriverDevices = append(c.f.DriverDevices, d)
-		if d.Minor == nil || d.Excluded || c.devices == nil {
-			continue
-		}
-		if node := fmt.Sprintf("nvidia%d", *d.Minor); !slices.Contains(c.devices, node) {
-			c.f.MissingNodes = append(c.f.MissingNodes, "/dev/"+node)
-		}
 	}
 }
 

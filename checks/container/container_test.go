@@ -114,7 +114,7 @@ func TestContainerDocker(t *testing.T) {
 			{Address: "0000:3b:00.0", Minor: new(2), Model: "NVIDIA H200"},
 			{Address: "0000:4b:00.0", Minor: new(3), Model: "NVIDIA H200"},
 		},
-		MissingNodes: []string{"/dev/nvidia2"}, PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
+		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
 	}, got.Container, "container")
 	expect.NoDiff(t, []string{"attempts: the probe was not requested"}, checktest.UnknownOf(got, "container"), "unknown")
 }

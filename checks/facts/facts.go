@@ -867,10 +867,8 @@ type ContainerFacts struct {
 	// DeviceNodes are the GPU and RDMA nodes below /dev.
 	DeviceNodes []DeviceNode `json:"device_nodes"`
 	// DriverDevices are the GPUs that the loaded kernel driver knows, from
-	// /proc/driver/nvidia/gpus: a node for each should be in /dev. Minor
-	// numbers of missing nodes are listed in MissingNodes.
+	// /proc/driver/nvidia/gpus: a node for each should be in /dev.
 	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
-	MissingNodes  []string       `json:"missing_nodes,omitempty"`
 	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
 	// not the initial one; nil if undecided.
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
@@ -908,10 +906,6 @@ type DeviceNode struct {
 	// Access is "rw", "r", "w" or "none": what this process may do, by
 	// access(2); empty if that could not be tried.
 	Access string `json:"access"`
-	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
-	// /dev/dri/renderD128), by its number: its name is not the same in each
-	// container.
-	GroupID *int `json:"group_id,omitempty"`
 }
 
 // DriverDevice is a GPU that the loaded kernel driver knows.
@@ -1024,11 +1018,6 @@ type ImageFacts struct {
 	Environment string `json:"environment,omitempty"`
 	// User is the user that programs run as, as the configuration has it.
 	User string `json:"user,omitempty"`
-	// Entrypoint and Command are what a container runs.
-	Entrypoint []string `json:"entrypoint,omitempty"`
-	Command    []string `json:"command,omitempty"`
-	// Labels are those of GPU libraries and of the image's maintainer.
-	Labels map[string]string `json:"labels,omitempty"`
 	// Layers are the layers from the lowest; a root folder has none.
 	Layers []ImageLayer `json:"layers,omitempty"`
 	// Files counts the files of all layers.

@@ -99,33 +99,33 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 
 // parseFacts decodes a facts document.
 func parseFacts(name string, data []byte) (*facts.Facts, error) {
-	at := func(offset int64, err error) error {
-		line, column := lineAndColumn(data, offset)
-		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
-	}
 	var head struct {
 		Schema *string `json:"schema"`
 	}
 	err := json.Unmarshal(data, &head)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, at(syntax.Offset-1, err)
+		return nil, fmt.Errorf("%s:%d: %w", name, lineAt(data, syntax.Offset-1), err)
 	}
-	offset := max(bytes.Index(data, []byte(`"schema"`)), 0)
 	if err := checkSchema(head.Schema); err != nil {
-		return nil, at(int64(offset), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f := &facts.Facts{}
 	unfit, err := kjson.UnmarshalStrict(data, f)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
+		return nil, fmt.Errorf("%s:%d: %s: got %s, want %s", name, lineAt(data, wrong.Offset-1), wrong.Field, wrong.Value, wrong.Type)
+	}
+	if err == nil && len(unfit) > 0 {
+		err = unfit[0]
 	}
 	if err != nil {
-		return nil, at(0, err)
-	}
-	if len(unfit) > 0 {
-		return nil, fmt.Errorf("%s: %w", name, unfit[0])
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
+}
+
+// lineAt is the line, from 1, of an offset.
+func lineAt(data []byte, offset int64) int {
+	return bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n")) + 1
 }
 
 // factsFamily is a facts schema of any version.
@@ -141,11 +141,4 @@ func checkSchema(schema *string) error {
 		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, *schema, facts.FactsSchema)
 	}
 	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
-}
-
-// lineAndColumn returns the line and column, both from 1, of an offset; the column
-// counts bytes.
-func lineAndColumn(data []byte, offset int64) (line, column int) {
-	head := data[:min(max(offset, 0), int64(len(data)))]
-	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
 }

@@ -170,8 +170,6 @@ func (l *live) answer(name, argument string) (any, error) {
 			return nil, err
 		}
 		return run(l.files, opRead, "kernel configuration", func() (KernelConfig, error) { return kernelConfig(names.Release) })
-	case AskOwner:
-		return run(l.files, opStat, argument, func() (Owner, error) { return owner(argument) })
 	case AskAccess:
 		return run(l.files, "access", argument, func() (string, error) { return access(argument) })
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,19 +75,6 @@ func statfs(name string) (Statfs, error) {
 		AvailBytes: int64(st.Bavail) * unit,
 		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0, //nolint:unconvert // See above.
 	}, nil
-}
-
-// owner returns the owner of a file.
-func owner(name string) (Owner, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return Owner{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return Owner{}, errors.ErrUnsupported
-	}
-	return Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }
 
 // access checks with the effective ids, as open does.

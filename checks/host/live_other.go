@@ -20,8 +20,6 @@ func clock() (facts.Clock, error) { return facts.Clock{}, errors.ErrUnsupported 
 
 func statfs(string) (Statfs, error) { return Statfs{}, errors.ErrUnsupported }
 
-func owner(string) (Owner, error) { return Owner{}, errors.ErrUnsupported }
-
 func access(string) (string, error) { return "", errors.ErrUnsupported }
 
 func (l *live) limits() (map[string]Limit, error) { return nil, errors.ErrUnsupported }

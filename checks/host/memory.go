@@ -21,9 +21,9 @@ import (
 // resolved, so that a recording can hold a file under the name by which it
 // was read, or under its real path.
 type Memory struct {
-	// Missing says why nothing is at a path that was not added. Without it, what was not added
+	// Missing is why nothing is at a path that was not added. Without it, what was not added
 	// does not exist.
-	Missing func(name string) error
+	Missing error
 	// nodes holds what is known about each absolute path, and of the folders
 	// above it.
 	nodes   map[string]*node
@@ -216,7 +216,7 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		case n == nil && m.isGone(path.Join(next, path.Join(rest...))):
 			return "", false, errNotExist
 		case n == nil:
-			return "", false, m.absent(next, rest)
+			return "", false, m.absent(next)
 		case n.gone:
 			return "", false, errNotExist
 		}
@@ -227,13 +227,13 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		return nil, err
 	}
 	if m.nodes[at] == nil { // The root of an empty machine.
-		return nil, m.absent(at, nil)
+		return nil, m.absent(at)
 	}
 	return m.nodes[at], nil
 }
 
-// absent returns why there is no node for a path; rest is what would be below it.
-func (m *Memory) absent(name string, rest []string) error {
+// absent returns why there is no node for a path.
+func (m *Memory) absent(name string) error {
 	parent := m.nodes[path.Dir(name)]
 	if names, ok := valueOf[[]string](parent, list); ok {
 		if _, listed := slices.BinarySearch(names, path.Base(name)); listed {
@@ -247,7 +247,7 @@ func (m *Memory) absent(name string, rest []string) error {
 	case parent != nil && parent.err(read) != nil:
 		return parent.err(read)
 	case m.Missing != nil:
-		return m.Missing(path.Join(name, path.Join(rest...)))
+		return m.Missing
 	}
 	return errNotExist
 }

@@ -83,8 +83,6 @@ const (
 	// AskKernelConfig is answered with a KernelConfig. The configuration
 	// itself has hundreds of kilobytes, and names the host it was built on.
 	AskKernelConfig = "kernel-config"
-	// AskOwner takes the path of a device node and is answered with an Owner.
-	AskOwner = "owner:"
 	// AskKernelLog is answered with the kernel log's lines that affect
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
 	// message", one per line.
@@ -109,12 +107,6 @@ type IDs struct {
 	UID    int   `json:"uid"`
 	GID    int   `json:"gid"`
 	Groups []int `json:"groups"`
-}
-
-// Owner is the owner of a file.
-type Owner struct {
-	UID int `json:"uid"`
-	GID int `json:"gid"`
 }
 
 // KernelConfig is what the running kernel was built with.

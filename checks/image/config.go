@@ -202,74 +202,41 @@ func commandWords(by string) string {
 	return escape.Printable(strings.Replace(words, "RUN /bin/sh -c ", "RUN ", 1), maxCommand)
 }
 
-// maxLabels bounds the labels that are reported.
-const maxLabels = 64
-
 // facts are what the configuration says.
 func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
-		User:       escape.Printable(c.config.Config.User, maxShown),
-		Entrypoint: shown(c.config.Config.Entrypoint), Command: shown(c.config.Config.Cmd),
+		User: escape.Printable(c.config.Config.User, maxShown),
 	}
 	if c.config.OS != "" || c.config.Architecture != "" {
 		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
 	}
-	for name, value := range c.config.Config.Labels {
-		if isGPULabel(name) && len(f.Labels) < maxLabels {
-			if f.Labels == nil {
-				f.Labels = make(map[string]string)
-			}
-			f.Labels[escape.Printable(name, maxShown)] = escape.Printable(value, maxShown)
-		}
-	}
 	return f
-}
-
-// isGPULabel is true for the labels that NVIDIA's and AMD's images have.
-func isGPULabel(name string) bool {
-	return strings.HasPrefix(name, "com.nvidia.") || strings.HasPrefix(name, "com.amd.") || strings.HasPrefix(name, "com.amdgpu.")
-}
-
-// shown bounds a list of words.
-func shown(words []string) []string {
-	const most = 32
-	var all []string
-	for _, w := range words[:min(len(words), most)] {
-		all = append(all, escape.Printable(w, maxShown))
-	}
-	return all
 }
 
 // The files that hold an image's variables where it was unpacked: enroot's (its hooks write
 // /etc/rc and /etc/environment, src/docker.sh) and Apptainer's.
 const (
-	enrootStart       = "/etc/rc"
-	enrootEnvironment = "/etc/environment"
-	apptainerFolder   = "/.singularity.d/env"
+	enrootStart          = "/etc/rc"
+	enrootEnvironment    = "/etc/environment"
+	apptainerEnvironment = "/.singularity.d/env/10-docker2singularity.sh"
 )
 
 func isEnvironmentFile(at string) bool {
-	return at == enrootStart || at == enrootEnvironment || path.Dir(at) == apptainerFolder && strings.HasSuffix(at, ".sh")
+	return at == enrootStart || at == enrootEnvironment || at == apptainerEnvironment
 }
 
 // environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
 func environmentOf(m *host.Memory) (env []string, from string) {
-	if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
-		if _, err := m.Stat(enrootStart); err == nil {
+	if _, err := m.Stat(enrootStart); err == nil {
+		if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
 			return assignments(string(raw)), "enroot"
 		}
 	}
-	names, err := m.ReadDir(apptainerFolder)
-	if err != nil {
-		return nil, ""
+	if raw, err := m.ReadFile(apptainerEnvironment, maxKeptBytes); err == nil {
+		return assignments(string(raw)), "apptainer"
 	}
-	for _, name := range names {
-		if raw, err := m.ReadFile(path.Join(apptainerFolder, name), maxKeptBytes); err == nil && strings.Contains(name, "docker") {
-			env, from = append(env, assignments(string(raw))...), "apptainer"
-		}
-	}
-	return env, from
+	return nil, ""
 }
 
 // assignments are the lines NAME=value, also those of a shell: export NAME="${NAME:-"value"}"

@@ -75,6 +75,7 @@ var (
 	ErrSeveral   = errors.New("it holds several images")
 	ErrPlatform  = errors.New("it holds no image")
 	ErrDamaged   = errors.New("damaged")
+	ErrPacked    = errors.New("the archive is compressed as a whole")
 	errLeaves    = errors.New("a path leaves the image")
 	errPacking   = errors.New("compressed with xz or bzip2, which is not supported")
 )
@@ -130,12 +131,10 @@ func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) 
 		}
 		return s.fromRoot(l, formTar, nil)
 	}
-	var a archiveStore
 	if packed {
-		err = s.unpack(ctx, f, func(r io.Reader) (err error) { a, err = s.index(ctx, r, nil); return err })
-	} else {
-		a, err = s.index(ctx, f, f)
+		return nil, ErrPacked // Its members could not be read where they lie.
 	}
+	a, err := s.index(f)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) 
 }
 
 func newScanner(o Options) *scanner {
-	return &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
+	return &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}}
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
@@ -311,11 +310,7 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 	return s.finish(t.source(f.Layers), f, c.config.Config.Env), nil
 }
 
-// layer reads a layer, unless it was read when it came.
 func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
-	if l, ok := s.ready[b.name]; ok {
-		return l.layer, l.err
-	}
 	r, err := st(ctx, b)
 	if err != nil {
 		return nil, err
@@ -327,7 +322,7 @@ func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
 // finish answers the questions that no file answers.
 func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image {
 	// Where the variables were not known when files were read, the one that they name may be in the image.
-	if file := confFile(env); file != "" && (!s.keepsWhole(file) || len(s.ready) > 0) {
+	if file := confFile(env); file != "" && !s.keepsWhole(file) {
 		if found, err := host.New(src).Exists(file); err == nil && !found {
 			src.AddError(file, errNotKept)
 		}

@@ -49,8 +49,6 @@ type scanner struct {
 	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
-	// ready are the layers of a compressed archive, by their names in it.
-	ready map[string]readyLayer
 }
 
 // headBytes is how much of a library is kept: enough for the head of an ELF file.

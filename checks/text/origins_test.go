@@ -100,7 +100,6 @@ func TestLaunchPlaces(t *testing.T) {
 			map[string]int{"variables[NCCL_DEBUG_SUBSYS]": 2, "variables[NCCL_DEBUG]": 3, "shm_bytes": 4},
 		},
 		"a command in one line": {"docker run --gpus all -e NCCL_DEBUG=INFO --shm-size=1g img\n", nil},
-
 	} {
 		f := texttest.Parse("x.txt", c.text)
 		expect.Must(t, len(f.Launches) == 1, "%s: %d launches", name, len(f.Launches))

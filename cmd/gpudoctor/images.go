@@ -54,6 +54,7 @@ var imageHints = []struct {
 	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
 	{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
 	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
+	{image.ErrPacked, "gunzip image.tar.gz, or zstd -d image.tar.zst"},
 	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 	{errImageDeadline, "--deadline sets another limit"},
 	{fs.ErrPermission, makeReadable},

@@ -5,7 +5,6 @@ package rootfs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,35 +54,15 @@ type Budget struct{ entries, kept int }
 type Machine struct {
 	budget *Budget
 	files  host.Memory
-	// cut is the path at which the tree ends before its time; empty for a whole one.
-	cut string
-	// last is what was added last, and left are the folders that were followed by something outside
-	// of them. Once one of these goes on, the tree is scattered.
-	last      string
-	left      map[string]bool
-	scattered bool
+	// cut is true for a tree that ends before its time.
+	cut bool
 }
 
 // New returns a machine without files.
 func New(budget *Budget) *Machine { return &Machine{budget: budget} }
 
-// visit notes in what order the tree comes.
-func (m *Machine) visit(at string) {
-	if m.left == nil {
-		m.left = make(map[string]bool)
-	}
-	for folder := path.Dir(m.last); len(folder) > 1 && !strings.HasPrefix(at, folder+"/"); folder = path.Dir(folder) {
-		m.left[folder] = true
-	}
-	for folder := path.Dir(at); len(folder) > 1 && !m.scattered && !strings.HasPrefix(m.last, folder+"/"); folder = path.Dir(folder) {
-		m.scattered = m.left[folder]
-	}
-	m.last = at
-}
-
 // take counts a file, a link or a folder.
-func (m *Machine) take(at string, size int) error {
-	m.visit(at)
+func (m *Machine) take(size int) error {
 	m.budget.entries++
 	m.budget.kept += size
 	if m.budget.entries > maxEntries || m.budget.kept > maxKept {
@@ -96,11 +75,10 @@ func (m *Machine) take(at string, size int) error {
 func (m *Machine) AddFile(at string, from io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(from, MaxFile+1))
 	if err != nil {
-		m.visit(at)
 		m.files.AddError(at, errUnread)
 		return err
 	}
-	if err := m.take(at, len(data)); err != nil {
+	if err := m.take(len(data)); err != nil {
 		return err
 	}
 	whole := len(data) <= MaxFile
@@ -123,7 +101,7 @@ func (m *Machine) AddUnread(at string, err error) error {
 		err = errUnread
 	}
 	m.files.AddError(at, err)
-	return m.take(at, 0)
+	return m.take(0)
 }
 
 // AddLink adds a symbolic link. It is followed in the tree.
@@ -132,26 +110,22 @@ func (m *Machine) AddLink(at, target string) error {
 		return m.AddUnread(at, errUnread)
 	}
 	m.files.AddLink(at, target)
-	return m.take(at, len(target))
+	return m.take(len(target))
 }
 
 // AddDir adds a folder, which may be empty.
 func (m *Machine) AddDir(at string) error {
 	m.files.AddDir(at)
-	return m.take(at, 0)
+	return m.take(0)
 }
 
-// Cut notes that the tree ends before its time, at a file or folder. What follows is unknown: more
-// of the folders in which it ends, or of any folder where the tree came in no order.
-func (m *Machine) Cut(at string) {
-	m.visit(at)
-	m.cut = cmp.Or(m.cut, at, "/")
-}
+// Cut notes that the tree ends before its time: any of its folders may hold more.
+func (m *Machine) Cut() { m.cut = true }
 
 // Host returns the machine as checks read it.
 func (m *Machine) Host() *host.Host {
-	m.files.Missing = func(string) error { return errNotInTree }
-	s := &source{Memory: &m.files, cut: m.cut, scattered: m.scattered}
+	m.files.Missing = errNotInTree
+	s := &source{&m.files, m.cut}
 	if names, ok := uname(s); ok {
 		m.files.Answer(host.AskUname, names)
 	}
@@ -185,8 +159,7 @@ func config(data []byte) []byte {
 // source is a tree as checks read it.
 type source struct {
 	*host.Memory
-	cut       string
-	scattered bool
+	cut bool
 }
 
 // ReadDir returns the names in a folder, sorted. Of those above /sys and /proc it is unknown what
@@ -202,18 +175,12 @@ func (s *source) ReadDir(name string) ([]string, error) {
 		err = errNotInTree
 	case len(names) == 0 && clean == pci.Devices:
 		err = errEmpty // The copy of a /sys that was masked, or of its folders alone.
-	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(clean)):
+	case s.cut:
 		err = errCut
 	default:
 		return names, nil
 	}
 	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
-}
-
-// endsIn reports whether the tree ends in a folder, which may then hold more.
-func (s *source) endsIn(name string) bool {
-	at, err := host.New(s).Real(name)
-	return err != nil || strings.HasPrefix(s.cut+"/", strings.TrimSuffix(at, "/")+"/")
 }
 
 // Ask answers a question.

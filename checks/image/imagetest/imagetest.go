@@ -32,7 +32,6 @@ type Image struct {
 	Layers []Layer
 	Env    []string
 	User   string
-	Labels map[string]string
 	// Architecture is its processor, amd64 if it is empty.
 	Architecture string
 	// Zstd compresses the layers of a layout with zstd instead of gzip.
@@ -122,7 +121,7 @@ func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 		options = []tarball.LayerOption{tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompression(compression.ZStd)}
 	}
 	img := expect.Value(mutate.ConfigFile(mutate.MediaType(empty.Image, types.OCIManifestSchema1), &v1.ConfigFile{
-		OS: "linux", Architecture: cmp.Or(i.Architecture, "amd64"), Config: v1.Config{Env: i.Env, User: i.User, Labels: i.Labels},
+		OS: "linux", Architecture: cmp.Or(i.Architecture, "amd64"), Config: v1.Config{Env: i.Env, User: i.User},
 	}))(tb)
 	for _, l := range i.Layers {
 		raw := l.Tar(tb)
