@@ -39,7 +39,6 @@ connection of the child to itself over the interface that NCCL takes.`,
 	Gather: collect,
 }
 
-// maxNodes bounds the device nodes that are reported.
 const maxNodes = 1024
 
 func collect(ctx context.Context, g *gather.Gathering) error {
@@ -62,7 +61,6 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// reader fills in the section part by part.
 type reader struct {
 	g *gather.Gathering
 	h *host.Host
@@ -178,7 +176,6 @@ func CapabilityNames(mask uint64) []string {
 	return names
 }
 
-// readGroups reads the limits of control groups.
 func (c *reader) readGroups() {
 	if m, ok := host.GroupMemory(c.h.Text); ok {
 		c.f.Memory = &facts.GroupMemory{LimitBytes: m.Limit, InUseBytes: m.Used}
@@ -188,7 +185,6 @@ func (c *reader) readGroups() {
 	}
 }
 
-// readProcess reads the limits, and what was tried.
 func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]host.Limit
 	if err := c.h.Ask(ctx, host.AskLimits, &limits); err != nil {
@@ -354,7 +350,6 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 	return d
 }
 
-// sign is one sign of a container.
 type sign struct {
 	// evidence names the file or variable, runtime what it points to.
 	evidence, runtime string
@@ -367,9 +362,8 @@ type sign struct {
 // or on top of another runtime comes before it.
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "podman", "docker", "lxc", "systemd-nspawn", "containerd", "other"}
 
-// decideInside weighs the signs of a container.
 func (c *reader) decideInside(ctx context.Context) {
-	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
+	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfPaths())
 	for _, s := range signs {
 		c.f.Evidence = append(c.f.Evidence, escape.Printable(s.evidence, gather.MaxShown))
 	}
@@ -462,71 +456,49 @@ func (c *reader) signsOfFiles() []sign {
 	return signs
 }
 
-// runtimePaths are parts of the paths under which runtimes keep the layers
-// and files that they mount.
+// runtimePaths are parts of the paths under which runtimes keep the layers and files that they mount, and of the names that they
+// give control groups. docker-abc.scope is a container, docker.service its daemon.
 var runtimePaths = []struct{ part, runtime string }{
 	{"/kubelet/pods/", "kubernetes"},
-	{"/docker/", "docker"},
-	{"/containers/storage/", "podman"},
-	{"/overlay-containers/", "podman"},
-	{"/nerdctl/", "containerd"},
-	{"io.containerd.snapshotter", "containerd"},
-	{"io.containerd.grpc", "containerd"},
-	{"/buildkit/", "containerd"},
-	{"/enroot/", "enroot"},
-	{"/lxc/", "lxc"},
-}
-
-// signsOfMounts looks at the root and at the files that runtimes mount over
-// those of an image.
-func (c *reader) signsOfMounts() []sign {
-	var signs []sign
-	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
-		m := mountAt(c.mounts, at)
-		if m == nil {
-			continue
-		}
-		from := m.Root
-		if at == "/" {
-			from += " " + m.VFSOptions
-		}
-		for _, known := range runtimePaths {
-			if strings.Contains(from, known.part) {
-				signs = append(signs, sign{"/proc/self/mountinfo: " + at, known.runtime, true})
-				break
-			}
-		}
-	}
-	return signs
-}
-
-// groupNames are parts of the names that runtimes give control groups. docker-abc.scope is a container, docker.service
-// its daemon.
-var groupNames = []struct{ part, runtime string }{
 	{"kubepods", "kubernetes"},
-	{"libpod-", "podman"},
-	{"/libpod", "podman"},
 	{"/docker/", "docker"},
 	{"/docker-", "docker"},
+	{"/containers/storage/", "podman"},
+	{"/overlay-containers/", "podman"},
+	{"libpod-", "podman"},
+	{"/libpod", "podman"},
+	{"/nerdctl", "containerd"},
+	{"io.containerd.snapshotter", "containerd"},
+	{"io.containerd.grpc", "containerd"},
+	{"/cri-containerd-", "containerd"},
+	{"/buildkit/", "containerd"},
+	{"/crio-", "crio"},
+	{"/enroot/", "enroot"},
 	{"/lxc/", "lxc"},
 	{"/lxc.payload", "lxc"},
-	{"/cri-containerd-", "containerd"},
-	{"/nerdctl-", "containerd"},
-	{"/crio-", "crio"},
 	{"/machine.slice/systemd-nspawn@", "systemd-nspawn"},
 }
 
-// signsOfCgroup looks at the names of the control groups (cgroups(7)), which name the
-// runtime unless the group has a namespace of its own.
-func (c *reader) signsOfCgroup() []sign {
-	var signs []sign
-	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
-		text, _ := c.h.Text(file) // Without it, it shows nothing.
-		for _, known := range groupNames {
+// signsOfPaths looks at the mounts of the root and of the files that runtimes mount over those of an image, and at the names
+// of the control groups (cgroups(7)), which name the runtime unless the group has a namespace of its own.
+func (c *reader) signsOfPaths() (signs []sign) {
+	look := func(evidence, text string) {
+		for _, known := range runtimePaths {
 			if strings.Contains(text, known.part) {
-				signs = append(signs, sign{file, known.runtime, true})
+				signs = append(signs, sign{evidence, known.runtime, true})
 			}
 		}
+	}
+	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
+		if m := mountAt(c.mounts, at); m != nil && at == "/" {
+			look("/proc/self/mountinfo: "+at, m.Root+" "+m.VFSOptions)
+		} else if m != nil {
+			look("/proc/self/mountinfo: "+at, m.Root)
+		}
+	}
+	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
+		text, _ := c.h.Text(file) // Without it, it shows nothing.
+		look(file, text)
 	}
 	return signs
 }

@@ -35,8 +35,7 @@ the first file that sets a variable wins over those after it.`,
 
 const (
 	// MaxValue bounds the value of a variable, in bytes.
-	MaxValue = 4 << 10
-	// maxVariables bounds the settings that are reported from one source.
+	MaxValue     = 4 << 10
 	maxVariables = 1024
 	// confValue is how much of a name or a value NCCL takes from a file
 	// (buffers of 1024 bytes in setEnvFile, NCCL src/misc/param.cc).
@@ -174,7 +173,6 @@ func noteMissingConf(g *gather.Gathering, conf string) {
 	}
 }
 
-// brokenLine is a line of a configuration file that has no effect.
 type brokenLine struct {
 	line   int
 	reason string

@@ -106,7 +106,6 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 }
 
 const (
-	// blockBytes is how much is read at once.
 	blockBytes = 256 << 10
 	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
 	maxEmptyReads = 100
@@ -145,7 +144,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readSome reads something, or fails.
 func readSome(from io.Reader, buffer []byte) (int, error) {
 	for range maxEmptyReads {
 		if n, err := from.Read(buffer); n > 0 || err != nil {

@@ -16,13 +16,11 @@ const endingTime = 5 * time.Second
 // packages that call vendor libraries or probe the GPUs need more than it may import.
 type Answerer func(ctx context.Context) (any, error)
 
-// asked keeps the answers, and shares pending ones.
 type asked struct {
 	mu  sync.Mutex
 	all map[string]*asking
 }
 
-// asking is one question, asked once.
 type asking struct {
 	done   chan struct{} // Closed when raw and err are set.
 	raw    json.RawMessage

@@ -97,7 +97,6 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
-// parseFacts decodes a facts document.
 func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	var head struct {
 		Schema *string `json:"schema"`
@@ -123,12 +122,10 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	return f, nil
 }
 
-// lineAt is the line, from 1, of an offset.
 func lineAt(data []byte, offset int64) int {
 	return bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n")) + 1
 }
 
-// factsFamily is a facts schema of any version.
 var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 
 func checkSchema(schema *string) error {

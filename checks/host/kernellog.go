@@ -12,7 +12,6 @@ import (
 // or at the deadline.
 const maxKernelLog = 64 << 20
 
-// kernelLog collects the wanted lines of the kernel log.
 type kernelLog struct{ text strings.Builder }
 
 // add takes one record of /dev/kmsg: "priority,sequence,microseconds,flags;"

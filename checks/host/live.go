@@ -20,15 +20,13 @@ const (
 	// fileDeadline bounds one operation on a file. On a healthy machine the
 	// slowest, a read of PCI config space, takes well under a millisecond.
 	fileDeadline = deadline.File
-	// maxNames bounds the names in a folder.
-	maxNames = 200_000
+	maxNames     = 200_000
 	// pageSize holds any file of sysfs, and most of procfs.
 	pageSize = 4 << 10
 )
 
 var errTooManyNames = fmt.Errorf("more than %d names", maxNames)
 
-// live is the machine that this process runs on.
 type live struct {
 	files *pool
 	asked asked
@@ -39,7 +37,6 @@ type live struct {
 // are read, so none can block: no FIFOs, no devices.
 func newLive() Source { return &live{files: newPool(fileDeadline)} }
 
-// ReadFile returns at most limit bytes of a file.
 func (l *live) ReadFile(name string, limit int64) ([]byte, error) {
 	return run(l.files, opRead, name, func() ([]byte, error) { return readRegular(name, limit) })
 }
@@ -99,7 +96,6 @@ func folder(mode fs.FileMode) error {
 	return errNotDir
 }
 
-// ReadDir returns the names in a folder, sorted.
 func (l *live) ReadDir(name string) ([]string, error) {
 	return run(l.files, opList, name, func() ([]string, error) {
 		f, err := open(name, folder)
@@ -119,7 +115,6 @@ func (l *live) ReadDir(name string) ([]string, error) {
 	})
 }
 
-// ReadLink returns where a symbolic link points.
 func (l *live) ReadLink(name string) (string, error) {
 	return run(l.files, opLink, name, func() (string, error) { return os.Readlink(name) })
 }
@@ -143,7 +138,6 @@ func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawM
 	return l.asked.ask(ctx, question, by)
 }
 
-// answer answers the questions that this package knows.
 func (l *live) answer(name, argument string) (any, error) {
 	switch name {
 	case AskEnviron:
@@ -176,7 +170,6 @@ func (l *live) answer(name, argument string) (any, error) {
 	return nil, fmt.Errorf("%s: %w", name, errors.ErrUnsupported)
 }
 
-// Recorded is false: this is the machine itself.
 func (l *live) Recorded() bool { return false }
 
 func currentIDs() (IDs, error) {

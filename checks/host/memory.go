@@ -33,20 +33,16 @@ type Memory struct {
 	partial bool
 }
 
-// node is what is known about one path.
 type node struct {
 	// outcomes are those of the operations that were tried on it.
 	outcomes [operations]*outcome
-	// gone is true when this path does not exist.
-	gone bool
-	// dir is true for what was added as a folder.
-	dir bool
+	gone     bool
+	dir      bool
 	// children are the names of the nodes below this one, whether or not the
 	// folder was listed.
 	children map[string]struct{}
 }
 
-// operation is what can be done with a path.
 type operation int
 
 const (
@@ -75,7 +71,6 @@ type outcome struct {
 	err   error
 }
 
-// content is what was read of a file.
 type content struct {
 	data []byte
 	more bool // The file goes on.
@@ -91,7 +86,6 @@ func (n *node) set(op operation, value any) { n.outcomes[op] = &outcome{value: v
 
 func (n *node) fail(op operation, err error) { n.outcomes[op] = &outcome{err: err} }
 
-// err returns why an operation failed; nil if it was not tried.
 func (n *node) err(op operation) error {
 	if n.outcomes[op] == nil {
 		return nil
@@ -99,7 +93,6 @@ func (n *node) err(op operation) error {
 	return n.outcomes[op].err
 }
 
-// valueOf returns the result of an operation that succeeded, otherwise an empty value.
 func valueOf[T any](n *node, op operation) (value T, ok bool) {
 	if n != nil && n.outcomes[op] != nil {
 		value, ok = n.outcomes[op].value.(T)
@@ -149,7 +142,6 @@ func (m *Memory) setAnswer(question string, raw json.RawMessage, err error) {
 	m.answers[question] = &outcome{raw, err}
 }
 
-// absolute cleans a path; a relative one starts at the root.
 func absolute(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return path.Clean(name)
@@ -190,7 +182,6 @@ func (m *Memory) addGone(name string) {
 	}
 }
 
-// isGone reports whether a path, or one above it, does not exist.
 func (m *Memory) isGone(name string) bool {
 	for ; name != "/"; name = path.Dir(name) {
 		if n := m.nodes[name]; n != nil && n.gone {
@@ -200,7 +191,6 @@ func (m *Memory) isGone(name string) bool {
 	return false
 }
 
-// isDir reports whether a node is known to be a folder.
 func (n *node) isDir() bool {
 	info, _ := valueOf[FileInfo](n, stat)
 	_, listed := valueOf[[]string](n, list)
@@ -232,7 +222,6 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 	return m.nodes[at], nil
 }
 
-// absent returns why there is no node for a path.
 func (m *Memory) absent(name string) error {
 	parent := m.nodes[path.Dir(name)]
 	if names, ok := valueOf[[]string](parent, list); ok {

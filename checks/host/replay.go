@@ -16,7 +16,6 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Bounds of a snapshot.
 const (
 	// MaxSnapshot is the size of the largest one.
 	MaxSnapshot = 64 << 20
@@ -36,7 +35,6 @@ var ErrNewer = errors.New("made by a newer gpudoctor")
 // ErrNotSnapshot is returned for a document that is not a snapshot at all.
 var ErrNotSnapshot = errors.New("not a snapshot")
 
-// isSnapshot reports whether a document says that it is a snapshot.
 func isSnapshot(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(withoutBOM(data), " \t\r\n"), []byte(SnapshotFormat))
 }
@@ -76,7 +74,6 @@ func (m *Memory) settle() {
 	}
 }
 
-// parser reads the entries of a snapshot one after the other.
 type parser struct {
 	machine *Memory
 	at      int // The line that an error is about.
@@ -270,7 +267,6 @@ func (p *parser) file(attributes string, body []byte) (any, error) {
 	return p.content(attributes, body)
 }
 
-// content decodes the lines of an entry as its attributes say.
 func (p *parser) content(attributes string, body []byte) (c content, err error) {
 	c.data = body
 	for word := range strings.FieldsSeq(attributes) {
@@ -291,7 +287,6 @@ func (p *parser) content(attributes string, body []byte) (c content, err error) 
 	return c, nil
 }
 
-// unhex decodes lines of hex.
 func (p *parser) unhex(text []byte) ([]byte, error) {
 	var data []byte
 	line := p.at
@@ -327,7 +322,6 @@ func unhexWord(word []byte) (part []byte, times int, err error) {
 	return part, times, err
 }
 
-// anyKnown reports whether the outcome of any operation is known.
 func (n *node) anyKnown() bool {
 	return n.outcomes != [operations]*outcome{}
 }
@@ -462,7 +456,6 @@ func (p *parser) pathList(word string, body []byte) error {
 	})
 }
 
-// answer reads the answer to a question.
 func (p *parser) answer(text string, body []byte) error {
 	question, rest, ext, err := questionOf(text)
 	if err != nil {

@@ -95,7 +95,6 @@ func entry(data []byte, words ...string) txtar.File {
 	return txtar.File{Name: strings.Join(words, " "), Data: data}
 }
 
-// failureEntry is an entry that holds an error.
 func failureEntry(err error, words ...string) txtar.File {
 	word, text := classify(err)
 	words = append(words, "!"+word)
@@ -136,7 +135,6 @@ func (m *Memory) entries() (all []txtar.File) {
 	return all
 }
 
-// entry is what an operation on a path returned.
 func (o *outcome) entry(op operation, name string) txtar.File {
 	words := []string{quoted(entryName(name))}
 	switch op {
@@ -165,7 +163,6 @@ func (o *outcome) entry(op operation, name string) txtar.File {
 	return failureEntry(o.err, words...)
 }
 
-// entry is the content of a file.
 func (c content) entry(words []string) txtar.File {
 	data := c.data
 	switch {
@@ -181,7 +178,6 @@ func (c content) entry(words []string) txtar.File {
 	return entry(data, words...)
 }
 
-// answerEntries are the answers in order of their questions.
 func (m *Memory) answerEntries() (all []txtar.File) {
 	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
 		all = append(all, m.answers[question].answerEntry("answers/"+quoted(question)))
@@ -231,7 +227,6 @@ func (m *Memory) derives(name string) bool {
 	return !listed
 }
 
-// isUsual reports whether an error is of a class, in its usual words.
 func isUsual(err error, class string) bool {
 	if err == nil {
 		return false

@@ -17,12 +17,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
-// configuration is an image's configuration, and where its layers lie.
 type configuration struct {
 	form, name string
 	config     v1.ConfigFile
-	// layers are the blobs, from the lowest.
-	layers []blob
+	layers     []blob
 }
 
 // layout reads the image that documents describe: those of docker save, else those of an
@@ -93,7 +91,6 @@ func (s *scanner) indexed(ctx context.Context, st store, form string, manifests 
 	return s.configured(ctx, st, c, described(m.Config))
 }
 
-// configured reads the configuration of an image, and its layers.
 func (s *scanner) configured(ctx context.Context, st store, c *configuration, at blob) (*Image, error) {
 	if err := decode(ctx, st, "configuration", at, &c.config); err != nil {
 		return nil, err
@@ -108,7 +105,6 @@ func (s *scanner) configured(ctx context.Context, st store, c *configuration, at
 	return s.fromLayers(ctx, st, c)
 }
 
-// confFile is the file that NCCL_CONF_FILE names; empty if none is.
 func confFile(env []string) string {
 	for _, set := range slices.Backward(env) {
 		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
@@ -172,7 +168,6 @@ func (c *configuration) digest(i int) string {
 	return ""
 }
 
-// maxCommand bounds a command that is shown.
 const maxCommand = 200
 
 // command is what made a layer, as the history has it.
@@ -202,7 +197,6 @@ func commandWords(by string) string {
 	return escape.Printable(strings.Replace(words, "RUN /bin/sh -c ", "RUN ", 1), maxCommand)
 }
 
-// facts are what the configuration says.
 func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
@@ -226,7 +220,6 @@ func isEnvironmentFile(at string) bool {
 	return at == enrootStart || at == enrootEnvironment || at == apptainerEnvironment
 }
 
-// environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
 func environmentOf(m *host.Memory) (env []string, from string) {
 	if _, err := m.Stat(enrootStart); err == nil {
 		if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
@@ -273,7 +266,6 @@ func userID(m *host.Memory, user string) int {
 		return nobody
 	}
 	for line := range strings.Lines(string(raw)) {
-		// name:password:uid:..., passwd(5).
 		if f := strings.Split(line, ":"); len(f) > 2 && f[0] == name {
 			if n, err := strconv.Atoi(f[2]); err == nil {
 				return n

@@ -46,7 +46,6 @@ func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
 	return s.fromRoot(l, formFolder, unread)
 }
 
-// file describes a file, link or folder of a root folder, and opens it if its content matters.
 func (s *scanner) file(root *os.Root, name string, d fs.DirEntry) (entry, *os.File, error) {
 	info, err := d.Info()
 	if err != nil {

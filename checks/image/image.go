@@ -25,7 +25,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// The forms of an image.
 const (
 	formLayout  = "oci-layout"
 	formOCI     = "oci-archive"
@@ -176,7 +175,6 @@ func formOf(name string, sure bool) (form string, packed bool, err error) {
 	return formOfFile(f, sure)
 }
 
-// formOfFolder tells an OCI layout from a root folder.
 func formOfFolder(f *os.File, sure bool) (string, error) {
 	if info, err := os.Lstat(filepath.Join(f.Name(), "oci-layout")); err == nil && info.Mode().IsRegular() {
 		return formLayout, nil
@@ -206,7 +204,6 @@ const (
 	maxUnpacked = 64 << 20
 )
 
-// formOfFile finds out what a file is by the names of its first members.
 func formOfFile(f *os.File, sure bool) (form string, packed bool, err error) {
 	head := make([]byte, blockBytes)
 	n, _ := f.ReadAt(head, 0) // A short file is no image.
@@ -268,7 +265,6 @@ func isRoot(tops []string, sure bool) bool {
 	return known >= 1 && sure || known >= 4 && hasUsr && known*2 > len(tops)
 }
 
-// fromRoot makes an image of the files of a root folder.
 func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, error) {
 	t := s.newTree()
 	if err := t.apply(l, 0); err != nil {
@@ -280,7 +276,6 @@ func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, erro
 	return s.finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
 }
 
-// fromLayers makes an image of its layers and its configuration.
 func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*Image, error) {
 	if len(c.layers) > maxLayers {
 		return nil, fmt.Errorf("it has %d layers, more than %d", len(c.layers), maxLayers)
@@ -319,7 +314,6 @@ func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
 	return s.archive(ctx, r, true)
 }
 
-// finish answers the questions that no file answers.
 func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image {
 	// Where the variables were not known when files were read, the one that they name may be in the image.
 	if file := confFile(env); file != "" && !s.keepsWhole(file) {
@@ -340,7 +334,6 @@ func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image 
 	return &Image{source: src, facts: f}
 }
 
-// errNoEnvironment is why the variables of a root folder are unknown.
 var errNoEnvironment = fmt.Errorf("a root folder does not hold the variables of its image: %w", errors.ErrUnsupported)
 
 // budget is what was read of an image. Layers that are read at the same time share it.
@@ -365,12 +358,10 @@ func (b *budget) keep(n int) error {
 	return spend(&b.held, int64(n)+overhead, b.limits.Kept, 1<<20, "MiB of folders, links and libraries")
 }
 
-// take counts what was unpacked.
 func (b *budget) take(n int64) error {
 	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
 }
 
-// ratio rejects a stream that is unpacked to far more than its size.
 func (b *budget) ratio(unpacked, packed int64) error {
 	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
 		return ErrBomb

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
-// entry is a file, a folder or a symbolic link that matters.
 type entry struct {
 	path string
 	mode fs.FileMode
@@ -34,7 +33,6 @@ type entry struct {
 	text string
 }
 
-// layer is what one layer adds and removes, in the order of its archive.
 type layer struct {
 	entries []entry
 	// removed are paths that the layer takes out of those below it, emptied folders of
@@ -57,7 +55,6 @@ const headBytes = 64
 // copyBytes is how much of a file is read at a time.
 const copyBytes = 256 << 10
 
-// archive reads a layer: a tar archive, compressed with gzip or zstd or not at all.
 func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *layer, err error) {
 	err = s.unpack(ctx, r, func(r io.Reader) (err error) { l, err = s.tar(ctx, r, isLayer); return err })
 	return l, err
@@ -89,12 +86,10 @@ func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) 
 
 const magicGzip = "\x1f\x8b" // RFC 1952.
 
-// isPacked reports whether a stream is compressed, by its first bytes.
 func isPacked(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magicGzip)) || files.IsZstd(head)
 }
 
-// decompress unpacks a stream; its first bytes tell how.
 func decompress(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, copyBytes)
 	head, err := b.Peek(blockBytes)
@@ -120,7 +115,6 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// tar reads the members of a layer, or of the archive of a root folder.
 func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
 	l := &layer{}
 	members := tar.NewReader(r)
@@ -144,7 +138,6 @@ func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, e
 	}
 }
 
-// entryOf turns the head of a member into an entry.
 func entryOf(head *tar.Header) (entry, error) {
 	name, ok := inside(head.Name)
 	if !ok {
@@ -225,7 +218,6 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 	return s.budget.keep(len(e.path) + len(e.target) + len(e.content))
 }
 
-// keepsWhole reports whether a file is one that checks read as a whole.
 func (s *scanner) keepsWhole(at string) bool {
 	if base := path.Base(at); strings.HasSuffix(base, ".conf") && strings.Contains(base, "ccl") {
 		return true // NCCL_CONF_FILE may name others than nccl.conf.
@@ -233,7 +225,6 @@ func (s *scanner) keepsWhole(at string) bool {
 	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
 }
 
-// readLibrary keeps the first bytes of a library, and the text that states its version.
 func readLibrary(e *entry, base string, r io.Reader) error {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(r, head)

@@ -51,7 +51,6 @@ func (p Platform) takes(of v1.Platform) bool {
 	return !p.Required || of.Architecture == "" || of.Satisfies(p.spec())
 }
 
-// platformOf shows a platform.
 func platformOf(p *v1.Platform) string {
 	if p == nil || p.String() == "" {
 		return "an unknown platform"
@@ -59,7 +58,6 @@ func platformOf(p *v1.Platform) string {
 	return escape.Printable(p.String(), maxShown)
 }
 
-// maxPlatforms bounds how many platforms a message lists.
 const maxPlatforms = 8
 
 // choose takes the only image, or the one for the platform.

@@ -21,10 +21,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
-// store opens the blobs of an image.
 type store func(ctx context.Context, b blob) (io.ReadCloser, error)
 
-// blob is a part of an image: a document or a layer.
 type blob struct {
 	// name is where an archive or a layout holds it.
 	name string
@@ -50,7 +48,6 @@ func described(d v1.Descriptor) blob {
 	return blob{path.Join("blobs", d.Digest.Algorithm, d.Digest.Hex), d}
 }
 
-// short is the name of a blob for a message.
 func (b blob) short() string {
 	base := path.Base(strings.TrimSuffix(b.name, "/layer.tar"))
 	return escape.Printable(base[:min(len(base), 12)], maxShown)
@@ -92,7 +89,6 @@ func (v *verified) Read(p []byte) (int, error) {
 // manifests of 4 MiB).
 const maxDocument = 4 << 20
 
-// decode reads a document.
 func decode(ctx context.Context, st store, kind string, b blob, into any) error {
 	r, err := st(ctx, b)
 	if err != nil {
@@ -112,10 +108,8 @@ func decode(ctx context.Context, st store, kind string, b blob, into any) error 
 	return nil
 }
 
-// errNoBlob is the error for a blob that the image names and lacks.
 var errNoBlob = errors.New("the image names it, but does not hold it")
 
-// folderStore is an OCI layout in a folder.
 func folderStore(root *os.Root) store {
 	return func(_ context.Context, b blob) (io.ReadCloser, error) {
 		file, err := openRegular(root, b.name)

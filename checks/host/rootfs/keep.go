@@ -48,7 +48,6 @@ func IsText(at string) bool {
 	return at == "/proc/config.gz" || strings.HasPrefix(at, "/proc/net/bonding/")
 }
 
-// keptFolders are the folders of which everything is kept, but for what bulk names.
 var keptFolders = []string{
 	"/proc/driver/nvidia", "/proc/driver/nvidia-fs", "/proc/self", "/proc/sys/kernel", "/proc/xen",
 	"/sys/bus/mdev/devices", "/sys/bus/pci/drivers",
@@ -59,7 +58,6 @@ var keptFolders = []string{
 	"/sys/hypervisor", "/sys/kernel/iommu_groups",
 }
 
-// keptFiles are single files that are kept.
 var keptFiles = []string{
 	"/proc/1/cgroup", "/proc/1/comm", "/proc/2/comm", "/proc/cmdline", "/proc/cpuinfo", "/proc/meminfo", "/proc/modules", "/proc/uptime", "/proc/version",
 }
@@ -111,7 +109,6 @@ func Keeps(at string) bool {
 	return at == pci.Devices
 }
 
-// keepsOfPCI reports whether a path is that of a PCI function, or below it and kept.
 func keepsOfPCI(parts []string) bool {
 	for i, part := range slices.Backward(parts) {
 		if pci.IsAddress(part) {

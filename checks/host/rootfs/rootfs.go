@@ -32,7 +32,6 @@ const (
 // ErrTooLarge is returned for what is beyond the bounds. The rest is unknown.
 var ErrTooLarge = fmt.Errorf("more than %d files and links of /sys and /proc, or %d MiB", maxEntries, maxKept>>20)
 
-// notInTree is the error for what a tree lacks.
 type notInTree struct{ why string }
 
 func (e *notInTree) Error() string { return e.why }
@@ -54,14 +53,12 @@ type Budget struct{ entries, kept int }
 type Machine struct {
 	budget *Budget
 	files  host.Memory
-	// cut is true for a tree that ends before its time.
-	cut bool
+	cut    bool
 }
 
 // New returns a machine without files.
 func New(budget *Budget) *Machine { return &Machine{budget: budget} }
 
-// take counts a file, a link or a folder.
 func (m *Machine) take(size int) error {
 	m.budget.entries++
 	m.budget.kept += size
@@ -156,7 +153,6 @@ func config(data []byte) []byte {
 	return data
 }
 
-// source is a tree as checks read it.
 type source struct {
 	*host.Memory
 	cut bool
@@ -183,7 +179,6 @@ func (s *source) ReadDir(name string) ([]string, error) {
 	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 }
 
-// Ask answers a question.
 func (s *source) Ask(ctx context.Context, question string, by host.Answerer) (json.RawMessage, error) {
 	answer, err := s.Memory.Ask(ctx, question, by)
 	if errors.Is(err, host.ErrNotRecorded) {

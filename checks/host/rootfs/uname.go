@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
-// uname returns the names that the kernel gives itself, as far as files tell them.
 func uname(s host.Source) (names host.Uname, ok bool) {
 	text := func(name string) string {
 		b, err := s.ReadFile(name, host.MaxFile)

@@ -168,7 +168,6 @@ func (i Image) flat(tb testing.TB) io.ReadCloser {
 	return mutate.Extract(i.Build(tb))
 }
 
-// runTar runs tar, which unpacks and packs as users do.
 func runTar(tb testing.TB, input io.Reader, args ...string) {
 	tb.Helper()
 	c := exec.CommandContext(tb.Context(), "tar", args...)

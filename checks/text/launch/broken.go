@@ -25,7 +25,6 @@ func IsManifest(name, text string) bool {
 	return is
 }
 
-// manifestLanguage tells whether a text is a manifest, and whether that is in JSON.
 func manifestLanguage(name, text string) (is, isJSON bool) {
 	extension, _, _ := strings.Cut(strings.ToLower(path.Ext(name)), " ") // "pod.yaml (2)" is the second of that name.
 	switch extension {
@@ -61,7 +60,6 @@ func ended(s *reading, t *facts.Text) {
 	}
 }
 
-// fault is what is wrong with a manifest.
 type fault struct {
 	language, why string
 	// line is where it is not valid; 0 if it is. document is the line at which that document begins.
@@ -80,7 +78,6 @@ func (s *reading) whole() ([]*yaml.Node, error) {
 	return d.nodes, d.err
 }
 
-// fault looks for the first fault of a manifest.
 func (s *reading) fault() fault {
 	text := s.Text()
 	if _, isJSON := manifestLanguage(s.Source(), text); isJSON {
@@ -183,7 +180,6 @@ func unfinished(n *yaml.Node) string {
 // workload is the line of an object's kind that has containers.
 var workload = lazy.New(`^kind: *["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|LeaderWorkerSet|\w*Job)\b`)
 
-// hasKey reports whether a mapping in a document has a key.
 func hasKey(n *yaml.Node, key string) bool {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == key || hasKey(child, key) {

@@ -28,10 +28,8 @@ const (
 	maxCommand = 64
 )
 
-// variableName is a shell variable's name.
 var variableName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// assignment splits NAME=value.
 func assignment(word string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(word, "=")
 	return name, value, ok && variableName.MatchString(name)
@@ -47,7 +45,6 @@ func parseCount(text string) *int {
 	return &n
 }
 
-// setVariable sets a variable of a launch.
 func setVariable(l *facts.Launch, name, value string) {
 	if !variableName.MatchString(name) {
 		return
@@ -63,14 +60,12 @@ func setVariable(l *facts.Launch, name, value string) {
 	}
 }
 
-// setAssignment sets the variable of NAME=value.
 func setAssignment(l *facts.Launch, word string) {
 	if name, value, ok := strings.Cut(word, "="); ok {
 		setVariable(l, name, value)
 	}
 }
 
-// appendTo adds to a list of a launch.
 func appendTo(list *[]string, values ...string) {
 	for _, v := range values {
 		if v != "" && len(*list) < maxList && !slices.Contains(*list, v) {
@@ -79,7 +74,6 @@ func appendTo(list *[]string, values ...string) {
 	}
 }
 
-// addMount notes a mount.
 func addMount(l *facts.Launch, source, target string) {
 	if target == "" {
 		return
@@ -262,7 +256,6 @@ func readScript(l *facts.Launch, c shell.Command) {
 // kubernetesReference is how a pod's command refers to a variable of the container.
 var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
-// ofLaunch looks variables up among those that a launch sets.
 func ofLaunch(l *facts.Launch) shell.Lookup {
 	return func(name string) (string, shell.State) {
 		if value, ok := l.Variables[name]; ok {
@@ -366,7 +359,6 @@ func started(line string, depth int) [][]string {
 	return all
 }
 
-// readLaunch reads a command by its kind.
 func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	variables, words := stripWrappers(words)
 	for _, v := range variables {
@@ -375,10 +367,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	l.Kind = programOf(words)
 	switch l.Kind {
 	case "docker-run":
-		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
-		if words[i] == "exec" {
-			return dockerExec(s, l, words[i+1:], at)
-		}
+		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" })
 		if !readContainer(l, words[0], words[i+1:]) {
 			return false
 		}
@@ -593,34 +582,6 @@ func setUlimit(l *facts.Launch, value string) {
 	l.MemlockBytes = cmp.Or(parse.Limit(soft, 1), l.MemlockBytes)
 }
 
-// dockerExec reads docker exec: it starts a program in a container that some other line describes.
-func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
-	for what, value := range familyOf("docker").options(&words) {
-		if what == "variable" {
-			dockerVariable(l, value)
-		}
-	}
-	if len(words) < 2 {
-		return false
-	}
-	for name, value := range l.Variables {
-		line := at
-		if len(s.block) > 1 {
-			line.Number = lineWith(s.block, name, value)
-		}
-		s.Variable(name, value, line)
-	}
-	command := words[1:]
-	if len(command) > 2 && command[1] == "-c" {
-		return takeCommand(s, command[2], at)
-	}
-	_, program := stripWrappers(command)
-	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
-		return false
-	}
-	return readLaunch(s, l, command, at)
-}
-
 // readNumbers reads the options of a program that starts ranks. It returns the numbers that they state, by the
 // part of a launch ("gpus") or what all of the job or each task has ("gpus of job"), and the words behind them.
 // A variable that stands for options may set some parts.
@@ -666,7 +627,6 @@ func readNumbers(l *facts.Launch, program string, words []string, parts ...strin
 	return numbers, words
 }
 
-// processesOfMap is the number of processes on each node that --map-by states.
 var processesOfMap = lazy.New(`^ppr:\d+:node`)
 
 // readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
@@ -708,7 +668,6 @@ func gresCount(value string) *int {
 // of PRRTE, help-orterun.txt of Open MPI): "mpirun noticed that process rank 0 ...".
 var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, "has": true, "could": true, "does": true, "failed": true}
 
-// readMPI reads the options of mpirun and returns the program.
 func readMPI(l *facts.Launch, words []string) []string {
 	numbers, words := readNumbers(l, "mpirun", words, "processes", "nodes")
 	if perNode, total := numbers["processes"], numbers["processes of job"]; l.Nodes == nil && perNode != nil && total != nil && *total > *perNode {

@@ -31,7 +31,6 @@ func dockerfileKind(s *reading) *parse.Kind {
 	}
 }
 
-// ofImage is what a Dockerfile sets in its image.
 func ofImage(image *Image) *facts.Launch {
 	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Object: "stage/" + cmp.Or(escape.Printable(image.Stage, 100), "final"), Lines: map[string]int{}}
 	for name, v := range image.Variables {
@@ -58,7 +57,6 @@ var (
 	dockerfileSetting = lazy.New(`(?i)^\s*ENV\s`)
 )
 
-// installed reads the packages that the lines of RUN install.
 func installed(l *facts.Launch, run []parse.Line) {
 	// Of the command under way: whether it manages packages, those of Python, names them by now, and names an option's value next.
 	var manager, python, installing, skip bool

@@ -24,7 +24,6 @@ type instruction struct {
 	lines []parse.Line
 }
 
-// joined is the text in one line.
 func (in *instruction) joined() string {
 	var b strings.Builder
 	for _, l := range in.lines {
@@ -71,7 +70,6 @@ func (f *Dockerfile) Line(l parse.Line) bool {
 	return belongs
 }
 
-// goesOn is a line without the sign at its end by which the instruction goes on below.
 func (f *Dockerfile) goesOn(text string) string {
 	var before string
 	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), `\`)

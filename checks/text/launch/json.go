@@ -70,7 +70,6 @@ var (
 	inspectConfig = lazy.New(`"HostConfig": \{`)
 )
 
-// inspected reads a container.
 func (w *yamlWalk) inspected(n *yaml.Node) {
 	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(parse.YAMLText(child(n, "Name")), "/"), Image: parse.YAMLText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
 	if l.Name != "" {

@@ -48,7 +48,6 @@ func promptKind(s *reading) *parse.Kind {
 // loggedCommand is how programs write what they run: DeepSpeed's "cmd = ...".
 var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
-// startsLaunch reports whether a line starts a container or a job.
 func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
 // goesOnBelow reports whether a line ends in a backslash, a blank behind which is overlooked.
@@ -67,7 +66,6 @@ func BareCommand(text string) string {
 	return strings.TrimSpace(strings.Trim(text, "`"))
 }
 
-// maxLines bounds the lines that one command goes on over.
 const maxLines = 300
 
 // firstLine is the line at which a command begins, and the command in it: the next one, or that above it, behind a

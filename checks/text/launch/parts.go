@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// maxParts bounds the parts of a launch whose lines are noted.
 const maxParts = 1024
 
 // noteLine notes the line of a part of a launch, by the part's name: "shm_bytes",

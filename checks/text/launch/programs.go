@@ -18,7 +18,6 @@ import (
 //go:embed programs.yaml
 var programsYAML []byte
 
-// family is programs with the same options.
 type family struct {
 	Kind                                   string
 	Programs, Second, Modules, Bare, Pairs []string
@@ -27,7 +26,6 @@ type family struct {
 	Sets                                   map[string]string
 }
 
-// programTable is programs.yaml.
 type programTable struct {
 	Programs []family
 	Ranks    map[string]string
@@ -195,5 +193,4 @@ func Starts(line string) (variables [][2]string, words []string) {
 	return stripWrappers(shell.Words(line))
 }
 
-// baseName is a program's name without its folder.
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }

@@ -39,7 +39,6 @@ type reading struct {
 	settings []setting
 }
 
-// part is some lines of a text.
 type part struct{ first, last int }
 
 func (p part) holds(line int) bool { return p.first <= line && line <= p.last }
@@ -109,10 +108,8 @@ func (s *reading) partOf(l *facts.Launch, scripts []part) part {
 	return innermost(scripts, l.Line)
 }
 
-// everything is all lines of a text.
 var everything = part{1, 1 << 30}
 
-// innermost is the shortest of the parts that hold a line.
 func innermost(parts []part, line int) part {
 	found := everything
 	for _, p := range parts {
@@ -196,7 +193,6 @@ func below(lines []string, i int, holds func(string) bool) int {
 	return i
 }
 
-// set notes what a script sets.
 func (s *reading) set(part, value string, line int) {
 	if len(s.settings) < parse.MaxEntries {
 		s.settings = append(s.settings, setting{part, value, line})
@@ -261,7 +257,6 @@ func (s *reading) isExported(name, line string) bool {
 	return s.Form() != parse.Program || !alone || strings.HasSuffix(s.Source(), ".py") || s.script().Exports(name)
 }
 
-// ignoring is a comment that accepts findings of a rule.
 var ignoring = lazy.New(`(?:^|\s)#\s*gpudoctor:ignore\s+([a-z][a-z0-9-]{0,60})\s*(?::\s*(\S.*))?$`)
 
 // ignores reads the comments that accept findings: for the launch at or below which they stand, or else for

@@ -72,7 +72,6 @@ func valueOf(l *facts.Launch, part string) reflect.Value {
 	}[part]))
 }
 
-// isPart reports whether it names a part of a launch.
 func isPart(name string) bool {
 	return slices.Contains(ruled, name) || valueOf(&facts.Launch{}, name).IsValid()
 }
@@ -167,7 +166,6 @@ func (s *reading) variables(line int) shell.Lookup {
 	return s.script().At(line).Or(s.ofSlurm)
 }
 
-// script is what the text that is being read assigns as a script.
 func (s *reading) script() *shell.Variables {
 	if s.assigned.source != s.Source() || s.assigned.script == nil {
 		s.assigned.source, s.assigned.script = s.Source(), shell.ReadVariables(s.Text())

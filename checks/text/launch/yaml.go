@@ -22,11 +22,9 @@ const (
 	// maxDocument bounds a description that is parsed as a whole, in bytes, and maxDocumentLines in lines.
 	maxDocument      = 1 << 20
 	maxDocumentLines = 20000
-	// maxDepth bounds how deep a description is followed.
-	maxDepth = 40
+	maxDepth         = 40
 	// maxVisits bounds the nodes that are looked at: aliases may refer to the same one many times.
-	maxVisits = 100000
-	// maxDocuments bounds the documents of a manifest.
+	maxVisits    = 100000
 	maxDocuments = 4096
 )
 
@@ -166,14 +164,12 @@ func yamlDocuments(s *reading, text string, first parse.Line, mayReplace bool) {
 
 var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
 
-// yamlWalk looks for containers in a description.
 type yamlWalk struct {
 	sink   *reading
 	first  parse.Line
 	visits int
 }
 
-// yamlContext is what stands above a container.
 type yamlContext struct {
 	depth int
 	name  string
@@ -225,7 +221,6 @@ func (w *yamlWalk) networks(text string) (list []string) {
 	return list
 }
 
-// into adds a name to the object.
 func (c *yamlContext) into(name string) {
 	if name != "" && len(c.object) < 200 {
 		c.object = strings.TrimPrefix(c.object+"/"+escape.Printable(name, 100), "/")
@@ -329,7 +324,6 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 }
 
-// count takes the number of nodes.
 func (c *yamlContext) count(text string) {
 	if shell.Refers(text) || parseCount(text) != nil {
 		c.nodes = text
@@ -372,7 +366,6 @@ func hasAny(m map[string]*yaml.Node, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return m[key] != nil })
 }
 
-// asksForGPU is true of resources with a GPU.
 func asksForGPU(n *yaml.Node) bool {
 	for _, amounts := range parse.YAMLMapping(n) {
 		for name := range parse.YAMLMapping(amounts) {
@@ -389,7 +382,6 @@ func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
 	return m["storageUri"] != nil && m["resources"] != nil || c.key == "model" && m["modelFormat"] != nil || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
 }
 
-// isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
 	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
@@ -412,7 +404,6 @@ func replicasOf(n *yaml.Node) string {
 	return strconv.Itoa(total)
 }
 
-// pod reads a pod's specification.
 func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	begin := len(w.sink.Facts.Launches)
 	for _, container := range w.list(spec["containers"]) {
@@ -428,7 +419,6 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	}
 }
 
-// container reads one container of a pod.
 func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlContext) {
 	m := parse.YAMLMapping(n)
 	if m == nil {
@@ -588,7 +578,6 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 	addMount(l, source, target)
 }
 
-// service reads one service; key is its name, with which it begins.
 func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	m := parse.YAMLMapping(n)
 	if m == nil {
@@ -619,7 +608,6 @@ func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 
-// lastLine is the last line of a node.
 func lastLine(n *yaml.Node, depth int) int {
 	last := n.Line
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
@@ -631,7 +619,6 @@ func lastLine(n *yaml.Node, depth int) int {
 	return last
 }
 
-// reservations reads the GPUs that a service asks for.
 func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
 	for _, key := range []string{"resources", "reservations", "devices"} {
 		n = openNodes(l, n, "gpus")[key]
