@@ -1,5 +1,4 @@
-// Package container reads what isolates and limits the process: namespaces, mounts, cgroups,
-// capabilities, limits and device nodes.
+// Package container reads what isolates and limits the process.
 package container
 
 import (
@@ -87,8 +86,7 @@ func ReadMounts(h *host.Host) ([]*Mount, error) {
 	return mounts, nil
 }
 
-// mountAt returns what is mounted at a path: the last mount there hides the
-// others.
+// mountAt returns what is mounted at a path: the last mount there hides the others.
 func mountAt(mounts []*Mount, at string) *Mount {
 	for _, m := range slices.Backward(mounts) {
 		if m.Mountpoint == at {
@@ -98,8 +96,7 @@ func mountAt(mounts []*Mount, at string) *Mount {
 	return nil
 }
 
-// The inode numbers of the initial namespaces, since 3.8
-// (include/linux/proc_ns.h, PROC_*_INIT_INO).
+// The inode numbers of the initial namespaces (include/linux/proc_ns.h, PROC_*_INIT_INO).
 const (
 	initialIPC  = "ipc:[4026531839]"  // 0xEFFFFFFF
 	initialUser = "user:[4026531837]" // 0xEFFFFFFD
@@ -150,8 +147,7 @@ func (c *reader) readStatus() {
 	}
 }
 
-// capabilities are the names of the bits of CapEff, in order
-// (include/uapi/linux/capability.h of Linux 6.18).
+// capabilities are the names of the bits of CapEff, in order (include/uapi/linux/capability.h of Linux 6.18).
 var capabilities = [...]string{
 	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
@@ -240,8 +236,7 @@ func (c *reader) readSys() {
 	c.f.PCIVisible = new(len(names) > 0)
 }
 
-// readNodes lists the nodes of GPUs and RDMA devices, and checks what this
-// process may do with them.
+// readNodes lists the nodes of GPUs and RDMA devices, and what this process may do with them.
 func (c *reader) readNodes(ctx context.Context) {
 	names, err := c.h.Dir("/dev")
 	if err != nil {
@@ -300,8 +295,7 @@ func (c *reader) nodesAt(at string) []string {
 	return paths
 }
 
-// readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
-// container that was given some of a host's GPUs, it may list all of the host's.
+// readDriver lists the GPUs that the NVIDIA kernel driver knows, which may be all of the host's.
 func (c *reader) readDriver() {
 	const folder = "/proc/driver/nvidia/gpus"
 	names, err := c.h.Dir(folder)
@@ -326,9 +320,7 @@ func (c *reader) readDriver() {
 	}
 }
 
-// parseGPUInformation parses a file "information" of the NVIDIA driver
-// (kernel-open/nvidia/nv-procfs.c). Drivers before 455 call an excluded GPU
-// blacklisted.
+// parseGPUInformation parses a file "information" of the NVIDIA driver (kernel-open/nvidia/nv-procfs.c).
 func parseGPUInformation(b []byte) facts.DriverDevice {
 	var d facts.DriverDevice
 	for line := range bytes.Lines(b) {
@@ -353,13 +345,11 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 type sign struct {
 	// evidence names the file or variable, runtime what it points to.
 	evidence, runtime string
-	// sure is true for what only a process in a container sees. The
-	// others may remain on a disk that was made from an image.
+	// sure is true for what only a process in a container sees. The others may remain on a disk made from an image.
 	sure bool
 }
 
-// runtimes are the values of Runtime, the most specific first: what runs inside
-// or on top of another runtime comes before it.
+// runtimes are the values of Runtime, the most specific first: what runs inside of another comes before it.
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "podman", "docker", "lxc", "systemd-nspawn", "containerd", "other"}
 
 func (c *reader) decideInside(ctx context.Context) {
@@ -378,8 +368,7 @@ func (c *reader) decideInside(ctx context.Context) {
 	case sure, len(signs) > 0 && (layered || apart), layered && apart:
 		c.f.Inside = new(true)
 	case initial && rootKnown && !layered:
-		// A disk made from an image may hold such files; the process runs in
-		// the kernel's own namespaces, on a disk of its own.
+		// A disk made from an image may hold such files; this is the kernel's own namespaces and a disk of its own.
 		c.f.Inside = new(false)
 		return
 	default:
@@ -443,8 +432,7 @@ func (c *reader) signsOfFiles() []sign {
 			signs = append(signs, known)
 		}
 	}
-	// Written by systemd in a container, and by the container's manager (systemd's container
-	// interface). A disk that was made from an image may hold them.
+	// Written by systemd in a container, and by its manager. A disk that was made from an image may hold them.
 	for _, name := range []string{"/run/systemd/container", "/run/host/container-manager"} {
 		if manager, err := c.h.Text(name); err == nil && manager != "" {
 			signs = append(signs, sign{name, runtimeNamed(manager), false})
@@ -503,8 +491,7 @@ func (c *reader) signsOfPaths() (signs []sign) {
 	return signs
 }
 
-// layeredRoot reports whether the root is made of layers, as container
-// runtimes (and live systems) do it, and whether that is known.
+// layeredRoot reports whether the root is made of layers, as in containers and live systems, and whether that is known.
 func (c *reader) layeredRoot() (layered, known bool) {
 	m := mountAt(c.mounts, "/")
 	if m == nil {

@@ -13,9 +13,7 @@ type Mount struct {
 	// Major and Minor are the number of the device, of stat(2).
 	Major, Minor int
 	// Root is the folder in the file system that is mounted, Mountpoint where.
-	Root, Mountpoint string
-	// Options are those of the mount, VFSOptions those of the file system, separated by
-	// commas.
+	Root, Mountpoint    string
 	Options, VFSOptions string
 	// FSType is the type of the file system, Source its device or server.
 	FSType, Source string
@@ -26,8 +24,6 @@ func (m *Mount) ReadOnly() bool {
 	return slices.Contains(strings.Split(m.Options+","+m.VFSOptions, ","), "ro")
 }
 
-// The places of the fields before the optional ones, and the number of fields from the
-// separator on.
 const (
 	deviceField     = 2
 	rootField       = 3
@@ -37,9 +33,8 @@ const (
 	fromSeparator   = 4
 )
 
-// ParseMounts parses /proc/self/mountinfo, wherever the copy of it is read: the parser of
-// github.com/moby/sys exists on Linux only, and recordings are also judged on other systems. The
-// tests compare the two. A last line that lacks its newline was truncated and is left out.
+// ParseMounts parses /proc/self/mountinfo: the parser of github.com/moby/sys exists on Linux only. A last line that lacks its
+// newline was truncated and is left out.
 func ParseMounts(b []byte) ([]*Mount, error) {
 	var all []*Mount
 	for line := range bytes.Lines(b) {
@@ -88,8 +83,7 @@ func mountNumber(text string) int {
 	return n
 }
 
-// unescapeMount decodes the characters that the kernel writes as a backslash and three octal
-// digits: space, tab, newline, backslash and # (fs/seq_file.c, mangle_path).
+// unescapeMount decodes what the kernel writes as a backslash and three octal digits (fs/seq_file.c, mangle_path).
 func unescapeMount(field string) string {
 	if !strings.Contains(field, `\`) {
 		return field

@@ -1,5 +1,4 @@
-// Package env reads the variables that control how GPUs communicate: from the environment
-// and from the files of NCCL and RCCL.
+// Package env reads the variables that control how GPUs communicate: from the environment and the files of NCCL and RCCL.
 package env
 
 import (
@@ -37,8 +36,7 @@ const (
 	// MaxValue bounds the value of a variable, in bytes.
 	MaxValue     = 4 << 10
 	maxVariables = 1024
-	// confValue is how much of a name or a value NCCL takes from a file
-	// (buffers of 1024 bytes in setEnvFile, NCCL src/misc/param.cc).
+	// confValue is how much of a name or a value NCCL takes from a file (setEnvFile, NCCL src/misc/param.cc).
 	confValue = 1023
 )
 
@@ -89,10 +87,8 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// confFiles returns the files that NCCL and RCCL read, in order. A file that
-// NCCL_CONF_FILE names replaces the one in the home folder (since NCCL
-// 2.23; initEnvFunc, NCCL src/misc/param.cc). RCCL's names are those of its
-// documentation (environment variables, NCCL_CONF_FILE).
+// confFiles returns the files that NCCL and RCCL read, in order. A file that NCCL_CONF_FILE names replaces the one in the home
+// folder (since NCCL 2.23; initEnvFunc, NCCL src/misc/param.cc).
 func confFiles(home, conf string) (nccl, rccl []string) {
 	switch {
 	case conf != "":
@@ -104,8 +100,7 @@ func confFiles(home, conf string) (nccl, rccl []string) {
 	return append(nccl, "/etc/nccl.conf"), append(rccl, "/etc/rccl.conf")
 }
 
-// homeFolder returns the user's home, from HOME or the password file; it is
-// empty if neither states it.
+// homeFolder returns the user's home, from HOME or the password file; empty if neither states it.
 func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string {
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
@@ -125,9 +120,7 @@ func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string
 	return ""
 }
 
-// readConfFiles returns what one library's files set. The environment and an
-// earlier setting win, because the library sets a variable only when it is
-// not set yet.
+// readConfFiles returns what one library's files set. The environment and an earlier setting win.
 func readConfFiles(g *gather.Gathering, files []string, env map[string]string) []facts.Variable {
 	var variables []facts.Variable
 	taken := make(map[string]bool)
@@ -159,8 +152,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 	return variables
 }
 
-// noteMissingConf reports an NCCL_CONF_FILE that does not exist: settings that
-// somebody wrote have no effect then, and NCCL does not report it.
+// noteMissingConf reports an NCCL_CONF_FILE that does not exist, which NCCL does not.
 func noteMissingConf(g *gather.Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
 	shown := escape.Printable(conf, 200)
@@ -178,9 +170,7 @@ type brokenLine struct {
 	reason string
 }
 
-// parseConf parses a configuration file as NCCL does (setEnvFile, NCCL
-// src/misc/param.cc): a line that begins with # is a comment, one without =
-// is skipped, and in the others everything before the first = is the
+// parseConf parses a configuration file as NCCL does (setEnvFile, NCCL src/misc/param.cc): everything before the first = is the
 // name, blanks included.
 func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	number := 0
@@ -214,6 +204,5 @@ func IsVariableName(name string) bool {
 	})
 }
 
-// SteersCommunication reports whether a variable of this name controls how GPUs
-// communicate, and so belongs in EnvFacts.
+// SteersCommunication reports whether a variable of this name controls how GPUs communicate.
 func SteersCommunication(name string) bool { return host.SteersCommunication(name) }

@@ -1005,8 +1005,7 @@ type Library struct {
 
 // ImageFacts is what a container image says about itself.
 type ImageFacts struct {
-	// Form is what was read: "oci-layout", "oci-archive", "docker-archive",
-	// "root-folder", "root-tar" or "registry".
+	// Form is what was read: "oci-layout", "oci-archive", "docker-archive" or "root-folder".
 	Form string `json:"form"`
 	// Name is how the image calls itself, or the file.
 	Name string `json:"name,omitempty"`

@@ -15,14 +15,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// ErrUnrecognized is returned for a file that is neither a snapshot nor a
-// facts file.
+// ErrUnrecognized is returned for a file that is neither a snapshot nor a facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// OpenRecording reads a snapshot or a facts file and returns the one that it is. It is
-// recognized by its content, not by its name. A file that is neither gives
-// ErrUnrecognized. A facts file is read strictly: a field that is not
-// known, or that stands twice, is an error, which names its path.
+// OpenRecording reads a snapshot or a facts file, recognized by its content. A field of facts that is not known or stands twice
+// is an error.
 func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
@@ -39,8 +36,7 @@ func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	return nil, nil, fmt.Errorf("%s: %w", name, ErrUnrecognized)
 }
 
-// IsRecording reports whether a file that begins so is a snapshot or a facts
-// file, or means to be one.
+// IsRecording reports whether a file that begins so means to be a snapshot or a facts file.
 func IsRecording(head []byte) bool {
 	return isSnapshot(head) || factsHead.Get().Match(head)
 }
@@ -63,21 +59,16 @@ func WriteFacts(w io.Writer, f *facts.Facts) error {
 	return nil
 }
 
-// RedactFacts returns a copy in which names of hosts, users, jobs and images, serial
-// numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
-// by the same one.
+// RedactFacts returns a copy in which names, serial numbers, UUIDs, addresses and secrets are replaced by stand-ins.
 func RedactFacts(f *facts.Facts) *facts.Facts { return Redact(NewRedactor(), f) }
 
-// Redact studies a value and returns a copy of it in which all strings are
-// redacted: facts, or what was made of them.
+// Redact studies a value and returns a copy of it in which all strings are redacted.
 func Redact[T any](r *Redactor, v T) T {
 	r.Study(v)
 	return redact.Value(r, v)
 }
 
-// Redactor replaces what identifies a machine, its network or its users by
-// stand-ins, in texts and in values. It is the one that snapshots are redacted
-// with.
+// Redactor replaces what identifies a machine, its network or its users by stand-ins, as in snapshots.
 type Redactor = redact.Redactor
 
 // NewRedactor returns a redactor that has seen nothing yet.

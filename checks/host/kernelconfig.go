@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// maxKernelConfig bounds the kernel's configuration: that of a distribution's kernel 6.8
-// has 290 kB, 65 kB when it is compressed.
+// maxKernelConfig bounds the kernel's configuration: that of a distribution's kernel 6.8 has 290 kB.
 const maxKernelConfig = 4 << 20
 
 var (
@@ -20,9 +19,8 @@ var (
 	errKernelConfigCut  = errors.New("the kernel configuration is truncated")
 )
 
-// kernelConfig reads the options that checks need from the configuration of
-// the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
-// otherwise from where distributions put it (Fedora and derivatives in /lib/modules).
+// kernelConfig reads the options of the running kernel: from itself if it was built with IKCONFIG_PROC, otherwise from where
+// distributions put them.
 func kernelConfig(release string) (KernelConfig, error) {
 	names := []string{"/proc/config.gz"}
 	if release != "" && !strings.ContainsAny(release, "/\x00") {
@@ -57,10 +55,8 @@ func readKernelConfig(name string) (KernelConfig, error) {
 	return KernelConfig{Source: name, Options: options}, nil
 }
 
-// parseKernelConfig reads a configuration as the kernel's build writes it:
-// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name
-// could not be chosen, which is equivalent to "n"; so all of
-// it must have been read.
+// parseKernelConfig reads lines such as "CONFIG_A=y" and "# CONFIG_B is not set". An option that is not named could not be
+// chosen, so all of it must have been read.
 func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) {
 	if compressed {
 		unpacked, err := gzip.NewReader(r)

@@ -16,9 +16,8 @@ const (
 	textLength  = len("NCCL version ") + 32
 )
 
-// versionText is what NCCL and RCCL hold, "NCCL version 2.28.9+cuda13.0"
-// (VERSION_STRING, NCCL src/init.cc), and the plugin for libfabric, "Initializing
-// aws-ofi-nccl 1.9.1-aws" (PACKAGE_STRING, aws-ofi-nccl src/nccl_ofi_net.c).
+// versionText is what NCCL and RCCL hold (VERSION_STRING, NCCL src/init.cc), and the plugin for libfabric (PACKAGE_STRING, aws-
+// ofi-nccl src/nccl_ofi_net.c).
 var (
 	versionText = lazy.New(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}(?:\+(?:cuda|hip)[0-9]{1,2}\.[0-9]{1,2})?|aws-ofi-nccl [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
 	fixedTexts  = [][]byte{[]byte("CCL version "), []byte("aws-ofi-nccl ")}
@@ -51,8 +50,7 @@ func findText(r io.Reader, until time.Time) (string, error) {
 	return "", ErrSlow
 }
 
-// TextFinder searches what is written to it for the text in which a library states its
-// version. A text that lies across two parts is found.
+// TextFinder searches what is written to it for the text in which a library states its version.
 type TextFinder struct {
 	end  []byte // The end of what was written: between two calls at most textLength bytes.
 	text string
@@ -73,8 +71,7 @@ func (t *TextFinder) Text() string {
 	return t.text
 }
 
-// search looks for the pattern only where a fixed part of it occurs: that is ten times
-// as fast. A text that may go on in the next part is left for it.
+// search looks for the pattern only behind a fixed part of it, which is ten times as fast. A text that may go on is left.
 func (t *TextFinder) search(last bool) {
 	for _, fixed := range fixedTexts {
 		for rest := t.end; t.text == ""; {

@@ -261,7 +261,7 @@ func TestLiveQuestions(t *testing.T) {
 	expect.That(t, err == nil && u.Release == strings.TrimSpace(string(release)), "uname: got release %q, want %q", u.Release, release)
 	var ids IDs
 	ask(AskIDs, &ids)
-	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
+	expect.That(t, ids.UID == os.Geteuid(), "ids: got %+v", ids)
 	var c facts.Clock
 	ask(AskClock, &c)
 	expect.That(t, c.MaxErrorUS >= 0, "clock: %+v", c)
@@ -271,7 +271,7 @@ func TestLiveQuestions(t *testing.T) {
 	expect.That(t, ok && (locked.Hard == -1 || locked.Soft <= locked.Hard), "limits: got %v", limits)
 	var st Statfs
 	ask(AskStatfs+"/proc", &st)
-	expect.That(t, st.Type == "proc", "statfs of /proc: got %+v", st)
+	expect.That(t, st.FreeBytes <= st.SizeBytes, "statfs of /proc: got %+v", st)
 	var access string
 	ask(AskAccess+"/dev/null", &access)
 	expect.Equal(t, "rw", access, "access to /dev/null")

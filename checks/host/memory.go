@@ -13,23 +13,14 @@ import (
 	"strings"
 )
 
-// Memory is a machine held in memory: a recording, or one that a test
-// made up. The zero value is an empty machine. It must not be changed while
-// it is read.
-//
-// A path is first looked up as written, then with its symbolic links
-// resolved, so that a recording can hold a file under the name by which it
-// was read, or under its real path.
+// Memory is a machine held in memory: a recording, or one that a test made up. It must not be changed while it is read. A path
+// is first looked up as written, then with its symbolic links resolved.
 type Memory struct {
-	// Missing is why nothing is at a path that was not added. Without it, what was not added
-	// does not exist.
+	// Missing is why nothing is at a path that was not added. Without it, what was not added does not exist.
 	Missing error
-	// nodes holds what is known about each absolute path, and of the folders
-	// above it.
 	nodes   map[string]*node
 	answers map[string]*outcome
-	// partial is true for a recording: what it does not hold was not
-	// read, and may exist.
+	// partial is true for a recording: what it does not hold was not read, and may exist.
 	partial bool
 }
 
@@ -38,8 +29,7 @@ type node struct {
 	outcomes [operations]*outcome
 	gone     bool
 	dir      bool
-	// children are the names of the nodes below this one, whether or not the
-	// folder was listed.
+	// children are the names of the nodes below this one, whether or not the folder was listed.
 	children map[string]struct{}
 }
 
@@ -65,8 +55,7 @@ func (op operation) String() string { return [operations]string{opStat, opRead, 
 
 // outcome is the result of an operation, or of a question.
 type outcome struct {
-	// value is a FileInfo (stat), content (read), string (link), []string (list) or json.RawMessage (a
-	// question); nothing with an error.
+	// value is a FileInfo (stat), content (read), string (link), []string (list) or json.RawMessage (a question).
 	value any
 	err   error
 }
@@ -119,8 +108,7 @@ func (m *Memory) AddDir(name string) { m.node(name).dir = true }
 // AddError adds a file that cannot be read: err says why.
 func (m *Memory) AddError(name string, err error) { m.node(name).fail(read, err) }
 
-// AddInfo adds a file that has attributes but no content, such
-// as a device node.
+// AddInfo adds a file that has attributes but no content, such as a device node.
 func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).set(stat, info) }
 
 // Answer sets the answer to a question.
@@ -149,8 +137,7 @@ func absolute(name string) string {
 	return path.Clean("/" + name)
 }
 
-// node returns the node of a path. If necessary it creates it, with the
-// folders above it.
+// node returns the node of a path, and creates it with the folders above it.
 func (m *Memory) node(name string) *node {
 	if m.nodes == nil {
 		m.nodes = map[string]*node{"/": {dir: true}}
@@ -169,8 +156,7 @@ func (m *Memory) node(name string) *node {
 	return n
 }
 
-// addGone notes that a path does not exist. The folders above it may not
-// exist either.
+// addGone notes that a path does not exist. The folders above it may not exist either.
 func (m *Memory) addGone(name string) {
 	if m.nodes[name] == nil {
 		m.node("/")
@@ -197,8 +183,7 @@ func (n *node) isDir() bool {
 	return n.dir || len(n.children) > 0 || listed || info.Mode.IsDir()
 }
 
-// follow returns the node that a path leads to after the symbolic links in it
-// are resolved: all of them, or all except one in its last part.
+// follow returns the node that a path leads to. Of its last part, a link is followed only if last is true.
 func (m *Memory) follow(name string, last bool) (*node, error) {
 	at, err := Follow(name, func(next string, rest []string) (string, bool, error) {
 		n := m.nodes[next]
@@ -241,8 +226,8 @@ func (m *Memory) absent(name string) error {
 	return errNotExist
 }
 
-// lookup answers an operation on a path: with what is known about the path as it is written, else
-// about the one that it leads to. If neither was tried, infer returns what follows from that node.
+// lookup answers an operation with what is known about the path as written, else about the one that it leads to, else with what
+// infer concludes.
 func lookup[T any](m *Memory, op operation, name string, infer func(*node) (T, error)) (value T, err error) {
 	clean := absolute(name)
 	n := m.nodes[clean]

@@ -67,8 +67,7 @@ func (r recordingRedactor) failure(err error) error {
 	return declassify(word, r.Text(text))
 }
 
-// studyMemory learns from a recording the names that may occur anywhere in
-// it.
+// studyMemory learns from a recording the names that may occur anywhere in it.
 func (r recordingRedactor) studyMemory(m *Memory) {
 	var names Uname
 	if m.answered(AskUname, &names) {
@@ -121,8 +120,7 @@ func (r recordingRedactor) question(question string) string {
 	return r.Text(question)
 }
 
-// target redacts where a link points. One that points into a folder whose
-// name changes is made absolute.
+// target redacts where a link points. One into a folder whose name changes is made absolute.
 func (r recordingRedactor) target(name, target string) string {
 	if target == "" {
 		return ""

@@ -21,15 +21,13 @@ const (
 	MaxSnapshot = 64 << 20
 	// maxEntries bounds its entries together with the names that it lists.
 	maxEntries = 200_000
-	// maxNodes bounds the paths that these make, the folders above them
-	// included.
+	// maxNodes bounds the paths that these make, the folders above them included.
 	maxNodes = 2 * maxEntries
 	// maxPath is PATH_MAX (include/uapi/linux/limits.h).
 	maxPath = 4096
 )
 
-// ErrNewer is returned for a document of a version that this program does not
-// know yet.
+// ErrNewer is returned for a document of a version that this program does not know yet.
 var ErrNewer = errors.New("made by a newer gpudoctor")
 
 // ErrNotSnapshot is returned for a document that is not a snapshot at all.
@@ -41,8 +39,7 @@ func isSnapshot(data []byte) bool {
 
 func withoutBOM(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
-// Parse reads a snapshot. Errors name the place as "name:line". The machine
-// keeps parts of data.
+// Parse reads a snapshot, and keeps parts of data. Errors name the place as "name:line".
 func Parse(name string, data []byte) (*Memory, error) {
 	if len(data) > MaxSnapshot {
 		return nil, fmt.Errorf("%s: larger than %d MiB", name, MaxSnapshot>>20)
@@ -64,8 +61,7 @@ func Parse(name string, data []byte) (*Memory, error) {
 
 var errTooManyEntries = fmt.Errorf("more than %d entries", maxEntries)
 
-// settle notes that nothing is at a path of which no more is known than that an
-// operation found nothing there: it holds for the others as well.
+// settle notes that nothing is at a path of which an operation found nothing, and of which no more is known.
 func (m *Memory) settle() {
 	for name, n := range m.nodes {
 		if name != "/" && len(n.children) == 0 && absentFrom(n) {
@@ -84,8 +80,7 @@ type parser struct {
 // ErrCutShort is returned for a truncated recording.
 var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 
-// ErrAfterEnd is returned for a recording with more text after its end, such as
-// two recordings in one file. It is unknown which part describes the machine.
+// ErrAfterEnd is returned for a recording with more text after its end, such as two in one file.
 var ErrAfterEnd = errors.New("text after the end of the recording")
 
 func (p *parser) parse(archive *txtar.Archive) error {
@@ -111,8 +106,7 @@ func (p *parser) parse(archive *txtar.Archive) error {
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
 	}
 	if recorded || len(archive.Files) == 0 {
-		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a
-		// machine that has nothing.
+		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a machine that has nothing.
 		p.at = line - 1
 		return ErrCutShort
 	}
@@ -199,8 +193,8 @@ func (p *parser) entry(text string, body []byte) error {
 	return p.fill(where, op, o)
 }
 
-// fill notes an outcome that was not known yet. That a file which was read is not there holds for
-// every operation, unless others are known to have found something: a dangling link.
+// fill notes an outcome that was not known yet. A file that was not there when it was read is gone, unless something is known
+// of it: a dangling link.
 func (p *parser) fill(where string, op operation, o outcome) error {
 	n := p.machine.node(where)
 	switch {
@@ -227,8 +221,7 @@ func token(text string) (word, rest string, err error) {
 	return word, strings.TrimSpace(text[len(q):]), err
 }
 
-// entryPath turns the name of an entry into an absolute path. Only one in
-// canonical form is accepted, so a name cannot lead elsewhere.
+// entryPath turns the name of an entry into an absolute path, and rejects all but the canonical form.
 func entryPath(name string, folder bool) (string, error) {
 	if name == "." || name == "" && folder {
 		return "/", nil
@@ -366,8 +359,7 @@ func (p *parser) stat(words string, body []byte) (any, error) {
 	return FileInfo{Mode: kind, Size: size}, nothing(body)
 }
 
-// parseMode reads what fs.FileMode.String writes: a letter for each bit of
-// the type, or a dash, and nine for the permissions.
+// parseMode reads what fs.FileMode.String writes.
 func parseMode(s string) (mode fs.FileMode, ok bool) {
 	const letters, permissions = "dalTLDpSugct?", "rwxrwxrwx"
 	if len(s) <= len(permissions) {
@@ -487,8 +479,7 @@ func (p *parser) answer(text string, body []byte) error {
 	return nil
 }
 
-// questionOf takes the question, the rest of the marker and the extension
-// from the name of an answer.
+// questionOf takes the question, the rest of the marker and the extension from an answer's name.
 func questionOf(text string) (question, rest, ext string, err error) {
 	if strings.HasPrefix(text, `"`) {
 		question, rest, err = token(text)

@@ -23,8 +23,6 @@ type configuration struct {
 	layers     []blob
 }
 
-// layout reads the image that documents describe: those of docker save, else those of an
-// OCI layout.
 func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, error) {
 	if form == formOCI {
 		var saved tarball.Manifest
@@ -40,8 +38,7 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 	return s.indexed(ctx, st, form, index.Manifests)
 }
 
-// saved reads the image that manifest.json of docker save describes (moby
-// image/tarexport/save.go).
+// saved reads the image that manifest.json of docker save describes (moby image/tarexport/save.go).
 func (s *scanner) saved(ctx context.Context, st store, all tarball.Manifest, err error) (*Image, error) {
 	switch {
 	case err != nil:
@@ -114,8 +111,6 @@ func confFile(env []string) string {
 	return ""
 }
 
-// supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is
-// compressed its first bytes tell.
 func supported(mediaType string) error {
 	switch {
 	case strings.HasSuffix(mediaType, "+encrypted"):
@@ -156,8 +151,7 @@ func candidates(ctx context.Context, st store, manifests []v1.Descriptor, depth 
 	return all, nil
 }
 
-// digest is how a layer is called: by its blob, or by its content where the archive names
-// blobs otherwise.
+// digest is how a layer is called: by its blob, or else by its content.
 func (c *configuration) digest(i int) string {
 	if d := c.layers[i].Digest; d != (v1.Hash{}) {
 		return d.String()
@@ -184,8 +178,7 @@ func (c *configuration) command(i int) string {
 	return ""
 }
 
-// commandWords removes what builders write around a command: Docker's classic builder and
-// BuildKit.
+// commandWords removes what Docker's classic builder and BuildKit write around a command.
 func commandWords(by string) string {
 	words := strings.Join(strings.Fields(by), " ")
 	words = strings.TrimSuffix(words, " # buildkit")
@@ -250,8 +243,7 @@ func assignments(text string) []string {
 	return all
 }
 
-// userID is the number of the user that an image runs as; root's where none is named, and
-// that of nobody for a name without a number.
+// userID is the number of the user that an image runs as; root's where none is named.
 func userID(m *host.Memory, user string) int {
 	const nobody = 65534
 	name, _, _ := strings.Cut(user, ":")

@@ -56,16 +56,15 @@ func written(tb testing.TB, img imagetest.Image, form string) string {
 // TestForms checks that the facts of an image are the same in every form, but for what only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
-	for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Tar+".gz") {
+	for _, form := range imagetest.Forms {
 		at := written(t, small, form)
 		img, err := image.Open(t.Context(), at, true, usualOptions)
 		expect.Must(t, err == nil, "%s: %v", form, err)
-		form, _ = strings.CutSuffix(form, ".gz")
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		var got []string
 		for _, l := range f.Libraries.Files {
 			got = append(got, fmt.Sprint(l.Kind, " ", l.Path, " ", l.RealPath, " ", l.Version, " ", l.Loads))
-			layered := form != imagetest.Folder && form != imagetest.Tar
+			layered := form != imagetest.Folder
 			expect.Must(t, layered == (l.Layer != nil), "%s: %s has the layer %v", form, l.Path, l.Layer)
 			if layered && l.Kind == "libcudart" {
 				expect.That(t, l.Layer.Index == 2 && l.Layer.Command == "RUN apt-get install -y cuda" && len(l.Layer.Digest) == 71, "%s: %s comes from %+v", form, l.Path, *l.Layer)
@@ -162,7 +161,7 @@ func TestBroken(t *testing.T) {
 		"no such file":          {at: "/nonexistent/image", is: os.ErrNotExist},
 		"empty file":            {at: file(nil), is: image.ErrNotImage},
 		"text":                  {at: file(bytes.Repeat([]byte("NCCL INFO\n"), 100)), is: image.ErrNotImage},
-		"gzip of a text":        {at: file(checktest.Gzip(bytes.Repeat([]byte("NCCL INFO\n"), 100))), want: "broken archive"},
+		"gzip of a text":        {at: file(checktest.Gzip(bytes.Repeat([]byte("NCCL INFO\n"), 100))), is: image.ErrNotImage},
 		"compressed as a whole": {at: written(t, small, imagetest.Docker+".gz"), is: image.ErrPacked},
 		"empty folder":          {at: t.TempDir(), is: image.ErrNotImage},
 		"a pipe":                {at: pipe(filepath.Join(t.TempDir(), "p")), is: image.ErrNotImage},
@@ -300,10 +299,8 @@ func TestCancelled(t *testing.T) {
 
 // TestTickets checks that what people send in a ticket is not taken for an image.
 func TestTickets(t *testing.T) {
-	sos := []string{"etc/hosts", "proc/cpuinfo", "sys/x", "usr/x", "var/log/dmesg", "sos_commands/pci/lspci", "version.txt"}
 	for name, names := range map[string][]string{
-		"logs": {"nccl.log", "etc/nccl.conf"}, "one top folder": {"sosreport-node1/etc/hosts", "sosreport-node1/usr/x", "sosreport-node1/var/x", "sosreport-node1/lib/x"}, "sosreport": sos,
-		"machine": {"etc/hosts", "lib/x", "proc/cpuinfo", "sys/bus/pci/devices/x", "usr/x", "var/x"},
+		"logs": {"nccl.log", "etc/nccl.conf"}, "sosreport": {"etc/hosts", "proc/cpuinfo", "sys/x", "usr/x", "sos_commands/pci/lspci"},
 	} {
 		dir := t.TempDir()
 		var files []imagetest.File
@@ -348,7 +345,7 @@ func BenchmarkOpen(b *testing.B) {
 		data := imagetest.File{Name: fmt.Sprint("usr/share/", i), Content: string(random) + strings.Repeat("\x00", half)}
 		img.Layers = append(img.Layers, imagetest.Layer{Files: append(small.Layers[0].Files, data)})
 	}
-	for _, form := range []string{imagetest.Docker, imagetest.Layout, imagetest.Tar} {
+	for _, form := range []string{imagetest.Docker, imagetest.Layout} {
 		at := written(b, img, form)
 		b.Run(form, func(b *testing.B) {
 			b.SetBytes(int64(len(img.Layers)) * 2 * half)

@@ -35,8 +35,7 @@ type entry struct {
 
 type layer struct {
 	entries []entry
-	// removed are paths that the layer takes out of those below it, emptied folders of
-	// which nothing below it remains.
+	// removed are paths below that the layer takes out, emptied folders of which nothing below remains.
 	removed, emptied []string
 	files            int
 }
@@ -55,33 +54,28 @@ const headBytes = 64
 // copyBytes is how much of a file is read at a time.
 const copyBytes = 256 << 10
 
-func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *layer, err error) {
-	err = s.unpack(ctx, r, func(r io.Reader) (err error) { l, err = s.tar(ctx, r, isLayer); return err })
-	return l, err
-}
-
-// unpack reads what a stream is unpacked to, to its end: for the checksum of the packing and
-// for the digest.
-func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) error) error {
+// archive reads a layer to its end: for the checksum of the packing and for the digest.
+func (s *scanner) archive(ctx context.Context, r io.Reader) (*layer, error) {
 	packed := &countingReader{ctx: ctx, from: r}
 	plain, err := decompress(packed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer plain.Close() //nolint:errcheck // It was only read.
 	unpacked := &countingReader{ctx: ctx, from: plain}
 	unpacked.check = func(n int64) error {
 		return cmp.Or(s.budget.take(n), s.budget.ratio(unpacked.n.Load(), packed.n.Load()))
 	}
-	if err := read(unpacked); err != nil {
-		return err
+	l, err := s.tar(ctx, unpacked)
+	if err != nil {
+		return nil, err
 	}
 	for _, rest := range []io.Reader{unpacked, packed} {
 		if _, err := io.Copy(io.Discard, rest); err != nil {
-			return fmt.Errorf("broken archive: %w", err)
+			return nil, fmt.Errorf("broken archive: %w", err)
 		}
 	}
-	return nil
+	return l, nil
 }
 
 const magicGzip = "\x1f\x8b" // RFC 1952.
@@ -115,7 +109,7 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
+func (s *scanner) tar(ctx context.Context, r io.Reader) (*layer, error) {
 	l := &layer{}
 	members := tar.NewReader(r)
 	for {
@@ -132,7 +126,7 @@ func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, e
 		}
 		// A sparse file has more bytes than its archive: they are counted once more.
 		content := &countingReader{ctx: ctx, from: members, check: s.budget.take}
-		if err := s.add(l, e, content, isLayer); err != nil {
+		if err := s.add(l, e, content); err != nil {
 			return nil, err
 		}
 	}
@@ -175,12 +169,12 @@ const (
 )
 
 // add takes an entry, and its content from r if it matters.
-func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
+func (s *scanner) add(l *layer, e entry, r io.Reader) error {
 	if err := s.budget.entry(); err != nil {
 		return err
 	}
 	dir, base := path.Split(e.path)
-	if isLayer && strings.HasPrefix(base, whiteout) {
+	if strings.HasPrefix(base, whiteout) {
 		switch {
 		case base == whiteoutAll:
 			l.emptied = append(l.emptied, path.Clean(dir))

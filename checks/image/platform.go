@@ -12,12 +12,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Platform is the processor that an image is for, as its index and its configuration call
-// it: amd64, or arm64 with the variant v8.
+// Platform is the processor that an image is for: amd64, or arm64 with the variant v8.
 type Platform struct {
 	Architecture, Variant string
-	// Required is true where an image for another platform must be rejected, even if there
-	// is only one.
+	// Required is true where an image for another platform must be rejected, even if there is only one.
 	Required bool
 }
 
@@ -44,8 +42,7 @@ func (p Platform) spec() v1.Platform {
 	return v1.Platform{OS: "linux", Architecture: cmp.Or(p.Architecture, DefaultArchitecture), Variant: p.Variant}
 }
 
-// takes reports whether the only image that there is will do. Its configuration may lack the
-// architecture or the variant.
+// takes reports whether the only image will do. Its configuration may lack the architecture or the variant.
 func (p Platform) takes(of v1.Platform) bool {
 	of.Variant = cmp.Or(of.Variant, p.Variant)
 	return !p.Required || of.Architecture == "" || of.Satisfies(p.spec())

@@ -85,8 +85,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxDocument bounds a manifest or a configuration (distribution-spec: registries take
-// manifests of 4 MiB).
+// maxDocument bounds a manifest or a configuration: registries take manifests of 4 MiB.
 const maxDocument = 4 << 20
 
 func decode(ctx context.Context, st store, kind string, b blob, into any) error {
@@ -123,8 +122,7 @@ func folderStore(root *os.Root) store {
 	}
 }
 
-// openRegular opens a file in a folder, which no link leaves, without waiting for the writer
-// of a pipe.
+// openRegular opens a file in a folder, which no link leaves, without waiting for the writer of a pipe.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

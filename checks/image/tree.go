@@ -69,8 +69,7 @@ func (t *tree) isDir(name string) bool {
 	return ok && n.mode.IsDir()
 }
 
-// real is a path after the links in its folders are followed; empty if they lead in a circle,
-// where nothing can be found.
+// real is a path after the links in its folders are followed; empty if they lead in a circle.
 func (t *tree) real(name string) string {
 	folder, err := host.Follow(path.Dir(name), func(at string, _ []string) (string, bool, error) {
 		n, ok := t.nodes[at]

@@ -22,7 +22,7 @@ func imageCommand() *cli.Command {
 		Usage:     "examine a container image without running it",
 		ArgsUsage: "IMAGE",
 		Description: `IMAGE is an OCI layout (folder or tar), an archive of docker save or podman save,
-a root folder, the tar archive of one (docker export), or / for this system. Layers may
+a root folder, or / for this system. Layers may
 be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
 
 An image in a registry is saved first: skopeo copy docker://REF oci-archive:image.tar.

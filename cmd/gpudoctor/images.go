@@ -14,7 +14,7 @@ import (
 )
 
 // takesImages is what the command image takes, for hints.
-const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
+const takesImages = "an image is an OCI layout, an archive of docker save or podman save, or a root folder"
 
 // errImageDeadline is the cause of a reading that took too long.
 var errImageDeadline = errors.New("the deadline was reached (--deadline)")

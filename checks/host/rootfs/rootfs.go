@@ -1,6 +1,5 @@
-// Package rootfs reads a machine from a copy of its files: a folder or an archive that holds
-// what /sys and /proc show, such as those of hwloc-gather-topology and sosreport. What the copy
-// lacks is unknown: it may exist on the machine.
+// Package rootfs reads a machine from a copy of its /sys and /proc, such as those of hwloc-gather-topology and sosreport. What
+// the copy lacks may exist on the machine.
 package rootfs
 
 import (
@@ -18,8 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// Bounds of a tree. Of a machine with 8 GPUs and 500 PCI functions, 15,000 files and links
-// with 2 MB are kept.
+// Bounds of a tree. Of a machine with 8 GPUs, 15,000 files and links with 2 MB are kept.
 const (
 	maxEntries = 60_000
 	maxKept    = 24 << 20
@@ -129,8 +127,7 @@ func (m *Machine) Host() *host.Host {
 	return host.New(s)
 }
 
-// content is a file's content as the kernel gave it. An archiver that was told a size of a page
-// and read less fills it up with zeros (GNU tar, "file shrank").
+// content is a file's content without the zeros with which GNU tar fills up what has less than a page ("file shrank").
 func content(at string, data []byte) []byte {
 	switch {
 	case !strings.HasPrefix(at, "/sys/"):
@@ -141,11 +138,9 @@ func content(at string, data []byte) []byte {
 	return bytes.TrimRight(data, "\x00")
 }
 
-// config is the part of a PCI function's config space that was shown to who copied it: without
-// root it is the header, and the rest is filled up.
+// config is the part of a PCI function's config space that was shown to who copied it: without root, the header.
 func config(data []byte) []byte {
-	// The header's size, and the bit of its status that promises capabilities
-	// (include/uapi/linux/pci_regs.h, PCI_STATUS_CAP_LIST). They follow the header.
+	// The bit of the header's status that promises capabilities (include/uapi/linux/pci_regs.h, PCI_STATUS_CAP_LIST).
 	const header, status, capabilities = 64, 6, 0x10
 	if len(data) > header && data[status]&capabilities != 0 && len(bytes.Trim(data[header:], "\x00")) == 0 {
 		return data[:header]
@@ -158,8 +153,6 @@ type source struct {
 	cut bool
 }
 
-// ReadDir returns the names in a folder, sorted. Of those above /sys and /proc it is unknown what
-// they hold.
 func (s *source) ReadDir(name string) ([]string, error) {
 	names, err := s.Memory.ReadDir(name)
 	if err != nil {

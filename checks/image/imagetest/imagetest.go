@@ -56,14 +56,13 @@ type File struct {
 // The forms.
 const (
 	Folder  = "root-folder"
-	Tar     = "root-tar"
 	Docker  = "docker-archive"
 	Layout  = "oci-layout"
 	Archive = "oci-archive"
 )
 
 // Forms are all of them.
-var Forms = []string{Folder, Tar, Docker, Layout, Archive}
+var Forms = []string{Folder, Docker, Layout, Archive}
 
 // Write makes an image in a new folder, and returns where it is.
 func Write(tb testing.TB, img Image, form string) string {
@@ -75,8 +74,6 @@ func Write(tb testing.TB, img Image, form string) string {
 		expect.NoError(tb, os.Mkdir(at, 0o755))
 		runTar(tb, img.flat(tb), "-x", "--no-same-owner", "-C", at, "-f", "-")
 		return at
-	case Tar:
-		expect.NoError(tb, os.WriteFile(archive, expect.Value(io.ReadAll(img.flat(tb)))(tb), 0o600))
 	case Docker:
 		ref := expect.Value(name.NewTag("example.com/image:latest"))(tb)
 		expect.NoError(tb, tarball.WriteToFile(archive, ref, img.build(tb, types.DockerLayer)))

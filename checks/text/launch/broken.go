@@ -18,8 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// IsManifest reports whether a text should be YAML or JSON from its first line to its last: by its
-// name, or by the way it begins.
+// IsManifest reports whether a text should be YAML or JSON from its first line to its last.
 func IsManifest(name, text string) bool {
 	is, _ := manifestLanguage(name, text)
 	return is
@@ -36,8 +35,7 @@ func manifestLanguage(name, text string) (is, isJSON bool) {
 	return parse.BeginsObject(text)
 }
 
-// checkedWhole reports whether ended says where the text that is being read is broken. A template is
-// not YAML before it is filled in.
+// checkedWhole reports whether ended says where the text is broken. A template is not YAML before it is filled in.
 func checkedWhole(s *reading) bool {
 	return IsManifest(s.Source(), s.Text()) && !isTemplated(s.Text())
 }
@@ -87,8 +85,7 @@ func (s *reading) fault() fault {
 	lines := strings.SplitAfter(text, "\n")
 	documents, err := s.whole()
 	if err != nil {
-		// The parser names the line where the broken part begins, or none. It needs the lines up to this one
-		// to fail in this way.
+		// The parser names the line where the broken part begins, or none. It fails in this way from this line on.
 		f.line = 1 + sort.Search(len(lines)-1, func(i int) bool {
 			_, sooner := yamlNodes(strings.Join(lines[:i+1], ""))
 			return sooner != nil && sooner.Error() == err.Error()

@@ -197,8 +197,8 @@ func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
 }
 
-// readCommand takes from a program's arguments how many ranks it should
-// run. It also reads a command inside one word ("bash -c '...'").
+// readCommand takes from a program's arguments how many ranks it should run, also from a script in one of them ("bash -c
+// '...'").
 func readCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
 		if !strings.ContainsAny(word, " \n") || i == 0 {
@@ -401,8 +401,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	return true
 }
 
-// readContainer reads the options of docker run or of apptainer, and what runs in the container. It reports false
-// for what is prose.
+// readContainer reads the options of docker run or of apptainer, and what runs in the container; false for what is prose.
 func readContainer(l *facts.Launch, program string, words []string) bool {
 	f, rest, open := familyOf(program), words, ""
 	for {

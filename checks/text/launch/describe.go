@@ -44,8 +44,7 @@ var (
 	describeMount = lazy.New(`^( *)(/\S*) from (\S+) \(.*`)
 )
 
-// describeForms are the lines of a manifest that say the same as fields of a container or a volume, and as the lines
-// below a field.
+// describeForms are the lines of a manifest that say the same as fields of a container or a volume, and as those below a field.
 var describeForms = map[string]string{
 	"Image": "  image: {value}", "Limits": "  limits:", "Requests": "  requests:", "Type": "  {value}:",
 	"Command": "  command:", "Args": "  args:", "Environment": "  env:", "Mounts": "  volumeMounts:",

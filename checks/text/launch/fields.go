@@ -107,8 +107,7 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 	}
 }
 
-// environment reads variables: a mapping, a list of "NAME=value", or one of mappings with a name and a value. One without a value has that
-// of the shell.
+// environment reads variables: a mapping, a list of "NAME=value", or one of mappings with a name and a value.
 func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {

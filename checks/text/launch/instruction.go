@@ -39,8 +39,7 @@ var (
 	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
-// Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
-// between the lines of an instruction they do not end it.
+// Line reads the next line, and reports whether it belongs to a Dockerfile, as comments and blank lines do.
 func (f *Dockerfile) Line(l parse.Line) bool {
 	text := strings.TrimSpace(l.Text)
 	isBlank := text == "" || strings.HasPrefix(text, "#")

@@ -249,8 +249,7 @@ var (
 	plainKeys = map[string]bool{"spec": true, "template": true, "items": true, "containers": true, "services": true, "jobTemplate": true}
 )
 
-// stands notes where a part of a launch stands; n may be nil. An alias is looked
-// up where it points to: the text stands there.
+// stands notes where a part of a launch stands; n may be nil. An alias is looked up where it points to.
 func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	if n = parse.YAMLResolve(n); n != nil && part != "" {
 		noteLine(l, part, w.at(n).Number)
@@ -330,8 +329,7 @@ func (c *yamlContext) count(text string) {
 	}
 }
 
-// list is a list's entries; a plain value is a list of one. A list that is longer than
-// what is read of it is not understood.
+// list is a list's entries; a plain value is a list of one. A list that is too long is not understood.
 func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
 	switch n = parse.YAMLResolve(n); {
 	case n == nil || n.Kind == yaml.MappingNode || n.Tag == "!!null":

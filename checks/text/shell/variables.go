@@ -13,8 +13,7 @@ type Variables struct {
 	events []event
 	// blocks are the lines of the outermost branches, loops, functions and subshells.
 	blocks []Span
-	// foreign is the first line that runs another file or text in this shell, which may set
-	// any variable; 0 where none does.
+	// foreign is the first line that runs another file or text in this shell, which may set any variable; 0 for none.
 	foreign int
 	// exported are the variables that the programs of the script get, and all is true if they get every one.
 	exported map[string]bool
@@ -171,8 +170,7 @@ func (s *Variables) set(c *Command, name string, w Word) {
 	s.add(c, event{line: c.Line, name: name, value: w.Value, known: !c.Maybe && simple(w.Value)})
 }
 
-// simple reports whether a value can stand for a reference in a command line as it is: it
-// refers to nothing, and has no sign that means something to a shell.
+// simple reports whether a value can stand for a reference in a command line as it is.
 func simple(value string) bool {
 	return !Refers(value) && !strings.ContainsAny(value, "$`\"'\\;&|<>()#*?\n")
 }
