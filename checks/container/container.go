@@ -349,7 +349,7 @@ type sign struct {
 	sure bool
 }
 
-// runtimes are the values of Runtime, the most specific first: what runs inside of another comes before it.
+// runtimes are the values of Runtime, the most specific first: what runs in another comes before it.
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "podman", "docker", "lxc", "systemd-nspawn", "containerd", "other"}
 
 func (c *reader) decideInside(ctx context.Context) {

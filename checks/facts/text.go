@@ -428,8 +428,8 @@ type Launch struct {
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
 	// User is the user that it runs as, by name or number; empty is the default.
 	User string `json:"user,omitempty"`
-	// Packages are those that a Dockerfile installs, without versions; PythonPackages are those that pip,
-	// uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
+	// Packages are those that a Dockerfile installs, without versions; PythonPackages are those of NCCL
+	// that pip, uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
 	Packages       []string `json:"packages,omitempty"`
 	PythonPackages []string `json:"python_packages,omitempty"`
 	// CPUOnly is true of a program that is told to use no GPU: --device=cpu, --backend=gloo,

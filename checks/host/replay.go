@@ -465,12 +465,11 @@ func (p *parser) answer(text string, body []byte) error {
 	case rest != "":
 		return fmt.Errorf("unknown attribute: %.40q", rest)
 	case ext == ".json":
-		raw, offset, err := compactJSON(body)
-		if err != nil {
-			p.at += 1 + bytes.Count(body[:min(offset, len(body))], []byte("\n"))
+		var b bytes.Buffer
+		if err := json.Compact(&b, body); err != nil {
 			return fmt.Errorf("the answer to %.80q: %w", question, err)
 		}
-		p.machine.setAnswer(question, raw, nil)
+		p.machine.setAnswer(question, b.Bytes(), nil)
 	case ext == ".txt" && utf8.Valid(body):
 		p.machine.Answer(question, string(body))
 	default:
@@ -494,18 +493,4 @@ func questionOf(text string) (question, rest, ext string, err error) {
 		ext = path.Ext(question)
 	}
 	return strings.TrimSuffix(question, ext), rest, ext, nil
-}
-
-// compactJSON takes the blanks out of a text of JSON, or tells where an error lies.
-func compactJSON(text []byte) (raw json.RawMessage, offset int, err error) {
-	if err := json.Unmarshal(text, &raw); err != nil { // Compact does not tell where an error is.
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			offset = int(max(syntax.Offset-1, 0))
-		}
-		return nil, offset, err
-	}
-	var b bytes.Buffer
-	b.Grow(len(text))
-	err = json.Compact(&b, text)
-	return b.Bytes(), 0, err
 }

@@ -312,7 +312,7 @@ func TestParseErrors(t *testing.T) {
 		{head + "-- a stat -rw-r--r-- -1 --\n", `x.txtar:2: invalid size: "-1"`},
 		{head + "-- a !bad-luck --\n", `x.txtar:2: unknown class of failure: "bad-luck"`},
 		{head + "-- !not-exist --\na\n..\n", `x.txtar:4: the path contains ..: ".."`},
-		{head + "-- answers/nvml.json --\n{\n  \"a\": 1,\n  b\n}\n", `x.txtar:5: the answer to "nvml": invalid character 'b' looking for beginning of object key string`},
+		{head + "-- answers/nvml.json --\n{\n  \"a\": 1,\n  b\n}\n", `x.txtar:2: the answer to "nvml": invalid character 'b' looking for beginning of object key string`},
 		{head + "-- answers/nvml.yaml --\n", `x.txtar:2: an answer must be .json, or .txt in UTF-8: "nvml.yaml"`},
 		{head + "-- \"a --\n", `x.txtar:2: unterminated quoted name: "\"a"`},
 	} {

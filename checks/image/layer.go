@@ -174,12 +174,12 @@ func (s *scanner) add(l *layer, e entry, r io.Reader) error {
 		return err
 	}
 	dir, base := path.Split(e.path)
-	if strings.HasPrefix(base, whiteout) {
+	if hidden, ok := strings.CutPrefix(base, whiteout); ok {
 		switch {
 		case base == whiteoutAll:
 			l.emptied = append(l.emptied, path.Clean(dir))
 		case !strings.HasPrefix(base, whiteoutOwn):
-			l.removed = append(l.removed, path.Join(dir, strings.TrimPrefix(base, whiteout)))
+			l.removed = append(l.removed, path.Join(dir, hidden))
 		}
 		return s.budget.keep(len(e.path))
 	}

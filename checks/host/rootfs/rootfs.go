@@ -4,8 +4,6 @@ package rootfs
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -170,12 +168,4 @@ func (s *source) ReadDir(name string) ([]string, error) {
 		return names, nil
 	}
 	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
-}
-
-func (s *source) Ask(ctx context.Context, question string, by host.Answerer) (json.RawMessage, error) {
-	answer, err := s.Memory.Ask(ctx, question, by)
-	if errors.Is(err, host.ErrNotRecorded) {
-		err = fmt.Errorf("%s: %w", question, errNotInTree)
-	}
-	return answer, err
 }

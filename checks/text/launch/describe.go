@@ -9,25 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// describeKind takes kubectl describe pod, from its list of containers on:
-//
-//	Containers:
-//	  main:
-//	    Image:         nvcr.io/nvidia/pytorch:25.06-py3
-//	    Limits:
-//	      nvidia.com/gpu:  8
-//	    Environment:
-//	      NCCL_DEBUG:  INFO
-//	    Mounts:
-//	      /dev/shm from dshm (rw)
-//	Volumes:
-//	  dshm:
-//	    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)
-//	    Medium:     Memory
-//	    SizeLimit:  <unset>
-//
-// (k8s.io/kubectl pkg/describe/describe.go, describeContainers and
-// describeVolumes). The pod's namespaces are not shown there.
+// describeKind takes kubectl describe pod (k8s.io/kubectl pkg/describe/describe.go, describeContainers and describeVolumes),
+// from its list of containers on, whose fields are by four spaces. The pod's namespaces are not shown there.
 func describeKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},

@@ -116,10 +116,7 @@ func TestDockerfileRows(t *testing.T) {
 		"FROM \"nvidia/cuda:12.4.1-base\"\nRUN x\n": {Image: "nvidia/cuda:12.4.1-base"},
 		"FROM 'a'\nENV CUDA_VISIBLE_DEVICES=0\n":    {Image: "a", Variables: map[string]string{"CUDA_VISIBLE_DEVICES": "0"}},
 		"FROM a\nRUN pip install --no-cache-dir -r req.txt \"nvidia-nccl-cu12==2.21.5\" torch>=2 && apt-get install -y libnccl2=2.18\n": {
-			Image: "a", Packages: []string{"libnccl2"}, PythonPackages: []string{"nvidia-nccl-cu12==2.21.5", "torch>=2"},
-		},
-		"FROM a\nRUN uv pip install --system vllm[flashinfer] \\\n  --index-url https://x \\\n  ray\nRUN python3 -m pip install -e .\nRUN conda install -n base -y pytorch::nccl numpy\n": {
-			Image: "a", PythonPackages: []string{"vllm[flashinfer]", "ray", "numpy"},
+			Image: "a", Packages: []string{"libnccl2"}, PythonPackages: []string{"nvidia-nccl-cu12==2.21.5"},
 		},
 		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN --mount=x \\\n  <<E\nset -e\nE\nFROM c\n":                                     {Image: "c"},
 		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN export NCCL_DEBUG=x\nFROM c\nRUN <<E\nexport NCCL_DEBUG=y\nulimit -l 64\nE\n": {Image: "c"},

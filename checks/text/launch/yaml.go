@@ -204,21 +204,11 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 		c.resources = m["resources"]
 	}
 	if n := parse.YAMLMapping(metadata["annotations"])["k8s.v1.cni.cncf.io/networks"]; n != nil {
-		c.networks = w.networks(parse.YAMLText(n))
-	}
-}
-
-// networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
-func (w *yamlWalk) networks(text string) (list []string) {
-	for _, n := range w.list(parse.JSONNodes(text)) {
-		appendTo(&list, parse.YAMLText(parse.YAMLMapping(n)["name"]))
-	}
-	if len(list) == 0 {
-		for name := range strings.SplitSeq(text, ",") {
-			appendTo(&list, strings.TrimSpace(name))
+		c.networks = nil
+		for name := range strings.SplitSeq(parse.YAMLText(n), ",") { // Multus: "a, space/b@net1".
+			appendTo(&c.networks, strings.TrimSpace(name))
 		}
 	}
-	return list
 }
 
 func (c *yamlContext) into(name string) {
