@@ -94,7 +94,9 @@ func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
 // Layer returns the layer of an image that a file comes from; nil if that is not known. The path has no symbolic links.
 func (h *Host) Layer(name string) *facts.ImageLayer {
-	if layered, ok := h.src.(Layered); ok {
+	if layered, ok := h.src.(interface {
+		Layer(name string) *facts.ImageLayer
+	}); ok {
 		return layered.Layer(name)
 	}
 	return nil

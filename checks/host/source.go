@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // MaxFile is how much of a file is read by default: /proc/self/mountinfo of a busy node is the largest.
@@ -40,11 +38,6 @@ type Source interface {
 	Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error)
 	// Recorded is true for a recording.
 	Recorded() bool
-}
-
-// Layered is a Source that knows the layer of an image that a file comes from; nil for others.
-type Layered interface {
-	Layer(name string) *facts.ImageLayer
 }
 
 // The questions. Those that end in a colon take an argument after it.

@@ -95,7 +95,7 @@ func (s *scanner) configured(ctx context.Context, st store, c *configuration, at
 	if c.config.OS != "" && c.config.OS != "linux" {
 		return nil, fmt.Errorf("an image for %s, not for Linux", escape.Printable(c.config.OS, maxShown))
 	}
-	if !s.platform.takes(v1.Platform{OS: "linux", Architecture: c.config.Architecture, Variant: c.config.Variant}) {
+	if !s.platform.takes(c.config.Architecture) {
 		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(c.config.Platform()))
 	}
 	s.conf = confFile(c.config.Config.Env)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -34,8 +33,6 @@ type Image struct {
 	User   string
 	// Architecture is its processor, amd64 if it is empty.
 	Architecture string
-	// Zstd compresses the layers of a layout with zstd instead of gzip.
-	Zstd bool
 }
 
 // Layer is a layer of it.
@@ -113,16 +110,12 @@ func (i Image) Build(tb testing.TB) v1.Image {
 
 func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 	tb.Helper()
-	options := []tarball.LayerOption{tarball.WithMediaType(media)}
-	if i.Zstd && media == types.OCILayer {
-		options = []tarball.LayerOption{tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompression(compression.ZStd)}
-	}
 	img := expect.Value(mutate.ConfigFile(mutate.MediaType(empty.Image, types.OCIManifestSchema1), &v1.ConfigFile{
 		OS: "linux", Architecture: cmp.Or(i.Architecture, "amd64"), Config: v1.Config{Env: i.Env, User: i.User},
 	}))(tb)
 	for _, l := range i.Layers {
 		raw := l.Tar(tb)
-		layer := expect.Value(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, options...))(tb)
+		layer := expect.Value(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, tarball.WithMediaType(media)))(tb)
 		img = expect.Value(mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: l.Command}}))(tb)
 	}
 	return img

@@ -249,17 +249,8 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 // standsWord notes where a word of a command stands that sets the number of processes.
 func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		n = cmp.Or(parse.YAMLResolve(n), &yaml.Node{})
-		for _, word := range partWords["processes"] {
-			before, _, found := strings.Cut(n.Value, word)
-			if !found || n.Style == yaml.FoldedStyle { // Its lines are joined.
-				continue
-			}
-			line := w.at(n).Number
-			if n.Style == yaml.LiteralStyle { // It begins below its mark.
-				line += 1 + strings.Count(before, "\n")
-			}
-			noteLine(l, "processes", line) // The first that is noted counts.
+		if text := parse.YAMLText(n); slices.ContainsFunc(partWords["processes"], func(word string) bool { return strings.Contains(text, word) }) {
+			w.stands(l, "processes", n) // The first that is noted counts.
 		}
 	}
 }

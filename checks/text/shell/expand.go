@@ -33,9 +33,6 @@ func (l Lookup) Or(other Lookup) Lookup {
 	}
 }
 
-// None knows no variable.
-func None(string) (string, State) { return "", Unset }
-
 const (
 	// maxNesting bounds how deep defaults are nested ("${A:-${B:-8}}").
 	maxNesting = 8
@@ -58,7 +55,7 @@ func Compose(text string) string {
 	}
 	parts := strings.Split(text, "$$")
 	for i, part := range parts {
-		parts[i] = Expand(part, None)
+		parts[i] = Expand(part, func(string) (string, State) { return "", Unset })
 	}
 	return strings.Join(parts, "$")
 }
