@@ -132,18 +132,6 @@ func TestPoolBound(t *testing.T) {
 	expect.Equal(t, maxStuck, begun.Load(), "it")
 }
 
-func TestPlaceOf(t *testing.T) {
-	for _, tt := range []struct{ op, name, want string }{
-		{opRead, "/sys/bus/pci/devices/0000:3b:00.0/config", "/sys/bus/pci/devices/0000:3b:00.0"},
-		{opList, "/mnt/data", "/mnt/data"},
-		{opRead, "/proc/cmdline", "/proc/cmdline"},
-		{opStat, "/dev/nvidia0", "/dev/nvidia0"},
-		{opStat, "/mnt", "/mnt"},
-	} {
-		expect.Equal(t, tt.want, placeOf(tt.op, tt.name), "%s %s", tt.op, tt.name)
-	}
-}
-
 func eventually(done func() bool) bool {
 	for range 500 {
 		if done() {

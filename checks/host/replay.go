@@ -92,7 +92,10 @@ func (p *parser) parse(archive *txtar.Archive) error {
 	for i, f := range archive.Files {
 		p.at = line
 		if f.Name == endWord {
-			return p.end(f.Data, archive.Files[i+1:])
+			if len(bytes.TrimSpace(f.Data)) > 0 || i+1 < len(archive.Files) {
+				return ErrAfterEnd
+			}
+			return nil
 		}
 		if err := p.count(); err != nil {
 			return err
@@ -109,21 +112,6 @@ func (p *parser) parse(archive *txtar.Archive) error {
 		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a machine that has nothing.
 		p.at = line - 1
 		return ErrCutShort
-	}
-	return nil
-}
-
-// end reads what follows the end of a recording: nothing but blank lines may.
-func (p *parser) end(text []byte, more []txtar.File) error {
-	for line := range bytes.Lines(text) {
-		p.at++
-		if len(bytes.TrimSpace(line)) > 0 {
-			return fmt.Errorf("%w: %.40q", ErrAfterEnd, bytes.TrimSuffix(line, []byte("\n")))
-		}
-	}
-	if len(more) > 0 {
-		p.at++
-		return fmt.Errorf("%w: %.40q", ErrAfterEnd, "-- "+more[0].Name+" --")
 	}
 	return nil
 }
@@ -282,21 +270,15 @@ func (p *parser) content(attributes string, body []byte) (c content, err error) 
 
 func (p *parser) unhex(text []byte) ([]byte, error) {
 	var data []byte
-	line := p.at
-	for words := range bytes.Lines(text) {
-		line++
-		for word := range bytes.FieldsSeq(words) {
-			part, times, err := unhexWord(word)
-			if err != nil {
-				p.at = line
-				return nil, fmt.Errorf("not hex: %.80q", word)
-			}
-			if p.decoded += times; p.decoded > MaxSnapshot {
-				p.at = line
-				return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
-			}
-			data = append(data, bytes.Repeat(part, times)...)
+	for word := range bytes.FieldsSeq(text) {
+		part, times, err := unhexWord(word)
+		if err != nil {
+			return nil, fmt.Errorf("not hex: %.80q", word)
 		}
+		if p.decoded += times; p.decoded > MaxSnapshot {
+			return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
+		}
+		data = append(data, bytes.Repeat(part, times)...)
 	}
 	return data, nil
 }

@@ -49,8 +49,6 @@ func TestControllers(t *testing.T) {
 		deep("nvidia.com/v1beta1", "DynamoGraphDeployment", "podTemplate spec"):                            shm,
 		deep("example.com/v1", "Trainer", "template spec"):                                                 "cap_add " + shm,
 		"image: {repository: r, tag: 1}\nresources: {limits: {nvidia.com/gpu: 8}}\n":                       "cap_add ipc memlock_bytes mounts network runtime shm_bytes user",
-		"train:\n  resources:\n    limits: {nvidia.com/gpu: 8}\n":                                          "cap_add ipc memlock_bytes mounts network runtime shm_bytes user",
-		"w:\n  image: {repository: r}\n  resources: {limits: {nvidia.com/gpu: 8}}\n  extraVolumeMounts: [{name: s, mountPath: /dev/shm}]\n  extraVolumes: [{name: s, emptyDir: {medium: Memory}}]\n":                                                                                  "cap_add ipc memlock_bytes network runtime user",
 		"apiVersion: ray.io/v1\nkind: RayCluster\nspec:\n  headGroupSpec:\n    template:\n      spec:\n        containers:\n        - image: i\n          volumeMounts: [{name: s, mountPath: /dev/shm}]\n        volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 1Gi}}]\n": "tensor_parallel",
 	} {
 		text = strings.ReplaceAll(text, "Specs_", "Specs:\n    Worker")
@@ -65,8 +63,6 @@ func TestModels(t *testing.T) {
 	for text, gpus := range map[string]int{
 		"apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: m}\nspec:\n  predictor:\n    model:\n      modelFormat: {name: huggingface}\n      args: [--tensor-parallel-size=2]\n      resources: {limits: {nvidia.com/gpu: 2}}\n": 2,
 		"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: m}\nspec:\n  runtimeRef: {name: torch-distributed}\n  trainer:\n    numNodes: 2\n    resourcesPerNode:\n      limits: {nvidia.com/gpu: 4}\n":                               4,
-		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: m}\nspec:\n  services:\n    Worker:\n      resources: {limits: {gpu: \"8\"}}\n      extraPodSpec:\n        mainContainer: {image: i, args: [-m, x]}\n":                  8,
-		"apiVersion: apps.nvidia.com/v1alpha1\nkind: NIMService\nmetadata: {name: m}\nspec:\n  image: {repository: nvcr.io/nim/x, tag: \"1\"}\n  resources: {limits: {nvidia.com/gpu: 1}}\n":                                                                    1,
 	} {
 		f := texttest.Parse("x.yaml", text)
 		expect.That(t, len(f.Launches) == 1 && f.Launches[0].GPUs != nil && *f.Launches[0].GPUs == gpus && f.Launches[0].Unknown["shm_bytes"] != "", "%s%+v", text, f.Launches)

@@ -116,7 +116,7 @@ func settle(l *facts.Launch) {
 			if v := valueOf(l, part); v.IsValid() {
 				v.SetZero()
 			}
-		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
+		case !env.SteersCommunication(name):
 			delete(l.Unknown, part) // No rule reads it.
 		case name != searchPath:
 			delete(l.Variables, name)

@@ -177,11 +177,9 @@ type yamlContext struct {
 	nodes string
 	// kind is that of the object, object what is read from the outside inwards, and key the key above.
 	kind, apiVersion, object, key string
-	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
-	// makes, and networks those that annotations add to the pod's own.
-	resources *yaml.Node
-	claims    []string
-	networks  []string
+	// claims are the volumes that a StatefulSet makes, and networks those that annotations add to the pod's own.
+	claims   []string
+	networks []string
 }
 
 // enter goes into a mapping: an object, or a group of replicas with a name.
@@ -199,9 +197,6 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	}
 	for _, n := range w.list(m["volumeClaimTemplates"]) {
 		c.claims = append(slices.Clip(c.claims), parse.YAMLText(parse.YAMLMapping(parse.YAMLMapping(n)["metadata"])["name"]))
-	}
-	if m["extraPodSpec"] != nil { // A service of Dynamo.
-		c.resources = m["resources"]
 	}
 	if n := parse.YAMLMapping(metadata["annotations"])["k8s.v1.cni.cncf.io/networks"]; n != nil {
 		c.networks = nil
@@ -295,7 +290,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
 			w.service(services[i], services[i+1], c)
 		}
-	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
+	case m["image"] != nil && isContainer(m), c.isModel(m):
 		w.container(n, nil, c)
 	default:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -345,24 +340,13 @@ func hasAny(m map[string]*yaml.Node, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return m[key] != nil })
 }
 
-func asksForGPU(n *yaml.Node) bool {
-	for _, amounts := range parse.YAMLMapping(n) {
-		for name := range parse.YAMLMapping(amounts) {
-			if isGPU(name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // isModel is true for what a controller brings the image for: a model of KServe, and the trainer of a TrainJob.
 func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
 	return m["storageUri"] != nil && m["resources"] != nil || c.key == "model" && m["modelFormat"] != nil || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
 }
 
 func isContainer(m map[string]*yaml.Node) bool {
-	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
+	return hasAny(m, "resources", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
 // replicasOf is the number of replicas of a job's parts, or what stands for it.
@@ -404,7 +388,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: imageOf(m["image"]),
+		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: parse.YAMLText(m["image"]),
 		Command: append(w.texts(m["command"]), w.texts(m["args"])...),
 	}
 	c.into(parse.YAMLText(m["name"]))
@@ -419,10 +403,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.set(l, "runtime", pod["runtimeClassName"])
 	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	if text := parse.YAMLText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
-		leaveOpen(l, "gpus: "+text, "gpus")
-	}
-	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
+	resources := cmp.Or(m["resources"], m["resourcesPerNode"])
 	if c.kind == describedPod {
 		resources = n
 	}
@@ -435,11 +416,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
-	for _, entry := range slices.Concat(w.list(pod["volumes"]), w.list(m["extraVolumes"])) { // extraVolumes are a chart's.
+	for _, entry := range w.list(pod["volumes"]) {
 		v := parse.YAMLMapping(entry)
 		volumes[parse.YAMLText(v["name"])] = v
 	}
-	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
+	for _, entry := range w.list(m["volumeMounts"]) {
 		mount := parse.YAMLMapping(entry)
 		w.mount(l, mount, volumes)
 		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !shell.Refers(name) {
@@ -460,13 +441,6 @@ func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	set(l, part, parse.YAMLText(n))
 }
 
-// imageOf is an image as one word, or as the values of a chart give it.
-func imageOf(n *yaml.Node) string {
-	m := parse.YAMLMapping(n)
-	tag := cmp.Or(parse.YAMLText(m["tag"]), parse.YAMLText(m["digest"]))
-	return cmp.Or(parse.YAMLText(n), strings.TrimSuffix(parse.YAMLText(m["repository"])+":"+tag, ":"))
-}
-
 // resources reads what a container requests, and its limits.
 func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 	both := openNodes(l, n, "resources", "gpus")
@@ -479,8 +453,7 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 			w.amount(l, key, name, amounts[name])
 		}
 	}
-	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {gpu: 8}.
-		w.amount(l, "limits", "gpu", both["gpu"])
+	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {nvidia.com/gpu: 8}.
 		w.amount(l, "limits", "nvidia.com/gpu", both["nvidia.com/gpu"])
 	}
 }
@@ -492,9 +465,6 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 		return
 	}
 	text = cmp.Or(text, "0") // Null is 0.
-	if name == "gpu" {       // Of Dynamo, which makes it NVIDIA's.
-		name = "nvidia.com/gpu"
-	}
 	part, list := "resources", &l.Resources
 	if key == "requests" {
 		part, list = "requests", &l.Requests
