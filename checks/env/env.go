@@ -137,7 +137,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 		}
 		settings, broken := parseConf(b)
 		for _, bad := range broken {
-			g.Unknown("env", "variables", fmt.Sprintf("%s:%d: %s", file, bad.line, bad.reason), "correct or remove the line")
+			g.Unknown("env", "variables", file+":"+bad, "correct or remove the line")
 		}
 		for _, s := range settings {
 			_, inEnv := env[s.Name]
@@ -165,15 +165,11 @@ func noteMissingConf(g *gather.Gathering, conf string) {
 	}
 }
 
-type brokenLine struct {
-	line   int
-	reason string
-}
-
 // parseConf parses a configuration file as NCCL does (setEnvFile, NCCL src/misc/param.cc): everything before the first = is the
 // name, blanks included.
-func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
+func parseConf(b []byte) (settings []facts.Variable, broken []string) {
 	number := 0
+	refuse := func(why string) { broken = append(broken, fmt.Sprintf("%d: %s", number, why)) }
 	for line := range bytes.Lines(b) {
 		number++
 		text := strings.TrimRight(string(line), "\r\n")
@@ -182,14 +178,15 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 			continue
 		}
 		if len(settings) == maxVariables || len(broken) == maxVariables {
-			return settings, append(broken, brokenLine{number, "too many lines; the rest was not read"})
+			refuse("too many lines; the rest was not read")
+			break
 		}
 		name, value, ok := strings.Cut(text, "=")
 		switch {
 		case !ok:
-			broken = append(broken, brokenLine{number, "not NAME=value; the line has no effect"})
+			refuse("not NAME=value; the line has no effect")
 		case !IsVariableName(name):
-			broken = append(broken, brokenLine{number, fmt.Sprintf("all of %.60q is taken as the variable's name; the line has no effect", name)})
+			refuse(fmt.Sprintf("all of %.60q is taken as the variable's name; the line has no effect", name))
 		default:
 			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
 		}

@@ -122,10 +122,7 @@ func (r recordingRedactor) question(question string) string {
 
 // target redacts where a link points. One into a folder whose name changes is made absolute.
 func (r recordingRedactor) target(name, target string) string {
-	if target == "" {
-		return ""
-	}
-	if path.IsAbs(target) {
+	if target == "" || path.IsAbs(target) {
 		return r.Text(target)
 	}
 	full := path.Join(path.Dir(name), target)
