@@ -1011,9 +1011,8 @@ type ImageFacts struct {
 	Name string `json:"name,omitempty"`
 	// Platform is "linux/amd64"; empty if the image does not say.
 	Platform string `json:"platform,omitempty"`
-	// Environment is where the image's variables were read: "configuration", "enroot"
-	// (/etc/environment), "apptainer" (/.singularity.d/env); empty where they are
-	// unknown, since a root folder and its tar have no configuration.
+	// Environment is where the image's variables were read: "configuration" or "enroot"
+	// (/etc/environment); empty where they are unknown, since a root folder has no configuration.
 	Environment string `json:"environment,omitempty"`
 	// User is the user that programs run as, as the configuration has it.
 	User string `json:"user,omitempty"`

@@ -201,46 +201,25 @@ func (c *configuration) facts() *facts.ImageFacts {
 	return f
 }
 
-// The files that hold an image's variables where it was unpacked: enroot's (its hooks write
-// /etc/rc and /etc/environment, src/docker.sh) and Apptainer's.
+// The files of an image that enroot unpacked (its hooks write them, src/docker.sh).
 const (
-	enrootStart          = "/etc/rc"
-	enrootEnvironment    = "/etc/environment"
-	apptainerEnvironment = "/.singularity.d/env/10-docker2singularity.sh"
+	enrootStart       = "/etc/rc"
+	enrootEnvironment = "/etc/environment"
 )
 
-func isEnvironmentFile(at string) bool {
-	return at == enrootStart || at == enrootEnvironment || at == apptainerEnvironment
-}
-
+// environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
 func environmentOf(m *host.Memory) (env []string, from string) {
-	if _, err := m.Stat(enrootStart); err == nil {
-		if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
-			return assignments(string(raw)), "enroot"
+	raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes)
+	if _, noStart := m.Stat(enrootStart); err != nil || noStart != nil {
+		return nil, ""
+	}
+	for line := range strings.Lines(string(raw)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && !strings.ContainsAny(name, " #\t") {
+			env = append(env, name+"="+strings.Trim(value, `"'`))
 		}
 	}
-	if raw, err := m.ReadFile(apptainerEnvironment, maxKeptBytes); err == nil {
-		return assignments(string(raw)), "apptainer"
-	}
-	return nil, ""
-}
-
-// assignments are the lines NAME=value, also those of a shell: export NAME="${NAME:-"value"}"
-// (Apptainer, internal/pkg/build/sources/conveyorPacker_oci.go).
-func assignments(text string) []string {
-	var all []string
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if !ok || strings.ContainsAny(name, " #\t") {
-			continue
-		}
-		value = strings.Trim(value, `"'`)
-		if _, usual, ok := strings.Cut(value, ":-"); ok && strings.HasPrefix(value, "${"+name) {
-			value = strings.Trim(strings.TrimSuffix(usual, "}"), `"'`)
-		}
-		all = append(all, name+"="+value)
-	}
-	return all
+	return env, "enroot"
 }
 
 // userID is the number of the user that an image runs as; root's where none is named.

@@ -216,7 +216,7 @@ func (s *scanner) keepsWhole(at string) bool {
 	if base := path.Base(at); strings.HasSuffix(base, ".conf") && strings.Contains(base, "ccl") {
 		return true // NCCL_CONF_FILE may name others than nccl.conf.
 	}
-	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
+	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || at == enrootStart || at == enrootEnvironment
 }
 
 func readLibrary(e *entry, base string, r io.Reader) error {
