@@ -24,15 +24,16 @@ import (
 )
 
 const (
-	formLayout  = "oci-layout"
-	formOCI     = "oci-archive"
-	formDocker  = "docker-archive"
-	formFolder  = "root-folder"
-	formPacked  = "packed"
-	maxShown    = 256
-	maxUnread   = 64
-	maxLayers   = 512
-	maxParallel = 4
+	formLayout   = "oci-layout"
+	formOCI      = "oci-archive"
+	formDocker   = "docker-archive"
+	formFolder   = "root-folder"
+	formPacked   = "packed"
+	formRegistry = "registry"
+	maxShown     = 256
+	maxUnread    = 64
+	maxLayers    = 512
+	maxParallel  = 4
 )
 
 // Options say how an image is read.

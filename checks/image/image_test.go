@@ -56,9 +56,13 @@ func written(tb testing.TB, img imagetest.Image, form string) string {
 // TestForms checks that the facts of an image are the same in every form, but for what only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
-	for _, form := range imagetest.Forms {
+	for _, form := range slices.Concat(imagetest.Forms, []string{imagetest.Registry}) {
 		at := written(t, small, form)
-		img, err := image.Open(t.Context(), at, true, usualOptions)
+		read := func() (*image.Image, error) { return image.Open(t.Context(), at, true, usualOptions) }
+		if form == imagetest.Registry {
+			read = func() (*image.Image, error) { return openRemote(t, at, time.Minute, usualOptions) }
+		}
+		img, err := read()
 		expect.Must(t, err == nil, "%s: %v", form, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		var got []string

@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 )
 
 type store func(ctx context.Context, b blob) (io.ReadCloser, error)
@@ -183,4 +185,39 @@ func (s *scanner) index(file *os.File) (archiveStore, error) {
 		}
 	}
 	return a, nil
+}
+
+// OpenRemote reads an image in a registry. Its layers are read as they come, and written
+// nowhere.
+func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Options, o Options) (*Image, error) {
+	repository, err := registry.Open(ref, how)
+	if err != nil {
+		return nil, err
+	}
+	defer repository.Close()
+	top, raw, err := repository.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st := func(ctx context.Context, b blob) (io.ReadCloser, error) {
+		switch {
+		case b.Digest == top.Digest:
+			return b.verify(io.NopCloser(bytes.NewReader(raw))), nil
+		case b.MediaType.IsImage() || b.MediaType.IsIndex():
+			raw, err := repository.Manifest(ctx, b.Digest)
+			return io.NopCloser(bytes.NewReader(raw)), err
+		}
+		body, err := repository.Blob(ctx, b.Digest) // Which compares the digest.
+		if err != nil {
+			return nil, err
+		}
+		return &verified{ReadCloser: body, blob: b}, nil
+	}
+	s := &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}}
+	img, err := s.indexed(ctx, st, formRegistry, []v1.Descriptor{top})
+	if err != nil {
+		return nil, err
+	}
+	img.facts.Name = ref.String()
+	return img, nil
 }

@@ -451,7 +451,7 @@ func TestBashCompletion(t *testing.T) {
 		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from example:":              fixtures.Examples(),
-		"gpudoctor check -q --from example:h200x4 --p": {"--platform", "--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
+		"gpudoctor check -q --from example:h200x4 --p": {"--plain-http", "--platform", "--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
 		"gpudoctor check --only acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
 		"gpudoctor check --only=acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
 		"gpudoctor explain disable-m":                  {"disable-mig"},
@@ -503,7 +503,7 @@ func parseRequest(t *testing.T, flags []string) request {
 
 // TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform"}
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
 	left := []string{"baseline", "only", "skip", "redact", "no-redact", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		name := f.Names()[0]
@@ -575,6 +575,7 @@ func TestRecheckOfImage(t *testing.T) {
 		{"--profile", "image", "--driver", "550.54"},
 		{"--profile", "image", "--target", "example:model-2x-zeros"},
 		{"--profile", "image", "--target", "example:model-2x-zeros", "--driver", "550.54"},
+		{"--profile", "image", "--from", "docker://127.0.0.1:1/org/app:1", "--driver", "550.54", "--platform", "linux/arm64/v8", "--plain-http"},
 	} {
 		want := parseRequest(t, flags)
 		expect.Must(t, want.driver != "" || want.source.target != "", "%q: no target", flags)

@@ -37,10 +37,11 @@ var (
 		Name:  "max-bytes",
 		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
-	targetFlag   = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
-	driverFlag   = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
-	platformFlag = &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH`: examine this image of several (default linux/amd64, or that of --target)"}
-	colorFlag    = &cli.StringFlag{
+	targetFlag    = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
+	driverFlag    = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
+	platformFlag  = &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH`: examine this image of several (default linux/amd64, or that of --target)"}
+	plainHTTPFlag = &cli.BoolFlag{Name: "plain-http", DisableDefaultText: true, Usage: "reach the registry of an image without encryption"}
+	colorFlag     = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
@@ -110,6 +111,7 @@ func judgingFlags() []cli.Flag {
 		targetFlag,
 		driverFlag,
 		platformFlag,
+		plainHTTPFlag,
 		&cli.StringFlag{
 			Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
 			Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
@@ -176,7 +177,12 @@ func (r request) recheck() remedies.Recheck {
 		}
 	}
 	unless := func(usual, value string) string { return map[bool]string{true: value}[value != usual] }
-	add(fromFlag.Name, r.source.from...)
+	add(fromFlag.Name, lines.Map(r.source.from, func(file string) string {
+		if r.source.remote != nil && !isRemoteImage(file) {
+			return registry.Scheme + file // What image takes for a reference, --from takes for a path.
+		}
+		return file
+	})...)
 	add(withFlag.Name, r.source.with...)
 	if len(r.source.from) == 0 {
 		usual := probe.Quick
@@ -196,6 +202,7 @@ func (r request) recheck() remedies.Recheck {
 	if r.source.platform.Required {
 		add(platformFlag.Name, r.source.platform.String())
 	}
+	is(plainHTTPFlag.Name, r.source.plainHTTP)
 	add(policyFlag.Name, r.policy)
 	add(waiveFlag.Name, r.waive)
 	add("fail-on", unless(string(rules.High), string(r.failOn)))

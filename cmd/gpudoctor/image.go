@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -25,7 +27,9 @@ func imageCommand() *cli.Command {
 a root folder, or / for this system. Layers may
 be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
 
-An image in a registry is saved first: skopeo copy docker://REF oci-archive:image.tar.
+A name that is no file is that of an image in a registry: ghcr.io/org/app:1.2, or
+docker://ubuntu:22.04. Its layers are read as they come, and stored nowhere. Passwords are
+those of docker login and podman login; programs that keep passwords are not run.
 
 The report, its formats and the exit codes are those of gpudoctor check --profile image,
 which does the same inside an image, and with --from IMAGE.`,
@@ -47,7 +51,7 @@ func examineImage(c *cli.Context) error {
 	r.source.from = names
 	if names[0] == "/" {
 		r.source.from = nil // gpudoctor runs in the image.
-	} else if err = findImage(c.Context, names[0]); err != nil {
+	} else if r.source.remote, err = findImage(c.Context, names[0]); err != nil {
 		return err
 	}
 	r.source.image = names[0] != "/"
@@ -77,6 +81,12 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 		switch {
 		case name == standardInput, strings.HasPrefix(name, examplePrefix):
 			continue
+		case isRemoteImage(name):
+			ref, err := findImage(ctx, name)
+			if err != nil {
+				return err
+			}
+			s.remote = ref
 		default:
 			// Why it cannot be read is found when it is read.
 			if is, err := isImage(ctx, name, sure); err != nil || !is {
@@ -105,12 +115,21 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	if s.maxBytes > 0 {
 		o.Limits.Bytes = s.maxBytes
 	}
-	img, err := image.Open(ctx, s.from[0], true, o)
+	img, err := s.openImage(ctx, o)
 	if err != nil {
 		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), withoutPath(err)))}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
+}
+
+func (s source) openImage(ctx context.Context, o image.Options) (*image.Image, error) {
+	if s.remote == nil {
+		return image.Open(ctx, s.from[0], true, o)
+	}
+	return image.OpenRemote(ctx, *s.remote, registry.Options{
+		PlainHTTP: s.plainHTTP, Silence: deadline.Silence, Logins: registry.LoginFiles(os.Getenv),
+	}, o)
 }
 
 // imageProblem adds what to do about an image that cannot be read.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -187,7 +190,7 @@ func TestImages(t *testing.T) {
 	learnt(t)
 	advised := 0
 	for _, c := range expect.SomeRows(6, slices.Concat(faultyImages, goodImages)) {
-		for _, form := range imagetest.Forms {
+		for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {
 			d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
 			expect.NoDiff(t, c.want, graveFindings(d), "%s, %s", c.name, form)
 			wantExit := 0
@@ -212,7 +215,7 @@ func TestImages(t *testing.T) {
 func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {
 	t.Helper()
 	s := source{from: []string{at}, image: true}
-	expect.NoError(t, findImage(t.Context(), at))
+	s.remote = expect.Value(findImage(t.Context(), at))(t)
 	d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target}))(t)
 	return d
 }
@@ -243,12 +246,17 @@ func TestImageRefused(t *testing.T) {
 		"no argument":          {[]string{"image"}, "image takes one image, got 0"},
 		"two":                  {[]string{"image", good, good}, "image takes one image, got 2"},
 		"not there":            {[]string{"image", filepath.Join(dir, "nothing")}, "no such file"},
-		"a reference":          {[]string{"image", "ghcr.io/org/app:1.2"}, "no such file"},
+		"no registry":          {[]string{"image", "127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
+		"a name alone":         {[]string{"image", "ubuntu:22.04"}, "no such file"},
 		"a file of a folder":   {[]string{"image", "testdata/image.tar"}, "no such file"},
+		"no reference":         {[]string{"image", "docker://Ubuntu"}, "not a reference"},
+		"--from a registry":    {[]string{"check", "--from", "docker://127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
+		"two of them":          {[]string{"check", "--from", "docker://127.0.0.1:1/a", "--from", "docker://127.0.0.1:1/b"}, "cannot be combined"},
 		"as a log":             {[]string{"check", "--with", "docker://127.0.0.1:1/a"}, "no such file"},
 		"a platform":           {[]string{"image", "--platform", "arm64", good}, "--platform"},
 		"another platform":     {[]string{"image", "--platform", "linux/arm64", good}, "it holds no image for linux/arm64: it is for linux/amd64"},
 		"platform of a host":   {[]string{"check", "--platform", "linux/arm64"}, "--platform is for images"},
+		"plain HTTP of a file": {[]string{"image", "--plain-http", good}, "--plain-http is for images in a registry"},
 		"a text":               {[]string{"image", made("a.log", strings.Repeat("NCCL INFO\n", 100))}, "not a container image"},
 		"half an archive":      {[]string{"image", made("half.tar", string(raw[:len(raw)/2]))}, "read "},
 		"half of --from":       {[]string{"check", "--from", filepath.Join(dir, "half.tar")}, "read "},
@@ -308,6 +316,58 @@ func TestImageFacts(t *testing.T) {
 	expect.That(t, slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }), "unknown: %v", d.Unknown)
 }
 
+// locked is a registry that asks for the password of user.
+func locked(usual http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		if r.Method == http.MethodGet && (name != "user" || password != "secret") {
+			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		usual.ServeHTTP(w, r)
+	})
+}
+
+// TestImageLogin checks that the passwords of docker login are used, and what is said where
+// there is none, a wrong one, or only a program that may know it. That program is not run.
+func TestImageLogin(t *testing.T) {
+	server := imagetest.Serve(t, locked)
+	ref := server.Push(goodImages[0].img.Build(t), "1")
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	helper := "#!/bin/sh\ntouch " + ran + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-keeper"), []byte(helper), 0o700); err != nil { //nolint:gosec // A program.
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	auth := func(password string) string {
+		return `{"auths": {"` + server.Host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}}}`
+	}
+	for name, tt := range map[string]struct{ file, want, hint string }{
+		"right":  {file: auth("secret")},
+		"none":   {file: `{}`, want: "denies access: 401", hint: "no file has a password for " + server.Host},
+		"wrong":  {file: auth("wrong"), want: "denies access: 401", hint: "the password was sent"},
+		"helper": {file: `{"credsStore": "keeper"}`, want: "denies access: 401", hint: "only docker-credential-keeper may know the password"},
+		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
+	} {
+		file := filepath.Join(t.TempDir(), "auth.json")
+		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
+		t.Setenv("REGISTRY_AUTH_FILE", file)
+		code, stdout, stderr := inProcess("image", ref)
+		first, rest, _ := strings.Cut(stderr, "\n")
+		switch {
+		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "Healthy.")):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case strings.Contains(stdout+stderr, "secret"):
+			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
+		}
+	}
+	expect.Fails(os.Stat(ran))(t, fs.ErrNotExist, "the program that keeps passwords was run")
+}
+
 // TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
 func TestImagePlatform(t *testing.T) {
 	var platforms []v1.Platform
@@ -317,7 +377,7 @@ func TestImagePlatform(t *testing.T) {
 		img.Architecture = arch
 		platforms, images = append(platforms, v1.Platform{OS: "linux", Architecture: arch}), append(images, img.Build(t))
 	}
-	several := imagetest.WriteIndex(t, platforms, images, false)
+	ref := imagetest.Serve(t, nil).Push(imagetest.Index(platforms, images), "several")
 	grace := filepath.Join(t.TempDir(), "grace.json")
 	expect.NoError(t, os.WriteFile(grace, []byte(`{"schema": "gpudoctor.facts/v1", "host": {"arch": "arm64"}}`), 0o600))
 	for _, tt := range []struct {
@@ -329,27 +389,44 @@ func TestImagePlatform(t *testing.T) {
 		{[]string{"--target", grace, "--platform", "linux/amd64"}, "linux/amd64"},
 		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
 	} {
-		r := parseRequest(t, append([]string{"--from", several}, tt.flags...))
+		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
 		expect.Value(r.openTarget(t.Context()))(t)
 		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
 }
 
-// TestConnections checks that three packages of the program can open connections: one asks the kernel for the addresses of
-// interfaces, another connects a child to itself, and a third connects the nodes of a job, where the user asks for that.
+// TestRegistryOnly checks what commands that do not write reports say of a registry.
+func TestRegistryOnly(t *testing.T) {
+	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
+		code, _, stderr := inProcess(append(strings.Fields(command), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")...)
+		first, rest, _ := strings.Cut(stderr, "\n")
+		expect.That(t, code == exitError && strings.Contains(first, want) && strings.HasPrefix(rest, "hint: "), "%s: %s", command, stderr)
+	}
+}
+
+// TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
+func TestImageAgain(t *testing.T) {
+	s := source{from: []string{"127.0.0.1:1/org/app:1"}, image: true}
+	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
+	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
+	got := parseRequest(t, r.recheck().Flags)
+	expect.That(t, got.source.remote != nil && got.source.remote.String() == s.remote.String(), "it checks again with %q", r.recheck().Flags)
+}
+
+// TestConnections checks that one package of the program can open connections, that which reads images from a registry;
+// another asks the kernel for the addresses of interfaces, a third connects a child to itself, where it listens, and a fourth connects the
+// nodes of a job, where the user asks for that.
 func TestConnections(t *testing.T) {
 	list := expect.Value(exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output())(t)
-	const own = "github.com/gpudoctor/gpudoctor/"
-	found := 0
+	const own, only = "github.com/gpudoctor/gpudoctor/", "github.com/gpudoctor/gpudoctor/checks/image/registry"
+	found := false
 	for line := range strings.Lines(string(list)) {
 		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if to != "net" && !strings.HasPrefix(to, "net/http") || !strings.HasPrefix(from, own) {
-			continue
-		}
+		connects := to == "net" || to == "net/http" || strings.HasPrefix(to, "github.com/google/go-containerregistry/pkg/v1/remote")
+		found = found || connects && from == only
 		asks := to == "net" && (from == own+"checks/network" || from == own+"checks/internal/attempt" || from == own+"checks/probe/nodes/meeting")
-		expect.That(t, asks, "%s imports %s", from, to)
-		found++
+		expect.That(t, !connects || !strings.HasPrefix(from, own) || from == only || asks, "%s imports %s", from, to)
 	}
-	expect.Equal(t, 3, found, "packages that can open connections")
+	expect.That(t, found, "%s imports no package that opens connections: this test looks for the wrong ones", only)
 }

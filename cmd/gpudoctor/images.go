@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
@@ -24,16 +27,34 @@ func isImage(ctx context.Context, name string, sure bool) (bool, error) {
 	return files.Within(ctx, deadline.Silence, func() (bool, error) { return image.Is(name, sure) })
 }
 
-// findImage checks that a name is that of an image.
-func findImage(ctx context.Context, name string) error {
-	is, err := isImage(ctx, name, true)
+// isRemoteImage reports whether a name can only be that of an image in a registry.
+func isRemoteImage(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
+
+// findImage finds out whether a name is that of a file that is an image, for which it returns nil,
+// or of an image in a registry. A file counts first, and what looks like a path is never looked
+// for in a registry.
+func findImage(ctx context.Context, name string) (*registry.Reference, error) {
+	ref, wrong := registry.Parse(name)
+	is, err := false, wrong
+	if !isRemoteImage(name) {
+		is, err = isImage(ctx, name, true)
+	}
 	switch {
+	case isRemoteImage(name) && err == nil, errors.Is(err, fs.ErrNotExist) && wrong == nil && !inFolder(ctx, name):
+		return &ref, nil
 	case is && err == nil:
-		return nil
+		return nil, nil //nolint:nilnil // It is a file.
 	case err == nil:
 		err = image.ErrNotImage
 	}
-	return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), withoutPath(err)))
+	return nil, imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), withoutPath(err)))
+}
+
+// inFolder reports whether there is a file or folder of the name of the first part of a path.
+func inFolder(ctx context.Context, name string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	_, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(first) })
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // withoutPath leaves out of an error of the file system what the command names.
@@ -44,11 +65,18 @@ func withoutPath(err error) error {
 	return err
 }
 
-// imageHints are what to do about the errors of images.
+// hints are what to do about the errors of images and registries.
 var imageHints = []struct {
 	err  error
 	hint string
 }{
+	{registry.ErrReference, "a reference is HOST/NAME:TAG or HOST/NAME@sha256:DIGEST: ghcr.io/org/app:1.2"},
+	{registry.ErrNotFound, "check the name and the tag; some registries also say this of images that need a login"},
+	{registry.ErrLogins, "docker login or podman login writes it; REGISTRY_AUTH_FILE names another"},
+	{registry.ErrBusy, "wait and try again; registries accept more requests of users who have logged in"},
+	{registry.ErrSilent, "try again; HTTPS_PROXY names a proxy, if one is needed"},
+	{registry.ErrConnect, "check the name of the host; HTTPS_PROXY names a proxy, SSL_CERT_FILE certificates, and --plain-http is for a registry without encryption"},
+	{registry.ErrAnswer, "the registry or a proxy before it is at fault; to examine the image nevertheless: skopeo copy docker://REF oci-archive:image.tar"},
 	{image.ErrNotImage, takesImages},
 	{image.ErrPlatform, "--platform linux/arm64 examines that of another platform"},
 	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
@@ -58,15 +86,29 @@ var imageHints = []struct {
 	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 	{errImageDeadline, "--deadline sets another limit"},
 	{fs.ErrPermission, makeReadable},
-	{fs.ErrNotExist, takesImages + "; save one that is in a registry: skopeo copy docker://REF oci-archive:image.tar"},
+	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
 }
 
 // hintsOfImage are what to do about an image that cannot be read.
 func hintsOfImage(err error) []string {
+	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
+		return deniedHints(denied)
+	}
 	for _, known := range imageHints {
 		if errors.Is(err, known.err) {
 			return []string{known.hint}
 		}
 	}
 	return []string{"save the image again: skopeo copy docker://REF oci-archive:image.tar"}
+}
+
+func deniedHints(denied *registry.DeniedError) []string {
+	login := fmt.Sprintf("podman login --authfile auth.json %s, then REGISTRY_AUTH_FILE=auth.json gpudoctor image ...", denied.Host)
+	switch {
+	case denied.Sent:
+		return []string{"the password was sent: check that this user may read the image", login}
+	case denied.Helper != "":
+		return []string{"only " + denied.Helper + " may know the password, and gpudoctor runs no program; a file with it can be made: " + login}
+	}
+	return []string{"no file has a password for " + denied.Host + ": " + login}
 }

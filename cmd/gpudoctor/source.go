@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -41,8 +42,12 @@ type source struct {
 	stdin io.Reader
 	// image is true where the one of them is a container image.
 	image bool
-	// platform is the one of an image that is examined.
-	platform image.Platform
+	// remote is where the image is in a registry; nil where it is a file or a folder.
+	remote *registry.Reference
+	// platform is the one of an image that is examined, and plainHTTP is true where its
+	// registry is reached without encryption.
+	platform  image.Platform
+	plainHTTP bool
 	// target is a recording of the machine that files of a job are for; empty where
 	// none was given.
 	target string
@@ -208,6 +213,8 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 		h, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
 		h, f, err = s.openRecording(ctx, s.from[0])
+	case slices.ContainsFunc(s.from, isRemoteImage):
+		err = complaint.Hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
 	default:
 		return gathered{}
 	}
@@ -302,6 +309,10 @@ func (s source) check(ctx context.Context) error {
 			return complaint.Hinted(errors.New("--from: an example cannot be combined with other input"), "to examine a log together with it: --with FILE")
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
+				return err
+			}
+		case isRemoteImage(name):
+			if _, err := findImage(ctx, name); err != nil {
 				return err
 			}
 		case name != standardInput:

@@ -28,7 +28,7 @@ func (r *request) readTarget(c *cli.Context) error {
 	case r.driver != "" && !image.IsDriver(r.driver):
 		return complaint.Hinted(fmt.Errorf("invalid value %q for --driver", r.driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
 	}
-	if err := r.source.readPlatform(c); err != nil {
+	if err := r.source.readRemote(c); err != nil {
 		return err
 	}
 	if r.source.target == "" {
@@ -37,8 +37,9 @@ func (r *request) readTarget(c *cli.Context) error {
 	return source{from: []string{r.source.target}}.check(c.Context)
 }
 
-// readPlatform reads which image of several is meant.
-func (s *source) readPlatform(c *cli.Context) error {
+// readRemote reads which image of several is meant, and how its registry is reached.
+func (s *source) readRemote(c *cli.Context) error {
+	s.plainHTTP = c.Bool(plainHTTPFlag.Name)
 	text := c.String(platformFlag.Name)
 	if text != "" {
 		var ok bool
@@ -46,8 +47,11 @@ func (s *source) readPlatform(c *cli.Context) error {
 			return complaint.Hinted(fmt.Errorf("invalid value %q for --%s", text, platformFlag.Name), "a platform is linux/amd64, linux/arm64 or linux/arm64/v8")
 		}
 	}
-	if text != "" && !s.image {
+	switch {
+	case text != "" && !s.image:
 		return complaint.Hinted(fmt.Errorf("--%s is for images", platformFlag.Name), "gpudoctor image --platform "+s.platform.String()+" IMAGE")
+	case s.plainHTTP && s.remote == nil:
+		return complaint.Hinted(fmt.Errorf("--%s is for images in a registry", plainHTTPFlag.Name), "gpudoctor image --plain-http REF")
 	}
 	return nil
 }

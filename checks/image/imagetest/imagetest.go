@@ -58,15 +58,20 @@ const (
 	Archive = "oci-archive"
 )
 
-// Forms are all of them.
+// Registry is the form of an image that is no file: Write returns its reference.
+const Registry = "registry"
+
+// Forms are all that are files or folders.
 var Forms = []string{Folder, Docker, Layout, Archive}
 
-// Write makes an image in a new folder, and returns where it is.
+// Write makes an image in a new folder or in a registry, and returns where it is.
 func Write(tb testing.TB, img Image, form string) string {
 	tb.Helper()
 	at := filepath.Join(tb.TempDir(), "image")
 	archive := at + ".tar"
 	switch form {
+	case Registry:
+		return Serve(tb, nil).Push(img.Build(tb), "1.2")
 	case Folder:
 		expect.NoError(tb, os.Mkdir(at, 0o755))
 		runTar(tb, img.flat(tb), "-x", "--no-same-owner", "-C", at, "-f", "-")
@@ -85,21 +90,6 @@ func Write(tb testing.TB, img Image, form string) string {
 		tb.Fatalf("no form %q", form)
 	}
 	return archive
-}
-
-// WriteIndex makes an OCI layout of images for several platforms, in an index of its own if it is nested, and returns where it is.
-func WriteIndex(tb testing.TB, platforms []v1.Platform, images []v1.Image, nested bool) string {
-	tb.Helper()
-	index := v1.ImageIndex(empty.Index)
-	for i, img := range images {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platforms[i]}})
-	}
-	if nested {
-		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
-	}
-	at := filepath.Join(tb.TempDir(), "image")
-	expect.Value(layout.Write(at, index))(tb)
-	return at
 }
 
 // Build makes the image in memory.
@@ -166,4 +156,19 @@ func runTar(tb testing.TB, input io.Reader, args ...string) {
 	if err != nil {
 		tb.Fatalf("tar %v: %v: %s", args, err, out)
 	}
+}
+
+// WriteIndex makes an OCI layout of images for several platforms, in an index of its own if it is nested, and returns where it is.
+func WriteIndex(tb testing.TB, platforms []v1.Platform, images []v1.Image, nested bool) string {
+	tb.Helper()
+	index := v1.ImageIndex(empty.Index)
+	for i, img := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platforms[i]}})
+	}
+	if nested {
+		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
+	}
+	at := filepath.Join(tb.TempDir(), "image")
+	expect.Value(layout.Write(at, index))(tb)
+	return at
 }
