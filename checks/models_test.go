@@ -117,7 +117,7 @@ func writeUsual(m *host.Memory) {
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
 	}
-	m.Answer(host.AskIDs, host.IDs{Groups: []int{0}})
+	m.Answer(host.AskIDs, host.IDs{})
 	m.Answer(host.AskLimits, map[string]host.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
 	m.Answer(attempt.Question, attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK}}})
 	m.Answer(host.AskKernelLog, "")
@@ -143,7 +143,7 @@ func (m model) memory() *host.Memory {
 	mem.AddFile("/proc/driver/nvidia/version", []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.84  Release Build  (dvs-builder@U22)\nGCC version:\n"))
 	mem.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
 	mem.Answer(host.AskEnviron, []string{})
-	mem.Answer(host.AskStatfs+"/dev/shm", host.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
+	mem.Answer(host.AskStatfs+"/dev/shm", host.Statfs{SizeBytes: 270 << 30, FreeBytes: 270 << 30})
 	mem.Answer(host.AskNVML, m.nvml())
 	mem.Answer(host.AskProbe+"quick", m.probe())
 	return mem

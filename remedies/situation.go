@@ -435,7 +435,7 @@ func (e Edit) needsOf() Need {
 	switch e.Kind {
 	case "dockerfile", "image":
 		return NeedImageRebuild
-	case "kubernetes", "compose", "docker-run", "docker-inspect", "ecs", "apptainer":
+	case "kubernetes", "compose", "docker-run", "docker-inspect", "apptainer":
 		return NeedContainerRestart
 	case "file":
 		if strings.HasPrefix(path.Clean(e.File), "/etc/") {

@@ -151,16 +151,6 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 		fields:     map[string]openField{"capabilities": {"all", "compute", "job-runtime"}},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
-	{
-		name: "task.json",
-		text: `{"family": "train", "networkMode": "host", "containerDefinitions": [{"name": "train", "image": "train:1",
-  "command": ["torchrun", "--nproc-per-node=<<ranks>>", "train.py"],
-  "resourceRequirements": [{"type": "GPU", "value": "<<gpus>>"}],
-  "environment": [{"name": "NCCL_P2P_DISABLE", "value": "<<p2p>>"}]}]}
-`,
-		fields:     map[string]openField{"ranks": {"8", "16", "job-gpus"}, "gpus": {"8", "4", "job-gpus"}},
-		references: []string{"${X}", "$X", "{{x}}"},
-	},
 }
 
 // all are the fields whose places are in the text.
@@ -261,7 +251,7 @@ func unitsOf(f *facts.Facts) []*facts.Facts {
 	units := map[key][]facts.Launch{}
 	for i, l := range f.Launches {
 		k := key{source: l.Source, unit: l.Unit}
-		if l.Unit == 0 && slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect", "ecs", "dockerfile"}, l.Kind) {
+		if l.Unit == 0 && slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect", "dockerfile"}, l.Kind) {
 			k.box = i + 1
 		}
 		if units[k] == nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 )
 
-// readAttempts takes over what a child of gpudoctor tried.
 func (c *reader) readAttempts(ctx context.Context) {
 	var answer attempt.Answer
 	if err := c.g.Attempts(ctx, &answer); err != nil {

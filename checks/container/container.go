@@ -1,5 +1,4 @@
-// Package container reads what isolates and limits the process: namespaces, mounts, cgroups,
-// capabilities, limits and device nodes.
+// Package container reads what isolates and limits the process.
 package container
 
 import (
@@ -29,7 +28,6 @@ var Check = &gather.Check{
 	Gather: collect,
 }
 
-// maxNodes bounds the device nodes that are reported.
 const maxNodes = 1024
 
 func collect(ctx context.Context, g *gather.Gathering) error {
@@ -52,7 +50,6 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// reader fills in the section part by part.
 type reader struct {
 	g *gather.Gathering
 	h *host.Host
@@ -79,8 +76,7 @@ func ReadMounts(h *host.Host) ([]*Mount, error) {
 	return mounts, nil
 }
 
-// mountAt returns what is mounted at a path: the last mount there hides the
-// others.
+// mountAt returns what is mounted at a path: the last mount there hides the others.
 func mountAt(mounts []*Mount, at string) *Mount {
 	for _, m := range slices.Backward(mounts) {
 		if m.Mountpoint == at {
@@ -90,8 +86,7 @@ func mountAt(mounts []*Mount, at string) *Mount {
 	return nil
 }
 
-// The inode numbers of the initial namespaces, since 3.8
-// (include/linux/proc_ns.h, PROC_*_INIT_INO).
+// The inode numbers of the initial namespaces (include/linux/proc_ns.h, PROC_*_INIT_INO).
 const (
 	initialIPC  = "ipc:[4026531839]"  // 0xEFFFFFFF
 	initialUser = "user:[4026531837]" // 0xEFFFFFFD
@@ -129,8 +124,7 @@ func (c *reader) readStatus() {
 	}
 }
 
-// capabilities are the names of the bits of CapEff, in order
-// (include/uapi/linux/capability.h of Linux 6.18).
+// capabilities are the names of the bits of CapEff, in order (include/uapi/linux/capability.h of Linux 6.18).
 var capabilities = [...]string{
 	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
@@ -155,7 +149,6 @@ func CapabilityNames(mask uint64) []string {
 	return names
 }
 
-// readGroups reads the limits of control groups.
 func (c *reader) readGroups() {
 	if m, ok := host.GroupMemory(c.h.Text); ok {
 		c.f.Memory = &facts.GroupMemory{LimitBytes: m.Limit, InUseBytes: m.Used}
@@ -165,7 +158,6 @@ func (c *reader) readGroups() {
 	}
 }
 
-// readProcess reads the limits, and what was tried.
 func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]host.Limit
 	if err := c.h.Ask(ctx, host.AskLimits, &limits); err != nil {
@@ -221,8 +213,7 @@ func (c *reader) readSys() {
 	c.f.PCIVisible = new(len(names) > 0)
 }
 
-// readNodes lists the nodes of GPUs and RDMA devices, and checks what this
-// process may do with them.
+// readNodes lists the nodes of GPUs and RDMA devices, and what this process may do with them.
 func (c *reader) readNodes(ctx context.Context) {
 	names, err := c.h.Dir("/dev")
 	if err != nil {
@@ -281,8 +272,7 @@ func (c *reader) nodesAt(at string) []string {
 	return paths
 }
 
-// readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
-// container that was given some of a host's GPUs, it may list all of the host's.
+// readDriver lists the GPUs that the NVIDIA kernel driver knows, which may be all of the host's.
 func (c *reader) readDriver() {
 	const folder = "/proc/driver/nvidia/gpus"
 	names, err := c.h.Dir(folder)
@@ -305,9 +295,7 @@ func (c *reader) readDriver() {
 	}
 }
 
-// parseGPUInformation parses a file "information" of the NVIDIA driver
-// (kernel-open/nvidia/nv-procfs.c). Drivers before 455 call an excluded GPU
-// blacklisted.
+// parseGPUInformation parses a file "information" of the NVIDIA driver (kernel-open/nvidia/nv-procfs.c).
 func parseGPUInformation(b []byte) facts.DriverDevice {
 	var d facts.DriverDevice
 	for line := range bytes.Lines(b) {
@@ -329,22 +317,18 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 	return d
 }
 
-// sign is one sign of a container.
 type sign struct {
 	// evidence names the file or variable, runtime what it points to.
 	evidence, runtime string
-	// sure is true for what only a process in a container sees. The
-	// others may remain on a disk that was made from an image.
+	// sure is true for what only a process in a container sees. The others may remain on a disk made from an image.
 	sure bool
 }
 
-// runtimes are the values of Runtime, the most specific first: what runs inside
-// or on top of another runtime comes before it.
+// runtimes are the values of Runtime, the most specific first: what runs in another comes before it.
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "podman", "docker", "lxc", "systemd-nspawn", "containerd", "other"}
 
-// decideInside weighs the signs of a container.
 func (c *reader) decideInside(ctx context.Context) {
-	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
+	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfPaths())
 	for _, s := range signs {
 		c.f.Evidence = append(c.f.Evidence, escape.Printable(s.evidence, gather.MaxShown))
 	}
@@ -359,8 +343,7 @@ func (c *reader) decideInside(ctx context.Context) {
 	case sure, len(signs) > 0 && (layered || apart), layered && apart:
 		c.f.Inside = new(true)
 	case initial && rootKnown && !layered:
-		// A disk made from an image may hold such files; the process runs in
-		// the kernel's own namespaces, on a disk of its own.
+		// A disk made from an image may hold such files; this is the kernel's own namespaces and a disk of its own.
 		c.f.Inside = new(false)
 		return
 	default:
@@ -424,8 +407,7 @@ func (c *reader) signsOfFiles() []sign {
 			signs = append(signs, known)
 		}
 	}
-	// Written by systemd in a container, and by the container's manager (systemd's container
-	// interface). A disk that was made from an image may hold them.
+	// Written by systemd in a container, and by its manager. A disk that was made from an image may hold them.
 	for _, name := range []string{"/run/systemd/container", "/run/host/container-manager"} {
 		if manager, err := c.h.Text(name); err == nil && manager != "" {
 			signs = append(signs, sign{name, runtimeNamed(manager), false})
@@ -437,77 +419,54 @@ func (c *reader) signsOfFiles() []sign {
 	return signs
 }
 
-// runtimePaths are parts of the paths under which runtimes keep the layers
-// and files that they mount.
+// runtimePaths are parts of the paths under which runtimes keep the layers and files that they mount, and of the names that they
+// give control groups. docker-abc.scope is a container, docker.service its daemon.
 var runtimePaths = []struct{ part, runtime string }{
 	{"/kubelet/pods/", "kubernetes"},
-	{"/docker/", "docker"},
-	{"/containers/storage/", "podman"},
-	{"/overlay-containers/", "podman"},
-	{"/nerdctl/", "containerd"},
-	{"io.containerd.snapshotter", "containerd"},
-	{"io.containerd.grpc", "containerd"},
-	{"/buildkit/", "containerd"},
-	{"/enroot/", "enroot"},
-	{"/lxc/", "lxc"},
-}
-
-// signsOfMounts looks at the root and at the files that runtimes mount over
-// those of an image.
-func (c *reader) signsOfMounts() []sign {
-	var signs []sign
-	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
-		m := mountAt(c.mounts, at)
-		if m == nil {
-			continue
-		}
-		from := m.Root
-		if at == "/" {
-			from += " " + m.VFSOptions
-		}
-		for _, known := range runtimePaths {
-			if strings.Contains(from, known.part) {
-				signs = append(signs, sign{"/proc/self/mountinfo: " + at, known.runtime, true})
-				break
-			}
-		}
-	}
-	return signs
-}
-
-// groupNames are parts of the names that runtimes give control groups. docker-abc.scope is a container, docker.service
-// its daemon.
-var groupNames = []struct{ part, runtime string }{
 	{"kubepods", "kubernetes"},
-	{"libpod-", "podman"},
-	{"/libpod", "podman"},
 	{"/docker/", "docker"},
 	{"/docker-", "docker"},
+	{"/containers/storage/", "podman"},
+	{"/overlay-containers/", "podman"},
+	{"libpod-", "podman"},
+	{"/libpod", "podman"},
+	{"/nerdctl", "containerd"},
+	{"io.containerd.snapshotter", "containerd"},
+	{"io.containerd.grpc", "containerd"},
+	{"/cri-containerd-", "containerd"},
+	{"/buildkit/", "containerd"},
+	{"/crio-", "crio"},
+	{"/enroot/", "enroot"},
 	{"/lxc/", "lxc"},
 	{"/lxc.payload", "lxc"},
-	{"/cri-containerd-", "containerd"},
-	{"/nerdctl-", "containerd"},
-	{"/crio-", "crio"},
 	{"/machine.slice/systemd-nspawn@", "systemd-nspawn"},
 }
 
-// signsOfCgroup looks at the names of the control groups (cgroups(7)), which name the
-// runtime unless the group has a namespace of its own.
-func (c *reader) signsOfCgroup() []sign {
-	var signs []sign
-	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
-		text, _ := c.h.Text(file) // Without it, it shows nothing.
-		for _, known := range groupNames {
+// signsOfPaths looks at the mounts of the root and of the files that runtimes mount over those of an image, and at the names
+// of the control groups (cgroups(7)), which name the runtime unless the group has a namespace of its own.
+func (c *reader) signsOfPaths() (signs []sign) {
+	look := func(evidence, text string) {
+		for _, known := range runtimePaths {
 			if strings.Contains(text, known.part) {
-				signs = append(signs, sign{file, known.runtime, true})
+				signs = append(signs, sign{evidence, known.runtime, true})
 			}
 		}
+	}
+	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
+		if m := mountAt(c.mounts, at); m != nil && at == "/" {
+			look("/proc/self/mountinfo: "+at, m.Root+" "+m.VFSOptions)
+		} else if m != nil {
+			look("/proc/self/mountinfo: "+at, m.Root)
+		}
+	}
+	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
+		text, _ := c.h.Text(file) // Without it, it shows nothing.
+		look(file, text)
 	}
 	return signs
 }
 
-// layeredRoot reports whether the root is made of layers, as container
-// runtimes (and live systems) do it, and whether that is known.
+// layeredRoot reports whether the root is made of layers, as in containers and live systems, and whether that is known.
 func (c *reader) layeredRoot() (layered, known bool) {
 	m := mountAt(c.mounts, "/")
 	if m == nil {

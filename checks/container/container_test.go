@@ -84,7 +84,7 @@ func TestContainerDocker(t *testing.T) {
 		links: newNamespaces,
 		answers: map[string]any{
 			host.AskEnviron:                                 []string{"PATH=/bin"},
-			host.AskStatfs + "/dev/shm":                     host.Statfs{Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
+			host.AskStatfs + "/dev/shm":                     host.Statfs{SizeBytes: 64 << 20, FreeBytes: 60 << 20},
 			host.AskLimits:                                  map[string]host.Limit{"memlock": {Soft: 65536, Hard: -1}, "nofile": {Soft: 1024, Hard: 4096}},
 			attempt.Question:                                attempt.Answer{Results: map[string]attempt.Result{attempt.GetMempolicy: {Outcome: attempt.Refused, Errno: "EPERM"}, attempt.Mlock: {Outcome: attempt.OK}}},
 			host.AskAccess + "/dev/nvidia3":                 "rw",

@@ -13,9 +13,7 @@ type Mount struct {
 	// Major and Minor are the number of the device, of stat(2).
 	Major, Minor int
 	// Root is the folder in the file system that is mounted, Mountpoint where.
-	Root, Mountpoint string
-	// Options are those of the mount, VFSOptions those of the file system, separated by
-	// commas.
+	Root, Mountpoint    string
 	Options, VFSOptions string
 	// FSType is the type of the file system, Source its device or server.
 	FSType, Source string
@@ -26,20 +24,8 @@ func (m *Mount) ReadOnly() bool {
 	return slices.Contains(strings.Split(m.Options+","+m.VFSOptions, ","), "ro")
 }
 
-// The places of the fields before the optional ones, and the number of fields from the
-// separator on.
-const (
-	deviceField     = 2
-	rootField       = 3
-	mountpointField = 4
-	optionsField    = 5
-	mandatory       = 6
-	fromSeparator   = 4
-)
-
-// ParseMounts parses /proc/self/mountinfo, wherever the copy of it is read: the parser of
-// github.com/moby/sys exists on Linux only, and recordings are also judged on other systems. The
-// tests compare the two. A last line that lacks its newline was truncated and is left out.
+// ParseMounts parses /proc/self/mountinfo: the parser of github.com/moby/sys exists on Linux only. A last line that lacks its
+// newline was truncated and is left out.
 func ParseMounts(b []byte) ([]*Mount, error) {
 	var all []*Mount
 	for line := range bytes.Lines(b) {
@@ -57,39 +43,26 @@ func ParseMounts(b []byte) ([]*Mount, error) {
 }
 
 func parseMount(line string) (*Mount, error) {
-	fields := strings.Split(line, " ")
-	// The options of the file system may contain spaces (cifs before Linux 3.10), so the
-	// separator is looked for from the end.
-	separator := len(fields) - fromSeparator
-	for separator >= mandatory && fields[separator] != "-" {
-		separator--
-	}
-	if separator < mandatory {
+	// The options of the file system may contain spaces (cifs before Linux 3.10).
+	before, after, found := strings.Cut(line, " - ")
+	fields, behind := strings.Split(before, " "), strings.Split(after, " ")
+	if !found || len(fields) < 6 || len(behind) < 3 {
 		return nil, fmt.Errorf("line %q is no mount: it lacks fields", line)
 	}
-	major, minor, found := strings.Cut(fields[deviceField], ":")
+	major, minor, found := strings.Cut(fields[2], ":")
 	if !found {
-		return nil, fmt.Errorf("line %q is no mount: %q is no device number", line, fields[deviceField])
+		return nil, fmt.Errorf("line %q is no mount: %q is no device number", line, fields[2])
 	}
-	return &Mount{
-		Major: mountNumber(major), Minor: mountNumber(minor),
-		Root: unescapeMount(fields[rootField]), Mountpoint: unescapeMount(fields[mountpointField]),
-		Options: fields[optionsField], VFSOptions: fields[separator+3],
-		FSType: unescapeMount(fields[separator+1]), Source: unescapeMount(fields[separator+2]),
-	}, nil
+	m := &Mount{
+		Root: unescapeMount(fields[3]), Mountpoint: unescapeMount(fields[4]), Options: fields[5],
+		FSType: unescapeMount(behind[0]), Source: unescapeMount(behind[1]), VFSOptions: behind[2],
+	}
+	m.Major, _ = strconv.Atoi(major) // The kernel writes nothing but numbers.
+	m.Minor, _ = strconv.Atoi(minor)
+	return m, nil
 }
 
-// mountNumber is 0 for anything but a decimal number; the kernel writes no others.
-func mountNumber(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// unescapeMount decodes the characters that the kernel writes as a backslash and three octal
-// digits: space, tab, newline, backslash and # (fs/seq_file.c, mangle_path).
+// unescapeMount decodes what the kernel writes as a backslash and three octal digits (fs/seq_file.c, mangle_path).
 func unescapeMount(field string) string {
 	if !strings.Contains(field, `\`) {
 		return field

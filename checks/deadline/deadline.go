@@ -32,8 +32,7 @@ const (
 	Check = 20 * time.Second
 	File  = 2 * time.Second
 	// Silence bounds one answer of a file that is read as a text. It may lie on a
-	// network share, which a normal failover of the server blocks for some seconds. It also
-	// bounds for how long a registry sends nothing.
+	// network share, which a normal failover of the server blocks for some seconds.
 	Silence = 20 * time.Second
 
 	// Start bounds each step of starting the driver for the probe. Without

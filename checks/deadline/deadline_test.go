@@ -62,7 +62,6 @@ func table() []row {
 		{"each check that reads files", Check, "its section is unknown"},
 		{"one operation on a file", File, "the fact is unknown"},
 		{"one operation on a file of `--from` or `--with`, except pipes", Silence, "the text is listed as not read"},
-		{"silence of a registry", Silence, "an error"},
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
 		{"each wait for a transfer (`--probe-timeout`, if shorter)", Transfer, "outcome hang; the next transfer is tried"},
 		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process continues"},

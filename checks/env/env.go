@@ -1,5 +1,4 @@
-// Package env reads the variables that control how GPUs communicate: from the environment
-// and from the files of NCCL and RCCL.
+// Package env reads the variables that control how GPUs communicate: from the environment and the files of NCCL and RCCL.
 package env
 
 import (
@@ -29,11 +28,9 @@ var Check = &gather.Check{
 
 const (
 	// MaxValue bounds the value of a variable, in bytes.
-	MaxValue = 4 << 10
-	// maxVariables bounds the settings that are reported from one source.
+	MaxValue     = 4 << 10
 	maxVariables = 1024
-	// confValue is how much of a name or a value NCCL takes from a file
-	// (buffers of 1024 bytes in setEnvFile, NCCL src/misc/param.cc).
+	// confValue is how much of a name or a value NCCL takes from a file (setEnvFile, NCCL src/misc/param.cc).
 	confValue = 1023
 )
 
@@ -84,10 +81,8 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// confFiles returns the files that NCCL and RCCL read, in order. A file that
-// NCCL_CONF_FILE names replaces the one in the home folder (since NCCL
-// 2.23; initEnvFunc, NCCL src/misc/param.cc). RCCL's names are those of its
-// documentation (environment variables, NCCL_CONF_FILE).
+// confFiles returns the files that NCCL and RCCL read, in order. A file that NCCL_CONF_FILE names replaces the one in the home
+// folder (since NCCL 2.23; initEnvFunc, NCCL src/misc/param.cc).
 func confFiles(home, conf string) (nccl, rccl []string) {
 	switch {
 	case conf != "":
@@ -99,8 +94,7 @@ func confFiles(home, conf string) (nccl, rccl []string) {
 	return append(nccl, "/etc/nccl.conf"), append(rccl, "/etc/rccl.conf")
 }
 
-// homeFolder returns the user's home, from HOME or the password file; it is
-// empty if neither states it.
+// homeFolder returns the user's home, from HOME or the password file; empty if neither states it.
 func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string {
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
@@ -120,9 +114,7 @@ func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string
 	return ""
 }
 
-// readConfFiles returns what one library's files set. The environment and an
-// earlier setting win, because the library sets a variable only when it is
-// not set yet.
+// readConfFiles returns what one library's files set. The environment and an earlier setting win.
 func readConfFiles(g *gather.Gathering, files []string, env map[string]string) []facts.Variable {
 	var variables []facts.Variable
 	taken := make(map[string]bool)
@@ -139,7 +131,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 		}
 		settings, broken := parseConf(b)
 		for _, bad := range broken {
-			g.Unknown("env", "variables", fmt.Sprintf("%s:%d: %s", file, bad.line, bad.reason), "correct or remove the line")
+			g.Unknown("env", "variables", file+":"+bad, "correct or remove the line")
 		}
 		for _, s := range settings {
 			_, inEnv := env[s.Name]
@@ -154,8 +146,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 	return variables
 }
 
-// noteMissingConf reports an NCCL_CONF_FILE that does not exist: settings that
-// somebody wrote have no effect then, and NCCL does not report it.
+// noteMissingConf reports an NCCL_CONF_FILE that does not exist, which NCCL does not.
 func noteMissingConf(g *gather.Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
 	shown := escape.Printable(conf, 200)
@@ -168,18 +159,11 @@ func noteMissingConf(g *gather.Gathering, conf string) {
 	}
 }
 
-// brokenLine is a line of a configuration file that has no effect.
-type brokenLine struct {
-	line   int
-	reason string
-}
-
-// parseConf parses a configuration file as NCCL does (setEnvFile, NCCL
-// src/misc/param.cc): a line that begins with # is a comment, one without =
-// is skipped, and in the others everything before the first = is the
+// parseConf parses a configuration file as NCCL does (setEnvFile, NCCL src/misc/param.cc): everything before the first = is the
 // name, blanks included.
-func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
+func parseConf(b []byte) (settings []facts.Variable, broken []string) {
 	number := 0
+	refuse := func(why string) { broken = append(broken, fmt.Sprintf("%d: %s", number, why)) }
 	for line := range bytes.Lines(b) {
 		number++
 		text := strings.TrimRight(string(line), "\r\n")
@@ -188,14 +172,15 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 			continue
 		}
 		if len(settings) == maxVariables || len(broken) == maxVariables {
-			return settings, append(broken, brokenLine{number, "too many lines; the rest was not read"})
+			refuse("too many lines; the rest was not read")
+			break
 		}
 		name, value, ok := strings.Cut(text, "=")
 		switch {
 		case !ok:
-			broken = append(broken, brokenLine{number, "not NAME=value; the line has no effect"})
+			refuse("not NAME=value; the line has no effect")
 		case !IsVariableName(name):
-			broken = append(broken, brokenLine{number, fmt.Sprintf("all of %.60q is taken as the variable's name; the line has no effect", name)})
+			refuse(fmt.Sprintf("all of %.60q is taken as the variable's name; the line has no effect", name))
 		default:
 			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
 		}
@@ -210,6 +195,5 @@ func IsVariableName(name string) bool {
 	})
 }
 
-// SteersCommunication reports whether a variable of this name controls how GPUs
-// communicate, and so belongs in EnvFacts.
+// SteersCommunication reports whether a variable of this name controls how GPUs communicate.
 func SteersCommunication(name string) bool { return host.SteersCommunication(name) }

@@ -111,13 +111,10 @@ func FuzzConf(f *testing.F) {
 	f.Add([]byte("NCCL_DEBUG=INFO\n# comment\n"))
 	f.Add([]byte("export NCCL_DEBUG=INFO\nNCCL_NET\n\r\n=\n==\nA=\xff\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		settings, broken := parseConf(b)
+		settings, _ := parseConf(b)
 		for _, s := range settings {
 			expect.That(t, IsVariableName(s.Name) && len(s.Value) <= confValue && utf8.ValidString(s.Value) && s.Line >= 1, "bad setting %+v", s)
 			expect.That(t, escape.Printable(s.Value, len(s.Value)) == s.Value || strings.ContainsRune(s.Value, utf8.RuneError), "unescaped value %q", s.Value)
-		}
-		for _, l := range broken {
-			expect.That(t, l.line >= 1 && l.reason != "", "bad line %+v", l)
 		}
 	})
 }

@@ -876,7 +876,7 @@ type Library struct {
 	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
 	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
 	// "rdma-provider" (of libibverbs: libmlx5-rdmav34.so), "libfabric", "libucp",
-	// "libuct", "libgdrapi", "libcudnn", "libtorch_cuda", "libtorch_hip",
+	// "libuct", "libgdrapi", "libcudnn",
 	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
 	Kind string `json:"kind"`
 	// Path is where it was found, RealPath what it leads to.
@@ -909,21 +909,17 @@ type Library struct {
 
 // ImageFacts is what a container image says about itself.
 type ImageFacts struct {
-	// Form is what was read: "oci-layout", "oci-archive", "docker-archive",
-	// "root-folder", "root-tar" or "registry".
+	// Form is what was read: "oci-layout", "oci-archive", "docker-archive" or "root-folder".
 	Form string `json:"form"`
 	// Name is how the image calls itself, or the file.
 	Name string `json:"name,omitempty"`
 	// Platform is "linux/amd64"; empty if the image does not say.
 	Platform string `json:"platform,omitempty"`
-	// Environment is where the image's variables were read: "configuration", "enroot"
-	// (/etc/environment), "apptainer" (/.singularity.d/env); empty where they are
-	// unknown, since a root folder and its tar have no configuration.
+	// Environment is where the image's variables were read: "configuration" or "enroot"
+	// (/etc/environment); empty where they are unknown, since a root folder has no configuration.
 	Environment string `json:"environment,omitempty"`
 	// User is the user that programs run as, as the configuration has it.
 	User string `json:"user,omitempty"`
-	// Command is what a container runs.
-	Command []string `json:"command,omitempty"`
 	// Layers are the layers from the lowest; a root folder has none.
 	Layers []ImageLayer `json:"layers,omitempty"`
 	// Files counts the files of all layers.

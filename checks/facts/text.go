@@ -410,7 +410,7 @@ type Package struct {
 // service, a pod's container, a batch script.
 type Launch struct {
 	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
-	// "docker-inspect", "ecs", "slurm", "apptainer", "mpirun", "torchrun",
+	// "docker-inspect", "slurm", "apptainer", "mpirun", "torchrun",
 	// "command"; "shell" is a script's own limits, "slurm-node" a node of
 	// slurm.conf or gres.conf.
 	Kind string `json:"kind"`
@@ -454,8 +454,8 @@ type Launch struct {
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
 	// User is the user that it runs as, by name or number; empty is the default.
 	User string `json:"user,omitempty"`
-	// Packages are those that a Dockerfile installs, without versions; PythonPackages are those that pip,
-	// uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
+	// Packages are those that a Dockerfile installs, without versions; PythonPackages are those of NCCL
+	// that pip, uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
 	Packages       []string `json:"packages,omitempty"`
 	PythonPackages []string `json:"python_packages,omitempty"`
 	// CPUOnly is true of a program that is told to use no GPU: --device=cpu, --backend=gloo,
@@ -487,7 +487,7 @@ type Launch struct {
 	Resources map[string]string `json:"resources,omitempty"`
 	// Requests are what a container requests, cpu and memory included, as Resources are its limits.
 	Requests map[string]string `json:"requests,omitempty"`
-	// Ignored are the rules that a comment or an annotation of the file accepts for it.
+	// Ignored are the rules that a comment of the file accepts for it.
 	Ignored []Ignored `json:"ignored,omitempty"`
 	// Unknown are the parts to which the file gives a value that it does not show, by the
 	// names of Lines, and how it refers to the value: "shm_bytes": "${SHM}". A part is
@@ -500,8 +500,7 @@ type Launch struct {
 	Lines map[string]int `json:"lines,omitempty"`
 }
 
-// Ignored is a rule whose findings a file accepts: "# gpudoctor:ignore job-shm: it needs no NCCL", or
-// the annotation gpudoctor.io/ignore.job-shm.
+// Ignored is a rule whose findings a file accepts: "# gpudoctor:ignore job-shm: it needs no NCCL".
 type Ignored struct {
 	// Rule is the id of a rule or a cause.
 	Rule   string `json:"rule"`

@@ -1,8 +1,6 @@
-// Package files reads files that may block forever: a pipe that nobody writes to,
-// a terminal, a log of the kernel, a network share whose server is gone. Each
-// operation runs in a goroutine of its own and is given up when the context ends
-// or when the file returns nothing for too long. An abandoned goroutine ends with its
-// operation, or with the process. It also reads streams that are compressed with zstd (RFC 8878).
+// Package files reads files that may block forever: a pipe that nobody writes to, a network share whose server is gone. Each
+// operation runs in a goroutine of its own, which is given up when the context ends or nothing comes for too long. It also
+// reads zstd (RFC 8878).
 package files
 
 import (
@@ -23,8 +21,7 @@ type System interface {
 	Stat(name string) (fs.FileInfo, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
-	// ReadDir lists a folder by name. With an error come the names that were
-	// read before it.
+	// ReadDir lists a folder by name. With an error come the names that were read before it.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// ReadLink returns where a symbolic link points.
 	ReadLink(name string) (string, error)
@@ -76,8 +73,7 @@ func (OS) ReadDir(name string) ([]fs.DirEntry, error) {
 // ErrSilent is returned for a file that did not answer in time.
 var ErrSilent = errors.New("no answer")
 
-// Within runs an operation until the context ends, with its cause, or until
-// silence has passed, with ErrSilent. A silence of 0 means no limit.
+// Within runs an operation until the context ends, or until silence has passed, with ErrSilent. A silence of 0 means no limit.
 func Within[T any](ctx context.Context, silence time.Duration, operation func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -106,14 +102,12 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 }
 
 const (
-	// blockBytes is how much is read at once.
 	blockBytes = 256 << 10
 	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
 	maxEmptyReads = 100
 )
 
-// Reader reads from a file that may block forever. Its errors are permanent: a read after
-// an error returns the same error.
+// Reader reads from a file that may block forever. A read after an error returns the same error.
 type Reader struct {
 	ctx     context.Context
 	silence time.Duration
@@ -124,8 +118,7 @@ type Reader struct {
 	err     error
 }
 
-// NewReader returns a Reader. Where from is an io.Closer that should be closed, closeFrom
-// is its Close.
+// NewReader returns a Reader. closeFrom is the Close of from, where it should be closed.
 func NewReader(ctx context.Context, from io.Reader, silence time.Duration, closeFrom func() error) *Reader {
 	return &Reader{ctx: ctx, silence: silence, from: from, close: closeFrom, buffer: make([]byte, blockBytes)}
 }
@@ -145,7 +138,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readSome reads something, or fails.
 func readSome(from io.Reader, buffer []byte) (int, error) {
 	for range maxEmptyReads {
 		if n, err := from.Read(buffer); n > 0 || err != nil {

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -96,25 +93,4 @@ func TestNoAnswer(t *testing.T) {
 		expect.ErrorIs(t, why, operation(ctx, 0), "%s: cancelled", name)
 		expect.ErrorIs(t, why, operation(ctx, 0), "%s: cancelled before", name)
 	}
-}
-
-// TestOS checks that the file system of this machine answers as package os does.
-func TestOS(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "a")
-	expect.NoError(t, os.WriteFile(name, []byte("text"), 0o600))
-	var system System = OS{}
-	info, err := system.Stat(name)
-	expect.That(t, err == nil && info.Size() == 4, "stat: %v", err)
-	entries, err := system.ReadDir(dir)
-	expect.That(t, err == nil && len(entries) == 1, "list: %v", err)
-	f := expect.Value(system.Open(name))(t)
-	got, err := io.ReadAll(f)
-	expect.That(t, err == nil && string(got) == "text", "read: %q, %v", got, err)
-	expect.NoError(t, f.Close())
-	expect.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	entries, err = system.ReadDir(filepath.Join(dir, "empty"))
-	expect.That(t, err == nil && len(entries) == 0, "list nothing: %v", err)
-	f, err = system.Open(name + "x")
-	expect.That(t, f == nil && errors.Is(err, fs.ErrNotExist), "open what is not there: %v, %v", f, err)
 }

@@ -8,21 +8,17 @@ import (
 	"time"
 )
 
-// endingTime is how long an answer whose callers have all gone may take to clean
-// up: to end its child process, for example.
+// endingTime is how long an answer whose callers have all gone may take to end its child process.
 const endingTime = 5 * time.Second
 
-// Answerer answers a question on a live machine that this package cannot answer: the
-// packages that call vendor libraries or probe the GPUs need more than it may import.
+// Answerer answers a question on a live machine for which more is needed than this package may import.
 type Answerer func(ctx context.Context) (any, error)
 
-// asked keeps the answers, and shares pending ones.
 type asked struct {
 	mu  sync.Mutex
 	all map[string]*asking
 }
 
-// asking is one question, asked once.
 type asking struct {
 	done   chan struct{} // Closed when raw and err are set.
 	raw    json.RawMessage
@@ -31,9 +27,7 @@ type asking struct {
 	stop   context.CancelFunc
 }
 
-// ask returns the answer to a question. Those who ask while it is being
-// answered wait for the same answer; it is canceled when all of them have
-// gone, and may then be asked again.
+// ask returns the answer to a question. Askers share a pending answer, which is canceled when all of them have gone.
 func (a *asked) ask(ctx context.Context, question string, answer func(context.Context) (any, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	q := a.all[question]
@@ -64,8 +58,7 @@ func (a *asked) ask(ctx context.Context, question string, answer func(context.Co
 	return nil, fmt.Errorf("%s: %w", question, context.Cause(ctx))
 }
 
-// begin puts a question. The context that answers it outlives the one of its
-// first asker; a.mu is held.
+// begin puts a question. The context that answers it outlives that of its first asker; a.mu is held.
 func (a *asked) begin(ctx context.Context, question string, answer func(context.Context) (any, error)) *asking {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q := &asking{done: make(chan struct{}), stop: stop}

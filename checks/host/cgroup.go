@@ -17,10 +17,8 @@ type GroupLimit struct {
 // Left is what may still be allocated.
 func (l GroupLimit) Left() int64 { return max(l.Limit-l.Used, 0) }
 
-// maxGroupDepth bounds the groups above that of the process.
 const maxGroupDepth = 16
 
-// groupLayout is where a version of control groups keeps what.
 type groupLayout struct {
 	// controller is the name of the controller in version 1; empty for version 2.
 	controller, root, limit, usage string
@@ -85,7 +83,6 @@ func leastOfGroups(read func(name string) (string, error), layouts []groupLayout
 	return least, ok
 }
 
-// read reads one group.
 func (l groupLayout) read(read func(name string) (string, error), group string) (GroupLimit, bool) {
 	dir := path.Join(l.root, group)
 	number := func(name string) (int64, bool) {

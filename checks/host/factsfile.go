@@ -15,14 +15,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// ErrUnrecognized is returned for a file that is neither a snapshot nor a
-// facts file.
+// ErrUnrecognized is returned for a file that is neither a snapshot nor a facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// OpenRecording reads a snapshot or a facts file and returns the one that it is. It is
-// recognized by its content, not by its name. A file that is neither gives
-// ErrUnrecognized. A facts file is read strictly: a field that is not
-// known, or that stands twice, is an error, which names its path.
+// OpenRecording reads a snapshot or a facts file, recognized by its content. A field of facts that is not known or stands twice
+// is an error.
 func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
@@ -39,8 +36,7 @@ func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	return nil, nil, fmt.Errorf("%s: %w", name, ErrUnrecognized)
 }
 
-// IsRecording reports whether a file that begins so is a snapshot or a facts
-// file, or means to be one.
+// IsRecording reports whether a file that begins so means to be a snapshot or a facts file.
 func IsRecording(head []byte) bool {
 	return isSnapshot(head) || factsHead.Get().Match(head)
 }
@@ -63,21 +59,16 @@ func WriteFacts(w io.Writer, f *facts.Facts) error {
 	return nil
 }
 
-// RedactFacts returns a copy in which names of hosts, users, jobs and images, serial
-// numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
-// by the same one.
+// RedactFacts returns a copy in which names, serial numbers, UUIDs, addresses and secrets are replaced by stand-ins.
 func RedactFacts(f *facts.Facts) *facts.Facts { return Redact(NewRedactor(), f) }
 
-// Redact studies a value and returns a copy of it in which all strings are
-// redacted: facts, or what was made of them.
+// Redact studies a value and returns a copy of it in which all strings are redacted.
 func Redact[T any](r *Redactor, v T) T {
 	r.Study(v)
 	return redact.Value(r, v)
 }
 
-// Redactor replaces what identifies a machine, its network or its users by
-// stand-ins, in texts and in values. It is the one that snapshots are redacted
-// with.
+// Redactor replaces what identifies a machine, its network or its users by stand-ins, as in snapshots.
 type Redactor = redact.Redactor
 
 // NewRedactor returns a redactor that has seen nothing yet.
@@ -97,38 +88,35 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
-// parseFacts decodes a facts document.
 func parseFacts(name string, data []byte) (*facts.Facts, error) {
-	at := func(offset int64, err error) error {
-		line, column := lineAndColumn(data, offset)
-		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
-	}
 	var head struct {
 		Schema *string `json:"schema"`
 	}
 	err := json.Unmarshal(data, &head)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, at(syntax.Offset-1, err)
+		return nil, fmt.Errorf("%s:%d: %w", name, lineAt(data, syntax.Offset-1), err)
 	}
-	offset := max(bytes.Index(data, []byte(`"schema"`)), 0)
 	if err := checkSchema(head.Schema); err != nil {
-		return nil, at(int64(offset), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f := &facts.Facts{}
 	unfit, err := kjson.UnmarshalStrict(data, f)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
+		return nil, fmt.Errorf("%s:%d: %s: got %s, want %s", name, lineAt(data, wrong.Offset-1), wrong.Field, wrong.Value, wrong.Type)
+	}
+	if err == nil && len(unfit) > 0 {
+		err = unfit[0]
 	}
 	if err != nil {
-		return nil, at(0, err)
-	}
-	if len(unfit) > 0 {
-		return nil, fmt.Errorf("%s: %w", name, unfit[0])
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
 }
 
-// factsFamily is a facts schema of any version.
+func lineAt(data []byte, offset int64) int {
+	return bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n")) + 1
+}
+
 var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 
 func checkSchema(schema *string) error {
@@ -141,11 +129,4 @@ func checkSchema(schema *string) error {
 		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, *schema, facts.FactsSchema)
 	}
 	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
-}
-
-// lineAndColumn returns the line and column, both from 1, of an offset; the column
-// counts bytes.
-func lineAndColumn(data []byte, offset int64) (line, column int) {
-	head := data[:min(max(offset, 0), int64(len(data)))]
-	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
 }

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// failure is an error as a recording keeps it: its text, and
-// which of the errors that callers test for it is.
+// failure is an error as a recording keeps it: its text, and which of the tested errors it is.
 type failure struct {
 	text string
 	is   error
@@ -19,8 +18,7 @@ func (f *failure) Error() string { return f.text }
 
 func (f *failure) Is(target error) bool { return f.is != nil && errors.Is(f.is, target) }
 
-// errNotExist is fs.ErrNotExist in the words of Linux, so that a recording
-// gives the same report as the machine did.
+// errNotExist is fs.ErrNotExist in the words of Linux, so that a recording gives the same report.
 var errNotExist = &failure{text: "no such file or directory", is: fs.ErrNotExist}
 
 // class is a kind of failure that checks distinguish.
@@ -44,8 +42,7 @@ var classes = []class{
 	{"error", nil, ""},
 }
 
-// classify returns the word for an error's class, and its text where that is
-// not the usual one.
+// classify returns the word for an error's class, and its text where that is not the usual one.
 func classify(err error) (word, text string) {
 	if errors.Is(err, syscall.EINVAL) {
 		err = &failure{text: err.Error(), is: fs.ErrInvalid} // The standard library does not take the one for the other.
@@ -57,8 +54,7 @@ func classify(err error) (word, text string) {
 	return classes[i].word, text
 }
 
-// declassify turns what classify returned into an error again; nil if there
-// is no such class.
+// declassify turns what classify returned into an error again; nil if there is no such class.
 func declassify(word, text string) error {
 	i := slices.IndexFunc(classes, func(c class) bool { return c.word == word })
 	if i < 0 {

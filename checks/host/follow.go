@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// maxLinks bounds the symbolic links in a path: MAXSYMLINKS of the kernel
-// (include/linux/namei.h).
+// maxLinks is MAXSYMLINKS of the kernel (include/linux/namei.h).
 const maxLinks = 40
 
 // ErrTooManyLinks is returned for a path whose symbolic links do not end.
 var ErrTooManyLinks = errors.New("too many symbolic links")
 
-// Follow returns the path that an absolute path leads to after the symbolic links in it
-// are resolved. link reports for each part, with the folders before it, whether it is a link
-// to follow, and its target; rest are the parts after it. Its error ends the walk.
+// Follow returns the path that an absolute path leads to. link reports for each part whether it is a link to follow, and its
+// target; rest are the parts after it. Its error ends the walk.
 func Follow(name string, link func(at string, rest []string) (target string, is bool, err error)) (string, error) {
 	rest := parts(name)
 	at := "/"

@@ -1,9 +1,5 @@
-// Package host gives access to the machine under examination: its files and
-// the questions that no file answers. Nothing else in gpudoctor opens a file
-// of the machine. A live machine, a recorded one and one made up by a test
-// are all Sources, so that one piece of code serves all three. It also reads and
-// writes what a machine left for another place or time, snapshots and facts files,
-// with or without what identifies the machine.
+// Package host gives access to the machine under examination: its files and the questions that no file answers. A live machine,
+// a recorded one and one made up by a test are all Sources. It also reads and writes snapshots and facts files.
 package host
 
 import (
@@ -19,9 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// Host is the machine under examination: a live one, a recorded one, or one
-// that a test made up. Everything outside the process is read through it.
-// Paths are absolute ("/sys/bus/pci/devices").
+// Host is the machine under examination. Everything outside the process is read through it. Paths are absolute.
 type Host struct {
 	src Source
 }
@@ -32,8 +26,7 @@ func Live() *Host { return &Host{src: newLive()} }
 // New returns a host that answers from src.
 func New(src Source) *Host { return &Host{src: src} }
 
-// ParseSnapshot returns the host that a snapshot records. Errors name the place in the
-// file that is called name.
+// ParseSnapshot returns the host that a snapshot records. Errors name the place in the file.
 func ParseSnapshot(name string, data []byte) (*Host, error) {
 	m, err := Parse(name, data)
 	if err != nil {
@@ -42,15 +35,13 @@ func ParseSnapshot(name string, data []byte) (*Host, error) {
 	return New(m), nil
 }
 
-// Record returns a host that answers as h does, and the recording of everything that
-// it is asked.
+// Record returns a host that answers as h does, and the recording of everything that it is asked.
 func (h *Host) Record() (*Host, *Recorder) {
 	r := NewRecorder(h.src)
 	return New(r), r
 }
 
-// Recorded is true when the host is a recording of another machine, or of
-// another time.
+// Recorded is true when the host is a recording of another machine, or of another time.
 func (h *Host) Recorded() bool { return h.src.Recorded() }
 
 // Read returns a file's content, at most MaxFile bytes of it.
@@ -67,8 +58,7 @@ func (h *Host) Text(name string) (string, error) {
 	return string(bytes.TrimSpace(b)), err
 }
 
-// Int returns the number that a small file holds, in any base that its prefix
-// names.
+// Int returns the number that a small file holds, in any base that its prefix names.
 func (h *Host) Int(name string) (int64, error) {
 	s, err := h.Text(name)
 	if err != nil {
@@ -84,8 +74,7 @@ func (h *Host) Int(name string) (int64, error) {
 // Dir returns the names in a folder, sorted.
 func (h *Host) Dir(name string) ([]string, error) { return h.src.ReadDir(name) }
 
-// Exists reports whether a file exists. It is an error if that cannot be
-// determined.
+// Exists reports whether a file exists. It is an error if that cannot be determined.
 func (h *Host) Exists(name string) (bool, error) {
 	_, err := h.src.Stat(name)
 	switch {
@@ -103,17 +92,17 @@ func (h *Host) Stat(name string) (FileInfo, error) { return h.src.Stat(name) }
 // Link returns where a symbolic link points, as it is written.
 func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
-// Layer returns the layer of an image that a file comes from; nil for a host that is
-// no image, or one whose layers are not known. The path has no symbolic links.
+// Layer returns the layer of an image that a file comes from; nil if that is not known. The path has no symbolic links.
 func (h *Host) Layer(name string) *facts.ImageLayer {
-	if layered, ok := h.src.(Layered); ok {
+	if layered, ok := h.src.(interface {
+		Layer(name string) *facts.ImageLayer
+	}); ok {
 		return layered.Layer(name)
 	}
 	return nil
 }
 
-// Real returns the path of a name after every symbolic link in it
-// is resolved.
+// Real returns the path of a name after every symbolic link in it is resolved.
 func (h *Host) Real(name string) (string, error) {
 	at, err := Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
 		target, err := h.src.ReadLink(next)
@@ -128,8 +117,7 @@ func (h *Host) Real(name string) (string, error) {
 	return at, err
 }
 
-// Ask puts a question that no file answers (see AskEnviron and those
-// after it) and decodes the answer.
+// Ask puts a question that no file answers (see AskEnviron) and decodes the answer.
 func (h *Host) Ask(ctx context.Context, question string, answer any) error {
 	return h.AskBy(ctx, question, nil, answer)
 }

@@ -10,36 +10,25 @@ import (
 	"strings"
 )
 
-// maxKernelConfig bounds the kernel's configuration: that of a distribution's kernel 6.8
-// has 290 kB, 65 kB when it is compressed.
+// maxKernelConfig bounds the kernel's configuration: that of a distribution's kernel 6.8 has 290 kB.
 const maxKernelConfig = 4 << 20
 
 var (
-	errNoKernelConfig   = errors.New("neither /proc/config.gz nor a config file for this kernel in /boot or /lib/modules exists")
-	errKernelConfigHead = errors.New("not a kernel configuration")
-	errKernelConfigCut  = errors.New("the kernel configuration is truncated")
+	errNoKernelConfig = errors.New("neither /proc/config.gz nor a config file for this kernel in /boot or /lib/modules exists")
+	errKernelConfig   = errors.New("not a whole kernel configuration")
 )
 
-// kernelConfig reads the options that checks need from the configuration of
-// the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
-// otherwise from where distributions put it (Fedora and derivatives in /lib/modules).
+// kernelConfig reads the options of the running kernel: from itself if it was built with IKCONFIG_PROC, otherwise from where
+// distributions put them.
 func kernelConfig(release string) (KernelConfig, error) {
 	names := []string{"/proc/config.gz"}
 	if release != "" && !strings.ContainsAny(release, "/\x00") {
 		names = append(names, "/boot/config-"+release, "/lib/modules/"+release+"/config", "/usr/lib/modules/"+release+"/config")
 	}
-	var first error
 	for _, name := range names {
-		c, err := readKernelConfig(name)
-		if err == nil {
-			return c, nil
+		if c, err := readKernelConfig(name); !errors.Is(err, os.ErrNotExist) {
+			return c, err
 		}
-		if first == nil && !errors.Is(err, os.ErrNotExist) {
-			first = err
-		}
-	}
-	if first != nil {
-		return KernelConfig{}, first
 	}
 	return KernelConfig{}, errNoKernelConfig
 }
@@ -57,10 +46,8 @@ func readKernelConfig(name string) (KernelConfig, error) {
 	return KernelConfig{Source: name, Options: options}, nil
 }
 
-// parseKernelConfig reads a configuration as the kernel's build writes it:
-// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name
-// could not be chosen, which is equivalent to "n"; so all of
-// it must have been read.
+// parseKernelConfig reads lines such as "CONFIG_A=y" and "# CONFIG_B is not set". An option that is not named could not be
+// chosen, so all of it must have been read.
 func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) {
 	if compressed {
 		unpacked, err := gzip.NewReader(r)
@@ -70,11 +57,8 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 		r = unpacked
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxKernelConfig))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(text) == maxKernelConfig:
-		return nil, errKernelConfigCut
 	}
 	options := make(map[string]string, len(wantedKernelOptions))
 	named := 0
@@ -87,8 +71,8 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 			options[name] = value
 		}
 	}
-	if named < 100 { // The smallest kernel that has a PCI bus names a thousand.
-		return nil, errKernelConfigHead
+	if named < 100 || len(text) == maxKernelConfig { // The smallest kernel that has a PCI bus names a thousand.
+		return nil, errKernelConfig
 	}
 	for _, name := range wantedKernelOptions {
 		if options[name] == "" {

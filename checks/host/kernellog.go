@@ -6,17 +6,12 @@ import (
 	"strings"
 )
 
-// maxKernelLog bounds what is read of the kernel log: twice the largest ring
-// buffer that a kernel can be built with (LOG_BUF_SHIFT is at most 25,
-// init/Kconfig). Records that keep coming as fast as they are read end there,
-// or at the deadline.
+// maxKernelLog is twice the largest ring buffer that a kernel can be built with (LOG_BUF_SHIFT is at most 25, init/Kconfig).
 const maxKernelLog = 64 << 20
 
-// kernelLog collects the wanted lines of the kernel log.
 type kernelLog struct{ text strings.Builder }
 
-// add takes one record of /dev/kmsg: "priority,sequence,microseconds,flags;"
-// and the message, then lines of properties that begin with a blank
+// add takes one record of /dev/kmsg: "priority,sequence,microseconds,flags;message", then lines of properties
 // (Documentation/ABI/testing/dev-kmsg).
 func (k *kernelLog) add(record []byte) {
 	head, message, ok := bytes.Cut(record, []byte{';'})

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Bounds of the search in a library.
 const (
 	maxLibrary  = 1 << 30     // NCCL 2.28 has 0.4 GB.
 	libraryTime = time.Second // A cold file is given up, not waited for.
@@ -17,15 +16,13 @@ const (
 	textLength  = len("NCCL version ") + 32
 )
 
-// versionText is what NCCL and RCCL hold, "NCCL version 2.28.9+cuda13.0"
-// (VERSION_STRING, NCCL src/init.cc), and the plugin for libfabric, "Initializing
-// aws-ofi-nccl 1.9.1-aws" (PACKAGE_STRING, aws-ofi-nccl src/nccl_ofi_net.c).
+// versionText is what NCCL and RCCL hold (VERSION_STRING, NCCL src/init.cc), and the plugin for libfabric (PACKAGE_STRING, aws-
+// ofi-nccl src/nccl_ofi_net.c).
 var (
 	versionText = lazy.New(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}(?:\+(?:cuda|hip)[0-9]{1,2}\.[0-9]{1,2})?|aws-ofi-nccl [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
 	fixedTexts  = [][]byte{[]byte("CCL version "), []byte("aws-ofi-nccl ")}
 )
 
-// libraryText returns the text in a library that states its version.
 func libraryText(name string) (string, error) {
 	f, err := open(name, regular)
 	if err != nil {
@@ -53,23 +50,16 @@ func findText(r io.Reader, until time.Time) (string, error) {
 	return "", ErrSlow
 }
 
-// TextFinder searches what is written to it for the text in which a library states its
-// version. A text that lies across two parts is found.
+// TextFinder searches what is written to it for the text in which a library states its version.
 type TextFinder struct {
-	end  []byte // The end of what was written, at most textLength bytes.
+	end  []byte // The end of what was written: between two calls at most textLength bytes.
 	text string
 }
 
-// Write searches a part of the library.
 func (t *TextFinder) Write(part []byte) (int, error) {
 	if t.text == "" {
-		// The end of the part before and the beginning of this one together, then this one.
-		t.end = append(t.end, part[:min(len(part), textLength)]...)
-		t.search(t.end, false)
-		t.search(part, false)
-		if len(part) >= textLength {
-			t.end = append(t.end[:0], part[len(part)-textLength:]...)
-		}
+		t.end = append(t.end, part...)
+		t.search(false)
 		t.end = t.end[:copy(t.end, t.end[max(0, len(t.end)-textLength):])]
 	}
 	return len(part), nil
@@ -77,15 +67,14 @@ func (t *TextFinder) Write(part []byte) (int, error) {
 
 // Text returns the first text, or an empty string, when all parts were written.
 func (t *TextFinder) Text() string {
-	t.search(t.end, true)
+	t.search(true)
 	return t.text
 }
 
-// search looks for the pattern only where a fixed part of it occurs: that is ten times
-// as fast. A text that may go on in the next part is left for it.
-func (t *TextFinder) search(b []byte, last bool) {
+// search looks for the pattern only behind a fixed part of it, which is ten times as fast. A text that may go on is left.
+func (t *TextFinder) search(last bool) {
 	for _, fixed := range fixedTexts {
-		for rest := b; t.text == ""; {
+		for rest := t.end; t.text == ""; {
 			i := bytes.Index(rest, fixed)
 			if i < 0 {
 				break

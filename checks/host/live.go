@@ -17,35 +17,28 @@ import (
 )
 
 const (
-	// fileDeadline bounds one operation on a file. On a healthy machine the
-	// slowest, a read of PCI config space, takes well under a millisecond.
+	// fileDeadline bounds one operation on a file. The slowest, a read of config space, takes well under a millisecond.
 	fileDeadline = deadline.File
-	// maxNames bounds the names in a folder.
-	maxNames = 200_000
+	maxNames     = 200_000
 	// pageSize holds any file of sysfs, and most of procfs.
 	pageSize = 4 << 10
 )
 
 var errTooManyNames = fmt.Errorf("more than %d names", maxNames)
 
-// live is the machine that this process runs on.
 type live struct {
 	files *pool
 	asked asked
 }
 
-// newLive returns the machine that this process runs on. Each operation on a
-// file ends within two seconds, if necessary with ErrSlow. Only regular files
-// are read, so none can block: no FIFOs, no devices.
+// newLive returns the machine that this process runs on. Only regular files are read, so none can block.
 func newLive() Source { return &live{files: newPool(fileDeadline)} }
 
-// ReadFile returns at most limit bytes of a file.
 func (l *live) ReadFile(name string, limit int64) ([]byte, error) {
 	return run(l.files, opRead, name, func() ([]byte, error) { return readRegular(name, limit) })
 }
 
-// readRegular returns at most limit bytes of a regular file. Those of procfs do not know
-// their size beforehand.
+// readRegular returns at most limit bytes of a regular file. Those of procfs do not know their size.
 func readRegular(name string, limit int64) ([]byte, error) {
 	f, err := open(name, regular)
 	if err != nil {
@@ -58,8 +51,7 @@ func readRegular(name string, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// open opens a file of a kind, and no other: opening a device can initialize it, and opening a
-// FIFO waits for a writer.
+// open opens a file of a kind, and no other: opening a device can initialize it, and a FIFO waits for a writer.
 func open(name string, kind func(fs.FileMode) error) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -99,7 +91,6 @@ func folder(mode fs.FileMode) error {
 	return errNotDir
 }
 
-// ReadDir returns the names in a folder, sorted.
 func (l *live) ReadDir(name string) ([]string, error) {
 	return run(l.files, opList, name, func() ([]string, error) {
 		f, err := open(name, folder)
@@ -119,7 +110,6 @@ func (l *live) ReadDir(name string) ([]string, error) {
 	})
 }
 
-// ReadLink returns where a symbolic link points.
 func (l *live) ReadLink(name string) (string, error) {
 	return run(l.files, opLink, name, func() (string, error) { return os.Readlink(name) })
 }
@@ -143,13 +133,12 @@ func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawM
 	return l.asked.ask(ctx, question, by)
 }
 
-// answer answers the questions that this package knows.
 func (l *live) answer(name, argument string) (any, error) {
 	switch name {
 	case AskEnviron:
 		return WantedEnviron(os.Environ()), nil
 	case AskIDs:
-		return currentIDs()
+		return IDs{UID: os.Geteuid()}, nil
 	case AskUname:
 		return uname()
 	case AskClock:
@@ -176,18 +165,7 @@ func (l *live) answer(name, argument string) (any, error) {
 	return nil, fmt.Errorf("%s: %w", name, errors.ErrUnsupported)
 }
 
-// Recorded is false: this is the machine itself.
 func (l *live) Recorded() bool { return false }
-
-func currentIDs() (IDs, error) {
-	groups, err := os.Getgroups()
-	if err != nil {
-		return IDs{}, fmt.Errorf("read the groups of this process: %w", err)
-	}
-	slices.Sort(groups)
-	groups = append([]int{}, slices.Compact(groups)...) // None is known to be none.
-	return IDs{UID: os.Geteuid(), GID: os.Getegid(), Groups: groups}, nil
-}
 
 // splitQuestion splits a question from its argument: "statfs:" and "/dev/shm".
 func splitQuestion(question string) (name, argument string) {
@@ -197,8 +175,7 @@ func splitQuestion(question string) (name, argument string) {
 	return question, ""
 }
 
-// cause takes an error out of the wrapping that package os gives it: the
-// operation and the path are named once, in the same words by every Source.
+// cause takes an error out of the wrapping of package os: every Source names the operation and the path once.
 func cause(err error) error {
 	var inPath *fs.PathError
 	var inCall *os.SyscallError

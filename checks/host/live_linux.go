@@ -36,19 +36,6 @@ func clock() (facts.Clock, error) {
 	return facts.Clock{Synchronized: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0}, nil
 }
 
-// fileSystems names the file systems by their magic numbers, as statfs(2) and
-// include/uapi/linux/magic.h list them. Those without a name there are from
-// their own sources: Lustre (lustre_user.h), ZFS (zfs_znode.h), GPFS and
-// BeeGFS (their documentation), WekaFS.
-var fileSystems = map[uint32]string{
-	0x01021994: "tmpfs", 0x858458f6: "ramfs", 0x958458f6: "hugetlbfs",
-	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0xf2f52010: "f2fs",
-	0x794c7630: "overlay", 0x73717368: "squashfs", 0xe0f5e1e2: "erofs",
-	0x6969: "nfs", 0xff534d42: "cifs", 0xfe534d42: "smb2", 0x00c36400: "ceph", 0x01021997: "9p",
-	0x65735546: "fuse", 0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
-	0x62656572: "sysfs", 0x9fa0: "proc", 0x27e0eb: "cgroup", 0x63677270: "cgroup2", 0x1cd1: "devpts",
-}
-
 func statfs(name string) (Statfs, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(name, &st)
@@ -58,21 +45,14 @@ func statfs(name string) (Statfs, error) {
 	if err != nil {
 		return Statfs{}, err
 	}
-	magic := uint32(st.Type) // The magic numbers are of 32 bits on every architecture.
-	kind := fileSystems[magic]
-	if kind == "" {
-		kind = fmt.Sprintf("0x%x", magic)
-	}
 	unit := int64(st.Frsize) //nolint:unconvert // It has 32 bits on some architectures, as have the next two.
 	if unit == 0 {
 		unit = int64(st.Bsize) //nolint:unconvert // See above.
 	}
 	return Statfs{
-		Type:       kind,
-		SizeBytes:  int64(st.Blocks) * unit,
-		FreeBytes:  int64(st.Bfree) * unit,
-		AvailBytes: int64(st.Bavail) * unit,
-		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0, //nolint:unconvert // See above.
+		SizeBytes: int64(st.Blocks) * unit,
+		FreeBytes: int64(st.Bfree) * unit,
+		ReadOnly:  int64(st.Flags)&unix.ST_RDONLY != 0, //nolint:unconvert // See above.
 	}, nil
 }
 
@@ -94,10 +74,8 @@ func access(name string) (string, error) {
 	return may, nil
 }
 
-// limits returns the resource limits of this process. That of open files is
-// left out if it is unknown: Go raises the soft limit as a process
-// starts (os/rlimit.go), so it is read from the parent, from which this process
-// inherited it.
+// limits returns the resource limits of this process. Go raises that of open files as a process starts (os/rlimit.go), so it is
+// read from the parent.
 func (l *live) limits() (map[string]Limit, error) {
 	limits := make(map[string]Limit)
 	for name, resource := range map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE, "as": unix.RLIMIT_AS} {
@@ -159,9 +137,8 @@ func readKernelLog() (string, error) {
 	}
 	defer func() { _ = unix.Close(fd) }() // Nothing was written.
 	var log kernelLog
-	// A record is at most 8 KiB with its properties (CONSOLE_EXT_LOG_MAX,
-	// kernel/printk/internal.h, PRINTK_MESSAGE_MAX 2048 since 6.2); a buffer
-	// that is too small gives EINVAL.
+	// A record is at most 8 KiB with its properties (CONSOLE_EXT_LOG_MAX, kernel/printk/internal.h); a buffer that is too small
+	// gives EINVAL.
 	buf := make([]byte, 16<<10)
 	total := 0
 	for end := time.Now().Add(fileDeadline); total < maxKernelLog && time.Now().Before(end); {
@@ -170,8 +147,7 @@ func readKernelLog() (string, error) {
 		case errors.Is(err, unix.EAGAIN):
 			return log.text.String(), nil // This was the last one.
 		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.EINTR):
-			// EPIPE: records were overwritten before they were read; the
-			// next read continues with the oldest remaining one.
+			// EPIPE: records were overwritten before they were read; the next read continues with the oldest one.
 		case err != nil:
 			return "", &fs.PathError{Op: opRead, Path: device, Err: err}
 		case n == 0:

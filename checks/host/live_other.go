@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// uname knows the names that the standard library does.
 func uname() (Uname, error) {
 	node, err := os.Hostname()
 	return Uname{Node: node, Machine: runtime.GOARCH}, err

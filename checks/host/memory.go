@@ -13,40 +13,26 @@ import (
 	"strings"
 )
 
-// Memory is a machine held in memory: a recording, or one that a test
-// made up. The zero value is an empty machine. It must not be changed while
-// it is read.
-//
-// A path is first looked up as written, then with its symbolic links
-// resolved, so that a recording can hold a file under the name by which it
-// was read, or under its real path.
+// Memory is a machine held in memory: a recording, or one that a test made up. It must not be changed while it is read. A path
+// is first looked up as written, then with its symbolic links resolved.
 type Memory struct {
-	// Missing says why nothing is at a path that was not added. Without it, what was not added
-	// does not exist.
-	Missing func(name string) error
-	// nodes holds what is known about each absolute path, and of the folders
-	// above it.
+	// Missing is why nothing is at a path that was not added. Without it, what was not added does not exist.
+	Missing error
 	nodes   map[string]*node
 	answers map[string]*outcome
-	// partial is true for a recording: what it does not hold was not
-	// read, and may exist.
+	// partial is true for a recording: what it does not hold was not read, and may exist.
 	partial bool
 }
 
-// node is what is known about one path.
 type node struct {
 	// outcomes are those of the operations that were tried on it.
 	outcomes [operations]*outcome
-	// gone is true when this path does not exist.
-	gone bool
-	// dir is true for what was added as a folder.
-	dir bool
-	// children are the names of the nodes below this one, whether or not the
-	// folder was listed.
+	gone     bool
+	dir      bool
+	// children are the names of the nodes below this one, whether or not the folder was listed.
 	children map[string]struct{}
 }
 
-// operation is what can be done with a path.
 type operation int
 
 const (
@@ -69,13 +55,11 @@ func (op operation) String() string { return [operations]string{opStat, opRead, 
 
 // outcome is the result of an operation, or of a question.
 type outcome struct {
-	// value is a FileInfo (stat), content (read), string (link), []string (list) or json.RawMessage (a
-	// question); nothing with an error.
+	// value is a FileInfo (stat), content (read), string (link), []string (list) or json.RawMessage (a question).
 	value any
 	err   error
 }
 
-// content is what was read of a file.
 type content struct {
 	data []byte
 	more bool // The file goes on.
@@ -91,7 +75,6 @@ func (n *node) set(op operation, value any) { n.outcomes[op] = &outcome{value: v
 
 func (n *node) fail(op operation, err error) { n.outcomes[op] = &outcome{err: err} }
 
-// err returns why an operation failed; nil if it was not tried.
 func (n *node) err(op operation) error {
 	if n.outcomes[op] == nil {
 		return nil
@@ -99,7 +82,6 @@ func (n *node) err(op operation) error {
 	return n.outcomes[op].err
 }
 
-// valueOf returns the result of an operation that succeeded, otherwise an empty value.
 func valueOf[T any](n *node, op operation) (value T, ok bool) {
 	if n != nil && n.outcomes[op] != nil {
 		value, ok = n.outcomes[op].value.(T)
@@ -126,8 +108,7 @@ func (m *Memory) AddDir(name string) { m.node(name).dir = true }
 // AddError adds a file that cannot be read: err says why.
 func (m *Memory) AddError(name string, err error) { m.node(name).fail(read, err) }
 
-// AddInfo adds a file that has attributes but no content, such
-// as a device node.
+// AddInfo adds a file that has attributes but no content, such as a device node.
 func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).set(stat, info) }
 
 // Answer sets the answer to a question.
@@ -149,7 +130,6 @@ func (m *Memory) setAnswer(question string, raw json.RawMessage, err error) {
 	m.answers[question] = &outcome{raw, err}
 }
 
-// absolute cleans a path; a relative one starts at the root.
 func absolute(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return path.Clean(name)
@@ -157,8 +137,7 @@ func absolute(name string) string {
 	return path.Clean("/" + name)
 }
 
-// node returns the node of a path. If necessary it creates it, with the
-// folders above it.
+// node returns the node of a path, and creates it with the folders above it.
 func (m *Memory) node(name string) *node {
 	if m.nodes == nil {
 		m.nodes = map[string]*node{"/": {dir: true}}
@@ -177,8 +156,7 @@ func (m *Memory) node(name string) *node {
 	return n
 }
 
-// addGone notes that a path does not exist. The folders above it may not
-// exist either.
+// addGone notes that a path does not exist. The folders above it may not exist either.
 func (m *Memory) addGone(name string) {
 	if m.nodes[name] == nil {
 		m.node("/")
@@ -190,7 +168,6 @@ func (m *Memory) addGone(name string) {
 	}
 }
 
-// isGone reports whether a path, or one above it, does not exist.
 func (m *Memory) isGone(name string) bool {
 	for ; name != "/"; name = path.Dir(name) {
 		if n := m.nodes[name]; n != nil && n.gone {
@@ -200,15 +177,13 @@ func (m *Memory) isGone(name string) bool {
 	return false
 }
 
-// isDir reports whether a node is known to be a folder.
 func (n *node) isDir() bool {
 	info, _ := valueOf[FileInfo](n, stat)
 	_, listed := valueOf[[]string](n, list)
 	return n.dir || len(n.children) > 0 || listed || info.Mode.IsDir()
 }
 
-// follow returns the node that a path leads to after the symbolic links in it
-// are resolved: all of them, or all except one in its last part.
+// follow returns the node that a path leads to. Of its last part, a link is followed only if last is true.
 func (m *Memory) follow(name string, last bool) (*node, error) {
 	at, err := Follow(name, func(next string, rest []string) (string, bool, error) {
 		n := m.nodes[next]
@@ -216,7 +191,7 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		case n == nil && m.isGone(path.Join(next, path.Join(rest...))):
 			return "", false, errNotExist
 		case n == nil:
-			return "", false, m.absent(next, rest)
+			return "", false, m.absent(next)
 		case n.gone:
 			return "", false, errNotExist
 		}
@@ -227,13 +202,12 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 		return nil, err
 	}
 	if m.nodes[at] == nil { // The root of an empty machine.
-		return nil, m.absent(at, nil)
+		return nil, m.absent(at)
 	}
 	return m.nodes[at], nil
 }
 
-// absent returns why there is no node for a path; rest is what would be below it.
-func (m *Memory) absent(name string, rest []string) error {
+func (m *Memory) absent(name string) error {
 	parent := m.nodes[path.Dir(name)]
 	if names, ok := valueOf[[]string](parent, list); ok {
 		if _, listed := slices.BinarySearch(names, path.Base(name)); listed {
@@ -247,13 +221,13 @@ func (m *Memory) absent(name string, rest []string) error {
 	case parent != nil && parent.err(read) != nil:
 		return parent.err(read)
 	case m.Missing != nil:
-		return m.Missing(path.Join(name, path.Join(rest...)))
+		return m.Missing
 	}
 	return errNotExist
 }
 
-// lookup answers an operation on a path: with what is known about the path as it is written, else
-// about the one that it leads to. If neither was tried, infer returns what follows from that node.
+// lookup answers an operation with what is known about the path as written, else about the one that it leads to, else with what
+// infer concludes.
 func lookup[T any](m *Memory, op operation, name string, infer func(*node) (T, error)) (value T, err error) {
 	clean := absolute(name)
 	n := m.nodes[clean]

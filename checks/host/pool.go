@@ -12,12 +12,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 )
 
-// maxStuck bounds the operations that are left behind in the kernel.
-// Once so many hang, the machine is no longer read.
+// maxStuck bounds the operations that hang in the kernel. Beyond it, the machine is no longer read.
 const maxStuck = 32
 
-// pool runs file operations with a deadline. A read in the kernel cannot be canceled: one
-// that outlasts the deadline is left behind with its goroutine, and its caller continues.
+// pool runs file operations with a deadline. A read that outlasts it cannot be canceled, and is left behind with its goroutine.
 type pool struct {
 	deadline time.Duration
 
@@ -27,8 +25,7 @@ type pool struct {
 
 // job is an operation that has not ended.
 type job struct {
-	// place is the folder, or the file, to which no further operation is admitted
-	// once this one hangs.
+	// place is closed to further operations once this one hangs.
 	place string
 	began time.Time
 }
@@ -37,8 +34,7 @@ func newPool(deadline time.Duration) *pool {
 	return &pool{deadline: deadline, running: make(map[*job]struct{})}
 }
 
-// run runs one operation on a path and returns its result, or ErrSlow if it
-// did not end within the deadline.
+// run runs an operation on a path, which fails with ErrSlow beyond the deadline.
 func run[T any](p *pool, op, name string, f func() (T, error)) (T, error) {
 	var value T
 	err := ErrSlow
@@ -82,9 +78,8 @@ func (p *pool) end(o *job) {
 	delete(p.running, o)
 }
 
-// placeOf returns what is closed to further operations when one on a path
-// hangs: the folder that it lies in, or the path alone where that folder is
-// one like /proc or /dev, whose files have nothing in common.
+// placeOf is what an operation that hangs closes: its folder, or the path alone in folders like /proc or /dev, whose files have
+// nothing in common.
 func placeOf(op, name string) string {
 	dir := path.Dir(name)
 	if op == opList || strings.Count(dir, "/") < 2 {

@@ -11,12 +11,10 @@ import (
 	"sync"
 )
 
-// maxRecorded bounds the file content that a recorder keeps, so that a
-// snapshot stays within what Parse reads, in hex as well.
+// maxRecorded bounds the content that a recorder keeps, so that a snapshot stays within what Parse reads.
 const maxRecorded = 24 << 20
 
-// Recorder is a Source that passes every operation to another Source, and keeps what
-// that returned, including failures.
+// Recorder is a Source that passes every operation to another Source, and keeps what that returned.
 type Recorder struct {
 	src Source
 
@@ -30,9 +28,7 @@ func NewRecorder(src Source) *Recorder {
 	return &Recorder{src: src, seen: Memory{partial: true}}
 }
 
-// keep notes the outcome of an operation, unless a recording was asked for
-// what it does not hold. The first outcome counts, but a success
-// replaces a failure.
+// keep notes the outcome of an operation. The first one counts, but a success replaces a failure.
 func (r *Recorder) keep(op operation, name string, value any, err error) {
 	if errors.Is(err, ErrNotRecorded) {
 		return

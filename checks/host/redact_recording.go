@@ -13,10 +13,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
-// recordingRedactor redacts recordings.
 type recordingRedactor struct{ *redact.Redactor }
 
-// memory redacts a recording: its paths, links, lists, files and answers.
 func (r recordingRedactor) memory(m *Memory) *Memory {
 	r.studyMemory(m)
 	out := &Memory{partial: m.partial}
@@ -40,7 +38,6 @@ func (r recordingRedactor) memory(m *Memory) *Memory {
 	return out
 }
 
-// outcome redacts the outcome of an operation on a path.
 func (r recordingRedactor) outcome(name string, o *outcome) *outcome {
 	switch v := o.value.(type) {
 	case content:
@@ -70,8 +67,7 @@ func (r recordingRedactor) failure(err error) error {
 	return declassify(word, r.Text(text))
 }
 
-// studyMemory learns from a recording the names that may occur anywhere in
-// it.
+// studyMemory learns from a recording the names that may occur anywhere in it.
 func (r recordingRedactor) studyMemory(m *Memory) {
 	var names Uname
 	if m.answered(AskUname, &names) {
@@ -102,7 +98,6 @@ func (r recordingRedactor) studyMemory(m *Memory) {
 	})
 }
 
-// answered decodes the answer to a question, if there is one.
 func (m *Memory) answered(question string, answer any) bool {
 	raw, err := m.Ask(context.Background(), question, nil)
 	return err == nil && json.Unmarshal(raw, answer) == nil
@@ -125,13 +120,9 @@ func (r recordingRedactor) question(question string) string {
 	return r.Text(question)
 }
 
-// target redacts where a link points. One that points into a folder whose
-// name changes is made absolute.
+// target redacts where a link points. One into a folder whose name changes is made absolute.
 func (r recordingRedactor) target(name, target string) string {
-	if target == "" {
-		return ""
-	}
-	if path.IsAbs(target) {
+	if target == "" || path.IsAbs(target) {
 		return r.Text(target)
 	}
 	full := path.Join(path.Dir(name), target)
@@ -144,7 +135,6 @@ func (r recordingRedactor) target(name, target string) string {
 	return target
 }
 
-// answer redacts an answer.
 func (r recordingRedactor) answer(question string, a *outcome) (json.RawMessage, error) {
 	if a.err != nil {
 		return nil, r.failure(a.err)

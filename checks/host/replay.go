@@ -16,35 +16,30 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Bounds of a snapshot.
 const (
 	// MaxSnapshot is the size of the largest one.
 	MaxSnapshot = 64 << 20
 	// maxEntries bounds its entries together with the names that it lists.
 	maxEntries = 200_000
-	// maxNodes bounds the paths that these make, the folders above them
-	// included.
+	// maxNodes bounds the paths that these make, the folders above them included.
 	maxNodes = 2 * maxEntries
 	// maxPath is PATH_MAX (include/uapi/linux/limits.h).
 	maxPath = 4096
 )
 
-// ErrNewer is returned for a document of a version that this program does not
-// know yet.
+// ErrNewer is returned for a document of a version that this program does not know yet.
 var ErrNewer = errors.New("made by a newer gpudoctor")
 
 // ErrNotSnapshot is returned for a document that is not a snapshot at all.
 var ErrNotSnapshot = errors.New("not a snapshot")
 
-// isSnapshot reports whether a document says that it is a snapshot.
 func isSnapshot(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(withoutBOM(data), " \t\r\n"), []byte(SnapshotFormat))
 }
 
 func withoutBOM(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
-// Parse reads a snapshot. Errors name the place as "name:line". The machine
-// keeps parts of data.
+// Parse reads a snapshot, and keeps parts of data. Errors name the place as "name:line".
 func Parse(name string, data []byte) (*Memory, error) {
 	if len(data) > MaxSnapshot {
 		return nil, fmt.Errorf("%s: larger than %d MiB", name, MaxSnapshot>>20)
@@ -66,8 +61,7 @@ func Parse(name string, data []byte) (*Memory, error) {
 
 var errTooManyEntries = fmt.Errorf("more than %d entries", maxEntries)
 
-// settle notes that nothing is at a path of which no more is known than that an
-// operation found nothing there: it holds for the others as well.
+// settle notes that nothing is at a path of which an operation found nothing, and of which no more is known.
 func (m *Memory) settle() {
 	for name, n := range m.nodes {
 		if name != "/" && len(n.children) == 0 && absentFrom(n) {
@@ -76,7 +70,6 @@ func (m *Memory) settle() {
 	}
 }
 
-// parser reads the entries of a snapshot one after the other.
 type parser struct {
 	machine *Memory
 	at      int // The line that an error is about.
@@ -87,8 +80,7 @@ type parser struct {
 // ErrCutShort is returned for a truncated recording.
 var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 
-// ErrAfterEnd is returned for a recording with more text after its end, such as
-// two recordings in one file. It is unknown which part describes the machine.
+// ErrAfterEnd is returned for a recording with more text after its end, such as two in one file.
 var ErrAfterEnd = errors.New("text after the end of the recording")
 
 func (p *parser) parse(archive *txtar.Archive) error {
@@ -100,7 +92,10 @@ func (p *parser) parse(archive *txtar.Archive) error {
 	for i, f := range archive.Files {
 		p.at = line
 		if f.Name == endWord {
-			return p.end(f.Data, archive.Files[i+1:])
+			if len(bytes.TrimSpace(f.Data)) > 0 || i+1 < len(archive.Files) {
+				return ErrAfterEnd
+			}
+			return nil
 		}
 		if err := p.count(); err != nil {
 			return err
@@ -114,25 +109,9 @@ func (p *parser) parse(archive *txtar.Archive) error {
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
 	}
 	if recorded || len(archive.Files) == 0 {
-		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a
-		// machine that has nothing.
+		// One written by hand needs no end, but an entry: a file that was cut off in its head shows a machine that has nothing.
 		p.at = line - 1
 		return ErrCutShort
-	}
-	return nil
-}
-
-// end reads what follows the end of a recording: nothing but blank lines may.
-func (p *parser) end(text []byte, more []txtar.File) error {
-	for line := range bytes.Lines(text) {
-		p.at++
-		if len(bytes.TrimSpace(line)) > 0 {
-			return fmt.Errorf("%w: %.40q", ErrAfterEnd, bytes.TrimSuffix(line, []byte("\n")))
-		}
-	}
-	if len(more) > 0 {
-		p.at++
-		return fmt.Errorf("%w: %.40q", ErrAfterEnd, "-- "+more[0].Name+" --")
 	}
 	return nil
 }
@@ -202,8 +181,8 @@ func (p *parser) entry(text string, body []byte) error {
 	return p.fill(where, op, o)
 }
 
-// fill notes an outcome that was not known yet. That a file which was read is not there holds for
-// every operation, unless others are known to have found something: a dangling link.
+// fill notes an outcome that was not known yet. A file that was not there when it was read is gone, unless something is known
+// of it: a dangling link.
 func (p *parser) fill(where string, op operation, o outcome) error {
 	n := p.machine.node(where)
 	switch {
@@ -230,8 +209,7 @@ func token(text string) (word, rest string, err error) {
 	return word, strings.TrimSpace(text[len(q):]), err
 }
 
-// entryPath turns the name of an entry into an absolute path. Only one in
-// canonical form is accepted, so a name cannot lead elsewhere.
+// entryPath turns the name of an entry into an absolute path, and rejects all but the canonical form.
 func entryPath(name string, folder bool) (string, error) {
 	if name == "." || name == "" && folder {
 		return "/", nil
@@ -270,7 +248,6 @@ func (p *parser) file(attributes string, body []byte) (any, error) {
 	return p.content(attributes, body)
 }
 
-// content decodes the lines of an entry as its attributes say.
 func (p *parser) content(attributes string, body []byte) (c content, err error) {
 	c.data = body
 	for word := range strings.FieldsSeq(attributes) {
@@ -291,24 +268,17 @@ func (p *parser) content(attributes string, body []byte) (c content, err error) 
 	return c, nil
 }
 
-// unhex decodes lines of hex.
 func (p *parser) unhex(text []byte) ([]byte, error) {
 	var data []byte
-	line := p.at
-	for words := range bytes.Lines(text) {
-		line++
-		for word := range bytes.FieldsSeq(words) {
-			part, times, err := unhexWord(word)
-			if err != nil {
-				p.at = line
-				return nil, fmt.Errorf("not hex: %.80q", word)
-			}
-			if p.decoded += times; p.decoded > MaxSnapshot {
-				p.at = line
-				return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
-			}
-			data = append(data, bytes.Repeat(part, times)...)
+	for word := range bytes.FieldsSeq(text) {
+		part, times, err := unhexWord(word)
+		if err != nil {
+			return nil, fmt.Errorf("not hex: %.80q", word)
 		}
+		if p.decoded += times; p.decoded > MaxSnapshot {
+			return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
+		}
+		data = append(data, bytes.Repeat(part, times)...)
 	}
 	return data, nil
 }
@@ -327,7 +297,6 @@ func unhexWord(word []byte) (part []byte, times int, err error) {
 	return part, times, err
 }
 
-// anyKnown reports whether the outcome of any operation is known.
 func (n *node) anyKnown() bool {
 	return n.outcomes != [operations]*outcome{}
 }
@@ -372,8 +341,7 @@ func (p *parser) stat(words string, body []byte) (any, error) {
 	return FileInfo{Mode: kind, Size: size}, nothing(body)
 }
 
-// parseMode reads what fs.FileMode.String writes: a letter for each bit of
-// the type, or a dash, and nine for the permissions.
+// parseMode reads what fs.FileMode.String writes.
 func parseMode(s string) (mode fs.FileMode, ok bool) {
 	const letters, permissions = "dalTLDpSugct?", "rwxrwxrwx"
 	if len(s) <= len(permissions) {
@@ -462,7 +430,6 @@ func (p *parser) pathList(word string, body []byte) error {
 	})
 }
 
-// answer reads the answer to a question.
 func (p *parser) answer(text string, body []byte) error {
 	question, rest, ext, err := questionOf(text)
 	if err != nil {
@@ -480,12 +447,11 @@ func (p *parser) answer(text string, body []byte) error {
 	case rest != "":
 		return fmt.Errorf("unknown attribute: %.40q", rest)
 	case ext == ".json":
-		raw, offset, err := compactJSON(body)
-		if err != nil {
-			p.at += 1 + bytes.Count(body[:min(offset, len(body))], []byte("\n"))
+		var b bytes.Buffer
+		if err := json.Compact(&b, body); err != nil {
 			return fmt.Errorf("the answer to %.80q: %w", question, err)
 		}
-		p.machine.setAnswer(question, raw, nil)
+		p.machine.setAnswer(question, b.Bytes(), nil)
 	case ext == ".txt" && utf8.Valid(body):
 		p.machine.Answer(question, string(body))
 	default:
@@ -494,8 +460,7 @@ func (p *parser) answer(text string, body []byte) error {
 	return nil
 }
 
-// questionOf takes the question, the rest of the marker and the extension
-// from the name of an answer.
+// questionOf takes the question, the rest of the marker and the extension from an answer's name.
 func questionOf(text string) (question, rest, ext string, err error) {
 	if strings.HasPrefix(text, `"`) {
 		question, rest, err = token(text)
@@ -510,18 +475,4 @@ func questionOf(text string) (question, rest, ext string, err error) {
 		ext = path.Ext(question)
 	}
 	return strings.TrimSuffix(question, ext), rest, ext, nil
-}
-
-// compactJSON takes the blanks out of a text of JSON, or tells where an error lies.
-func compactJSON(text []byte) (raw json.RawMessage, offset int, err error) {
-	if err := json.Unmarshal(text, &raw); err != nil { // Compact does not tell where an error is.
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			offset = int(max(syntax.Offset-1, 0))
-		}
-		return nil, offset, err
-	}
-	var b bytes.Buffer
-	b.Grow(len(text))
-	err = json.Compact(&b, text)
-	return b.Bytes(), 0, err
 }

@@ -20,22 +20,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
-// SnapshotFormat begins the first line of every snapshot; the version of the
-// format follows it.
+// SnapshotFormat begins the first line of every snapshot; the version of the format follows it.
 const SnapshotFormat = "gpudoctor.snapshot/v"
 
 // snapshotVersion changes when an older program would misread a snapshot.
 const snapshotVersion = 1
 
-// unlistedLine says that what a snapshot does not hold was not
-// read. Without it, as in one written by hand, what is not listed does not exist.
+// unlistedLine says that what a snapshot does not hold was not read. Without it, it does not exist.
 const unlistedLine = "unlisted: not-recorded"
 
 // recordedBy begins the second line of a snapshot that a program wrote.
 const recordedBy = "recorded by gpudoctor "
 
-// endWord is the last entry of a recorded snapshot: one that lacks it was cut
-// short in transit, and what is missing must not be treated as absent.
+// endWord is the last entry of a recorded snapshot: what one that lacks it does not hold may exist.
 const endWord = "!end"
 
 // notation explains a snapshot to its reader.
@@ -71,8 +68,7 @@ type RecordOptions struct {
 	KeepNames bool
 }
 
-// Write writes what was recorded so far as a snapshot, in an order that
-// depends only on the content.
+// Write writes what was recorded so far as a snapshot, in an order that depends only on the content.
 func (r *Recorder) Write(w io.Writer, opts RecordOptions) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +91,6 @@ func entry(data []byte, words ...string) txtar.File {
 	return txtar.File{Name: strings.Join(words, " "), Data: data}
 }
 
-// failureEntry is an entry that holds an error.
 func failureEntry(err error, words ...string) txtar.File {
 	word, text := classify(err)
 	words = append(words, "!"+word)
@@ -105,8 +100,7 @@ func failureEntry(err error, words ...string) txtar.File {
 	return entry([]byte(text), words...)
 }
 
-// entries is everything known about the paths: what each operation returned, then
-// the paths that do not exist and those that are not links.
+// entries is everything known about the paths, then those that do not exist and those that are not links.
 func (m *Memory) entries() (all []txtar.File) {
 	var gone, plain []string
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
@@ -136,7 +130,6 @@ func (m *Memory) entries() (all []txtar.File) {
 	return all
 }
 
-// entry is what an operation on a path returned.
 func (o *outcome) entry(op operation, name string) txtar.File {
 	words := []string{quoted(entryName(name))}
 	switch op {
@@ -165,7 +158,6 @@ func (o *outcome) entry(op operation, name string) txtar.File {
 	return failureEntry(o.err, words...)
 }
 
-// entry is the content of a file.
 func (c content) entry(words []string) txtar.File {
 	data := c.data
 	switch {
@@ -181,7 +173,6 @@ func (c content) entry(words []string) txtar.File {
 	return entry(data, words...)
 }
 
-// answerEntries are the answers in order of their questions.
 func (m *Memory) answerEntries() (all []txtar.File) {
 	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
 		all = append(all, m.answers[question].answerEntry("answers/"+quoted(question)))
@@ -205,8 +196,7 @@ func (o *outcome) answerEntry(name string) txtar.File {
 	return entry(escape.JSON(indented.Bytes()), name+".json")
 }
 
-// absentFrom reports whether all that is known about a path is that it does not
-// exist.
+// absentFrom reports whether all that is known about a path is that it does not exist.
 func absentFrom(n *node) bool {
 	known := false
 	for _, o := range n.outcomes {
@@ -220,8 +210,7 @@ func absentFrom(n *node) bool {
 	return n.gone || known
 }
 
-// derives reports whether a replay knows from the list of a folder that a path
-// does not exist.
+// derives reports whether a replay knows from the list of a folder that a path does not exist.
 func (m *Memory) derives(name string) bool {
 	names, known := valueOf[[]string](m.nodes[path.Dir(name)], list)
 	if !known || len(m.nodes[name].children) > 0 {
@@ -231,7 +220,6 @@ func (m *Memory) derives(name string) bool {
 	return !listed
 }
 
-// isUsual reports whether an error is of a class, in its usual words.
 func isUsual(err error, class string) bool {
 	if err == nil {
 		return false
@@ -240,8 +228,7 @@ func isUsual(err error, class string) bool {
 	return word == class && text == ""
 }
 
-// entryName is a path as entries write it, without the leading slash; the
-// root is a dot.
+// entryName is a path without the leading slash; the root is a dot.
 func entryName(name string) string {
 	if name == "/" {
 		return "."
@@ -249,8 +236,7 @@ func entryName(name string) string {
 	return strings.TrimPrefix(name, "/")
 }
 
-// quoted quotes a name that would not be read back as it is. A quoted name is
-// always a path.
+// quoted quotes a name that would not be read back as it is. A quoted name is always a path.
 func quoted(name string) string {
 	odd := func(r rune) bool { return r == ' ' || r == '"' || r == utf8.RuneError || !escape.Visible(r) }
 	if name == "" || name[0] == '!' || strings.HasPrefix(name, "answers/") || name == "--" || strings.ContainsFunc(name, odd) {
@@ -259,8 +245,7 @@ func quoted(name string) string {
 	return name
 }
 
-// isText reports whether data can stand as text: visible, and no line of it
-// looks like the beginning of an entry.
+// isText reports whether data is visible, and no line of it looks like the beginning of an entry.
 func isText(data []byte) bool {
 	if !utf8.Valid(data) {
 		return false
@@ -275,8 +260,7 @@ func isText(data []byte) bool {
 	return true
 }
 
-// hexWidth is how many bytes a line of hex holds: a capability of config
-// space then mostly fits on one.
+// hexWidth is how many bytes a line of hex holds: most capabilities of config space fit on one.
 const hexWidth = 32
 
 // hexLines writes data as hex. Whole lines of zeros are folded to "00*N".

@@ -5,20 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// MaxFile is how much of a file is read by default: the
-// largest file that checks need completely is /proc/self/mountinfo of a busy node.
+// MaxFile is how much of a file is read by default: /proc/self/mountinfo of a busy node is the largest.
 const MaxFile = 4 << 20
 
-// ErrSlow is returned when a read does not end within its deadline, as happens
-// on a dead network mount or in a driver that hangs.
+// ErrSlow is returned when a read does not end within its deadline, as on a dead network mount.
 var ErrSlow = errors.New("no answer within the deadline")
 
-// ErrNotRecorded is returned by a recording for a file or a question that
-// was not read when it was made.
+// ErrNotRecorded is returned by a recording for what was not read when it was made.
 var ErrNotRecorded = errors.New("not recorded")
 
 // FileInfo describes a file.
@@ -28,11 +23,8 @@ type FileInfo struct {
 	Size int64       `json:"size"`
 }
 
-// Source answers for one machine. Paths are absolute. Errors are
-// *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission;
-// their operation is "read", "readdir", "readlink" or "stat" in every Source,
-// so that a recording fails with the same text as the machine. All methods may be
-// called from several goroutines.
+// Source answers for one machine. Paths are absolute. Errors are *fs.PathError, whose operation is "read", "readdir",
+// "readlink" or "stat" in every Source. All methods may be called from several goroutines.
 type Source interface {
 	// ReadFile returns at most limit bytes of a file.
 	ReadFile(name string, limit int64) ([]byte, error)
@@ -48,15 +40,9 @@ type Source interface {
 	Recorded() bool
 }
 
-// Layered is a Source that knows the layer of an image that a file comes from; nil for others.
-type Layered interface {
-	Layer(name string) *facts.ImageLayer
-}
-
 // The questions. Those that end in a colon take an argument after it.
 const (
-	// AskEnviron is answered with the environment as a list of "NAME=value",
-	// reduced to the names that checks want (see Wanted).
+	// AskEnviron is answered with a list of "NAME=value", reduced to the names that checks want (see Wanted).
 	AskEnviron = "environ"
 	// AskUname is answered with Uname.
 	AskUname = "uname"
@@ -66,26 +52,17 @@ const (
 	AskStatfs = "statfs:"
 	// AskClock is answered with a facts.Clock (adjtimex(2)).
 	AskClock = "clock"
-	// AskLimits is answered with a map from "memlock", "nofile", "as" to
-	// a Limit. An unknown one is left out.
+	// AskLimits is answered with a map from "memlock", "nofile", "as" to a Limit. An unknown one is left out.
 	AskLimits = "limits"
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"
-	// AskLibraryText takes the path of an NCCL or RCCL and is answered with
-	// the text in it that states its version, "NCCL version 2.28.9", or with
-	// an empty string. The file itself is not recorded: it has hundreds of
-	// megabytes.
+	// AskLibraryText takes the path of an NCCL or RCCL and is answered with the text in it that states its version.
 	AskLibraryText = "library-text:"
-	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
-	// is answered with whether a process of that name is visible. The list of processes
-	// itself is private, and is not recorded.
+	// AskProcess takes a name as the kernel cuts it (15 bytes) and is answered with whether such a process is visible.
 	AskProcess = "process:"
-	// AskKernelConfig is answered with a KernelConfig. The configuration
-	// itself has hundreds of kilobytes, and names the host it was built on.
+	// AskKernelConfig is answered with a KernelConfig. The configuration itself names the host it was built on.
 	AskKernelConfig = "kernel-config"
-	// AskKernelLog is answered with the kernel log's lines that affect
-	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
-	// message", one per line.
+	// AskKernelLog is answered with lines "seconds.micros message" of the kernel log (see KernelLogWanted).
 	AskKernelLog = "kernel-log"
 	// AskNVML is answered with the document of package nvml.
 	AskNVML = "nvml"
@@ -102,11 +79,9 @@ type Uname struct {
 	Machine string `json:"machine"`
 }
 
-// IDs are the process's user and group ids.
+// IDs is the process's user.
 type IDs struct {
-	UID    int   `json:"uid"`
-	GID    int   `json:"gid"`
-	Groups []int `json:"groups"`
+	UID int `json:"uid"`
 }
 
 // KernelConfig is what the running kernel was built with.
@@ -119,12 +94,9 @@ type KernelConfig struct {
 
 // Statfs is the size of a file system.
 type Statfs struct {
-	// Type is the file system's magic number as a name ("tmpfs") or in hex.
-	Type       string `json:"type"`
-	SizeBytes  int64  `json:"size_bytes"`
-	FreeBytes  int64  `json:"free_bytes"`
-	AvailBytes int64  `json:"avail_bytes"`
-	ReadOnly   bool   `json:"read_only"`
+	SizeBytes int64 `json:"size_bytes"`
+	FreeBytes int64 `json:"free_bytes"`
+	ReadOnly  bool  `json:"read_only"`
 }
 
 // Limit is a resource limit; -1 is unlimited.

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Value is the value of a name in a text of lines "Name: value" or "name value", as many files of /proc and
-// /sys are; empty if it is not there.
+// Value is the value of a name in lines "Name: value" or "name value", as in /proc and /sys; empty if it is not there.
 func Value(text, name string) string {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, name)
@@ -17,8 +16,7 @@ func Value(text, name string) string {
 	return ""
 }
 
-// KiB is a size such as "1056411988 kB", of units of 1024 bytes, in bytes; 0 if it is not one, or
-// more than any machine has.
+// KiB is a size such as "1056411988 kB" in bytes; 0 if it is not one, or more than any machine has.
 func KiB(value string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
 	if err != nil || n < 0 || n > 1<<50 {

@@ -7,8 +7,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
-// communicationPrefixes are prefixes of the variables that control
-// communication libraries.
 var communicationPrefixes = []string{
 	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
 	"OMPI_MCA_", "TORCH_NCCL_", "NVSHMEM_",
@@ -19,8 +17,7 @@ var communicationNames = []string{
 	"AMD_SERIALIZE_COPY", "AMD_SERIALIZE_KERNEL", "GPU_DEVICE_ORDINAL", "GPU_MAX_HW_QUEUES",
 	"LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
 	"NVIDIA_DISABLE_REQUIRE", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_REQUIRE_CUDA", "NVIDIA_VISIBLE_DEVICES",
-	// How PyTorch allocates: memory of expandable segments cannot be shared by
-	// cudaIpcGetMemHandle.
+	// Memory of expandable segments cannot be shared by cudaIpcGetMemHandle.
 	"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
 	// Peer access of llama.cpp, and what frameworks choose for all-reduce.
 	"GGML_CUDA_P2P", "GGML_CUDA_NO_PEER_COPY", "GGML_CUDA_PEER_MAX_BATCH_SIZE",
@@ -35,8 +32,7 @@ var communicationNames = []string{
 	"RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES",
 }
 
-// SteersCommunication reports whether a variable belongs among the facts of the
-// environment.
+// SteersCommunication reports whether a variable belongs among the facts of the environment.
 func SteersCommunication(name string) bool {
 	return slices.Contains(communicationNames, name) || hasPrefix(name, communicationPrefixes)
 }
@@ -45,8 +41,7 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// otherPrefixes and otherNames match variables that tell where the process
-// runs or how it reads files, and do not control communication.
+// otherPrefixes and otherNames match variables that tell where the process runs or how it reads files.
 var (
 	otherPrefixes = []string{"NVIDIA_", "ENROOT_", "CUFILE_"}
 	otherNames    = []string{
@@ -55,15 +50,13 @@ var (
 	}
 )
 
-// Wanted reports whether checks need an environment variable. All others are
-// never read.
+// Wanted reports whether checks need an environment variable. All others are never read.
 func Wanted(name string) bool {
 	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
 
-// WantedEnviron reduces an environment to the variables that checks need, in
-// order of name. For a secret, and for what only tells where a cluster's API
-// is, only the presence is kept.
+// WantedEnviron reduces an environment to the variables that checks need, in order of name. Of a secret, and of where a
+// cluster's API is, only the presence is kept.
 func WantedEnviron(environ []string) []string {
 	list := []string{}
 	for _, entry := range environ {
@@ -80,28 +73,24 @@ func WantedEnviron(environ []string) []string {
 	return list
 }
 
-// kernelLogWords are found in the lines of the kernel log that affect GPUs,
-// PCIe, DMA translation or lack of memory.
+// kernelLogWords are found in the lines of the kernel log that affect GPUs, PCIe, the IOMMU or memory.
 var kernelLogWords = []string{
 	"NVRM", "nvidia", "Xid", "nvswitch", "NVSwitch", "AER", "pcieport", "DMAR", "AMD-Vi", "iommu", "IOMMU",
 	"amdgpu", "kfd", "ACS", "BAR ", "oom-kill", "ut of memory", "EFA", "efa ", "SMMU", "smmu",
 	"PCIe", "pciehp", "Hardware Error", "bridge window",
 }
 
-// kernelLogTrouble are the words that make a line of a network driver worth
-// keeping; such drivers say much that is of no interest here.
+// kernelLogTrouble are the words that make a line of a network driver worth keeping.
 var kernelLogTrouble = []string{"rror", "fail", "Fail", "timeout", "timed out", "health", "fatal", "bandwidth", "down", "assert", "syndrome"}
 
-// KernelLogWanted reports whether a line of the kernel log is one that
-// AskKernelLog keeps.
+// KernelLogWanted reports whether AskKernelLog keeps a line.
 func KernelLogWanted(line string) bool {
 	has := func(word string) bool { return strings.Contains(line, word) }
 	return slices.ContainsFunc(kernelLogWords, has) ||
 		(has("mlx5_core") && slices.ContainsFunc(kernelLogTrouble, has))
 }
 
-// wantedKernelOptions are what peer access and DMA-BUF between AMD GPUs, and
-// from NICs to them, need of the kernel: amdgpu_device_is_peer_accessible in
-// drivers/gpu/drm/amd/amdgpu/amdgpu_device.c is compiled to "no" without
-// HSA_AMD_P2P, which depends on the other two (amdkfd/Kconfig, Linux 6.0).
+// wantedKernelOptions are what peer access and DMA-BUF of AMD GPUs need: amdgpu_device_is_peer_accessible
+// (drivers/gpu/drm/amd/amdgpu/amdgpu_device.c) is "no" without HSA_AMD_P2P, which depends on the other two (amdkfd/Kconfig,
+// Linux 6.0).
 var wantedKernelOptions = []string{"CONFIG_HSA_AMD", "CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"}

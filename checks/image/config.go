@@ -17,16 +17,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
-// configuration is an image's configuration, and where its layers lie.
 type configuration struct {
 	form, name string
 	config     v1.ConfigFile
-	// layers are the blobs, from the lowest.
-	layers []blob
+	layers     []blob
 }
 
-// layout reads the image that documents describe: those of docker save, else those of an
-// OCI layout.
 func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, error) {
 	if form == formOCI {
 		var saved tarball.Manifest
@@ -42,8 +38,7 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 	return s.indexed(ctx, st, form, index.Manifests)
 }
 
-// saved reads the image that manifest.json of docker save describes (moby
-// image/tarexport/save.go).
+// saved reads the image that manifest.json of docker save describes (moby image/tarexport/save.go).
 func (s *scanner) saved(ctx context.Context, st store, all tarball.Manifest, err error) (*Image, error) {
 	switch {
 	case err != nil:
@@ -93,7 +88,6 @@ func (s *scanner) indexed(ctx context.Context, st store, form string, manifests 
 	return s.configured(ctx, st, c, described(m.Config))
 }
 
-// configured reads the configuration of an image, and its layers.
 func (s *scanner) configured(ctx context.Context, st store, c *configuration, at blob) (*Image, error) {
 	if err := decode(ctx, st, "configuration", at, &c.config); err != nil {
 		return nil, err
@@ -101,14 +95,13 @@ func (s *scanner) configured(ctx context.Context, st store, c *configuration, at
 	if c.config.OS != "" && c.config.OS != "linux" {
 		return nil, fmt.Errorf("an image for %s, not for Linux", escape.Printable(c.config.OS, maxShown))
 	}
-	if !s.platform.takes(v1.Platform{OS: "linux", Architecture: c.config.Architecture, Variant: c.config.Variant}) {
+	if !s.platform.takes(c.config.Architecture) {
 		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(c.config.Platform()))
 	}
 	s.conf = confFile(c.config.Config.Env)
 	return s.fromLayers(ctx, st, c)
 }
 
-// confFile is the file that NCCL_CONF_FILE names; empty if none is.
 func confFile(env []string) string {
 	for _, set := range slices.Backward(env) {
 		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
@@ -118,8 +111,6 @@ func confFile(env []string) string {
 	return ""
 }
 
-// supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is
-// compressed its first bytes tell.
 func supported(mediaType string) error {
 	switch {
 	case strings.HasSuffix(mediaType, "+encrypted"):
@@ -160,8 +151,7 @@ func candidates(ctx context.Context, st store, manifests []v1.Descriptor, depth 
 	return all, nil
 }
 
-// digest is how a layer is called: by its blob, or by its content where the archive names
-// blobs otherwise.
+// digest is how a layer is called: by its blob, or else by its content.
 func (c *configuration) digest(i int) string {
 	if d := c.layers[i].Digest; d != (v1.Hash{}) {
 		return d.String()
@@ -172,7 +162,6 @@ func (c *configuration) digest(i int) string {
 	return ""
 }
 
-// maxCommand bounds a command that is shown.
 const maxCommand = 200
 
 // command is what made a layer, as the history has it.
@@ -189,8 +178,7 @@ func (c *configuration) command(i int) string {
 	return ""
 }
 
-// commandWords removes what builders write around a command: Docker's classic builder and
-// BuildKit.
+// commandWords removes what Docker's classic builder and BuildKit write around a command.
 func commandWords(by string) string {
 	words := strings.Join(strings.Fields(by), " ")
 	words = strings.TrimSuffix(words, " # buildkit")
@@ -202,11 +190,10 @@ func commandWords(by string) string {
 	return escape.Printable(strings.Replace(words, "RUN /bin/sh -c ", "RUN ", 1), maxCommand)
 }
 
-// facts are what the configuration says.
 func (c *configuration) facts() *facts.ImageFacts {
 	f := &facts.ImageFacts{
 		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
-		User: escape.Printable(c.config.Config.User, maxShown), Command: shown(c.config.Config.Cmd),
+		User: escape.Printable(c.config.Config.User, maxShown),
 	}
 	if c.config.OS != "" || c.config.Architecture != "" {
 		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
@@ -214,67 +201,28 @@ func (c *configuration) facts() *facts.ImageFacts {
 	return f
 }
 
-// shown bounds a list of words.
-func shown(words []string) []string {
-	const most = 32
-	var all []string
-	for _, w := range words[:min(len(words), most)] {
-		all = append(all, escape.Printable(w, maxShown))
-	}
-	return all
-}
-
-// The files that hold an image's variables where it was unpacked: enroot's (its hooks write
-// /etc/rc and /etc/environment, src/docker.sh) and Apptainer's.
+// The files of an image that enroot unpacked (its hooks write them, src/docker.sh).
 const (
 	enrootStart       = "/etc/rc"
 	enrootEnvironment = "/etc/environment"
-	apptainerFolder   = "/.singularity.d/env"
 )
-
-func isEnvironmentFile(at string) bool {
-	return at == enrootStart || at == enrootEnvironment || path.Dir(at) == apptainerFolder && strings.HasSuffix(at, ".sh")
-}
 
 // environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
 func environmentOf(m *host.Memory) (env []string, from string) {
-	if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
-		if _, err := m.Stat(enrootStart); err == nil {
-			return assignments(string(raw)), "enroot"
-		}
-	}
-	names, err := m.ReadDir(apptainerFolder)
-	if err != nil {
+	raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes)
+	if _, noStart := m.Stat(enrootStart); err != nil || noStart != nil {
 		return nil, ""
 	}
-	for _, name := range names {
-		if raw, err := m.ReadFile(path.Join(apptainerFolder, name), maxKeptBytes); err == nil && strings.Contains(name, "docker") {
-			env, from = append(env, assignments(string(raw))...), "apptainer"
+	for line := range strings.Lines(string(raw)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && !strings.ContainsAny(name, " #\t") {
+			env = append(env, name+"="+strings.Trim(value, `"'`))
 		}
 	}
-	return env, from
+	return env, "enroot"
 }
 
-// assignments are the lines NAME=value, also those of a shell: export NAME="${NAME:-"value"}"
-// (Apptainer, internal/pkg/build/sources/conveyorPacker_oci.go).
-func assignments(text string) []string {
-	var all []string
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if !ok || strings.ContainsAny(name, " #\t") {
-			continue
-		}
-		value = strings.Trim(value, `"'`)
-		if _, usual, ok := strings.Cut(value, ":-"); ok && strings.HasPrefix(value, "${"+name) {
-			value = strings.Trim(strings.TrimSuffix(usual, "}"), `"'`)
-		}
-		all = append(all, name+"="+value)
-	}
-	return all
-}
-
-// userID is the number of the user that an image runs as; root's where none is named, and
-// that of nobody for a name without a number.
+// userID is the number of the user that an image runs as; root's where none is named.
 func userID(m *host.Memory, user string) int {
 	const nobody = 65534
 	name, _, _ := strings.Cut(user, ":")
@@ -289,7 +237,6 @@ func userID(m *host.Memory, user string) int {
 		return nobody
 	}
 	for line := range strings.Lines(string(raw)) {
-		// name:password:uid:..., passwd(5).
 		if f := strings.Split(line, ":"); len(f) > 2 && f[0] == name {
 			if n, err := strconv.Atoi(f[2]); err == nil {
 				return n

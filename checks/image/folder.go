@@ -7,14 +7,14 @@ import (
 	"os"
 	"path"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
-// folder reads a root folder as the layer of which it is made. Nothing outside of it is
-// opened. What cannot be read is noted, and the rest is read.
+// folder reads a root folder as a layer. What cannot be read is noted, and the rest is read.
 func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
 	l := &layer{}
-	var unread []string
+	t := s.newTree()
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		at := "/" + name
 		switch {
@@ -31,22 +31,26 @@ func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
 			e, f, err = s.file(root, name, d)
 		}
 		if err != nil {
-			unread = append(unread, at)
+			t.unread = append(t.unread, at)
 			return nil // The rest is read.
 		}
 		if f == nil {
-			return s.add(l, e, nil, false)
+			return s.add(l, e, nil)
 		}
 		defer f.Close() //nolint:errcheck // It was only read.
-		return s.add(l, e, &countingReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take}, false)
+		return s.add(l, e, &countingReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.fromRoot(l, formFolder, unread)
+	if err := t.apply(l, 0); err != nil {
+		return nil, err
+	}
+	src := t.source(nil)
+	env, from := environmentOf(src.Memory)
+	return s.finish(src, &facts.ImageFacts{Form: formFolder, Files: l.files, Environment: from}, env), nil
 }
 
-// file describes a file, link or folder of a root folder, and opens it if its content matters.
 func (s *scanner) file(root *os.Root, name string, d fs.DirEntry) (entry, *os.File, error) {
 	info, err := d.Info()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package image reads what a container image holds, without running it: an OCI layout, a
-// docker-archive, a root folder or the tar archive of one. Layers are read once, as a
-// stream; only what checks ask for is kept of them, and serves as the files of a host.
+// Package image reads what a container image holds, without running it. Layers are read once, as a stream; only what checks ask
+// for is kept of them, and serves as the files of a host.
 package image
 
 import (
@@ -13,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -25,13 +23,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// The forms of an image.
 const (
 	formLayout   = "oci-layout"
 	formOCI      = "oci-archive"
 	formDocker   = "docker-archive"
 	formFolder   = "root-folder"
-	formTar      = "root-tar"
+	formPacked   = "packed"
 	formRegistry = "registry"
 	maxShown     = 256
 	maxUnread    = 64
@@ -59,12 +56,10 @@ type Limits struct {
 	Free int64
 }
 
-// DefaultLimits are far above those of images that exist: 200,000 files and 30 GB are
-// large.
+// DefaultLimits are far above those of images that exist: 200,000 files and 30 GB are large.
 var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20, Free: 2 << 30}
 
-// maxRatio is how many times its size a layer is unpacked to at most: gzip reaches 1030,
-// layers of libraries 10.
+// maxRatio is how many times its size a layer is unpacked to at most: gzip reaches 1030, libraries 10.
 const maxRatio = 200
 
 // The errors for which there is a hint.
@@ -76,6 +71,7 @@ var (
 	ErrSeveral   = errors.New("it holds several images")
 	ErrPlatform  = errors.New("it holds no image")
 	ErrDamaged   = errors.New("damaged")
+	ErrPacked    = errors.New("the archive is compressed as a whole")
 	errLeaves    = errors.New("a path leaves the image")
 	errPacking   = errors.New("compressed with xz or bzip2, which is not supported")
 )
@@ -92,21 +88,19 @@ func (i *Image) Host() *host.Host { return host.New(i.source) }
 // Facts returns what the image says about itself.
 func (i *Image) Facts() *facts.ImageFacts { return i.facts }
 
-// Open reads an image. sure is false where name may as well be something else than an
-// image: then ErrNotImage is returned for a folder or a tar archive that is not clearly one.
+// Open reads an image. A root folder is one only where it is sure that name is an image.
 func Open(ctx context.Context, name string, sure bool, o Options) (*Image, error) {
-	form, packed, err := formOf(name, sure)
+	form, err := formOf(name, sure)
 	if err != nil {
 		return nil, err
 	}
-	s := newScanner(o)
-	if form == formLayout || form == formFolder {
-		return s.openFolder(ctx, name, form)
+	s := &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}}
+	switch form {
+	case formPacked:
+		return nil, ErrPacked // Its members could not be read where they lie.
+	case formOCI:
+		return s.openFile(ctx, name)
 	}
-	return s.openFile(ctx, name, form, packed)
-}
-
-func (s *scanner) openFolder(ctx context.Context, name, form string) (*Image, error) {
 	root, err := os.OpenRoot(name) // A link to the folder is followed, none out of it.
 	if err != nil {
 		return nil, err
@@ -118,171 +112,95 @@ func (s *scanner) openFolder(ctx context.Context, name, form string) (*Image, er
 	return s.folder(ctx, root)
 }
 
-func (s *scanner) openFile(ctx context.Context, name, form string, packed bool) (*Image, error) {
+func (s *scanner) openFile(ctx context.Context, name string) (*Image, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
-	if form == formTar {
-		l, err := s.archive(ctx, f, false)
-		if err != nil {
-			return nil, err
-		}
-		return s.fromRoot(l, formTar, nil)
-	}
-	var a archiveStore
-	if packed {
-		err = s.unpack(ctx, f, func(r io.Reader) (err error) { a, err = s.index(ctx, r, nil); return err })
-	} else {
-		a, err = s.index(ctx, f, f)
-	}
+	a, err := s.index(f)
 	if err != nil {
 		return nil, err
 	}
-	return s.layout(ctx, a.open, form)
-}
-
-func newScanner(o Options) *scanner {
-	return &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}, ready: map[string]readyLayer{}}
+	return s.layout(ctx, a.open, formOCI)
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
 func Is(name string, sure bool) (bool, error) {
-	_, _, err := formOf(name, sure)
+	_, err := formOf(name, sure)
 	if errors.Is(err, ErrNotImage) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// formOf finds out in which form a file or a folder holds an image, and whether it is
-// compressed as a whole.
-func formOf(name string, sure bool) (form string, packed bool, err error) {
+// formOf finds out in which form a file or a folder holds an image.
+func formOf(name string, sure bool) (string, error) {
 	info, err := os.Stat(name)
-	if err != nil {
-		return "", false, err
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return formOfFolder(name, sure)
+	case !info.Mode().IsRegular():
+		return "", ErrNotImage
 	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return "", false, ErrNotImage
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", false, err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	if info.IsDir() {
-		form, err = formOfFolder(f, sure)
-		return form, false, err
-	}
-	return formOfFile(f, sure)
+	return formOfFile(name)
 }
 
-// formOfFolder tells an OCI layout from a root folder.
-func formOfFolder(f *os.File, sure bool) (string, error) {
-	if info, err := os.Lstat(filepath.Join(f.Name(), "oci-layout")); err == nil && info.Mode().IsRegular() {
+func formOfFolder(name string, sure bool) (string, error) {
+	if info, err := os.Lstat(filepath.Join(name, "oci-layout")); err == nil && info.Mode().IsRegular() {
 		return formLayout, nil
 	}
-	tops, err := f.Readdirnames(maxTops)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	if isRoot(tops, sure) && (sure || !holdsSys(f.Name())) {
-		return formFolder, nil
+	for _, folder := range rootFolders {
+		if _, err := os.Lstat(filepath.Join(name, folder)); err == nil && sure {
+			return formFolder, nil
+		}
 	}
 	return "", ErrNotImage
 }
 
-// holdsSys reports whether a folder holds what /sys shows, as the copy of a machine does. The root of
-// this system, in which it is mounted, is still an image.
-func holdsSys(root string) bool {
-	sys, err := os.ReadDir(filepath.Join(root, "sys"))
-	return err == nil && len(sys) > 0 && filepath.Clean(root) != "/"
-}
-
-// The bounds of what tells what a file or a folder is: the names in a folder, and the members
-// at the beginning of an archive.
+// The bounds of what tells what a file is, by the members at the beginning of an archive.
 const (
-	maxTops     = 1000
 	maxHeads    = 64
 	maxUnpacked = 64 << 20
 )
 
-// formOfFile finds out what a file is by the names of its first members.
-func formOfFile(f *os.File, sure bool) (form string, packed bool, err error) {
+func formOfFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
 	head := make([]byte, blockBytes)
 	n, _ := f.ReadAt(head, 0) // A short file is no image.
-	members := tar.NewReader(f)
-	if packed = isPacked(head[:n]); packed {
+	form, members := formOCI, tar.NewReader(f)
+	if isPacked(head[:n]) {
 		plain, err := decompress(f)
 		if err != nil {
-			return "", true, err
+			return "", err
 		}
 		defer plain.Close() //nolint:errcheck // It was only read.
-		members = tar.NewReader(io.LimitReader(plain, maxUnpacked))
+		form, members = formPacked, tar.NewReader(io.LimitReader(plain, maxUnpacked))
 	}
-	var tops []string
-	for i := range maxHeads {
+	for range maxHeads {
 		member, err := members.Next()
-		if err != nil && i == 0 && sure && packed {
-			return "", true, fmt.Errorf("broken archive: %w", err)
-		}
 		if err != nil {
 			break
 		}
-		name := strings.TrimPrefix(path.Join("/", member.Name), "/")
-		if blobName.MatchString(name) {
-			return formOCI, packed, nil
-		}
-		if strings.HasPrefix(name, "sys/") && !sure {
-			return "", packed, ErrNotImage // The copy of a machine: in an image, /sys is empty.
-		}
-		if top, _, _ := strings.Cut(name, "/"); top != "" && !slices.Contains(tops, top) {
-			tops = append(tops, top)
+		if blobName.MatchString(strings.TrimPrefix(path.Join("/", member.Name), "/")) {
+			return form, nil
 		}
 	}
-	if !isRoot(tops, sure) {
-		return "", packed, ErrNotImage
-	}
-	return formTar, packed, nil
+	return "", ErrNotImage
 }
 
-// blobName is what the members of an image's archive are called: by docker save before
-// and since 25, by Podman and by go-containerregistry.
+// blobName is what the members of an image's archive are called by docker save, Podman and go-containerregistry.
 var blobName = lazy.New(`^(?:manifest\.json|index\.json|oci-layout|repositories|blobs(?:/.*)?|sha256:[0-9a-f]{64}|[0-9a-f]{64}(?:/.*|\.json|\.tar(?:\.gz)?)?)$`)
 
 // rootFolders are those in a root file system (Filesystem Hierarchy Standard 3.0).
 var rootFolders = []string{"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"}
 
-// isRoot reports whether names are those in a root folder. A report on a machine, such as
-// a sosreport, has such folders among others.
-func isRoot(tops []string, sure bool) bool {
-	known := 0
-	for _, name := range tops {
-		switch {
-		case slices.Contains(rootFolders, name):
-			known++
-		case strings.HasPrefix(name, "sos_"), name == "version.txt":
-			return false
-		}
-	}
-	hasUsr := slices.Contains(tops, "usr") || slices.Contains(tops, "lib")
-	return known >= 1 && sure || known >= 4 && hasUsr && known*2 > len(tops)
-}
-
-// fromRoot makes an image of the files of a root folder.
-func (s *scanner) fromRoot(l *layer, form string, unread []string) (*Image, error) {
-	t := s.newTree()
-	if err := t.apply(l, 0); err != nil {
-		return nil, err
-	}
-	t.unread = append(t.unread, unread...)
-	src := t.source(nil)
-	env, from := environmentOf(src.Memory)
-	return s.finish(src, &facts.ImageFacts{Form: form, Files: l.files, Environment: from}, env), nil
-}
-
-// fromLayers makes an image of its layers and its configuration.
 func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*Image, error) {
 	if len(c.layers) > maxLayers {
 		return nil, fmt.Errorf("it has %d layers, more than %d", len(c.layers), maxLayers)
@@ -312,23 +230,18 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 	return s.finish(t.source(f.Layers), f, c.config.Config.Env), nil
 }
 
-// layer reads a layer, unless it was read when it came.
 func (s *scanner) layer(ctx context.Context, st store, b blob) (*layer, error) {
-	if l, ok := s.ready[b.name]; ok {
-		return l.layer, l.err
-	}
 	r, err := st(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // It was only read.
-	return s.archive(ctx, r, true)
+	return s.archive(ctx, r)
 }
 
-// finish answers the questions that no file answers.
 func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image {
 	// Where the variables were not known when files were read, the one that they name may be in the image.
-	if file := confFile(env); file != "" && (!s.keepsWhole(file) || len(s.ready) > 0) {
+	if file := confFile(env); file != "" && !s.keepsWhole(file) {
 		if found, err := host.New(src).Exists(file); err == nil && !found {
 			src.AddError(file, errNotKept)
 		}
@@ -346,7 +259,6 @@ func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image 
 	return &Image{source: src, facts: f}
 }
 
-// errNoEnvironment is why the variables of a root folder are unknown.
 var errNoEnvironment = fmt.Errorf("a root folder does not hold the variables of its image: %w", errors.ErrUnsupported)
 
 // budget is what was read of an image. Layers that are read at the same time share it.
@@ -371,12 +283,10 @@ func (b *budget) keep(n int) error {
 	return spend(&b.held, int64(n)+overhead, b.limits.Kept, 1<<20, "MiB of folders, links and libraries")
 }
 
-// take counts what was unpacked.
 func (b *budget) take(n int64) error {
 	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
 }
 
-// ratio rejects a stream that is unpacked to far more than its size.
 func (b *budget) ratio(unpacked, packed int64) error {
 	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
 		return ErrBomb

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
-// entry is a file, a folder or a symbolic link that matters.
 type entry struct {
 	path string
 	mode fs.FileMode
@@ -34,11 +33,9 @@ type entry struct {
 	text string
 }
 
-// layer is what one layer adds and removes, in the order of its archive.
 type layer struct {
 	entries []entry
-	// removed are paths that the layer takes out of those below it, emptied folders of
-	// which nothing below it remains.
+	// removed are paths below that the layer takes out, emptied folders of which nothing below remains.
 	removed, emptied []string
 	files            int
 }
@@ -49,8 +46,6 @@ type scanner struct {
 	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
-	// ready are the layers of a compressed archive, by their names in it.
-	ready map[string]readyLayer
 }
 
 // headBytes is how much of a library is kept: enough for the head of an ELF file.
@@ -59,44 +54,36 @@ const headBytes = 64
 // copyBytes is how much of a file is read at a time.
 const copyBytes = 256 << 10
 
-// archive reads a layer: a tar archive, compressed with gzip or zstd or not at all.
-func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (l *layer, err error) {
-	err = s.unpack(ctx, r, func(r io.Reader) (err error) { l, err = s.tar(ctx, r, isLayer); return err })
-	return l, err
-}
-
-// unpack reads what a stream is unpacked to, to its end: for the checksum of the packing and
-// for the digest.
-func (s *scanner) unpack(ctx context.Context, r io.Reader, read func(io.Reader) error) error {
+// archive reads a layer to its end: for the checksum of the packing and for the digest.
+func (s *scanner) archive(ctx context.Context, r io.Reader) (*layer, error) {
 	packed := &countingReader{ctx: ctx, from: r}
 	plain, err := decompress(packed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer plain.Close() //nolint:errcheck // It was only read.
 	unpacked := &countingReader{ctx: ctx, from: plain}
 	unpacked.check = func(n int64) error {
 		return cmp.Or(s.budget.take(n), s.budget.ratio(unpacked.n.Load(), packed.n.Load()))
 	}
-	if err := read(unpacked); err != nil {
-		return err
+	l, err := s.tar(ctx, unpacked)
+	if err != nil {
+		return nil, err
 	}
 	for _, rest := range []io.Reader{unpacked, packed} {
 		if _, err := io.Copy(io.Discard, rest); err != nil {
-			return fmt.Errorf("broken archive: %w", err)
+			return nil, fmt.Errorf("broken archive: %w", err)
 		}
 	}
-	return nil
+	return l, nil
 }
 
 const magicGzip = "\x1f\x8b" // RFC 1952.
 
-// isPacked reports whether a stream is compressed, by its first bytes.
 func isPacked(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magicGzip)) || files.IsZstd(head)
 }
 
-// decompress unpacks a stream; its first bytes tell how.
 func decompress(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, copyBytes)
 	head, err := b.Peek(blockBytes)
@@ -122,8 +109,7 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// tar reads the members of a layer, or of the archive of a root folder.
-func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
+func (s *scanner) tar(ctx context.Context, r io.Reader) (*layer, error) {
 	l := &layer{}
 	members := tar.NewReader(r)
 	for {
@@ -140,13 +126,12 @@ func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, e
 		}
 		// A sparse file has more bytes than its archive: they are counted once more.
 		content := &countingReader{ctx: ctx, from: members, check: s.budget.take}
-		if err := s.add(l, e, content, isLayer); err != nil {
+		if err := s.add(l, e, content); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// entryOf turns the head of a member into an entry.
 func entryOf(head *tar.Header) (entry, error) {
 	name, ok := inside(head.Name)
 	if !ok {
@@ -184,17 +169,17 @@ const (
 )
 
 // add takes an entry, and its content from r if it matters.
-func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
+func (s *scanner) add(l *layer, e entry, r io.Reader) error {
 	if err := s.budget.entry(); err != nil {
 		return err
 	}
 	dir, base := path.Split(e.path)
-	if isLayer && strings.HasPrefix(base, whiteout) {
+	if hidden, ok := strings.CutPrefix(base, whiteout); ok {
 		switch {
 		case base == whiteoutAll:
 			l.emptied = append(l.emptied, path.Clean(dir))
 		case !strings.HasPrefix(base, whiteoutOwn):
-			l.removed = append(l.removed, path.Join(dir, strings.TrimPrefix(base, whiteout)))
+			l.removed = append(l.removed, path.Join(dir, hidden))
 		}
 		return s.budget.keep(len(e.path))
 	}
@@ -227,15 +212,13 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 	return s.budget.keep(len(e.path) + len(e.target) + len(e.content))
 }
 
-// keepsWhole reports whether a file is one that checks read as a whole.
 func (s *scanner) keepsWhole(at string) bool {
 	if base := path.Base(at); strings.HasSuffix(base, ".conf") && strings.Contains(base, "ccl") {
 		return true // NCCL_CONF_FILE may name others than nccl.conf.
 	}
-	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
+	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || at == enrootStart || at == enrootEnvironment
 }
 
-// readLibrary keeps the first bytes of a library, and the text that states its version.
 func readLibrary(e *entry, base string, r io.Reader) error {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(r, head)

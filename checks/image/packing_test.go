@@ -5,13 +5,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -48,10 +46,8 @@ func TestPackings(t *testing.T) {
 	chunked.Write(skippable("head"))
 	chunked.Write(frames.Bytes())
 	chunked.Write(skippable("table of contents"))
-	built := expect.Value(estargz.Build(io.NewSectionReader(bytes.NewReader(plain), 0, int64(len(plain))), estargz.WithChunkSize(10_000)))(t)
-	star := expect.Value(io.ReadAll(built))(t)
 	for name, raw := range map[string][]byte{
-		"none": plain, "gzip": checktest.Gzip(plain), "gzip members": members.Bytes(), "eStargz": star,
+		"none": plain, "gzip": checktest.Gzip(plain), "gzip members": members.Bytes(),
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
 	} {
 		img, err := image.Open(t.Context(), layout(t, raw), true, usualOptions)

@@ -12,46 +12,35 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Platform is the processor that an image is for, as its index and its configuration call
-// it: amd64, or arm64 with the variant v8.
+// Platform is the processor that an image is for.
 type Platform struct {
-	Architecture, Variant string
-	// Required is true where an image for another platform must be rejected, even if there
-	// is only one.
+	Architecture string
+	// Required is true where an image for another platform must be rejected, even if there is only one.
 	Required bool
 }
 
-// DefaultArchitecture is that of most GPU machines. It does not depend on the machine that
+// defaultArchitecture is that of most GPU machines. It does not depend on the machine that
 // gpudoctor runs on, so that a gate gives the same result everywhere.
-const DefaultArchitecture = "amd64"
+const defaultArchitecture = "amd64"
 
-// platformName is how a platform is written: linux/amd64, linux/arm64/v8.
-var platformName = lazy.New(`^linux/([a-z0-9_]{2,16})(?:/([a-z0-9]{1,16}))?$`)
+// platformName is how a platform is written. Variants (linux/arm64/v8) do not count.
+var platformName = lazy.New(`^linux/([a-z0-9_]{2,16})(?:/v[0-9])?$`)
 
 // ParsePlatform reads a platform.
 func ParsePlatform(text string) (Platform, bool) {
-	m := platformName.FindStringSubmatch(text)
-	if m == nil {
-		return Platform{}, false
-	}
-	return Platform{Architecture: m[1], Variant: m[2], Required: true}, true
+	name := platformName.First(text)
+	return Platform{Architecture: name, Required: true}, name != ""
 }
 
-func (p Platform) String() string { return p.spec().String() }
+func (p Platform) architecture() string { return cmp.Or(p.Architecture, defaultArchitecture) }
 
-// spec is what an image must satisfy. A variant that is not asked for may be any.
-func (p Platform) spec() v1.Platform {
-	return v1.Platform{OS: "linux", Architecture: cmp.Or(p.Architecture, DefaultArchitecture), Variant: p.Variant}
+func (p Platform) String() string { return "linux/" + p.architecture() }
+
+// takes reports whether the only image will do. Its configuration may lack the architecture.
+func (p Platform) takes(architecture string) bool {
+	return !p.Required || architecture == "" || architecture == p.architecture()
 }
 
-// takes reports whether the only image that there is will do. Its configuration may lack the
-// architecture or the variant.
-func (p Platform) takes(of v1.Platform) bool {
-	of.Variant = cmp.Or(of.Variant, p.Variant)
-	return !p.Required || of.Architecture == "" || of.Satisfies(p.spec())
-}
-
-// platformOf shows a platform.
 func platformOf(p *v1.Platform) string {
 	if p == nil || p.String() == "" {
 		return "an unknown platform"
@@ -59,7 +48,6 @@ func platformOf(p *v1.Platform) string {
 	return escape.Printable(p.String(), maxShown)
 }
 
-// maxPlatforms bounds how many platforms a message lists.
 const maxPlatforms = 8
 
 // choose takes the only image, or the one for the platform.
@@ -68,23 +56,21 @@ func choose(all []v1.Descriptor, p Platform) (v1.Descriptor, error) {
 	var names []string
 	for _, d := range all {
 		names = append(names, platformOf(d.Platform))
-		if d.Platform != nil && d.Platform.Satisfies(p.spec()) {
+		if d.Platform == nil || d.Platform.OS == "linux" && d.Platform.Architecture == p.architecture() {
 			here = append(here, d)
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
 	switch {
 	case len(all) == 0:
 		return v1.Descriptor{}, fmt.Errorf("%w: its index names no image", ErrNotImage)
 	case len(here) == 1:
 		return here[0], nil
-	case len(all) == 1 && (all[0].Platform == nil || !p.Required):
-		return all[0], nil
 	case len(here) > 1:
 		return v1.Descriptor{}, fmt.Errorf("%w for %s", ErrSeveral, p)
-	case !p.Required && len(names) < 2:
-		return v1.Descriptor{}, ErrSeveral
+	case len(all) == 1 && !p.Required:
+		return all[0], nil
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	return v1.Descriptor{}, fmt.Errorf("%w for %s: it has %s", ErrPlatform, p, strings.Join(names[:min(len(names), maxPlatforms)], ", "))
 }

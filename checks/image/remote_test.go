@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
@@ -23,8 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
-
-var usualOptions = image.Options{Limits: image.DefaultLimits}
 
 // openRemote reads an image in a registry that may send nothing for some time: a minute is as good
 // as for ever, however busy the machine is.
@@ -178,64 +173,6 @@ func TestRemoteDigest(t *testing.T) {
 		server.Push(built, "1")
 		_, err := openRemote(t, server.Host+"/org/app@"+digest(raw), time.Minute, usualOptions)
 		expect.That(t, errors.Is(err, want), "got %v, want %v", err, want)
-	}
-}
-
-// TestPlatforms checks which image of an index is read, from a registry and from a layout.
-func TestPlatforms(t *testing.T) {
-	server := imagetest.Serve(t, nil)
-	platforms := []v1.Platform{
-		{OS: "linux", Architecture: "amd64"},
-		{OS: "linux", Architecture: "arm64", Variant: "v8"},
-		{OS: "linux", Architecture: "arm", Variant: "v6"},
-		{OS: "linux", Architecture: "arm", Variant: "v7"},
-		{OS: "unknown", Architecture: "unknown"},
-	}
-	var images []v1.Image
-	for _, p := range platforms {
-		img := small
-		img.Architecture = p.Architecture
-		img.User = p.Architecture + p.Variant
-		images = append(images, img.Build(t))
-	}
-	index := imagetest.Index(platforms, images)
-	several := server.Push(index, "several")
-	nested := server.Push(mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index}), "nested")
-	one := server.Push(images[0], "one")
-	for _, tt := range []struct {
-		ref, platform, arch, want string
-		is                        error
-	}{
-		{several, "", "", "amd64", nil},
-		{nested, "", "", "amd64", nil},
-		{several, "", "arm64", "arm64v8", nil},
-		{several, "linux/arm64", "", "arm64v8", nil},
-		{several, "linux/arm64/v8", "", "arm64v8", nil},
-		{several, "linux/arm/v7", "", "armv7", nil},
-		{several, "linux/arm", "", "", image.ErrSeveral},
-		{several, "linux/arm64/v9", "", "", image.ErrPlatform},
-		{several, "linux/riscv64", "", "", image.ErrPlatform},
-		{several, "", "riscv64", "", image.ErrPlatform},
-		{one, "", "", "amd64", nil},
-		{one, "", "arm64", "amd64", nil}, // There is no other.
-		{one, "linux/amd64", "", "amd64", nil},
-		{one, "linux/arm64", "", "", image.ErrPlatform},
-	} {
-		o := usualOptions
-		o.Platform.Architecture = tt.arch
-		if tt.platform != "" {
-			o.Platform, _ = image.ParsePlatform(tt.platform)
-		}
-		img, err := openRemote(t, tt.ref, time.Minute, o)
-		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().User == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
-		if err == nil && img.Facts().Name != tt.ref {
-			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
-		}
-		expect.That(t, !errors.Is(err, image.ErrPlatform) || strings.Contains(err.Error(), "amd64"), "it does not say what there is: %v", err)
-	}
-	for _, text := range []string{"", "linux", "amd64", "linux/", "windows/amd64", "linux/amd64/", "linux/amd64/v1/x", "Linux/AMD64", "linux/amd64\n"} {
-		p, ok := image.ParsePlatform(text)
-		expect.That(t, !ok, "%q is the platform %s", text, p)
 	}
 }
 

@@ -2,7 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -24,10 +23,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 )
 
-// store opens the blobs of an image.
 type store func(ctx context.Context, b blob) (io.ReadCloser, error)
 
-// blob is a part of an image: a document or a layer.
 type blob struct {
 	// name is where an archive or a layout holds it.
 	name string
@@ -53,7 +50,6 @@ func described(d v1.Descriptor) blob {
 	return blob{path.Join("blobs", d.Digest.Algorithm, d.Digest.Hex), d}
 }
 
-// short is the name of a blob for a message.
 func (b blob) short() string {
 	base := path.Base(strings.TrimSuffix(b.name, "/layer.tar"))
 	return escape.Printable(base[:min(len(base), 12)], maxShown)
@@ -64,7 +60,7 @@ type verified struct {
 	io.ReadCloser
 	blob blob
 	n    int64
-	sum  hash.Hash // nil if the digest is not known, or compared elsewhere.
+	sum  hash.Hash // nil if the digest is not known.
 }
 
 // verify compares what is read of a blob with its description.
@@ -91,11 +87,9 @@ func (v *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxDocument bounds a manifest or a configuration (distribution-spec: registries take
-// manifests of 4 MiB).
+// maxDocument bounds a manifest or a configuration: registries take manifests of 4 MiB.
 const maxDocument = 4 << 20
 
-// decode reads a document.
 func decode(ctx context.Context, st store, kind string, b blob, into any) error {
 	r, err := st(ctx, b)
 	if err != nil {
@@ -115,10 +109,8 @@ func decode(ctx context.Context, st store, kind string, b blob, into any) error 
 	return nil
 }
 
-// errNoBlob is the error for a blob that the image names and lacks.
 var errNoBlob = errors.New("the image names it, but does not hold it")
 
-// folderStore is an OCI layout in a folder.
 func folderStore(root *os.Root) store {
 	return func(_ context.Context, b blob) (io.ReadCloser, error) {
 		file, err := openRegular(root, b.name)
@@ -132,8 +124,7 @@ func folderStore(root *os.Root) store {
 	}
 }
 
-// openRegular opens a file in a folder, which no link leaves, without waiting for the writer
-// of a pipe.
+// openRegular opens a file in a folder, which no link leaves, without waiting for the writer of a pipe.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -148,8 +139,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 
 // archiveStore is a tar archive of an image. Its members are read where they lie: package
 // tarball of go-containerregistry begins at the start of the archive for each, reads layers
-// that are compressed once more for their digests, and takes neither OCI archives nor those
-// that are compressed as a whole.
+// that are compressed once more for their digests, and takes no OCI archives.
 type archiveStore map[string]*io.SectionReader
 
 func (a archiveStore) open(_ context.Context, b blob) (io.ReadCloser, error) {
@@ -160,19 +150,16 @@ func (a archiveStore) open(_ context.Context, b blob) (io.ReadCloser, error) {
 	return b.verify(io.NopCloser(io.NewSectionReader(m, 0, m.Size()))), nil
 }
 
-// index finds out where the members of an archive lie. One that is compressed as a whole,
-// for which file is nil, is read only once: its documents are kept, and its layers are read
-// as they come.
-func (s *scanner) index(ctx context.Context, r io.Reader, file *os.File) (archiveStore, error) {
+// index finds out where the members of an archive lie.
+func (s *scanner) index(file *os.File) (archiveStore, error) {
 	a, links := archiveStore{}, map[string]string{}
-	members := tar.NewReader(r) // It seeks over what is not read.
+	members := tar.NewReader(file) // It seeks over what is not read.
 	for {
 		head, err := members.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			s.link(a, links)
-			return a, nil
-		case err != nil:
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
 			return nil, fmt.Errorf("broken tar: %w", err)
 		}
 		if err := cmp.Or(s.budget.entry(), s.budget.keep(len(head.Name))); err != nil {
@@ -185,63 +172,19 @@ func (s *scanner) index(ctx context.Context, r io.Reader, file *os.File) (archiv
 		case tar.TypeSymlink: // docker save of old: a layer that two images have.
 			links[name] = path.Join(path.Dir(name), head.Linkname)
 		case tar.TypeReg:
-			if file == nil {
-				err = s.member(ctx, a, name, head.Size, members)
-			} else {
-				a[name], err = section(file, head.Size)
-			}
+			at, err := file.Seek(0, io.SeekCurrent)
 			if err != nil {
 				return nil, err
 			}
+			a[name] = io.NewSectionReader(file, at, head.Size)
 		}
 	}
-}
-
-// section is the next part of a file.
-func section(file *os.File, size int64) (*io.SectionReader, error) {
-	at, err := file.Seek(0, io.SeekCurrent)
-	return io.NewSectionReader(file, at, size), err
-}
-
-// link adds the links of an archive.
-func (s *scanner) link(a archiveStore, links map[string]string) {
 	for name, target := range links {
 		if m := a[target]; m != nil {
 			a[name] = m
 		}
-		if l, ok := s.ready[target]; ok {
-			s.ready[name] = l
-		}
 	}
-}
-
-// readyLayer is a layer that was read as it came, or why it could not be read.
-type readyLayer struct {
-	layer *layer
-	err   error
-}
-
-// member reads a member of a compressed archive: a document, or else a layer.
-func (s *scanner) member(ctx context.Context, a archiveStore, name string, size int64, r io.Reader) error {
-	b := bufio.NewReaderSize(r, copyBytes)
-	head, _ := b.Peek(8) // An error comes again.
-	if size <= maxDocument && (bytes.HasPrefix(head, []byte("{")) || bytes.HasPrefix(head, []byte("["))) {
-		raw, err := io.ReadAll(b)
-		if err != nil {
-			return fmt.Errorf("broken archive: %w", err)
-		}
-		a[name] = io.NewSectionReader(bytes.NewReader(raw), 0, size)
-		return s.budget.keep(len(raw))
-	}
-	if size < blockBytes && !isPacked(head) {
-		return nil // Too small for an archive: "VERSION" of old ones.
-	}
-	l, err := s.archive(ctx, named(name).verify(io.NopCloser(b)), true)
-	if ctx.Err() != nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrBomb) {
-		return err
-	}
-	s.ready[name] = readyLayer{l, err}
-	return nil
+	return a, nil
 }
 
 // OpenRemote reads an image in a registry. Its layers are read as they come, and written
@@ -270,7 +213,8 @@ func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Option
 		}
 		return &verified{ReadCloser: body, blob: b}, nil
 	}
-	img, err := newScanner(o).indexed(ctx, st, formRegistry, []v1.Descriptor{top})
+	s := &scanner{platform: o.Platform, budget: &budget{limits: o.Limits}}
+	img, err := s.indexed(ctx, st, formRegistry, []v1.Descriptor{top})
 	if err != nil {
 		return nil, err
 	}

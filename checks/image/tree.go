@@ -11,9 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
-// tree is the file system of an image: what its layers leave of each other.
 type tree struct {
-	// nodes are the files, links and folders, by their paths without links.
 	nodes map[string]node
 	// budget bounds the folders that no layer names.
 	budget *budget
@@ -21,7 +19,6 @@ type tree struct {
 	unread []string
 }
 
-// node is a file, a link or a folder of the tree.
 type node struct {
 	*entry
 	layer int // The index of the layer that it comes from.
@@ -31,7 +28,6 @@ func (s *scanner) newTree() *tree {
 	return &tree{nodes: map[string]node{}, budget: s.budget}
 }
 
-// apply puts a layer over those below it.
 func (t *tree) apply(l *layer, index int) error {
 	gone, emptied := map[string]bool{}, map[string]bool{}
 	for _, name := range l.removed {
@@ -54,7 +50,6 @@ func (t *tree) apply(l *layer, index int) error {
 	return nil
 }
 
-// remove removes paths, and what is in folders.
 func (t *tree) remove(gone, emptied map[string]bool) {
 	if len(gone)+len(emptied) == 0 {
 		return
@@ -74,8 +69,7 @@ func (t *tree) isDir(name string) bool {
 	return ok && n.mode.IsDir()
 }
 
-// real is a path after the links in its folders are followed; empty if they lead in a circle,
-// where nothing can be found.
+// real is a path after the links in its folders are followed; empty if they lead in a circle.
 func (t *tree) real(name string) string {
 	folder, err := host.Follow(path.Dir(name), func(at string, _ []string) (string, bool, error) {
 		n, ok := t.nodes[at]
@@ -119,7 +113,6 @@ func (t *tree) linked(e *entry) *entry {
 	return target.entry
 }
 
-// source is an image as checks read it.
 type source struct {
 	*host.Memory
 	layers []facts.ImageLayer
@@ -129,7 +122,6 @@ type source struct {
 // errNotKept is the error of a file of which only the name was looked at.
 var errNotKept = fmt.Errorf("its content was not kept: %w", host.ErrNotRecorded)
 
-// Layer returns the layer that a path comes from.
 func (s *source) Layer(name string) *facts.ImageLayer {
 	i := s.tree.nodes[name].layer
 	if i < 1 || i > len(s.layers) {
@@ -138,7 +130,6 @@ func (s *source) Layer(name string) *facts.ImageLayer {
 	return &s.layers[i-1]
 }
 
-// source returns the tree as checks read it.
 func (t *tree) source(layers []facts.ImageLayer) *source {
 	s := &source{Memory: &host.Memory{}, layers: layers, tree: t}
 	for name, n := range t.nodes {

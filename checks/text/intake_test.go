@@ -264,13 +264,8 @@ func TestCutLines(t *testing.T) {
 // blank lines are nothing, and anything else is one line that names the place.
 func TestTextAfterRecording(t *testing.T) {
 	const recording = "gpudoctor.snapshot/v1\nrecorded by gpudoctor 1\nunlisted: not-recorded\n-- proc/cmdline --\nquiet\n-- !end --\n"
-	for _, tt := range []struct {
-		trailer string
-		line    int // Of the error; 0 for none.
-	}{
-		{"", 0}, {"\n", 0}, {"\r\n \n", 0}, {"x", 7}, {"\n--\n", 8}, {"-- etc/hostname --\nother\n", 7}, {recording, 7},
-	} {
-		content := recording + tt.trailer
+	for trailer, wrong := range map[string]bool{"": false, "\n": false, "\r\n \n": false, "x": true, "\n--\n": true, "-- etc/hostname --\nother\n": true, recording: true} {
+		content := recording + trailer
 		for _, in := range []struct {
 			what  string
 			path  func(dir string) string
@@ -284,11 +279,11 @@ func TestTextAfterRecording(t *testing.T) {
 			{"gzip", func(dir string) string { return written(t, dir, "a.txtar.gz", string(checktest.Gzip([]byte(content)))) }, "a.txtar"},
 		} {
 			result, err := text.Read(t.Context(), []string{in.path(t.TempDir())}, text.Options{Stdin: strings.NewReader(content)})
-			switch want := fmt.Sprintf("%s:%d: text after the end of the recording: ", in.place, tt.line); {
-			case tt.line == 0 && (err != nil || result.Facts == nil || result.Facts.Host == nil):
-				t.Errorf("%s, %q: %v", in.what, tt.trailer, err)
-			case tt.line > 0 && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")):
-				t.Errorf("%s, %q: got %v, want %q", in.what, tt.trailer, err, want)
+			switch want := in.place + ":6: text after the end of the recording"; {
+			case !wrong && (err != nil || result.Facts == nil || result.Facts.Host == nil):
+				t.Errorf("%s, %q: %v", in.what, trailer, err)
+			case wrong && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("%s, %q: got %v, want %q", in.what, trailer, err, want)
 			}
 		}
 	}

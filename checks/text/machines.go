@@ -44,8 +44,6 @@ type machineTree struct {
 	// of is the folder or archive in which it lies, and root the folder there.
 	of, root string
 	archived bool
-	// last is where the tree was read last.
-	last string
 	// full is set once a bound was reached.
 	full bool
 }
@@ -73,12 +71,11 @@ func (t *intake) copied(of, name string, archived bool) (m *machineTree, at stri
 	switch {
 	case i >= 0:
 		m = t.machines.all[i]
-		m.last = at
 	case !rootfs.Keeps(at):
 	case len(t.machines.all) == maxMachines:
 		t.machines.more = true
 	default:
-		m = &machineTree{files: rootfs.New(&t.machines.budget), of: of, root: root, archived: archived, last: at}
+		m = &machineTree{files: rootfs.New(&t.machines.budget), of: of, root: root, archived: archived}
 		t.machines.all = append(t.machines.all, m)
 	}
 	if !rootfs.Keeps(at) {
@@ -92,7 +89,7 @@ func (t *intake) copied(of, name string, archived bool) (m *machineTree, at stri
 func (t *intake) cut(archive string) {
 	for _, m := range t.machines.all {
 		if m.of == archive {
-			m.files.Cut(m.last)
+			m.files.Cut()
 		}
 	}
 }
@@ -127,11 +124,11 @@ func (t *intake) tarEnded(in text, end *tarEnd) {
 func (t *intake) added(m *machineTree, err error, list *listing) {
 	switch {
 	case errors.Is(err, rootfs.ErrTooLarge) && !m.full:
-		m.files.Cut(m.last)
+		m.files.Cut()
 		m.full = true
 		list.pass(m.name(), problem{"not read to its end: " + err.Error(), facts.UnreadCount})
 	case errors.Is(err, ErrMaxBytes):
-		m.files.Cut(m.last)
+		m.files.Cut()
 	}
 }
 
@@ -189,7 +186,7 @@ func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bo
 	case m == nil || m.full:
 		return
 	case ended:
-		m.files.Cut("/")
+		m.files.Cut()
 		m.full = true
 		list.pass(m.name(), t.problemOf(t.stopped))
 		return

@@ -96,10 +96,6 @@ func TestLaunchPlaces(t *testing.T) {
 			map[string]int{"variables[NCCL_DEBUG_SUBSYS]": 2, "variables[NCCL_DEBUG]": 3, "shm_bytes": 4},
 		},
 		"a command in one line": {"docker run --gpus all -e NCCL_DEBUG=INFO --shm-size=1g img\n", nil},
-		"a task definition": {
-			"{\n  \"containerDefinitions\": [\n    {\n      \"name\": \"c\",\n      \"environment\": [\n        {\n          \"name\": \"NCCL_DEBUG\",\n          \"value\": \"INFO\"\n        }\n      ],\n      \"linuxParameters\": {\n        \"sharedMemorySize\": 64\n      }\n    }\n  ]\n}\n",
-			map[string]int{"variables[NCCL_DEBUG]": 7, "shm_bytes": 12},
-		},
 	} {
 		f := texttest.Parse("x.txt", c.text)
 		expect.Must(t, len(f.Launches) == 1, "%s: %d launches", name, len(f.Launches))

@@ -24,8 +24,8 @@ func imageCommand() *cli.Command {
 		Usage:     "examine a container image without running it",
 		ArgsUsage: "IMAGE",
 		Description: `IMAGE is an OCI layout (folder or tar), an archive of docker save or podman save,
-a root folder, the tar archive of one (docker export), or / for this system. Archives and
-layers may be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
+a root folder, or / for this system. Layers may
+be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
 
 A name that is no file is that of an image in a registry: ghcr.io/org/app:1.2, or
 docker://ubuntu:22.04. Its layers are read as they come, and stored nowhere. Passwords are

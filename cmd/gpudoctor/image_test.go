@@ -180,7 +180,6 @@ var goodImages = []imageCase{
 	{name: "RDMA for the target", target: modern, img: oneLayer(nil, elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0"), elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
 	{name: "EFA for the target", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil,
 		file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00"), elf("opt/amazon/efa/lib/libfabric.so.1.25.0", 100))},
-	{name: "zstd", img: imagetest.Image{Zstd: true, Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2")}}},
 	{name: "harmless variables", img: oneLayer([]string{"NCCL_DEBUG=WARN", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471", "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64"})},
 	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil, link("opt/a", "b"), link("opt/b", "a"), link("opt/out", "../../../../etc/passwd"), file("opt/x y\u00e9\x01", "x"))},
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // takesImages is what the command image takes, for hints.
-const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
+const takesImages = "an image is an OCI layout, an archive of docker save or podman save, or a root folder"
 
 // errImageDeadline is the cause of a reading that took too long.
 var errImageDeadline = errors.New("the deadline was reached (--deadline)")
@@ -82,6 +82,7 @@ var imageHints = []struct {
 	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
 	{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
 	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
+	{image.ErrPacked, "gunzip image.tar.gz, or zstd -d image.tar.zst"},
 	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 	{errImageDeadline, "--deadline sets another limit"},
 	{fs.ErrPermission, makeReadable},

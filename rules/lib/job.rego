@@ -8,7 +8,7 @@ import data.tables.launch_files as words
 
 # boxes are the kinds of a unit that one description makes up: what runs in it is a part of it. unboxed are the
 # descriptions of a script, and of no node of Slurm's configuration.
-boxes := launches.isolating | {"ecs", "dockerfile"}
+boxes := launches.isolating | {"dockerfile"}
 boxed := {l | some l in input.launches; l.kind in boxes}
 unboxed := {l | count(boxed) == 0; some l in input.launches; not l.kind == "slurm-node"}
 

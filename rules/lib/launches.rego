@@ -96,7 +96,7 @@ title(l) := concat(" ", [object.get(words, l.kind, "the command"), l.name]) if {
 words := {
 	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
 	"compose": "the service", "kubernetes": "the pod", "slurm": "the batch job", "dockerfile": "the Dockerfile",
-	"mpirun": "the mpirun command", "shell": "the script", "ecs": "the task",
+	"mpirun": "the mpirun command", "shell": "the script",
 }
 
 # several is true when the job is to run on more than one GPU of a machine.

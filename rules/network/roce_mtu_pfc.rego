@@ -12,7 +12,7 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   needs: [nics.rdma]
+#   needs: [nics.rdma, "nics.rdma[].link_layer"]
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   explains: [collective-hang/between-hosts, path > roce-gid]
 #   profiles: [training]

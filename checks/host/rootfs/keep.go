@@ -8,8 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// The names by which a copy of /sys or /proc is recognized, if they are right below a folder
-// sys or proc (Linux Documentation/ABI and proc(5)).
+// The names right below sys or proc by which a copy of it is recognized (Linux Documentation/ABI and proc(5)).
 var (
 	sysFolders  = []string{"block", "bus", "class", "dev", "devices", "firmware", "fs", "hypervisor", "kernel", "module", "power"}
 	procEntries = []string{
@@ -18,9 +17,8 @@ var (
 	}
 )
 
-// Split tells whether a file, named relative to a folder or an archive, is part of a copy of
-// /sys or /proc. root is the folder in which that copy is, empty for the top, and at is
-// where the file is on the machine. The name is never used as a path of this machine.
+// Split tells whether a file is part of a copy of /sys or /proc: root is the folder in which that copy is, and at is where the
+// file is on the machine.
 func Split(name string) (root, at string, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(path.Clean("/"+name), "/"), "/")
 	for i := range len(parts) - 1 {
@@ -48,7 +46,6 @@ func IsText(at string) bool {
 	return at == "/proc/config.gz" || strings.HasPrefix(at, "/proc/net/bonding/")
 }
 
-// keptFolders are the folders of which everything is kept, but for what bulk names.
 var keptFolders = []string{
 	"/proc/driver/nvidia", "/proc/driver/nvidia-fs", "/proc/self", "/proc/sys/kernel", "/proc/xen",
 	"/sys/bus/mdev/devices", "/sys/bus/pci/drivers",
@@ -59,7 +56,6 @@ var keptFolders = []string{
 	"/sys/hypervisor", "/sys/kernel/iommu_groups",
 }
 
-// keptFiles are single files that are kept.
 var keptFiles = []string{
 	"/proc/1/cgroup", "/proc/1/comm", "/proc/2/comm", "/proc/cmdline", "/proc/cpuinfo", "/proc/meminfo", "/proc/modules", "/proc/uptime", "/proc/version",
 }
@@ -67,8 +63,7 @@ var keptFiles = []string{
 // pciFolders are the folders in that of a PCI function of which everything is kept.
 var pciFolders = []string{"infiniband", "net", "nvme", "ras", "xgmi_hive_info"}
 
-// bulk are names that no check reads and of which there are many: some in each folder of a
-// device, or one for each block of memory or processor.
+// bulk are names that no check reads and of which there are many: in each folder of a device, or for each processor.
 func bulk(name string) bool {
 	switch name {
 	case "firmware_node", "hugepages", "hwmon", "integrity", "local_cpus", "mq", "msi_irqs", "of_node", "power", "queue", "queues", "rom", "statistics", "subsystem", "uevent", "wakeup":
@@ -85,8 +80,7 @@ func bulk(name string) bool {
 	return false
 }
 
-// maxDepth bounds how far a path is from the root: those that checks read have at most 20
-// parts, behind ten bridges.
+// maxDepth bounds how far a path is from the root: those that checks read have at most 20 parts.
 const maxDepth = 64
 
 // Keeps reports whether checks may read a file, or the link or folder of that name.
@@ -111,7 +105,6 @@ func Keeps(at string) bool {
 	return at == pci.Devices
 }
 
-// keepsOfPCI reports whether a path is that of a PCI function, or below it and kept.
 func keepsOfPCI(parts []string) bool {
 	for i, part := range slices.Backward(parts) {
 		if pci.IsAddress(part) {

@@ -1,13 +1,9 @@
-// Package rootfs reads a machine from a copy of its files: a folder or an archive that holds
-// what /sys and /proc show, such as those of hwloc-gather-topology and sosreport. What the copy
-// lacks is unknown: it may exist on the machine.
+// Package rootfs reads a machine from a copy of its /sys and /proc, such as those of hwloc-gather-topology and sosreport. What
+// the copy lacks may exist on the machine.
 package rootfs
 
 import (
 	"bytes"
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// Bounds of a tree. Of a machine with 8 GPUs and 500 PCI functions, 15,000 files and links
-// with 2 MB are kept.
+// Bounds of a tree. Of a machine with 8 GPUs, 15,000 files and links with 2 MB are kept.
 const (
 	maxEntries = 60_000
 	maxKept    = 24 << 20
@@ -33,7 +28,6 @@ const (
 // ErrTooLarge is returned for what is beyond the bounds. The rest is unknown.
 var ErrTooLarge = fmt.Errorf("more than %d files and links of /sys and /proc, or %d MiB", maxEntries, maxKept>>20)
 
-// notInTree is the error for what a tree lacks.
 type notInTree struct{ why string }
 
 func (e *notInTree) Error() string { return e.why }
@@ -55,35 +49,13 @@ type Budget struct{ entries, kept int }
 type Machine struct {
 	budget *Budget
 	files  host.Memory
-	// cut is the path at which the tree ends before its time; empty for a whole one.
-	cut string
-	// last is what was added last, and left are the folders that were followed by something outside
-	// of them. Once one of these goes on, the tree is scattered.
-	last      string
-	left      map[string]bool
-	scattered bool
+	cut    bool
 }
 
 // New returns a machine without files.
 func New(budget *Budget) *Machine { return &Machine{budget: budget} }
 
-// visit notes in what order the tree comes.
-func (m *Machine) visit(at string) {
-	if m.left == nil {
-		m.left = make(map[string]bool)
-	}
-	for folder := path.Dir(m.last); len(folder) > 1 && !strings.HasPrefix(at, folder+"/"); folder = path.Dir(folder) {
-		m.left[folder] = true
-	}
-	for folder := path.Dir(at); len(folder) > 1 && !m.scattered && !strings.HasPrefix(m.last, folder+"/"); folder = path.Dir(folder) {
-		m.scattered = m.left[folder]
-	}
-	m.last = at
-}
-
-// take counts a file, a link or a folder.
-func (m *Machine) take(at string, size int) error {
-	m.visit(at)
+func (m *Machine) take(size int) error {
 	m.budget.entries++
 	m.budget.kept += size
 	if m.budget.entries > maxEntries || m.budget.kept > maxKept {
@@ -96,11 +68,10 @@ func (m *Machine) take(at string, size int) error {
 func (m *Machine) AddFile(at string, from io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(from, MaxFile+1))
 	if err != nil {
-		m.visit(at)
 		m.files.AddError(at, errUnread)
 		return err
 	}
-	if err := m.take(at, len(data)); err != nil {
+	if err := m.take(len(data)); err != nil {
 		return err
 	}
 	whole := len(data) <= MaxFile
@@ -123,7 +94,7 @@ func (m *Machine) AddUnread(at string, err error) error {
 		err = errUnread
 	}
 	m.files.AddError(at, err)
-	return m.take(at, 0)
+	return m.take(0)
 }
 
 // AddLink adds a symbolic link. It is followed in the tree.
@@ -132,34 +103,29 @@ func (m *Machine) AddLink(at, target string) error {
 		return m.AddUnread(at, errUnread)
 	}
 	m.files.AddLink(at, target)
-	return m.take(at, len(target))
+	return m.take(len(target))
 }
 
 // AddDir adds a folder, which may be empty.
 func (m *Machine) AddDir(at string) error {
 	m.files.AddDir(at)
-	return m.take(at, 0)
+	return m.take(0)
 }
 
-// Cut notes that the tree ends before its time, at a file or folder. What follows is unknown: more
-// of the folders in which it ends, or of any folder where the tree came in no order.
-func (m *Machine) Cut(at string) {
-	m.visit(at)
-	m.cut = cmp.Or(m.cut, at, "/")
-}
+// Cut notes that the tree ends before its time: any of its folders may hold more.
+func (m *Machine) Cut() { m.cut = true }
 
 // Host returns the machine as checks read it.
 func (m *Machine) Host() *host.Host {
-	m.files.Missing = func(string) error { return errNotInTree }
-	s := &source{Memory: &m.files, cut: m.cut, scattered: m.scattered}
+	m.files.Missing = errNotInTree
+	s := &source{&m.files, m.cut}
 	if names, ok := uname(s); ok {
 		m.files.Answer(host.AskUname, names)
 	}
 	return host.New(s)
 }
 
-// content is a file's content as the kernel gave it. An archiver that was told a size of a page
-// and read less fills it up with zeros (GNU tar, "file shrank").
+// content is a file's content without the zeros with which GNU tar fills up what has less than a page ("file shrank").
 func content(at string, data []byte) []byte {
 	switch {
 	case !strings.HasPrefix(at, "/sys/"):
@@ -170,11 +136,9 @@ func content(at string, data []byte) []byte {
 	return bytes.TrimRight(data, "\x00")
 }
 
-// config is the part of a PCI function's config space that was shown to who copied it: without
-// root it is the header, and the rest is filled up.
+// config is the part of a PCI function's config space that was shown to who copied it: without root, the header.
 func config(data []byte) []byte {
-	// The header's size, and the bit of its status that promises capabilities
-	// (include/uapi/linux/pci_regs.h, PCI_STATUS_CAP_LIST). They follow the header.
+	// The bit of the header's status that promises capabilities (include/uapi/linux/pci_regs.h, PCI_STATUS_CAP_LIST).
 	const header, status, capabilities = 64, 6, 0x10
 	if len(data) > header && data[status]&capabilities != 0 && len(bytes.Trim(data[header:], "\x00")) == 0 {
 		return data[:header]
@@ -182,15 +146,11 @@ func config(data []byte) []byte {
 	return data
 }
 
-// source is a tree as checks read it.
 type source struct {
 	*host.Memory
-	cut       string
-	scattered bool
+	cut bool
 }
 
-// ReadDir returns the names in a folder, sorted. Of those above /sys and /proc it is unknown what
-// they hold.
 func (s *source) ReadDir(name string) ([]string, error) {
 	names, err := s.Memory.ReadDir(name)
 	if err != nil {
@@ -202,25 +162,10 @@ func (s *source) ReadDir(name string) ([]string, error) {
 		err = errNotInTree
 	case len(names) == 0 && clean == pci.Devices:
 		err = errEmpty // The copy of a /sys that was masked, or of its folders alone.
-	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(clean)):
+	case s.cut:
 		err = errCut
 	default:
 		return names, nil
 	}
 	return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
-}
-
-// endsIn reports whether the tree ends in a folder, which may then hold more.
-func (s *source) endsIn(name string) bool {
-	at, err := host.New(s).Real(name)
-	return err != nil || strings.HasPrefix(s.cut+"/", strings.TrimSuffix(at, "/")+"/")
-}
-
-// Ask answers a question.
-func (s *source) Ask(ctx context.Context, question string, by host.Answerer) (json.RawMessage, error) {
-	answer, err := s.Memory.Ask(ctx, question, by)
-	if errors.Is(err, host.ErrNotRecorded) {
-		err = fmt.Errorf("%s: %w", question, errNotInTree)
-	}
-	return answer, err
 }

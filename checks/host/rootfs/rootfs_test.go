@@ -145,12 +145,7 @@ func TestUname(t *testing.T) {
 		"x86":             {"Linux version 6.8.0-41-generic (buildd@x) #41", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm nx\n", "6.8.0-41-generic", "x86_64"},
 		"i686":            {"", "vendor_id\t: GenuineIntel\nflags\t\t: fpu nx\n", "", ""},
 		"arm64":           {"", "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\n", "", "aarch64"},
-		"arm":             {"", "Processor\t: ARMv7\nCPU architecture: 7\n", "", ""},
-		"s390x":           {"", "vendor_id       : IBM/S390\n# processors    : 20\n", "", "s390x"},
-		"ia64":            {"", "processor  : 0\nvendor     : GenuineIntel\narch       : IA-64\n", "", "ia64"},
-		"power":           {"", "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n", "", ""},
 		"red hat's power": {"Linux version 4.14.0-49.el7a.ppc64le (x)", "cpu\t\t: POWER9\n", "4.14.0-49.el7a.ppc64le", "ppc64le"},
-		"riscv":           {"", "isa\t\t: rv64imafdc\n", "", "riscv64"},
 	} {
 		m := rootfs.New(&rootfs.Budget{})
 		for at, data := range map[string]string{"/proc/version": c.version, "/proc/cpuinfo": c.cpuinfo} {
@@ -189,12 +184,11 @@ func FuzzTree(f *testing.F) {
 		m := rootfs.New(&rootfs.Budget{})
 		var seen []string
 		members := tar.NewReader(bytes.NewReader(archive))
-		last := ""
 		for {
 			head, err := members.Next()
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
-					m.Cut(last)
+					m.Cut()
 				}
 				break
 			}
@@ -202,7 +196,6 @@ func FuzzTree(f *testing.F) {
 			if !ok || !rootfs.Keeps(at) {
 				continue
 			}
-			last = at
 			seen = append(seen, at)
 			switch head.Typeflag {
 			case tar.TypeReg:

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -34,8 +33,6 @@ type Image struct {
 	User   string
 	// Architecture is its processor, amd64 if it is empty.
 	Architecture string
-	// Zstd compresses the layers of a layout with zstd instead of gzip.
-	Zstd bool
 }
 
 // Layer is a layer of it.
@@ -56,7 +53,6 @@ type File struct {
 // The forms.
 const (
 	Folder  = "root-folder"
-	Tar     = "root-tar"
 	Docker  = "docker-archive"
 	Layout  = "oci-layout"
 	Archive = "oci-archive"
@@ -66,7 +62,7 @@ const (
 const Registry = "registry"
 
 // Forms are all that are files or folders.
-var Forms = []string{Folder, Tar, Docker, Layout, Archive}
+var Forms = []string{Folder, Docker, Layout, Archive}
 
 // Write makes an image in a new folder or in a registry, and returns where it is.
 func Write(tb testing.TB, img Image, form string) string {
@@ -80,8 +76,6 @@ func Write(tb testing.TB, img Image, form string) string {
 		expect.NoError(tb, os.Mkdir(at, 0o755))
 		runTar(tb, img.flat(tb), "-x", "--no-same-owner", "-C", at, "-f", "-")
 		return at
-	case Tar:
-		expect.NoError(tb, os.WriteFile(archive, expect.Value(io.ReadAll(img.flat(tb)))(tb), 0o600))
 	case Docker:
 		ref := expect.Value(name.NewTag("example.com/image:latest"))(tb)
 		expect.NoError(tb, tarball.WriteToFile(archive, ref, img.build(tb, types.DockerLayer)))
@@ -106,16 +100,12 @@ func (i Image) Build(tb testing.TB) v1.Image {
 
 func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 	tb.Helper()
-	options := []tarball.LayerOption{tarball.WithMediaType(media)}
-	if i.Zstd && media == types.OCILayer {
-		options = []tarball.LayerOption{tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompression(compression.ZStd)}
-	}
 	img := expect.Value(mutate.ConfigFile(mutate.MediaType(empty.Image, types.OCIManifestSchema1), &v1.ConfigFile{
 		OS: "linux", Architecture: cmp.Or(i.Architecture, "amd64"), Config: v1.Config{Env: i.Env, User: i.User},
 	}))(tb)
 	for _, l := range i.Layers {
 		raw := l.Tar(tb)
-		layer := expect.Value(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, options...))(tb)
+		layer := expect.Value(tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, tarball.WithMediaType(media)))(tb)
 		img = expect.Value(mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: l.Command}}))(tb)
 	}
 	return img
@@ -158,7 +148,6 @@ func (i Image) flat(tb testing.TB) io.ReadCloser {
 	return mutate.Extract(i.Build(tb))
 }
 
-// runTar runs tar, which unpacks and packs as users do.
 func runTar(tb testing.TB, input io.Reader, args ...string) {
 	tb.Helper()
 	c := exec.CommandContext(tb.Context(), "tar", args...)
@@ -167,4 +156,19 @@ func runTar(tb testing.TB, input io.Reader, args ...string) {
 	if err != nil {
 		tb.Fatalf("tar %v: %v: %s", args, err, out)
 	}
+}
+
+// WriteIndex makes an OCI layout of images for several platforms, in an index of its own if it is nested, and returns where it is.
+func WriteIndex(tb testing.TB, platforms []v1.Platform, images []v1.Image, nested bool) string {
+	tb.Helper()
+	index := v1.ImageIndex(empty.Index)
+	for i, img := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platforms[i]}})
+	}
+	if nested {
+		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
+	}
+	at := filepath.Join(tb.TempDir(), "image")
+	expect.Value(layout.Write(at, index))(tb)
+	return at
 }

@@ -18,14 +18,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// IsManifest reports whether a text should be YAML or JSON from its first line to its last: by its
-// name, or by the way it begins.
+// IsManifest reports whether a text should be YAML or JSON from its first line to its last.
 func IsManifest(name, text string) bool {
 	is, _ := manifestLanguage(name, text)
 	return is
 }
 
-// manifestLanguage tells whether a text is a manifest, and whether that is in JSON.
 func manifestLanguage(name, text string) (is, isJSON bool) {
 	extension, _, _ := strings.Cut(strings.ToLower(path.Ext(name)), " ") // "pod.yaml (2)" is the second of that name.
 	switch extension {
@@ -37,8 +35,7 @@ func manifestLanguage(name, text string) (is, isJSON bool) {
 	return parse.BeginsObject(text)
 }
 
-// checkedWhole reports whether ended says where the text that is being read is broken. A template is
-// not YAML before it is filled in.
+// checkedWhole reports whether ended says where the text is broken. A template is not YAML before it is filled in.
 func checkedWhole(s *reading) bool {
 	return IsManifest(s.Source(), s.Text()) && !isTemplated(s.Text())
 }
@@ -61,7 +58,6 @@ func ended(s *reading, t *facts.Text) {
 	}
 }
 
-// fault is what is wrong with a manifest.
 type fault struct {
 	language, why string
 	// line is where it is not valid; 0 if it is. document is the line at which that document begins.
@@ -80,7 +76,6 @@ func (s *reading) whole() ([]*yaml.Node, error) {
 	return d.nodes, d.err
 }
 
-// fault looks for the first fault of a manifest.
 func (s *reading) fault() fault {
 	text := s.Text()
 	if _, isJSON := manifestLanguage(s.Source(), text); isJSON {
@@ -90,8 +85,7 @@ func (s *reading) fault() fault {
 	lines := strings.SplitAfter(text, "\n")
 	documents, err := s.whole()
 	if err != nil {
-		// The parser names the line where the broken part begins, or none. It needs the lines up to this one
-		// to fail in this way.
+		// The parser names the line where the broken part begins, or none. It fails in this way from this line on.
 		f.line = 1 + sort.Search(len(lines)-1, func(i int) bool {
 			_, sooner := yamlNodes(strings.Join(lines[:i+1], ""))
 			return sooner != nil && sooner.Error() == err.Error()
@@ -183,7 +177,6 @@ func unfinished(n *yaml.Node) string {
 // workload is the line of an object's kind that has containers.
 var workload = lazy.New(`^kind: *["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|LeaderWorkerSet|\w*Job)\b`)
 
-// hasKey reports whether a mapping in a document has a key.
 func hasKey(n *yaml.Node, key string) bool {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == key || hasKey(child, key) {

@@ -2,8 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -30,10 +28,8 @@ const (
 	maxCommand = 64
 )
 
-// variableName is a shell variable's name.
 var variableName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// assignment splits NAME=value.
 func assignment(word string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(word, "=")
 	return name, value, ok && variableName.MatchString(name)
@@ -49,7 +45,6 @@ func parseCount(text string) *int {
 	return &n
 }
 
-// setVariable sets a variable of a launch.
 func setVariable(l *facts.Launch, name, value string) {
 	if !variableName.MatchString(name) {
 		return
@@ -65,14 +60,12 @@ func setVariable(l *facts.Launch, name, value string) {
 	}
 }
 
-// setAssignment sets the variable of NAME=value.
 func setAssignment(l *facts.Launch, word string) {
 	if name, value, ok := strings.Cut(word, "="); ok {
 		setVariable(l, name, value)
 	}
 }
 
-// appendTo adds to a list of a launch.
 func appendTo(list *[]string, values ...string) {
 	for _, v := range values {
 		if v != "" && len(*list) < maxList && !slices.Contains(*list, v) {
@@ -81,7 +74,6 @@ func appendTo(list *[]string, values ...string) {
 	}
 }
 
-// addMount notes a mount.
 func addMount(l *facts.Launch, source, target string) {
 	if target == "" {
 		return
@@ -205,8 +197,8 @@ func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
 }
 
-// readCommand takes from a program's arguments how many ranks it should
-// run. It also reads a command inside one word ("bash -c '...'").
+// readCommand takes from a program's arguments how many ranks it should run, also from a script in one of them ("bash -c
+// '...'").
 func readCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
 		if !strings.ContainsAny(word, " \n") || i == 0 {
@@ -264,7 +256,6 @@ func readScript(l *facts.Launch, c shell.Command) {
 // kubernetesReference is how a pod's command refers to a variable of the container.
 var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
-// ofLaunch looks variables up among those that a launch sets.
 func ofLaunch(l *facts.Launch) shell.Lookup {
 	return func(name string) (string, shell.State) {
 		if value, ok := l.Variables[name]; ok {
@@ -302,8 +293,6 @@ func readOptions(l *facts.Launch, words []string) {
 			l.CPUOnly = true
 		case "ray": // The ranks of all of Ray's nodes.
 			leaveOpen(l, "of the Ray cluster", "tensor_parallel")
-		case "world info":
-			worldInfo(l, value)
 		case "hosts": // "localhost:0,1,2"
 			if _, list, ok := strings.Cut(value, ":"); !unresolved(l, "processes", value) && ok && !strings.Contains(list, "@") {
 				l.Processes = countDevices(list)
@@ -319,22 +308,6 @@ func readOptions(l *facts.Launch, words []string) {
 	if baseName(words[0]) == "accelerate" { // --num_processes is the whole job's.
 		leaveOpen(l, l.Unknown["nodes"], "processes")
 		l.Processes = onNode(l.Processes, l.Nodes)
-	}
-}
-
-// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64 (deepspeed/launcher/runner.py, encode_world_info).
-func worldInfo(l *facts.Launch, value string) {
-	raw, err := base64.URLEncoding.DecodeString(value)
-	var hosts map[string][]int
-	if err != nil || json.Unmarshal(raw, &hosts) != nil {
-		return
-	}
-	processes := 0
-	for _, gpus := range hosts {
-		processes = max(processes, len(gpus))
-	}
-	if processes > 0 {
-		l.Nodes, l.Processes = new(len(hosts)), &processes
 	}
 }
 
@@ -386,7 +359,6 @@ func started(line string, depth int) [][]string {
 	return all
 }
 
-// readLaunch reads a command by its kind.
 func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	variables, words := stripWrappers(words)
 	for _, v := range variables {
@@ -395,10 +367,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	l.Kind = programOf(words)
 	switch l.Kind {
 	case "docker-run":
-		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
-		if words[i] == "exec" {
-			return dockerExec(s, l, words[i+1:], at)
-		}
+		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" })
 		if !readContainer(l, words[0], words[i+1:]) {
 			return false
 		}
@@ -432,8 +401,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	return true
 }
 
-// readContainer reads the options of docker run or of apptainer, and what runs in the container. It reports false
-// for what is prose.
+// readContainer reads the options of docker run or of apptainer, and what runs in the container; false for what is prose.
 func readContainer(l *facts.Launch, program string, words []string) bool {
 	f, rest, open := familyOf(program), words, ""
 	for {
@@ -613,34 +581,6 @@ func setUlimit(l *facts.Launch, value string) {
 	l.MemlockBytes = cmp.Or(parse.Limit(soft, 1), l.MemlockBytes)
 }
 
-// dockerExec reads docker exec: it starts a program in a container that some other line describes.
-func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
-	for what, value := range familyOf("docker").options(&words) {
-		if what == "variable" {
-			dockerVariable(l, value)
-		}
-	}
-	if len(words) < 2 {
-		return false
-	}
-	for name, value := range l.Variables {
-		line := at
-		if len(s.block) > 1 {
-			line.Number = lineWith(s.block, name, value)
-		}
-		s.Variable(name, value, line)
-	}
-	command := words[1:]
-	if len(command) > 2 && command[1] == "-c" {
-		return takeCommand(s, command[2], at)
-	}
-	_, program := stripWrappers(command)
-	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
-		return false
-	}
-	return readLaunch(s, l, command, at)
-}
-
 // readNumbers reads the options of a program that starts ranks. It returns the numbers that they state, by the
 // part of a launch ("gpus") or what all of the job or each task has ("gpus of job"), and the words behind them.
 // A variable that stands for options may set some parts.
@@ -686,7 +626,6 @@ func readNumbers(l *facts.Launch, program string, words []string, parts ...strin
 	return numbers, words
 }
 
-// processesOfMap is the number of processes on each node that --map-by states.
 var processesOfMap = lazy.New(`^ppr:\d+:node`)
 
 // readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
@@ -728,7 +667,6 @@ func gresCount(value string) *int {
 // of PRRTE, help-orterun.txt of Open MPI): "mpirun noticed that process rank 0 ...".
 var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, "has": true, "could": true, "does": true, "failed": true}
 
-// readMPI reads the options of mpirun and returns the program.
 func readMPI(l *facts.Launch, words []string) []string {
 	numbers, words := readNumbers(l, "mpirun", words, "processes", "nodes")
 	if perNode, total := numbers["processes"], numbers["processes of job"]; l.Nodes == nil && perNode != nil && total != nil && *total > *perNode {

@@ -9,25 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// describeKind takes kubectl describe pod, from its list of containers on:
-//
-//	Containers:
-//	  main:
-//	    Image:         nvcr.io/nvidia/pytorch:25.06-py3
-//	    Limits:
-//	      nvidia.com/gpu:  8
-//	    Environment:
-//	      NCCL_DEBUG:  INFO
-//	    Mounts:
-//	      /dev/shm from dshm (rw)
-//	Volumes:
-//	  dshm:
-//	    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)
-//	    Medium:     Memory
-//	    SizeLimit:  <unset>
-//
-// (k8s.io/kubectl pkg/describe/describe.go, describeContainers and
-// describeVolumes). The pod's namespaces are not shown there.
+// describeKind takes kubectl describe pod (k8s.io/kubectl pkg/describe/describe.go, describeContainers and describeVolumes),
+// from its list of containers on, whose fields are by four spaces. The pod's namespaces are not shown there.
 func describeKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
@@ -44,8 +27,7 @@ var (
 	describeMount = lazy.New(`^( *)(/\S*) from (\S+) \(.*`)
 )
 
-// describeForms are the lines of a manifest that say the same as fields of a container or a volume, and as the lines
-// below a field.
+// describeForms are the lines of a manifest that say the same as fields of a container or a volume, and as those below a field.
 var describeForms = map[string]string{
 	"Image": "  image: {value}", "Limits": "  limits:", "Requests": "  requests:", "Type": "  {value}:",
 	"Command": "  command:", "Args": "  args:", "Environment": "  env:", "Mounts": "  volumeMounts:",

@@ -34,7 +34,6 @@ type Variable struct {
 	Line  int
 }
 
-// stage is one that is being read.
 type stage struct {
 	Image
 	// args are the values of ARG that the file shows.
@@ -73,7 +72,6 @@ func (f *Dockerfile) Image() *Image {
 	return &now.Image
 }
 
-// fromForm is what follows FROM.
 var fromForm = lazy.New(`^(?i)(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$`)
 
 // begin begins a stage: from an earlier one, by its name in any case or by its number, or else from an image (BuildKit,
@@ -106,7 +104,6 @@ func named(stages []*stage, name string) *stage {
 	return nil
 }
 
-// lookup is a variable of ENV, or else of ARG.
 func (s *stage) lookup(name string) (string, shell.State) {
 	if v, ok := s.Variables[name]; ok {
 		if shell.Refers(v.Value) {

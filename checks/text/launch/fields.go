@@ -12,7 +12,7 @@ import (
 )
 
 // The fields of descriptions that say what an option of docker run does: "PATH --option" or "PATH --option=FORM". A path
-// is keys, and conditions ("type=GPU") on what has a key with a value; each entry of a list on the way counts. A form is
+// is keys, and conditions ("Name=memlock") on what has a key with a value; each entry of a list on the way counts. A form is
 // the option's value: "$value" is the field, and "$name" what stands below a key of it.
 var (
 	// serviceFields are those of a service of Docker Compose.
@@ -25,15 +25,6 @@ var (
 	}
 	// podFields are those of a container of a pod.
 	podFields = []string{"securityContext.capabilities.add --cap-add", "envFrom --env-file=envFrom"}
-	// taskFields are those of a task definition of ECS, and taskContainerFields those of one of its containers (Amazon
-	// ECS API, TaskDefinition and ContainerDefinition).
-	taskFields          = []string{"pidMode --pid", "ipcMode --ipc"}
-	taskContainerFields = []string{
-		"privileged --privileged", "linuxParameters.capabilities.add --cap-add", "linuxParameters.devices.hostPath --device",
-		"resourceRequirements.type=GPU.value --gpus", "ulimits.name=memlock.softLimit --ulimit=memlock=$value",
-		"mountPoints --volume=$sourceVolume:$containerPath", "linuxParameters.tmpfs --tmpfs=$containerPath",
-		"linuxParameters.sharedMemorySize --shm-size=${value}m",
-	}
 	// inspectFields are those that docker inspect prints (Docker Engine API, ContainerInspect). Count is 0 beside DeviceIDs.
 	inspectFields = []string{
 		"HostConfig.Runtime --runtime", "HostConfig.IpcMode --ipc", "HostConfig.PidMode --pid", "HostConfig.NetworkMode --network",
@@ -116,8 +107,7 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 	}
 }
 
-// environment reads variables: a mapping, a list of "NAME=value", or one of mappings with a name and a value. One without a value has that
-// of the shell.
+// environment reads variables: a mapping, a list of "NAME=value", or one of mappings with a name and a value.
 func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
@@ -31,7 +30,6 @@ func dockerfileKind(s *reading) *parse.Kind {
 	}
 }
 
-// ofImage is what a Dockerfile sets in its image.
 func ofImage(image *Image) *facts.Launch {
 	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Object: "stage/" + cmp.Or(escape.Printable(image.Stage, 100), "final"), Lines: map[string]int{}}
 	for name, v := range image.Variables {
@@ -58,30 +56,24 @@ var (
 	dockerfileSetting = lazy.New(`(?i)^\s*ENV\s`)
 )
 
-// installed reads the packages that the lines of RUN install.
 func installed(l *facts.Launch, run []parse.Line) {
-	// Of the command under way: whether it manages packages, those of Python, names them by now, and names an option's value next.
-	var manager, python, installing, skip bool
+	var manager, python, installing bool // Of the command under way.
 	for _, line := range run {
 		for word := range strings.FieldsSeq(betweenCommands.Replace(line.Text)) {
 			switch {
 			case word == ";":
-				manager, python, installing, skip = false, false, false, false
-			case skip:
-				skip = false
+				manager, python, installing = false, false, false
 			case managers[baseName(word)]:
 				manager = true
 			case pythonManagers.MatchString(baseName(word)):
-				manager, python = true, true
-			case word == "install" || word == "add" && python:
+				python = true
+			case word == "install":
 				installing = manager
-			case installing && python && strings.HasPrefix(word, "-"):
-				skip = slices.Contains(pythonValued, word)
-			case installing && python && pythonPackage.MatchString(word):
+			case python && pythonNCCL.MatchString(word):
 				name := strings.Trim(word, `"'`)
 				appendTo(&l.PythonPackages, name)
 				noteLine(l, "python_packages["+name+"]", line.Number)
-			case installing && !python && packageName.MatchString(word):
+			case installing && packageName.MatchString(word):
 				name := packageName.FindStringSubmatch(word)[1]
 				appendTo(&l.Packages, name)
 				noteLine(l, "packages["+name+"]", line.Number)
@@ -92,13 +84,10 @@ func installed(l *facts.Launch, run []parse.Line) {
 
 var betweenCommands = strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ")
 
-// pythonManagers install packages of Python, and pythonValued are those of their options that take a value.
+// pythonManagers install packages of Python, of which only those of NCCL count.
 var (
 	pythonManagers = lazy.New(`^(?:pip[\d.]*|pipx|uv|conda|mamba|micromamba)$`)
-	pythonValued   = strings.Fields("-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -t --target --python -n --name " +
-		"-p --prefix --channel --index-strategy --torch-backend --root --cache-dir --trusted-host")
-	// pythonPackage is a requirement: a name, with extras and versions or without.
-	pythonPackage = lazy.New(`^["']?[A-Za-z][A-Za-z0-9._-]{0,98}(?:\[[\w,.-]*\])?(?:[=<>~!]=?[^"'\s]*)?["']?$`)
+	pythonNCCL     = lazy.New(`^["']?nvidia[-_]nccl[A-Za-z0-9._-]{0,60}(?:[=<>~!]=?[^"'\s]*)?["']?$`)
 )
 
 // managers install packages of the distribution.

@@ -1,11 +1,11 @@
 package launch
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // Dockerfile is one that is read line by line.
@@ -24,7 +24,6 @@ type instruction struct {
 	lines []parse.Line
 }
 
-// joined is the text in one line.
 func (in *instruction) joined() string {
 	var b strings.Builder
 	for _, l := range in.lines {
@@ -40,8 +39,7 @@ var (
 	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
-// Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
-// between the lines of an instruction they do not end it.
+// Line reads the next line, and reports whether it belongs to a Dockerfile, as comments and blank lines do.
 func (f *Dockerfile) Line(l parse.Line) bool {
 	text := strings.TrimSpace(l.Text)
 	isBlank := text == "" || strings.HasPrefix(text, "#")
@@ -71,7 +69,6 @@ func (f *Dockerfile) Line(l parse.Line) bool {
 	return belongs
 }
 
-// goesOn is a line without the sign at its end by which the instruction goes on below.
 func (f *Dockerfile) goesOn(text string) string {
 	var before string
 	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), `\`)
@@ -85,53 +82,26 @@ func (f *Dockerfile) goesOn(text string) string {
 type word struct {
 	text string
 	line int
-	// literal is true if single quotes are around its value.
+	// literal is true if nothing in it is replaced.
 	literal bool
 }
 
-// words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
-func (in *instruction) words() []word {
-	var all []word
+// words splits what follows the name of an instruction as a shell does.
+func (in *instruction) words() (all []word) {
 	var b strings.Builder
-	quote, braces := byte(0), 0
-	var w word // The one under way; its line is 0 outside of one.
-	end := func() {
-		if w.line > 0 {
-			w.text = b.String()
-			all = append(all, w)
+	for i, l := range in.lines {
+		if i > 0 {
+			b.WriteString("\\\n")
 		}
-		b.Reset()
-		w = word{}
+		b.WriteString(l.Text)
 	}
-	for _, l := range in.lines {
-		for i := 0; i < len(l.Text); i++ {
-			c := l.Text[i]
-			if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
-				end()
-				continue
-			}
-			w.line = cmp.Or(w.line, l.Number)
-			switch {
-			case c == '\\' && quote != '\'' && i+1 < len(l.Text):
-				i++
-				if l.Text[i] == '$' {
-					b.WriteByte('\\') // No reference: see shell.Expand.
-				}
-				b.WriteByte(l.Text[i])
-			case quote == 0 && (c == '"' || c == '\''):
-				quote, w.literal = c, w.literal || c == '\''
-			case quote != 0 && c == quote:
-				quote = 0
-			default:
-				if c == '{' && i > 0 && l.Text[i-1] == '$' {
-					braces++
-				} else if c == '}' && braces > 0 {
-					braces--
-				}
-				b.WriteByte(c)
-			}
-		}
+	commands := shell.Line(b.String())
+	if len(commands) == 0 {
+		return nil
 	}
-	end()
+	for _, w := range commands[0].Words {
+		above := strings.Count(b.String()[:w.From], "\n")
+		all = append(all, word{w.Value, in.lines[above].Number, w.Literal})
+	}
 	return all
 }

@@ -29,21 +29,6 @@ const podJSON = `{
 }
 `
 
-const taskJSON = `{
-    "family": "train",
-    "ipcMode": "host",
-    "containerDefinitions": [
-        {
-            "name": "main", "image": "img:1", "command": ["python", "-m", "torch.distributed.run"],
-            "resourceRequirements": [{"type": "GPU", "value": "4"}],
-            "linuxParameters": {"sharedMemorySize": 512, "capabilities": {"add": ["IPC_LOCK"]}, "devices": [{"hostPath": "/dev/infiniband/uverbs0"}]},
-            "ulimits": [{"name": "memlock", "softLimit": -1, "hardLimit": -1}],
-            "environment": [{"name": "FI_PROVIDER", "value": "efa"}]
-        }
-    ]
-}
-`
-
 const described = `Name:             trainer-0
 Node:             gpu-node-3/10.2.0.13
 Containers:
@@ -94,29 +79,11 @@ func TestLaunchJSON(t *testing.T) {
 			Command: []string{"torchrun", "--nproc_per_node=8", "train.py"}, Mounts: []string{"dshm:/dev/shm"}, Processes: new(8),
 			Variables: map[string]string{"NCCL_IB_DISABLE": "1"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
 		}},
-		"ECS": {taskJSON, facts.Launch{
-			Kind: "ecs", Name: "main", IPC: "host", Image: "img:1", GPUs: new(4), GPUVendor: "nvidia", SHMBytes: size(512 << 20),
-			Command: []string{"python", "-m", "torch.distributed.run"}, CapAdd: []string{"IPC_LOCK"}, Devices: []string{"/dev/infiniband/uverbs0"},
-			MemlockBytes: size(-1), Variables: map[string]string{"FI_PROVIDER": "efa"},
-		}},
 		"described": {described, facts.Launch{
 			Kind: "kubernetes", Name: "main", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", SHMBytes: size(2 << 30), SHMMounted: true,
 			Command: []string{"torchrun", "--rdzv_endpoint=host:29500", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm", "data:/data"},
 			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"}, MemoryBytes: size(64 << 30),
 		}},
-		"inspected, filtered": {
-			"$ docker inspect trainer | grep -iE 'shm|ipc'\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n",
-			facts.Launch{Kind: "docker-inspect", IPC: "private", SHMBytes: size(64 << 20)},
-		},
-		"inspected, in one line": {
-			`{"Binds":null,"NetworkMode":"bridge","IpcMode":"private","ShmSize":67108864,"Privileged":false}` + "\n",
-			facts.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
-		},
-		"inspected, as JSON": {
-			`{"Binds":["/a:/b"],"ShmSize":67108864,"Ulimits":[{"Name":"memlock","Hard":-1,"Soft":-1}],"DeviceRequests":[{"Count":-1,"Capabilities":[["gpu"]]}]}` + "\n",
-			facts.Launch{Kind: "docker-inspect", GPUs: new(-1), GPUVendor: "nvidia", MemlockBytes: size(-1), SHMBytes: size(64 << 20)},
-		},
-		"inspected, one number": {"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)}},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
 		expect.Must(t, len(f.Launches) == 1, "%s: %d launches: %+v", name, len(f.Launches), f.Launches)
@@ -142,9 +109,7 @@ func before(text, word string) string {
 }
 
 func TestPartsOfInspectAndPods(t *testing.T) {
-	f := texttest.Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
-	expect.That(t, len(f.Launches) == 1 && f.Launches[0].Privileged && len(f.Launches[0].Devices) == 1 && f.Launches[0].IPC == "host", "got %+v", f.Launches)
-	f = texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n")
+	f := texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n")
 	expect.That(t, len(f.Launches) == 2 && f.Launches[1].Kind == "torchrun", "behind a described pod: got %+v", f.Launches)
 	f = texttest.Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
 	expect.That(t, len(f.Launches) == 2 && f.Launches[1].GPUs != nil && *f.Launches[1].GPUs == 0 && *f.Launches[0].GPUs == 2, "got %+v", f.Launches)

@@ -13,8 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// commandKind takes command lines that stand by themselves, and those
-// that go on over several lines, behind a prompt or not.
+// commandKind takes command lines that stand by themselves, and those that go on over several lines.
 func commandKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
@@ -48,7 +47,6 @@ func promptKind(s *reading) *parse.Kind {
 // loggedCommand is how programs write what they run: DeepSpeed's "cmd = ...".
 var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
-// startsLaunch reports whether a line starts a container or a job.
 func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
 // goesOnBelow reports whether a line ends in a backslash, a blank behind which is overlooked.
@@ -67,11 +65,9 @@ func BareCommand(text string) string {
 	return strings.TrimSpace(strings.Trim(text, "`"))
 }
 
-// maxLines bounds the lines that one command goes on over.
 const maxLines = 300
 
-// firstLine is the line at which a command begins, and the command in it: the next one, or that above it, behind a
-// prompt, if it goes on.
+// firstLine is the line at which a command begins, and the command: the next one, or that above it, behind a prompt.
 func firstLine(in *parse.Lines) (at parse.Line, command string, isAbove bool) {
 	at, _ = in.Peek()
 	if p := in.Prompt(); p.Line > 0 && at.Number == p.Line+1 && goesOnBelow(p.Command) {
@@ -202,12 +198,10 @@ var (
 	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
 	environmentSet = lazy.New(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
-	// environmentJSON is a variable in a job's description: "NAME": "value",
-	// and {"name": "NAME", "value": "value"} of AWS, Kubernetes and others.
+	// environmentJSON is a variable in a job's description, and environmentJSONPair one that is a name and a value.
 	environmentJSON     = lazy.New(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
 	environmentJSONPair = lazy.New(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
-	// environmentCommand is what a word must look like for variables before it
-	// to be those of a command: prose goes on otherwise.
+	// environmentCommand is what a word must look like for variables before it to be those of a command, and not of prose.
 	environmentCommand = lazy.New(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
 )
 

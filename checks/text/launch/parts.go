@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// maxParts bounds the parts of a launch whose lines are noted.
 const maxParts = 1024
 
 // noteLine notes the line of a part of a launch, by the part's name: "shm_bytes",
@@ -25,8 +24,7 @@ func noteLine(l *facts.Launch, part string, line int) {
 // VariablePart names the part of a launch that is one of its variables.
 func VariablePart(name string) string { return "variables[" + name + "]" }
 
-// partWords are what a line says that sets a part of a launch, in the options
-// of the container programs and of Slurm.
+// partWords are the options of container programs and of Slurm that set a part of a launch.
 var partWords = map[string][]string{
 	"shm_bytes":  {"--shm-size", "size="},
 	"ipc":        {"--ipc"},
@@ -41,8 +39,7 @@ var partWords = map[string][]string{
 	"memlock_bytes": {"--ulimit"},
 }
 
-// findParts looks for the parts of a launch in the lines that describe it. The line of a part is the first one that says
-// what sets it; one that also shows the value is better.
+// findParts looks for the line that sets each part of a launch; one that also shows the value is better.
 func findParts(l *facts.Launch, lines []parse.Line) {
 	if len(lines) < 2 {
 		return
@@ -60,8 +57,7 @@ func findParts(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does. The word is no part of a longer
-// name.
+// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
 func lineWith(lines []parse.Line, word, value string) int {
 	before := ""
 	if variableName.MatchString(word) { // Not an option, nor a quotation.

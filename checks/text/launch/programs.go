@@ -18,7 +18,6 @@ import (
 //go:embed programs.yaml
 var programsYAML []byte
 
-// family is programs with the same options.
 type family struct {
 	Kind                                   string
 	Programs, Second, Modules, Bare, Pairs []string
@@ -27,7 +26,6 @@ type family struct {
 	Sets                                   map[string]string
 }
 
-// programTable is programs.yaml.
 type programTable struct {
 	Programs []family
 	Ranks    map[string]string
@@ -102,8 +100,7 @@ func programOf(words []string) string {
 	return ""
 }
 
-// options goes through the options at the front of a command: what each sets, and its value. The words are those
-// behind it then.
+// options goes through the options at the front of a command, and leaves the words behind them.
 func (f *family) options(words *[]string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for len(*words) > 0 && strings.HasPrefix((*words)[0], "-") {
@@ -121,8 +118,7 @@ func (f *family) options(words *[]string) iter.Seq2[string, string] {
 	}
 }
 
-// next splits the option at the front off: its name, its value and what is
-// left. An option that is not known takes the next word as its value.
+// next splits the option at the front off. An option that is not known takes the next word as its value.
 func (f *family) next(words []string) (name, value string, rest []string) {
 	name, value, joined := strings.Cut(words[0], "=")
 	rest = words[1:]
@@ -189,11 +185,9 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
-// Starts splits a command line into the variables that it sets for its program, by name
-// and value, and the program with its arguments. It ends where the command ends.
+// Starts splits a command line into the variables that it sets for its program, and the program with its arguments.
 func Starts(line string) (variables [][2]string, words []string) {
 	return stripWrappers(shell.Words(line))
 }
 
-// baseName is a program's name without its folder.
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }

@@ -48,8 +48,7 @@ var (
 	fileRange = lazy.New(`\[([\d,-]{1,200})\]`)
 )
 
-// filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell. Their ranges are written as
-// those of CPUs.
+// filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell.
 func filesOf(list string) int {
 	within := fileRange.First(list)
 	n, ok := affinity.CommonCPUs(within, within)
@@ -62,8 +61,7 @@ func filesOf(list string) int {
 	return n + strings.Count(list, ",") - strings.Count(within, ",") // And those outside of the brackets.
 }
 
-// shellKind takes the limit of locked memory that a script sets: "ulimit -l 64". What
-// "ulimit -l" prints is for ulimitKind.
+// shellKind takes the limit of locked memory that a script sets. What "ulimit -l" prints is for ulimitKind.
 func shellKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "shell-limit", Title: "The limit of locked memory that a script sets", Gives: []string{"launches"},

@@ -27,7 +27,7 @@ func TestLaunchSettings(t *testing.T) {
 		"GPUs of a whole job":         {"#SBATCH --nodes=4\n#SBATCH --gpus=32\n", `{"kind":"slurm","gpus":8,"nodes":4}`},
 		"GPUs of a task":              {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2\n", `{"kind":"slurm","gpus":8,"processes":4,"tasks":4}`},
 		"a launcher below one task":   {"srun --ntasks-per-node=1 torchrun --nproc-per-node=8 x.py\n", `{"kind":"slurm","command":["torchrun","--nproc-per-node=8","x.py"],"processes":8,"tasks":1}`},
-		"stages":                      {"FROM a AS b\nENV NCCL_DEBUG=INFO\nUSER root\nFROM b\nRUN apt-get install -y x=1 \\\n  y && pip install z\nUSER 1000\n", `{"kind":"dockerfile","image":"a","user":"1000","packages":["x","y"],"python_packages":["z"],"variables":{"NCCL_DEBUG":"INFO"}}`},
+		"stages":                      {"FROM a AS b\nENV NCCL_DEBUG=INFO\nUSER root\nFROM b\nRUN apt-get install -y x=1 \\\n  y && pip install z\nUSER 1000\n", `{"kind":"dockerfile","image":"a","user":"1000","packages":["x","y"],"variables":{"NCCL_DEBUG":"INFO"}}`},
 		"a stage that is left behind": {"FROM a AS b\nENV NCCL_DEBUG=INFO\nRUN dnf install -y x\nFROM c\nCOPY --from=b /x /x\n", `{"kind":"dockerfile","image":"c"}`},
 		"the own path":                {"FROM a\nENV LD_LIBRARY_PATH=/b:${LD_LIBRARY_PATH:-}\n", `{"kind":"dockerfile","image":"a","variables":{"LD_LIBRARY_PATH":"/b"}}`},
 		"a user of a pod": {

@@ -11,7 +11,6 @@ import (
 
 // This file reads descriptions in YAML that are not filled in (Helm, Jinja): expressions stand for values.
 
-// isTemplated reports whether a text has an expression or a statement of a template.
 func isTemplated(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
 }

@@ -39,7 +39,6 @@ type reading struct {
 	settings []setting
 }
 
-// part is some lines of a text.
 type part struct{ first, last int }
 
 func (p part) holds(line int) bool { return p.first <= line && line <= p.last }
@@ -51,10 +50,9 @@ type setting struct {
 	line        int
 }
 
-// alone are the kinds of launch of which each is a unit of its own: what starts it hands it nothing, or
-// is not in the text.
+// alone are the kinds of launch that are units of their own: what starts them hands them nothing, or is not in the text.
 var alone = map[string]bool{
-	"kubernetes": true, "compose": true, "ecs": true, "docker-inspect": true, "dockerfile": true, "docker-run": true, "apptainer": true,
+	"kubernetes": true, "compose": true, "docker-inspect": true, "dockerfile": true, "docker-run": true, "apptainer": true,
 }
 
 // isDuplicate reports whether a launch says what an earlier one says that is certain to be the same. Logs
@@ -97,8 +95,7 @@ func (s *reading) units() {
 	s.begin, s.parts, s.settings = len(kept), nil, nil
 }
 
-// partOf is the lines that are the unit of a launch: its own, those of the container whose command it is,
-// or those of its script.
+// partOf is the lines that are the unit of a launch: its own, those of its container, or those of its script.
 func (s *reading) partOf(l *facts.Launch, scripts []part) part {
 	if l.Kind == "slurm-node" {
 		return part{}
@@ -109,10 +106,8 @@ func (s *reading) partOf(l *facts.Launch, scripts []part) part {
 	return innermost(scripts, l.Line)
 }
 
-// everything is all lines of a text.
 var everything = part{1, 1 << 30}
 
-// innermost is the shortest of the parts that hold a line.
 func innermost(parts []part, line int) part {
 	found := everything
 	for _, p := range parts {
@@ -196,15 +191,13 @@ func below(lines []string, i int, holds func(string) bool) int {
 	return i
 }
 
-// set notes what a script sets.
 func (s *reading) set(part, value string, line int) {
 	if len(s.settings) < parse.MaxEntries {
 		s.settings = append(s.settings, setting{part, value, line})
 	}
 }
 
-// shells makes a launch of what each script sets for the programs that it starts. What is set twice, or
-// in a branch, is not known.
+// shells makes a launch of what each script sets. What is set twice, or in a branch, is not known.
 func (s *reading) shells(scripts []part) {
 	var shells []*facts.Launch
 	byPart := map[part]*facts.Launch{}
@@ -261,11 +254,9 @@ func (s *reading) isExported(name, line string) bool {
 	return s.Form() != parse.Program || !alone || strings.HasSuffix(s.Source(), ".py") || s.script().Exports(name)
 }
 
-// ignoring is a comment that accepts findings of a rule.
 var ignoring = lazy.New(`(?:^|\s)#\s*gpudoctor:ignore\s+([a-z][a-z0-9-]{0,60})\s*(?::\s*(\S.*))?$`)
 
-// ignores reads the comments that accept findings: for the launch at or below which they stand, or else for
-// all of their document or script.
+// ignores reads the comments that accept findings: for the launch at which they stand, or else for their document or script.
 func (s *reading) ignores(scripts []part) {
 	own := s.Facts.Launches[s.begin:]
 	if len(own) == 0 || !strings.Contains(s.Text(), "gpudoctor:ignore") {

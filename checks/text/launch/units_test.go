@@ -96,7 +96,6 @@ func TestUnits(t *testing.T) {
 		"set in a branch":        {"x.sh", "if x; then\n  export NCCL_DEBUG=a\nfi\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},
 		"set and not exported":   {"x.sh", "NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n", []string{"torchrun"}},
 		"set and exported later": {"x.sh", "NCCL_DEBUG=a\nexport NCCL_DEBUG\ntorchrun --nnodes=2 x.py\n", []string{"shell NCCL_DEBUG=a | torchrun"}},
-		"a task definition":      {"x.json", taskJSON, []string{"ecs task/main FI_PROVIDER=efa memlock=-1"}},
 		"stages":                 {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
 		"the last stage":         {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
 	} {
@@ -116,9 +115,6 @@ func TestIgnored(t *testing.T) {
 		"in the document":      {"x.yaml", ignore + "\n" + head + a + b, "a b"},
 		"in another document":  {"x.yaml", ignore + "\n" + head + a + "---\n" + head + b, "a"},
 		"without a reason":     {"x.yaml", head + a + "    # gpudoctor:ignore job-shm\n" + b, ""},
-		"in an annotation":     {"x.yaml", strings.Replace(head, "name: p\n", "name: p\n  annotations:\n    gpudoctor.io/ignore.job-shm: no NCCL\n", 1) + a + b, "a b"},
-		"of a template":        {"x.yaml", "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    metadata: {annotations: {gpudoctor.io/ignore.job-shm: no NCCL}}\n    spec:\n      containers:\n      - {name: a, image: i}\n", "a"},
-		"empty":                {"x.yaml", strings.Replace(head, "name: p\n", "name: p\n  annotations:\n    gpudoctor.io/ignore.job-shm: \"\"\n", 1) + a + b, ""},
 	} {
 		f := texttest.Parse(test.file, test.text)
 		var got []string

@@ -18,8 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// unresolved notes that the file gives a part of a launch a value that it does not show. It
-// reports false where the text is a value.
+// unresolved notes a part whose value the file does not show; it reports false where the text is a value.
 func unresolved(l *facts.Launch, part, text string) bool {
 	if !shell.Refers(text) {
 		return false
@@ -28,8 +27,7 @@ func unresolved(l *facts.Launch, part, text string) bool {
 	return true
 }
 
-// leaveOpen notes that parts of a launch are not known, and why: the text that stands for
-// their values, if there is one.
+// leaveOpen notes parts that are not known, and the text that stands for their values.
 func leaveOpen(l *facts.Launch, text string, parts ...string) {
 	for _, part := range parts {
 		if len(l.Unknown) >= maxList || part == "" || text == "" { // No rule judges a part without a name.
@@ -61,8 +59,7 @@ func refersTo(name, value string) bool {
 // counts are those that options of a command give.
 var counts = []string{"processes", "nodes", "tensor_parallel"}
 
-// valueOf is a part of a launch that is one value; it is not valid for a list, which may have more entries, and
-// keeps those that it has.
+// valueOf is a part of a launch that is one value; it is not valid for a list.
 func valueOf(l *facts.Launch, part string) reflect.Value {
 	return reflect.Indirect(reflect.ValueOf(map[string]any{
 		"gpus": &l.GPUs, "processes": &l.Processes, "tasks": &l.Tasks, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel,
@@ -72,13 +69,11 @@ func valueOf(l *facts.Launch, part string) reflect.Value {
 	}[part]))
 }
 
-// isPart reports whether it names a part of a launch.
 func isPart(name string) bool {
 	return slices.Contains(ruled, name) || valueOf(&facts.Launch{}, name).IsValid()
 }
 
-// set gives a part of a launch the value that a text states: the last one counts. A text that is no value of
-// the part sets nothing.
+// set gives a part of a launch the value that a text states: the last one counts.
 func set(l *facts.Launch, part, text string) {
 	v := valueOf(l, part)
 	if text == "" || unresolved(l, part, text) || !v.IsValid() {
@@ -121,7 +116,7 @@ func settle(l *facts.Launch) {
 			if v := valueOf(l, part); v.IsValid() {
 				v.SetZero()
 			}
-		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
+		case !env.SteersCommunication(name):
 			delete(l.Unknown, part) // No rule reads it.
 		case name != searchPath:
 			delete(l.Variables, name)
@@ -155,19 +150,16 @@ var (
 	imageName = lazy.New(`(?i)[/:]|IMAGE|IMG|CONTAINER|REPO|TAG`)
 )
 
-// standsForOptions reports whether the first of a container program's arguments is a variable
-// that stands for options. The image is one of the others.
+// standsForOptions reports whether a variable stands for options at the front of a container program's arguments.
 func standsForOptions(words []string) bool {
 	return len(words) > 1 && shell.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
 }
 
-// variables returns what a script's variables are before a line: those that it assigns, and
-// those that Slurm sets for its job.
+// variables returns what a script's variables are before a line: those that it assigns, and those of Slurm.
 func (s *reading) variables(line int) shell.Lookup {
 	return s.script().At(line).Or(s.ofSlurm)
 }
 
-// script is what the text that is being read assigns as a script.
 func (s *reading) script() *shell.Variables {
 	if s.assigned.source != s.Source() || s.assigned.script == nil {
 		s.assigned.source, s.assigned.script = s.Source(), shell.ReadVariables(s.Text())
@@ -175,8 +167,7 @@ func (s *reading) script() *shell.Variables {
 	return s.assigned.script
 }
 
-// slurmSets are the parts of a batch job that Slurm tells its script in variables (sbatch(1),
-// OUTPUT ENVIRONMENT VARIABLES).
+// slurmSets are what Slurm tells a batch script in variables (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
 var slurmSets = map[string]string{
 	"SLURM_NNODES": "nodes", "SLURM_JOB_NUM_NODES": "nodes", "SLURM_GPUS_ON_NODE": "gpus", "SLURM_GPUS_PER_NODE": "gpus", "SLURM_NTASKS_PER_NODE": "tasks",
 }
@@ -199,8 +190,7 @@ func (s *reading) ofSlurm(name string) (string, shell.State) {
 	return "", shell.Unknown
 }
 
-// isDockerfile reports whether all of the text is a Dockerfile, by its name. What its RUN instructions set is
-// gone when the image is built.
+// isDockerfile reports whether all of the text is a Dockerfile, by its name.
 func (s *reading) isDockerfile() bool {
 	base := strings.ToLower(path.Base(s.Source()))
 	return s.Form() == parse.Program && (strings.HasPrefix(base, "dockerfile") || strings.HasPrefix(base, "containerfile") || path.Ext(base) == ".dockerfile")

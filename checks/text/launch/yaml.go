@@ -22,11 +22,9 @@ const (
 	// maxDocument bounds a description that is parsed as a whole, in bytes, and maxDocumentLines in lines.
 	maxDocument      = 1 << 20
 	maxDocumentLines = 20000
-	// maxDepth bounds how deep a description is followed.
-	maxDepth = 40
+	maxDepth         = 40
 	// maxVisits bounds the nodes that are looked at: aliases may refer to the same one many times.
-	maxVisits = 100000
-	// maxDocuments bounds the documents of a manifest.
+	maxVisits    = 100000
 	maxDocuments = 4096
 )
 
@@ -36,8 +34,8 @@ func yamlKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
 		Anchors: []string{
-			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
-			"version:", "hostIPC:", "volumes:", "name: ", ": &",
+			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "version:", "hostIPC:",
+			"volumes:", "name: ", ": &",
 		},
 		Begins: yamlBegins,
 		Read:   func(_ *parse.Sink, in *parse.Lines) { yamlRead(s, in) },
@@ -46,7 +44,7 @@ func yamlKind(s *reading) *parse.Kind {
 
 var (
 	// yamlFirst is how such a description, or a piece of one, begins.
-	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
+	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
 	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
@@ -166,14 +164,12 @@ func yamlDocuments(s *reading, text string, first parse.Line, mayReplace bool) {
 
 var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
 
-// yamlWalk looks for containers in a description.
 type yamlWalk struct {
 	sink   *reading
 	first  parse.Line
 	visits int
 }
 
-// yamlContext is what stands above a container.
 type yamlContext struct {
 	depth int
 	name  string
@@ -181,13 +177,9 @@ type yamlContext struct {
 	nodes string
 	// kind is that of the object, object what is read from the outside inwards, and key the key above.
 	kind, apiVersion, object, key string
-	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
-	// makes, and networks those that annotations add to the pod's own.
-	resources *yaml.Node
-	claims    []string
-	networks  []string
-	// ignored are the rules that annotations accept.
-	ignored []facts.Ignored
+	// claims are the volumes that a StatefulSet makes, and networks those that annotations add to the pod's own.
+	claims   []string
+	networks []string
 }
 
 // enter goes into a mapping: an object, or a group of replicas with a name.
@@ -199,46 +191,21 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 		c.kind, c.apiVersion, c.object = kind, parse.YAMLText(m["apiVersion"]), ""
 		c.into(kind)
 		c.into(name)
-		c.ignored, c.networks, c.claims = nil, nil, nil
+		c.networks, c.claims = nil, nil
 	} else if m["template"] != nil || m["spec"] != nil {
 		c.into(cmp.Or(parse.YAMLText(m["groupName"]), parse.YAMLText(m["name"])))
 	}
 	for _, n := range w.list(m["volumeClaimTemplates"]) {
 		c.claims = append(slices.Clip(c.claims), parse.YAMLText(parse.YAMLMapping(parse.YAMLMapping(n)["metadata"])["name"]))
 	}
-	if m["extraPodSpec"] != nil { // A service of Dynamo.
-		c.resources = m["resources"]
-	}
-	for key, n := range parse.YAMLMapping(metadata["annotations"]) {
-		if key == "k8s.v1.cni.cncf.io/networks" {
-			c.networks = w.networks(parse.YAMLText(n))
-		}
-		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
-		switch {
-		case !ok || len(c.ignored) >= maxList:
-		case strings.TrimSpace(parse.YAMLText(n)) == "":
-			w.sink.withoutReason(escape.Printable(rule, 100), w.at(n).Number)
-		default:
-			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(parse.YAMLText(n), 300), Line: w.at(n).Number})
+	if n := parse.YAMLMapping(metadata["annotations"])["k8s.v1.cni.cncf.io/networks"]; n != nil {
+		c.networks = nil
+		for name := range strings.SplitSeq(parse.YAMLText(n), ",") { // Multus: "a, space/b@net1".
+			appendTo(&c.networks, strings.TrimSpace(name))
 		}
 	}
-	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
-func (w *yamlWalk) networks(text string) (list []string) {
-	for _, n := range w.list(parse.JSONNodes(text)) {
-		appendTo(&list, parse.YAMLText(parse.YAMLMapping(n)["name"]))
-	}
-	if len(list) == 0 {
-		for name := range strings.SplitSeq(text, ",") {
-			appendTo(&list, strings.TrimSpace(name))
-		}
-	}
-	return list
-}
-
-// into adds a name to the object.
 func (c *yamlContext) into(name string) {
 	if name != "" && len(c.object) < 200 {
 		c.object = strings.TrimPrefix(c.object+"/"+escape.Printable(name, 100), "/")
@@ -267,8 +234,7 @@ var (
 	plainKeys = map[string]bool{"spec": true, "template": true, "items": true, "containers": true, "services": true, "jobTemplate": true}
 )
 
-// stands notes where a part of a launch stands; n may be nil. An alias is looked
-// up where it points to: the text stands there.
+// stands notes where a part of a launch stands; n may be nil. An alias is looked up where it points to.
 func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	if n = parse.YAMLResolve(n); n != nil && part != "" {
 		noteLine(l, part, w.at(n).Number)
@@ -278,17 +244,8 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 // standsWord notes where a word of a command stands that sets the number of processes.
 func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		n = cmp.Or(parse.YAMLResolve(n), &yaml.Node{})
-		for _, word := range partWords["processes"] {
-			before, _, found := strings.Cut(n.Value, word)
-			if !found || n.Style == yaml.FoldedStyle { // Its lines are joined.
-				continue
-			}
-			line := w.at(n).Number
-			if n.Style == yaml.LiteralStyle { // It begins below its mark.
-				line += 1 + strings.Count(before, "\n")
-			}
-			noteLine(l, "processes", line) // The first that is noted counts.
+		if text := parse.YAMLText(n); slices.ContainsFunc(partWords["processes"], func(word string) bool { return strings.Contains(text, word) }) {
+			w.stands(l, "processes", n) // The first that is noted counts.
 		}
 	}
 }
@@ -326,10 +283,6 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		w.sink.Variable(name, escape.Printable(parse.YAMLText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
-	case isSequence(m["containerDefinitions"]):
-		for _, container := range w.list(m["containerDefinitions"]) {
-			w.task(n, container)
-		}
 	case isSequence(m["containers"]):
 		w.pod(m, c)
 	case isServices(m["services"]):
@@ -337,39 +290,22 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
 			w.service(services[i], services[i+1], c)
 		}
-	case m["image"] != nil && w.pasted(c) && isComposeService(m):
-		w.service(nil, n, c)
-	case m["run"] != nil && parse.YAMLMapping(m["resources"])["accelerators"] != nil:
-		w.sky(n, m)
-	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
+	case m["image"] != nil && isContainer(m), c.isModel(m):
 		w.container(n, nil, c)
 	default:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			child := c.below(n.Content[i].Value)
-			if w.pasted(c) && isCompose(parse.YAMLMapping(n.Content[i+1])) { // A service without the line "services:".
-				w.service(n.Content[i], n.Content[i+1], child)
-			} else {
-				w.visit(n.Content[i+1], child)
-			}
+			w.visit(n.Content[i+1], c.below(n.Content[i].Value))
 		}
 	}
 }
 
-// pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
-// of YAML, where it belongs to a chart's shell.
-func (w *yamlWalk) pasted(c yamlContext) bool {
-	return c.apiVersion == "" && !IsManifest(w.sink.Source(), "")
-}
-
-// count takes the number of nodes.
 func (c *yamlContext) count(text string) {
 	if shell.Refers(text) || parseCount(text) != nil {
 		c.nodes = text
 	}
 }
 
-// list is a list's entries; a plain value is a list of one. A list that is longer than
-// what is read of it is not understood.
+// list is a list's entries; a plain value is a list of one. A list that is too long is not understood.
 func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
 	switch n = parse.YAMLResolve(n); {
 	case n == nil || n.Kind == yaml.MappingNode || n.Tag == "!!null":
@@ -393,39 +329,15 @@ func isSequence(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceN
 
 func isServices(n *yaml.Node) bool {
 	for _, service := range parse.YAMLMapping(n) {
-		if m := parse.YAMLMapping(service); m["image"] != nil || m["build"] != nil || isCompose(m) {
+		if hasAny(parse.YAMLMapping(service), "image", "build", "shm_size") {
 			return true
 		}
 	}
 	return false
 }
 
-// isCompose is true for a mapping with keys that only a service of compose has.
-func isCompose(m map[string]*yaml.Node) bool {
-	deploy := parse.YAMLMapping(m["deploy"])
-	return m["shm_size"] != nil || parse.YAMLMapping(deploy["resources"])["reservations"] != nil ||
-		m["image"] != nil && isComposeService(m)
-}
-
-func isComposeService(m map[string]*yaml.Node) bool {
-	return hasAny(m, "shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
-		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt")
-}
-
 func hasAny(m map[string]*yaml.Node, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return m[key] != nil })
-}
-
-// asksForGPU is true of resources with a GPU.
-func asksForGPU(n *yaml.Node) bool {
-	for _, amounts := range parse.YAMLMapping(n) {
-		for name := range parse.YAMLMapping(amounts) {
-			if isGPU(name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // isModel is true for what a controller brings the image for: a model of KServe, and the trainer of a TrainJob.
@@ -433,9 +345,8 @@ func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
 	return m["storageUri"] != nil && m["resources"] != nil || c.key == "model" && m["modelFormat"] != nil || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
 }
 
-// isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
+	return hasAny(m, "resources", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
 // replicasOf is the number of replicas of a job's parts, or what stands for it.
@@ -456,7 +367,6 @@ func replicasOf(n *yaml.Node) string {
 	return strconv.Itoa(total)
 }
 
-// pod reads a pod's specification.
 func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	begin := len(w.sink.Facts.Launches)
 	for _, container := range w.list(spec["containers"]) {
@@ -472,15 +382,14 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	}
 }
 
-// container reads one container of a pod.
 func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlContext) {
 	m := parse.YAMLMapping(n)
 	if m == nil {
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: imageOf(m["image"]),
-		Command: append(w.texts(m["command"]), w.texts(m["args"])...), Ignored: slices.Clone(c.ignored),
+		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: parse.YAMLText(m["image"]),
+		Command: append(w.texts(m["command"]), w.texts(m["args"])...),
 	}
 	c.into(parse.YAMLText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
@@ -494,10 +403,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.set(l, "runtime", pod["runtimeClassName"])
 	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	if text := parse.YAMLText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
-		leaveOpen(l, "gpus: "+text, "gpus")
-	}
-	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
+	resources := cmp.Or(m["resources"], m["resourcesPerNode"])
 	if c.kind == describedPod {
 		resources = n
 	}
@@ -510,11 +416,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
-	for _, entry := range slices.Concat(w.list(pod["volumes"]), w.list(m["extraVolumes"])) { // extraVolumes are a chart's.
+	for _, entry := range w.list(pod["volumes"]) {
 		v := parse.YAMLMapping(entry)
 		volumes[parse.YAMLText(v["name"])] = v
 	}
-	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
+	for _, entry := range w.list(m["volumeMounts"]) {
 		mount := parse.YAMLMapping(entry)
 		w.mount(l, mount, volumes)
 		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !shell.Refers(name) {
@@ -535,40 +441,6 @@ func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	set(l, part, parse.YAMLText(n))
 }
 
-// sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
-// (https://docs.skypilot.co/en/latest/reference/yaml-spec.html).
-func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
-	l := &facts.Launch{Kind: "kubernetes", Name: parse.YAMLText(m["name"]), Object: "task", Command: []string{"bash", "-c", parse.YAMLText(m["run"])}, Lines: map[string]int{}}
-	if l.Name != "" {
-		l.Object += "/" + escape.Printable(l.Name, 100)
-	}
-	l.Nodes = new(1)
-	w.set(l, "nodes", m["num_nodes"])
-	w.environment(l, m["envs"])
-	accelerators := parse.YAMLMapping(m["resources"])["accelerators"]
-	w.stands(l, "gpus", accelerators)
-	text := parse.YAMLText(accelerators)
-	_, count, ok := strings.Cut(text, ":") // "H100:8"
-	switch {
-	case unresolved(l, "gpus", text):
-	case text == "" || strings.HasPrefix(text, "tpu"):
-		leaveOpen(l, "any of several accelerators", "gpus")
-	case ok:
-		l.GPUs = parseCount(count)
-	default:
-		l.GPUs = new(1)
-	}
-	leaveRestOpen(l, "set by SkyPilot", ofContainer)
-	w.keep(l, n, n)
-}
-
-// imageOf is an image as one word, or as the values of a chart give it.
-func imageOf(n *yaml.Node) string {
-	m := parse.YAMLMapping(n)
-	tag := cmp.Or(parse.YAMLText(m["tag"]), parse.YAMLText(m["digest"]))
-	return cmp.Or(parse.YAMLText(n), strings.TrimSuffix(parse.YAMLText(m["repository"])+":"+tag, ":"))
-}
-
 // resources reads what a container requests, and its limits.
 func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 	both := openNodes(l, n, "resources", "gpus")
@@ -581,8 +453,7 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 			w.amount(l, key, name, amounts[name])
 		}
 	}
-	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {gpu: 8}.
-		w.amount(l, "limits", "gpu", both["gpu"])
+	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {nvidia.com/gpu: 8}.
 		w.amount(l, "limits", "nvidia.com/gpu", both["nvidia.com/gpu"])
 	}
 }
@@ -594,9 +465,6 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 		return
 	}
 	text = cmp.Or(text, "0") // Null is 0.
-	if name == "gpu" {       // Of Dynamo, which makes it NVIDIA's.
-		name = "nvidia.com/gpu"
-	}
 	part, list := "resources", &l.Resources
 	if key == "requests" {
 		part, list = "requests", &l.Requests
@@ -659,19 +527,15 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 	addMount(l, source, target)
 }
 
-// service reads one service; key is its name, with which it begins, or nil.
 func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	m := parse.YAMLMapping(n)
 	if m == nil {
 		return
 	}
-	name, begin := parse.YAMLText(key), n
-	if key != nil {
-		begin = key
-	}
+	name := parse.YAMLText(key)
 	l := &facts.Launch{
-		Kind: "compose", Name: cmp.Or(parse.YAMLText(m["container_name"]), name, c.name), Image: parse.YAMLText(m["image"]), Lines: map[string]int{},
-		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, parse.YAMLText(m["container_name"])), "/"), 200),
+		Kind: "compose", Name: cmp.Or(parse.YAMLText(m["container_name"]), name), Image: parse.YAMLText(m["image"]), Lines: map[string]int{},
+		Object: escape.Printable("service/"+name, 200),
 	}
 	set(l, "nodes", c.nodes)
 	w.fields(l, n, serviceFields...)
@@ -685,7 +549,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		l.Command = append(l.Command, words...)
 	}
 	w.reservations(l, m["deploy"])
-	w.keep(l, begin, n)
+	w.keep(l, key, n)
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
@@ -693,7 +557,6 @@ func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 
-// lastLine is the last line of a node.
 func lastLine(n *yaml.Node, depth int) int {
 	last := n.Line
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
@@ -705,7 +568,6 @@ func lastLine(n *yaml.Node, depth int) int {
 	return last
 }
 
-// reservations reads the GPUs that a service asks for.
 func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
 	for _, key := range []string{"resources", "reservations", "devices"} {
 		n = openNodes(l, n, "gpus")[key]

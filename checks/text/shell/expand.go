@@ -33,14 +33,10 @@ func (l Lookup) Or(other Lookup) Lookup {
 	}
 }
 
-// None knows no variable.
-func None(string) (string, State) { return "", Unset }
-
 const (
 	// maxNesting bounds how deep defaults are nested ("${A:-${B:-8}}").
 	maxNesting = 8
-	// maxText bounds what replacements make of a text.
-	maxText = 64 << 10
+	maxText    = 64 << 10
 )
 
 // Refers reports whether a text depends on something that it does not show: a variable or
@@ -59,7 +55,7 @@ func Compose(text string) string {
 	}
 	parts := strings.Split(text, "$$")
 	for i, part := range parts {
-		parts[i] = Expand(part, None)
+		parts[i] = Expand(part, func(string) (string, State) { return "", Unset })
 	}
 	return strings.Join(parts, "$")
 }
@@ -83,9 +79,6 @@ func expand(text string, lookup Lookup, depth int) string {
 		if !strings.HasSuffix(before, `\`) {
 			n, value = one(text, lookup, depth)
 		}
-		if rest := text[n:]; strings.HasSuffix(before, `"`) && strings.HasPrefix(rest, `"`) && array.MatchString(text[:n]) {
-			value = strings.ReplaceAll(value, " ", `" "`) // A word for each.
-		}
 		b.WriteString(value)
 		text = text[n:]
 	}
@@ -106,12 +99,7 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 	}
 	whole := text[:end+1]
 	m := braced.FindStringSubmatch(whole)
-	if m == nil { // "$(...)", "${A#b}" and others.
-		if m = array.FindStringSubmatch(whole); m != nil {
-			if value, state := lookup(m[1] + elements); state == Known {
-				return len(whole), expand(value, lookup, depth+1)
-			}
-		}
+	if m == nil { // "$(...)", "${A[@]}", "${A#b}" and others.
 		return len(whole), whole
 	}
 	name, operator, word := m[1], m[2], m[3]
@@ -128,8 +116,6 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 
 var (
 	plain = lazy.New(`^\$[A-Za-z_][A-Za-z0-9_]*`)
-	// array is all elements of an array: "${A[@]}".
-	array = lazy.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}$`)
 	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=", ":?", "?", ":+", "+".
 	braced = lazy.New(`^(?s)\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9])(?:(:?[-=?+])(.*))?\}$`)
 )

@@ -163,7 +163,6 @@ func endOf(stmt *syntax.Stmt) int {
 	return int(end.Offset())
 }
 
-// skip goes on behind some bytes.
 func (w *walk) skip(bytes int) {
 	w.lines += strings.Count(w.text[w.base:w.base+bytes], "\n")
 	w.base += bytes
@@ -172,7 +171,6 @@ func (w *walk) skip(bytes int) {
 // opens are words that begin what ends lines below. Where it is not read, what follows may not run.
 var opens = map[string]bool{"if": true, "for": true, "while": true, "until": true, "case": true, "select": true, "function": true, "{": true}
 
-// walk goes through the commands of a text.
 type walk struct {
 	script *Script
 	text   string
@@ -231,7 +229,6 @@ func (w *walk) statement(stmt *syntax.Stmt, depth int, maybe bool) {
 	}
 }
 
-// inBlock goes through the commands of a block.
 func (w *walk) inBlock(n syntax.Node, depth int) {
 	if w.block == 0 {
 		w.block = w.lines + int(n.Pos().Line())
@@ -286,7 +283,6 @@ func (w *walk) source(from, to syntax.Pos) string {
 	return w.text[begin:max(min(w.base+int(to.Offset()), len(w.text)), begin)]
 }
 
-// word is a word of some parts.
 func (w *walk) word(from, to syntax.Pos, parts []syntax.WordPart) Word {
 	word := Word{From: w.base + int(from.Offset()), To: w.base + int(to.Offset()), Literal: true}
 	var b strings.Builder

@@ -13,8 +13,7 @@ type Variables struct {
 	events []event
 	// blocks are the lines of the outermost branches, loops, functions and subshells.
 	blocks []Span
-	// foreign is the first line that runs another file or text in this shell, which may set
-	// any variable; 0 where none does.
+	// foreign is the first line that runs another file or text in this shell, which may set any variable; 0 for none.
 	foreign int
 	// exported are the variables that the programs of the script get, and all is true if they get every one.
 	exported map[string]bool
@@ -31,7 +30,6 @@ type event struct {
 	known bool
 }
 
-// maxEvents bounds the assignments of a script that are kept.
 const maxEvents = 4096
 
 // ReadVariables reads a script. Of one that is too large nothing is known.
@@ -85,12 +83,11 @@ func (s *Variables) value(name string, line int) (string, State) {
 	within := s.block(line)
 	for _, e := range s.events {
 		switch {
-		case e.name != name && e.name+elements != name:
+		case e.name != name:
 		case within >= 0 && e.line >= s.blocks[within].First:
 			return "", Unknown // It may have changed when the block runs.
 		case e.line < line:
 			last = e
-			last.known = e.known && e.name == name // What else sets an array leaves other elements.
 		}
 	}
 	switch {
@@ -116,7 +113,6 @@ var (
 // setters assign the variables that their arguments name.
 var setters = map[string]bool{"read": true, "mapfile": true, "readarray": true, "getopts": true, "printf": true, "let": true, "unset": true}
 
-// declarers come before assignments.
 var declarers = map[string]bool{"export": true, "declare": true, "typeset": true, "readonly": true, "local": true}
 
 func (s *Variables) command(c *Command) {
@@ -157,9 +153,7 @@ func (s *Variables) command(c *Command) {
 		m := assigned.FindStringSubmatch(w.Value)
 		switch {
 		case m == nil:
-		case strings.HasPrefix(m[3], "(") && strings.HasSuffix(m[3], ")"):
-			s.setArray(c, m[1], m[2] == "+=", m[3][1:len(m[3])-1])
-		case m[2] != "=":
+		case m[2] != "=", strings.HasPrefix(m[3], "("): // An array.
 			s.forget(c, m[1])
 		default:
 			w.Value = m[3]
@@ -176,38 +170,11 @@ func (s *Variables) set(c *Command, name string, w Word) {
 	s.add(c, event{line: c.Line, name: name, value: w.Value, known: !c.Maybe && simple(w.Value)})
 }
 
-// elements end the name by which all elements of an array are known: "A[@]", with a space between them.
-const elements = "[@]"
-
-// variable is a reference that stays in an element where its value is not known.
-var variable = lazy.New(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
-
-// setArray notes an assignment to an array, or what it adds to one. Its elements are known if each is one word.
-func (s *Variables) setArray(c *Command, name string, adds bool, text string) {
-	s.forget(c, name) // "$A" is its first element, which nobody writes.
-	var all []string
-	known := !c.Maybe
-	if before, state := s.value(name+elements, c.Line); adds && state != Unset {
-		known = known && state == Known
-		all = append(all, before)
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		for _, word := range Words(line) {
-			value := Expand(word, s.At(c.Line+1))
-			known = known && value != "" && !strings.ContainsAny(value, " \t") && simple(variable.ReplaceAllString(value, ""))
-			all = append(all, value)
-		}
-	}
-	s.add(c, event{line: c.Line, name: name + elements, value: strings.Join(all, " "), known: known})
-}
-
-// simple reports whether a value can stand for a reference in a command line as it is: it
-// refers to nothing, and has no sign that means something to a shell.
+// simple reports whether a value can stand for a reference in a command line as it is.
 func simple(value string) bool {
 	return !Refers(value) && !strings.ContainsAny(value, "$`\"'\\;&|<>()#*?\n")
 }
 
-// forget notes that the value of a variable is no longer known.
 func (s *Variables) forget(c *Command, word string) {
 	if n, _, _ := strings.Cut(word, "="); name.MatchString(n) {
 		s.add(c, event{line: c.Line, name: n})

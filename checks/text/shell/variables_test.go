@@ -70,21 +70,10 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// TestArrays checks what the elements of A are in the last line of each script.
+// TestArrays checks that the elements of an array are not known, nor is what it was before.
 func TestArrays(t *testing.T) {
-	const asWritten = `x "${A[@]}" y`
-	for script, want := range map[string]string{
-		"A=(--a 1)": `x "--a" "1" y`, "declare -a A=(--a 1)": `x "--a" "1" y`, "A=(\n  --a # one\n  # two\n  1\n)": `x "--a" "1" y`,
-		"N=1\nA=(--a=$N)": `x "--a=1" y`, "A=(--a=$N ${M})": `x "--a=$N" "${M}" y`, "A=(--a)\nA+=(1)": `x "--a" "1" y`, "A=(--a)\nA=(1)": `x "1" y`,
-		"A=(--a)\nif b; then\nc\nfi": `x "--a" y`, "A=('--a')": `x "--a" y`, "": asWritten, "A=(--a \"1 2\")": asWritten, "A=($(cat a))": asWritten,
-		"A=(*)": asWritten, "A=(--a)\nA=1": asWritten, "A=(--a)\nA[1]=2": asWritten, "A=(--a)\nread -a A": asWritten, "A=(--a)\nunset A": asWritten,
-		"A=(--a)\nmapfile A <f": asWritten, "A=(--a)\n. ./env.sh": asWritten, "A=(--a)\nif b; then\nA+=(1)\nfi": asWritten,
-		"A=(--a $(b))\nA+=(1)": asWritten,
-	} {
-		lookup := shell.ReadVariables(script + "\nx").At(strings.Count(script, "\n") + 2)
-		expect.Equal(t, want, shell.Expand(asWritten, lookup), "%q", script)
-		bare := strings.ReplaceAll(want, `"`, "")
-		got := shell.Expand("x ${A[*]} y", lookup)
-		expect.That(t, want == asWritten || got == bare, "%q, without quotes: got %q, want %q", script, got, bare)
+	for _, script := range []string{"A=(--a 1)", "A=1\nA=(2)", "declare -a A=(1)", "A=1\nA[1]=2", "A=1\nA+=(2)"} {
+		lookup := shell.ReadVariables(script + "\nx").At(9)
+		expect.Equal(t, `x "${A[@]}" $A`, shell.Expand(`x "${A[@]}" $A`, lookup), "%q", script)
 	}
 }
